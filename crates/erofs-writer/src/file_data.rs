@@ -1,0 +1,24 @@
+/// Where a regular file's content lies: its size, and the runs of blocks that hold it.
+///
+/// Extents are in ascending `file_block` order and do not overlap. A gap between them, or after
+/// the last one, is a hole. The last block of the file is zero-padded on disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileData {
+    /// `st_size`, in bytes.
+    pub size_bytes: u64,
+    /// The runs that hold data.
+    pub extents: Vec<Extent>,
+}
+
+/// One contiguous run of 4 KiB blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// First block of the run within the file, in blocks.
+    pub file_block: u64,
+    /// Length of the run, in blocks, at least 1.
+    pub blocks: u64,
+    /// 0 for this image, n for the n-th slot of its device table.
+    pub device: u16,
+    /// First block of the run on that device, in blocks.
+    pub start_block: u32,
+}

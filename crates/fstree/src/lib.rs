@@ -1,0 +1,33 @@
+//! A filesystem as a value.
+//!
+//! A [`Tree`] is what a tar describes, what an EROFS or ext4 image stores and what a walk of a
+//! mounted directory finds: inodes in an arena, directories that name them, hard links as several
+//! names of one inode. It holds metadata only. What a regular file's content is depends on where
+//! the tree lives, so the tree is generic over it: bytes in memory, extents on a device, a digest.
+//!
+//! ```
+//! use fstree::{FileKind, Inode, Metadata, Name, Tree};
+//!
+//! let mut tree: Tree<Vec<u8>> = Tree::new(Metadata::directory(0o755));
+//! let hello = tree.add(Inode {
+//!     metadata: Metadata::with_mode(0o644),
+//!     kind: FileKind::Regular(b"hello\n".to_vec()),
+//! });
+//! let root = tree.root();
+//! tree.link(root, Name::new(b"hello")?, hello);
+//! tree.link(root, Name::new(b"hello-again")?, hello);
+//! assert_eq!(tree.link_counts()[hello.index()], 2);
+//! # Ok::<(), fstree::InvalidName>(())
+//! ```
+
+mod inode;
+mod metadata;
+mod name;
+mod tree;
+mod walk;
+
+pub use inode::{Device, Directory, FileKind, FileType, Inode};
+pub use metadata::{Metadata, Timestamp, Xattrs};
+pub use name::{InvalidName, NAME_MAX_BYTES, Name};
+pub use tree::{InodeId, Tree};
+pub use walk::{Walk, WalkEntry};

@@ -1,0 +1,122 @@
+use std::borrow::Borrow;
+use std::fmt;
+
+/// The longest name of a directory entry, in bytes (`NAME_MAX`, linux/limits.h).
+pub const NAME_MAX_BYTES: usize = 255;
+
+/// One component of a path: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
+///
+/// Names are bytes. They order bytewise, shorter first, which is also the order in which EROFS
+/// stores them.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Box<[u8]>);
+
+/// Why bytes are not a [`Name`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidName {
+    /// No bytes at all.
+    #[error("a file name is empty")]
+    Empty,
+    /// More than [`NAME_MAX_BYTES`].
+    #[error("a file name has {length_bytes} bytes, the limit is {NAME_MAX_BYTES}")]
+    TooLong {
+        /// How long it is.
+        length_bytes: usize,
+    },
+    /// `.` or `..`.
+    #[error("a file name is '.' or '..'")]
+    Dots,
+    /// A byte that no name may hold.
+    #[error("a file name holds the byte {byte:#04x}")]
+    ForbiddenByte {
+        /// NUL or `/`.
+        byte: u8,
+    },
+}
+
+impl Name {
+    /// Checks `bytes` and makes a name of them.
+    pub fn new(bytes: &[u8]) -> Result<Self, InvalidName> {
+        match bytes {
+            b"" => return Err(InvalidName::Empty),
+            b"." | b".." => return Err(InvalidName::Dots),
+            _ if bytes.len() > NAME_MAX_BYTES => {
+                return Err(InvalidName::TooLong {
+                    length_bytes: bytes.len(),
+                });
+            }
+            _ => {}
+        }
+        match bytes.iter().find(|byte| matches!(byte, 0 | b'/')) {
+            Some(&byte) => Err(InvalidName::ForbiddenByte { byte }),
+            None => Ok(Self(bytes.into())),
+        }
+    }
+
+    /// The name's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Borrow<[u8]> for Name {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsRef<[u8]> for Name {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked() {
+        let long = [b'x'; 256];
+        let cases: [(&[u8], Result<(), InvalidName>); 8] = [
+            (b"", Err(InvalidName::Empty)),
+            (b".", Err(InvalidName::Dots)),
+            (b"..", Err(InvalidName::Dots)),
+            (b"...", Ok(())),
+            (b"a/b", Err(InvalidName::ForbiddenByte { byte: b'/' })),
+            (b"a\0", Err(InvalidName::ForbiddenByte { byte: 0 })),
+            (&long[..255], Ok(())),
+            (&long, Err(InvalidName::TooLong { length_bytes: 256 })),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(
+                Name::new(bytes).map(drop),
+                expected,
+                "{}",
+                bytes.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn order_is_bytewise_and_shorter_first() {
+        let mut names = [&b"b"[..], b"a\xff", b"a", b"B"].map(|n| Name::new(n).expect("valid"));
+        names.sort();
+        assert_eq!(
+            names.map(|n| n.as_bytes().to_vec()),
+            [&b"B"[..], b"a", b"a\xff", b"b"]
+        );
+    }
+}
