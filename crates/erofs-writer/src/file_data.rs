@@ -22,3 +22,13 @@ pub struct Extent {
     /// First block of the run on that device, in blocks.
     pub start_block: u32,
 }
+
+impl Extent {
+    /// Whether `next` goes on where this ends, in the file and on the same device.
+    pub(crate) fn is_continued_by(&self, next: &Self) -> bool {
+        self.device == next.device
+            && self.file_block.checked_add(self.blocks) == Some(next.file_block)
+            && u64::from(self.start_block).checked_add(self.blocks)
+                == Some(u64::from(next.start_block))
+    }
+}

@@ -1,0 +1,130 @@
+//! An image as text: every byte of its metadata, what it means, and where data lies.
+
+mod content;
+mod page;
+mod structures;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use page::Page;
+
+use crate::format::BLOCK_SIZE_BYTES;
+use crate::read::{Body, Image, Node, Nodes, ReadAt, ReadError, Structure};
+use crate::region::{Region, sort};
+
+/// Bytes that are read at a time where only a digest or zeros matter.
+const PIECE_BYTES: u64 = 64 * 1024;
+
+/// Why an image cannot be dumped.
+#[derive(Debug, thiserror::Error)]
+pub enum DumpError {
+    /// It cannot be read to its end.
+    #[error("the image cannot be read to its end")]
+    Read(#[from] ReadError),
+    /// The text has nowhere to go.
+    #[error("cannot write the dump")]
+    Output(#[from] fmt::Error),
+}
+
+/// What the structures of an image do not say themselves.
+#[derive(Debug, Default)]
+struct Index {
+    regions: Vec<Region>,
+    /// First name of each inode.
+    names: HashMap<u64, String>,
+    /// Those whose content lies in a chunk map, with that map's format.
+    chunk_formats: HashMap<u64, u32>,
+}
+
+impl<R: ReadAt> Image<R> {
+    /// Writes the whole image as text, in the order of its bytes. Nothing of the metadata is left
+    /// out: bytes that mean nothing are shown unless they are zero. File data is shown as ranges,
+    /// each with its crc32c.
+    pub fn dump(&self, out: &mut dyn fmt::Write) -> Result<(), DumpError> {
+        let mut index = Index {
+            regions: Region::of_head(self),
+            ..Index::default()
+        };
+        let root = u64::from(self.disk.root_nid.get());
+        index.names.insert(root, "/".into());
+        let mut nodes = Nodes::new(self);
+        while let Some(node) = nodes.next()? {
+            index.enter(&node);
+        }
+        sort(&mut index.regions);
+
+        let mut page = Page { image: self, out };
+        let mut position = 0;
+        for region in &index.regions {
+            page.gap(position, region.range.start)?;
+            page.region(region, &index)?;
+            position = position.max(region.range.end);
+        }
+        page.gap(position, self.size_bytes)
+    }
+}
+
+impl Index {
+    fn enter(&mut self, node: &Node) {
+        self.regions.extend(Region::of_node(node));
+        self.regions.extend(Region::of_data(node));
+        if !node.spans.chunk_map.is_empty() {
+            self.chunk_formats.insert(node.nid, node.inode.union);
+        }
+        if let Body::Directory(entries) = &node.body {
+            for entry in entries.iter().filter(|entry| !entry.is_dots()) {
+                let name = || entry.name.escape_ascii().to_string();
+                self.names.entry(entry.nid).or_insert_with(name);
+            }
+        }
+    }
+}
+
+impl<R: ReadAt> Page<'_, '_, R> {
+    fn region(&mut self, region: &Region, index: &Index) -> Result<(), DumpError> {
+        self.title(region, index)?;
+        if let Structure::FileData(_) = region.structure {
+            let blocks = (region.range.end - region.range.start) / BLOCK_SIZE_BYTES;
+            let crc = self.crc32c(&region.range)?;
+            self.field("blocks", &format_args!("{blocks}"))?;
+            return self.field("crc32c", &format_args!("{crc:#010x}"));
+        }
+        let bytes = self.bytes(&region.range)?;
+        match region.structure {
+            Structure::SuperBlock => self.superblock(&bytes),
+            Structure::DeviceTable => self.device_table(&bytes),
+            Structure::Inode(_) => self.inode(&bytes),
+            Structure::Xattrs(_) => self.xattr_area(&bytes),
+            Structure::SharedXattr => self.xattr_entries(&bytes),
+            Structure::Directory(_) => self.directory(&bytes),
+            Structure::ChunkMap(nid) => {
+                let format = index.chunk_formats.get(&nid).copied().unwrap_or(0);
+                self.chunk_map(&bytes, format)
+            }
+            Structure::Symlink(_) | Structure::FileData(_) => self.target(&bytes),
+        }
+    }
+
+    fn title(&mut self, region: &Region, index: &Index) -> Result<(), DumpError> {
+        let (kind, nid) = match region.structure {
+            Structure::SuperBlock => ("superblock", None),
+            Structure::DeviceTable => ("device table", None),
+            Structure::SharedXattr => ("shared xattr", None),
+            Structure::Inode(nid) => ("inode", Some(nid)),
+            Structure::Xattrs(nid) => ("xattrs", Some(nid)),
+            Structure::Directory(nid) => ("directory", Some(nid)),
+            Structure::Symlink(nid) => ("symlink", Some(nid)),
+            Structure::ChunkMap(nid) => ("chunk map", Some(nid)),
+            Structure::FileData(nid) => ("file data", Some(nid)),
+        };
+        let length_bytes = region.range.end - region.range.start;
+        write!(self.out, "{:#010x} {kind}", region.range.start)?;
+        if let Some(nid) = nid {
+            let name = index.names.get(&nid).map_or("", String::as_str);
+            write!(self.out, " of nid {nid} \"{name}\"")?;
+        }
+        writeln!(self.out, ", {length_bytes} bytes")?;
+        Ok(())
+    }
+}

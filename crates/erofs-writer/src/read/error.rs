@@ -1,0 +1,228 @@
+use std::fmt;
+use std::io;
+
+use fstree::InvalidName;
+
+/// Why bytes are not an image that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The source failed.
+    #[error("cannot read the image at byte {offset_bytes}")]
+    Io {
+        /// Where, from the image's start.
+        offset_bytes: u64,
+        /// What the source said.
+        #[source]
+        source: io::Error,
+    },
+    /// No EROFS at all.
+    #[error("not an EROFS image: the magic number is {magic:#010x}")]
+    NotErofs {
+        /// What stands in its place.
+        magic: u32,
+    },
+    /// A valid image of a kind that this reader does not know.
+    #[error("the image cannot be read")]
+    Unsupported(#[source] Unsupported),
+    /// No valid image.
+    #[error("the image is corrupt")]
+    Corrupt(#[source] Corrupt),
+}
+
+/// Why the metadata or the content of an image cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A source failed.
+    #[error("cannot read device {device} at byte {offset_bytes}")]
+    Io {
+        /// 0 for the image, n for the n-th slot.
+        device: u16,
+        /// Where, from the device's start.
+        offset_bytes: u64,
+        /// What the source said.
+        #[source]
+        source: io::Error,
+    },
+    /// The output for a file's content failed.
+    #[error("cannot write a file's content")]
+    Output {
+        /// What the output said.
+        #[source]
+        source: io::Error,
+    },
+    /// Extents name a device that the caller did not give.
+    #[error("device {device} was not given")]
+    MissingDevice {
+        /// n for the n-th slot.
+        device: u16,
+    },
+    /// Valid, but this reader does not know it.
+    #[error("the image cannot be read")]
+    Unsupported(#[source] Unsupported),
+    /// No valid image.
+    #[error("the image is corrupt")]
+    Corrupt(#[source] Corrupt),
+}
+
+/// What EROFS has and this reader has not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    /// Blocks of another size.
+    #[error("blocks of 2^{block_bits} bytes are not supported")]
+    BlockSize {
+        /// log2 of bytes.
+        block_bits: u8,
+    },
+    /// Incompatible features.
+    #[error("features {bits:#x} are not supported")]
+    Features {
+        /// Those bits of `feature_incompat` that are not known.
+        bits: u32,
+    },
+    /// Compressed content.
+    #[error("inode {nid} is compressed, layout {layout}")]
+    Compressed {
+        /// Which inode.
+        nid: u64,
+        /// Its layout's code.
+        layout: u16,
+    },
+    /// A regular file whose end lies behind its inode.
+    #[error("inode {nid} is a regular file with inline data")]
+    InlineFile {
+        /// Which inode.
+        nid: u64,
+    },
+    /// A chunk map with more than indexes or block addresses.
+    #[error("inode {nid} has chunk format {format:#x}")]
+    ChunkFormat {
+        /// Which inode.
+        nid: u64,
+        /// Its format.
+        format: u32,
+    },
+    /// An extended attribute outside the known namespaces.
+    #[error("inode {nid} has an extended attribute of namespace {index}")]
+    XattrNamespace {
+        /// Which inode.
+        nid: u64,
+        /// The namespace's code.
+        index: u8,
+    },
+}
+
+/// Bytes that no writer writes: which structure, where, and what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{structure} at byte {offset_bytes}: {fault}")]
+pub struct Corrupt {
+    structure: Structure,
+    offset_bytes: u64,
+    #[source]
+    fault: Fault,
+}
+
+/// What kind of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Structure {
+    SuperBlock,
+    DeviceTable,
+    Inode(u64),
+    Xattrs(u64),
+    SharedXattr,
+    Directory(u64),
+    Symlink(u64),
+    ChunkMap(u64),
+    FileData(u64),
+}
+
+/// What is wrong with them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("ends past the image, which has {size_bytes} bytes")]
+    OutsideImage { size_bytes: u64 },
+    #[error("is too large for an image of this size")]
+    TooLarge,
+    #[error("has checksum {stored:#010x}, its bytes give {computed:#010x}")]
+    Checksum { stored: u32, computed: u32 },
+    #[error("has format {format:#06x}")]
+    InodeFormat { format: u16 },
+    #[error("has mode {mode:#o}")]
+    Mode { mode: u16 },
+    #[error("has {nanoseconds} nanoseconds in its timestamp")]
+    Nanoseconds { nanoseconds: u32 },
+    #[error("has a layout that its type or size does not allow")]
+    Layout,
+    #[error("has inline data across a block boundary")]
+    InlineCrossesBlock,
+    #[error("holds an entry that does not fit")]
+    Entry,
+    #[error("holds an attribute twice")]
+    DuplicateXattr,
+    #[error("has a filter that hides a name or shows too many")]
+    XattrFilter,
+    #[error("holds a bad name")]
+    Name(#[source] InvalidName),
+    #[error("has names out of order")]
+    NameOrder,
+    #[error("lacks '.' or '..' or points them elsewhere")]
+    Dots,
+    #[error("gives inode {nid} the type {file_type}, which it has not")]
+    EntryType { nid: u64, file_type: u8 },
+    #[error("names directory {nid}, which has a name already")]
+    SecondDirectoryName { nid: u64 },
+    #[error("blocks {start_block} to {end_block} are not on device {device}")]
+    Extent {
+        device: u16,
+        start_block: u32,
+        end_block: u64,
+    },
+    #[error("counts {stored} links, its names give {counted}")]
+    Links { stored: u32, counted: u64 },
+    #[error("counts {stored} inodes, names reach {counted}")]
+    InodeCount { stored: u64, counted: u64 },
+    #[error("has a target that is empty, too long or holds a NUL")]
+    Target,
+    #[error("overlaps what starts at byte {offset_bytes}")]
+    Overlap { offset_bytes: u64 },
+    #[error("is longer than the image, which has {size_bytes} bytes")]
+    Truncated { size_bytes: u64 },
+    #[error("has bytes that are not zero in its padding")]
+    Padding,
+    #[error("has a volume name without an end")]
+    VolumeName,
+    #[error("has overlapping devices")]
+    DeviceOverlap,
+}
+
+impl Corrupt {
+    pub(crate) const fn new(structure: Structure, offset_bytes: u64, fault: Fault) -> Self {
+        Self {
+            structure,
+            offset_bytes,
+            fault,
+        }
+    }
+}
+
+impl Structure {
+    /// A read error about this kind of bytes at a place.
+    pub(crate) const fn corrupt(self, offset_bytes: u64, fault: Fault) -> ReadError {
+        ReadError::Corrupt(Corrupt::new(self, offset_bytes, fault))
+    }
+}
+
+impl fmt::Display for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SuperBlock => write!(f, "the superblock"),
+            Self::DeviceTable => write!(f, "the device table"),
+            Self::Inode(nid) => write!(f, "inode {nid}"),
+            Self::Xattrs(nid) => write!(f, "the xattrs of inode {nid}"),
+            Self::SharedXattr => write!(f, "a shared xattr"),
+            Self::Directory(nid) => write!(f, "directory {nid}"),
+            Self::Symlink(nid) => write!(f, "symbolic link {nid}"),
+            Self::ChunkMap(nid) => write!(f, "the chunk map of inode {nid}"),
+            Self::FileData(nid) => write!(f, "the data of inode {nid}"),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+use fstree::Timestamp;
+use zerocopy::FromBytes;
+
+use super::{Corrupt, Fault, OpenError, ReadAt, Structure, Unsupported};
+use crate::checksum::superblock_checksum;
+use crate::device::{AddressSpace, DeviceSlot};
+use crate::format::{
+    BLOCK_BITS, BLOCK_BYTES, Compat, DEVICE_SLOT_BYTES, DeviceSlotDisk, Incompat, MAGIC,
+    SUPERBLOCK_OFFSET, SuperBlock,
+};
+use crate::length::Length;
+
+/// An open image.
+#[derive(Debug)]
+pub struct Image<R> {
+    pub(crate) source: R,
+    pub(crate) size_bytes: u64,
+    pub(crate) disk: SuperBlock,
+    pub(crate) space: AddressSpace,
+    superblock: Superblock,
+    devices: Vec<DeviceSlot>,
+}
+
+/// What an image says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Superblock {
+    /// The filesystem's UUID.
+    pub uuid: [u8; 16],
+    /// The volume's name; bytes that are not UTF-8 are replaced.
+    pub volume_name: String,
+    /// Length of the image, without its devices, in blocks.
+    pub blocks: u32,
+    /// Inodes, as the image counts them.
+    pub inodes: u64,
+    /// `mtime` of every compact inode.
+    pub build_time: Timestamp,
+}
+
+impl<R: ReadAt> Image<R> {
+    /// Reads the superblock and the device table. A checksum, where there is one, must match.
+    pub fn open(source: R) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io {
+            offset_bytes: 0,
+            source,
+        };
+        let size_bytes = source.size_bytes().map_err(io)?;
+        let mut head = [0; BLOCK_BYTES];
+        if size_bytes < head.length_bytes() {
+            return Err(corrupt(Fault::OutsideImage { size_bytes }));
+        }
+        source.read_exact_at(&mut head, 0).map_err(io)?;
+        let (disk, _) = SuperBlock::read_from_prefix(&head[SUPERBLOCK_OFFSET..])
+            .expect("a block is longer than a superblock");
+        check(&disk, &head)?;
+        let slots = read_devices(&source, &disk, size_bytes)?;
+        let (space, devices) = AddressSpace::from_slots(disk.blocks.get(), &slots)
+            .ok_or_else(|| corrupt(Fault::DeviceOverlap))?;
+        let superblock = describe(&disk)?;
+        Ok(Self {
+            source,
+            size_bytes,
+            disk,
+            space,
+            superblock,
+            devices,
+        })
+    }
+}
+
+impl<R> Image<R> {
+    /// What the image says about itself.
+    pub const fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// The other devices that extents lie on, in the order that extents count them.
+    pub fn devices(&self) -> &[DeviceSlot] {
+        &self.devices
+    }
+
+    /// The source that was opened.
+    pub fn into_inner(self) -> R {
+        self.source
+    }
+
+    pub(crate) fn has(&self, feature: Compat) -> bool {
+        self.disk.feature_compat.get() & feature.bits() != 0
+    }
+}
+
+const fn corrupt(fault: Fault) -> OpenError {
+    OpenError::Corrupt(Corrupt::new(Structure::SuperBlock, 1024, fault))
+}
+
+fn check(disk: &SuperBlock, head: &[u8]) -> Result<(), OpenError> {
+    if disk.magic.get() != MAGIC {
+        return Err(OpenError::NotErofs {
+            magic: disk.magic.get(),
+        });
+    }
+    if disk.blkszbits != BLOCK_BITS || disk.dirblkbits != 0 {
+        return Err(OpenError::Unsupported(Unsupported::BlockSize {
+            block_bits: disk.blkszbits.saturating_add(disk.dirblkbits),
+        }));
+    }
+    let unknown = disk.feature_incompat.get() & !Incompat::all().bits();
+    if unknown != 0 {
+        return Err(OpenError::Unsupported(Unsupported::Features {
+            bits: unknown,
+        }));
+    }
+    let computed = superblock_checksum(head);
+    let stored = disk.checksum.get();
+    let has_checksum = disk.feature_compat.get() & Compat::SB_CHKSUM.bits() != 0;
+    if has_checksum && computed != stored {
+        return Err(corrupt(Fault::Checksum { stored, computed }));
+    }
+    Ok(())
+}
+
+fn describe(disk: &SuperBlock) -> Result<Superblock, OpenError> {
+    let nanoseconds = disk.build_time_nsec.get();
+    if nanoseconds >= 1_000_000_000 {
+        return Err(corrupt(Fault::Nanoseconds { nanoseconds }));
+    }
+    let name_end = disk.volume_name.iter().position(|&byte| byte == 0);
+    let name = name_end.and_then(|end| disk.volume_name.get(..end));
+    let name = name.ok_or_else(|| corrupt(Fault::VolumeName))?;
+    Ok(Superblock {
+        uuid: disk.uuid,
+        volume_name: String::from_utf8_lossy(name).into_owned(),
+        blocks: disk.blocks.get(),
+        inodes: disk.inos.get(),
+        build_time: Timestamp {
+            seconds: disk.build_time.get().cast_signed(),
+            nanoseconds,
+        },
+    })
+}
+
+fn read_devices(
+    source: &impl ReadAt,
+    disk: &SuperBlock,
+    size_bytes: u64,
+) -> Result<Vec<DeviceSlotDisk>, OpenError> {
+    let has_table = disk.feature_incompat.get() & Incompat::DEVICE_TABLE.bits() != 0;
+    if !has_table {
+        return Ok(Vec::new());
+    }
+    let slot_bytes = [0; DEVICE_SLOT_BYTES].length_bytes();
+    let offset_bytes = u64::from(disk.devt_slotoff.get()) * slot_bytes;
+    let length_bytes = u64::from(disk.extra_devices.get()) * slot_bytes;
+    if offset_bytes + length_bytes > size_bytes {
+        let fault = Fault::OutsideImage { size_bytes };
+        let corrupt = Corrupt::new(Structure::DeviceTable, offset_bytes, fault);
+        return Err(OpenError::Corrupt(corrupt));
+    }
+    let mut table = vec![0; usize::from(disk.extra_devices.get()) * DEVICE_SLOT_BYTES];
+    source
+        .read_exact_at(&mut table, offset_bytes)
+        .map_err(|source| OpenError::Io {
+            offset_bytes,
+            source,
+        })?;
+    let slots = table.chunks_exact(DEVICE_SLOT_BYTES);
+    Ok(slots
+        .map(|slot| DeviceSlotDisk::read_from_bytes(slot).expect("a chunk has a slot's length"))
+        .collect())
+}

@@ -1,0 +1,22 @@
+//! The reader: an image as a value, every byte of it hostile.
+
+mod content;
+mod error;
+mod extents;
+mod image;
+mod node;
+mod node_reader;
+mod pages;
+mod read_at;
+mod tree;
+mod walk;
+mod xattrs;
+
+pub use content::FileReader;
+pub use error::{Corrupt, OpenError, ReadError, Unsupported};
+pub(crate) use error::{Fault, Structure};
+pub use image::{Image, Superblock};
+pub(crate) use node::{Body, Node, Spans};
+pub(crate) use pages::Pages;
+pub use read_at::ReadAt;
+pub(crate) use walk::Nodes;

@@ -1,0 +1,77 @@
+use std::ops::Range;
+
+use crate::device::TABLE_OFFSET;
+use crate::format::{BLOCK_SIZE_BYTES, Incompat};
+use crate::length::Length;
+use crate::read::{Body, Image, Node, Structure};
+
+/// Some bytes of an image that mean something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// From the image's start.
+    pub(crate) range: Range<u64>,
+    /// What they mean.
+    pub(crate) structure: Structure,
+}
+
+impl Region {
+    fn new(range: &Range<u64>, structure: Structure) -> Self {
+        Self {
+            range: range.clone(),
+            structure,
+        }
+    }
+
+    /// The superblock and the device table.
+    pub(crate) fn of_head<R>(image: &Image<R>) -> Vec<Self> {
+        let table_offset = [0; TABLE_OFFSET].length_bytes();
+        let mut regions = vec![Self::new(&(1024..table_offset), Structure::SuperBlock)];
+        if image.disk.feature_incompat.get() & Incompat::DEVICE_TABLE.bits() != 0 {
+            let start = u64::from(image.disk.devt_slotoff.get()) * 128;
+            let end = start + u64::from(image.disk.extra_devices.get()) * 128;
+            regions.push(Self::new(&(start..end), Structure::DeviceTable));
+        }
+        regions
+    }
+
+    /// The metadata of one inode.
+    pub(crate) fn of_node(node: &Node) -> Vec<Self> {
+        let nid = node.nid;
+        let content = match node.body {
+            Body::Symlink(_) => Structure::Symlink(nid),
+            _ => Structure::Directory(nid),
+        };
+        let own = [
+            (&node.spans.inode, Structure::Inode(nid)),
+            (&node.spans.xattrs, Structure::Xattrs(nid)),
+            (&node.spans.tail, content),
+            (&node.spans.outside, content),
+            (&node.spans.chunk_map, Structure::ChunkMap(nid)),
+        ];
+        let shared = node.spans.shared_xattrs.iter();
+        own.into_iter()
+            .chain(shared.map(|range| (range, Structure::SharedXattr)))
+            .filter(|(range, _)| !range.is_empty())
+            .map(|(range, structure)| Self::new(range, structure))
+            .collect()
+    }
+
+    /// The data of one inode that lies in the image itself.
+    pub(crate) fn of_data(node: &Node) -> Vec<Self> {
+        let Body::Regular(data) = &node.body else {
+            return Vec::new();
+        };
+        let own = data.extents.iter().filter(|extent| extent.device == 0);
+        own.map(|extent| {
+            let start = u64::from(extent.start_block) * BLOCK_SIZE_BYTES;
+            let range = start..start + extent.blocks * BLOCK_SIZE_BYTES;
+            Self::new(&range, Structure::FileData(node.nid))
+        })
+        .collect()
+    }
+}
+
+/// Brings regions into the order of the image.
+pub(crate) fn sort(regions: &mut [Region]) {
+    regions.sort_by_key(|region| (region.range.start, region.range.end));
+}

@@ -1,0 +1,193 @@
+use std::io::{self, BufWriter, Read, Seek, Write};
+
+use fstree::Tree;
+
+use super::Options;
+use super::content::Content;
+use super::emitter::Emitter;
+use super::head;
+use super::output::Output;
+use super::plan::Plan;
+use super::source::Source;
+use crate::device::head_blocks;
+use crate::error::WriteError;
+use crate::format::BLOCK_SIZE_BYTES;
+use crate::inode::Limits;
+use crate::length::{Length, blocks_of};
+use crate::{Extent, FileData};
+
+/// Bytes that are read, and written, at a time.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// One run of blocks that [`ImageWriter::append`] filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// First block, from the image's start.
+    pub start_block: u32,
+    /// Length, in blocks.
+    pub blocks: u64,
+}
+
+/// What [`ImageWriter::finish`] wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Summary {
+    /// Length of the image, in blocks.
+    pub blocks: u32,
+    /// Inodes in it.
+    pub inodes: u64,
+    /// Blocks of file data.
+    pub data_blocks: u64,
+    /// Blocks of metadata, those of the superblock and the device table among them.
+    pub metadata_blocks: u64,
+}
+
+/// Writes one image: file data as it comes, then the metadata of a tree.
+///
+/// The output stands at its start, is empty and can seek. Nothing of the data is kept in memory.
+/// After an error the output holds no image.
+#[derive(Debug)]
+pub struct ImageWriter<W: Write + Seek> {
+    out: Output<BufWriter<W>>,
+    options: Options,
+    data_block: u64,
+    buffer: Vec<u8>,
+}
+
+impl Run {
+    /// The file of `size_bytes` that this run holds all of.
+    pub fn whole_file(self, size_bytes: u64) -> FileData {
+        FileData {
+            size_bytes,
+            extents: vec![Extent {
+                file_block: 0,
+                blocks: self.blocks,
+                device: 0,
+                start_block: self.start_block,
+            }],
+        }
+    }
+}
+
+impl<W: Write + Seek> ImageWriter<W> {
+    /// Leaves room for the superblock and the device table; data comes next.
+    pub fn new(out: W, options: Options) -> Result<Self, WriteError> {
+        let devices = options.check().map_err(WriteError::Options)?;
+        let data_block = head_blocks(devices);
+        let mut out = Output::new(BufWriter::with_capacity(BUFFER_BYTES, out));
+        out.seek(data_block * BLOCK_SIZE_BYTES)?;
+        Ok(Self {
+            out,
+            options,
+            data_block,
+            buffer: vec![0; BUFFER_BYTES],
+        })
+    }
+
+    /// Appends `length_bytes` of `content` as one run of blocks, the last of them zero-padded.
+    /// Gives `None` for no bytes at all.
+    ///
+    /// # Errors
+    /// When `content` fails or ends early, or the output fails. The writer is then of no more use.
+    pub fn append(
+        &mut self,
+        content: &mut dyn Read,
+        length_bytes: u64,
+    ) -> Result<Option<Run>, WriteError> {
+        let blocks = blocks_of(length_bytes);
+        let start = self.out.offset_bytes() / BLOCK_SIZE_BYTES;
+        let end = start.saturating_add(blocks);
+        let (Ok(start_block), Ok(_)) = (u32::try_from(start), u32::try_from(end)) else {
+            return Err(WriteError::TooLarge { blocks: end });
+        };
+        if length_bytes == 0 {
+            return Ok(None);
+        }
+        self.copy(content, length_bytes, start_block)?;
+        self.out.align(BLOCK_SIZE_BYTES)?;
+        Ok(Some(Run {
+            start_block,
+            blocks,
+        }))
+    }
+
+    fn copy(
+        &mut self,
+        content: &mut dyn Read,
+        length_bytes: u64,
+        start_block: u32,
+    ) -> Result<(), WriteError> {
+        let mut missing_bytes = length_bytes;
+        while missing_bytes > 0 {
+            let wanted = usize::try_from(missing_bytes).unwrap_or(BUFFER_BYTES);
+            let buffer = &mut self.buffer[..wanted.min(BUFFER_BYTES)];
+            match content.read(buffer) {
+                Ok(0) => {
+                    return Err(WriteError::ShortContent {
+                        start_block,
+                        length_bytes,
+                        actual_bytes: length_bytes - missing_bytes,
+                    });
+                }
+                Ok(count) => {
+                    self.out.write(&buffer[..count])?;
+                    missing_bytes -= buffer[..count].length_bytes();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(WriteError::Content {
+                        start_block,
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the metadata of `tree` behind the data, then the superblock, and gives the output
+    /// back, flushed.
+    ///
+    /// # Errors
+    /// When the tree holds something that EROFS cannot, or the output fails.
+    pub fn finish(self, tree: &Tree<FileData>) -> Result<(W, Summary), WriteError> {
+        let Self {
+            out,
+            options,
+            data_block,
+            ..
+        } = self;
+        let meta_block = out.offset_bytes() / BLOCK_SIZE_BYTES;
+        let limits = Limits {
+            own_blocks: data_block..meta_block,
+            devices: &options.devices,
+        };
+        let source = Source::new(tree, limits)?;
+        let plan = Plan::measure(&source, meta_block, &options)?;
+        let emitter = Emitter::new(&source, &plan.addresses, out);
+        let (mut out, learned) = emitter.inodes()?;
+        for (id, length) in learned.outside {
+            if let Content::Bytes(bytes) = source.content(id, &plan.addresses)? {
+                out.write(&bytes[..length])?;
+                out.align(BLOCK_SIZE_BYTES)?;
+            }
+        }
+        out.write(source.shared.area())?;
+        out.align(BLOCK_SIZE_BYTES)?;
+
+        let head = head::encode(&options, &plan.facts, &plan.addresses.space);
+        out.seek(0)?;
+        out.write(&head)?;
+        let writer = out.finish()?.into_inner().map_err(|error| WriteError::Io {
+            offset_bytes: 0,
+            source: error.into_error(),
+        })?;
+        let data_blocks = meta_block - data_block;
+        let summary = Summary {
+            blocks: plan.facts.blocks,
+            inodes: plan.facts.inodes,
+            data_blocks,
+            metadata_blocks: u64::from(plan.facts.blocks) - data_blocks,
+        };
+        Ok((writer, summary))
+    }
+}

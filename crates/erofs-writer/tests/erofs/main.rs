@@ -1,0 +1,17 @@
+//! Images written, then read by our own reader, by erofs-utils and by the kernel.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod dumped;
+mod foreign;
+mod hostile;
+mod large;
+mod listing;
+mod model;
+mod mounted;
+mod oracle_fsck;
+mod oracle_kernel;
+mod random;
+mod refused;
+mod round_trip;
+mod samples;

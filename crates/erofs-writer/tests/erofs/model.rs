@@ -1,0 +1,180 @@
+//! A filesystem as a test describes it, and the image that the writer makes of it.
+
+use std::io::Cursor;
+
+use erofs_writer::{DeviceSlot, Extent, FileData, Image, ImageWriter, Options, Summary};
+use fstree::Tree;
+
+const BLOCK: usize = 4096;
+
+/// A regular file: what it holds, and on which device each part lies. What no piece covers is a
+/// hole.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Content {
+    pub(crate) size_bytes: u64,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// Some blocks of a file, filled with bytes that follow from a seed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) file_block: u64,
+    pub(crate) blocks: u64,
+    pub(crate) device: u16,
+    pub(crate) seed: u8,
+}
+
+/// An image with its devices, and the tree that was written into it.
+pub(crate) struct Built {
+    pub(crate) image: Vec<u8>,
+    pub(crate) devices: Vec<Vec<u8>>,
+    pub(crate) tree: Tree<FileData>,
+    pub(crate) summary: Summary,
+}
+
+impl Content {
+    /// A file without holes, on one device.
+    pub(crate) fn whole(size_bytes: u64, device: u16, seed: u8) -> Self {
+        let blocks = size_bytes.div_ceil(4096);
+        let piece = Piece {
+            file_block: 0,
+            blocks,
+            device,
+            seed,
+        };
+        let pieces = if blocks > 0 { vec![piece] } else { vec![] };
+        Self { size_bytes, pieces }
+    }
+
+    /// Every byte of the file.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; usize::try_from(self.size_bytes).unwrap()];
+        for piece in &self.pieces {
+            let start = usize::try_from(piece.file_block).unwrap() * BLOCK;
+            let end = bytes
+                .len()
+                .min(start + usize::try_from(piece.blocks).unwrap() * BLOCK);
+            for (index, byte) in bytes[start..end].iter_mut().enumerate() {
+                *byte = piece.byte(index);
+            }
+        }
+        bytes
+    }
+}
+
+impl Piece {
+    fn byte(self, index: usize) -> u8 {
+        let mixed = index.wrapping_mul(2_654_435_761) >> 7;
+        u8::try_from(mixed & 0xFF).unwrap() ^ self.seed
+    }
+
+    fn bytes(self, content: &Content) -> Vec<u8> {
+        let end = content
+            .size_bytes
+            .min((self.file_block + self.blocks) * 4096);
+        let length = usize::try_from(end - self.file_block * 4096).unwrap();
+        (0..length).map(|index| self.byte(index)).collect()
+    }
+}
+
+impl Built {
+    /// Writes `tree` with `devices` devices beside the image.
+    pub(crate) fn of(tree: Tree<Content>, devices: u16) -> Self {
+        let mut own: Vec<(Vec<u8>, Piece)> = Vec::new();
+        let mut others = vec![Vec::new(); usize::from(devices)];
+        let planned: Tree<Vec<(usize, Piece, u32)>> = tree
+            .clone()
+            .try_map(|content| {
+                let place = |piece: &Piece| match piece.device {
+                    0 => {
+                        own.push((piece.bytes(&content), *piece));
+                        (own.len() - 1, *piece, 0)
+                    }
+                    device => {
+                        let device: &mut Vec<u8> = &mut others[usize::from(device) - 1];
+                        let start = u32::try_from(device.len() / BLOCK).unwrap();
+                        device.extend(piece.bytes(&content));
+                        device.resize(device.len().next_multiple_of(BLOCK), 0);
+                        (0, *piece, start)
+                    }
+                };
+                Ok::<_, ()>(content.pieces.iter().map(place).collect())
+            })
+            .unwrap();
+        let options = Options {
+            uuid: *b"0123456789abcdef",
+            volume_name: "test".into(),
+            devices: slots(&others),
+        };
+        let mut writer = ImageWriter::new(Cursor::new(Vec::new()), options).unwrap();
+        let starts: Vec<u32> = own
+            .iter()
+            .map(|(bytes, piece)| {
+                let length = u64::try_from(bytes.len()).unwrap();
+                let run = writer
+                    .append(&mut bytes.as_slice(), length)
+                    .unwrap()
+                    .unwrap();
+                assert_eq!(run.blocks, piece.blocks);
+                run.start_block
+            })
+            .collect();
+        let mut sizes = sizes(&tree).into_iter();
+        let tree = planned
+            .try_map(|pieces| {
+                let extent = |(index, piece, start): &(usize, Piece, u32)| Extent {
+                    file_block: piece.file_block,
+                    blocks: piece.blocks,
+                    device: piece.device,
+                    start_block: if piece.device == 0 {
+                        starts[*index]
+                    } else {
+                        *start
+                    },
+                };
+                Ok::<_, ()>(FileData {
+                    size_bytes: sizes.next().unwrap(),
+                    extents: pieces.iter().map(extent).collect(),
+                })
+            })
+            .unwrap();
+        let (out, summary) = writer.finish(&tree).unwrap();
+        Self {
+            image: out.into_inner(),
+            devices: others,
+            tree,
+            summary,
+        }
+    }
+
+    pub(crate) fn open(&self) -> Image<&[u8]> {
+        Image::open(self.image.as_slice()).unwrap()
+    }
+
+    /// The image and its devices, one after the other.
+    pub(crate) fn flat(&self) -> Vec<u8> {
+        let devices = self.devices.iter().flatten();
+        self.image.iter().chain(devices).copied().collect()
+    }
+}
+
+fn slots(devices: &[Vec<u8>]) -> Vec<DeviceSlot> {
+    let slot = |(number, device): (usize, &Vec<u8>)| DeviceSlot {
+        tag: format!("device {number}"),
+        blocks: u32::try_from(device.len() / BLOCK).unwrap(),
+    };
+    devices.iter().enumerate().map(slot).collect()
+}
+
+/// Sizes of the regular files, in the order of the arena.
+fn sizes(tree: &Tree<Content>) -> Vec<u64> {
+    let mut sizes = Vec::new();
+    let _: Tree<()> = tree
+        .clone()
+        .try_map(|content| {
+            sizes.push(content.size_bytes);
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+    sizes
+}
