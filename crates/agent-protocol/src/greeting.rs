@@ -1,0 +1,81 @@
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use crate::VERSION;
+
+/// What the guest sends first, and again whenever it starts over.
+const FROM_GUEST: &[u8; 12] = b"msb guest \r\n";
+/// What the host answers.
+const FROM_HOST: &[u8; 12] = b"msb host  \r\n";
+/// The most bytes of something else that are passed over while a greeting is looked for.
+const NOISE_MAX_BYTES: usize = 1 << 20;
+
+/// Greets from the guest's side: says hello and waits for the host to answer. What an earlier
+/// session left in the port is passed over.
+pub(crate) async fn greet_host(io: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
+    send(io, FROM_GUEST).await?;
+    receive(io, FROM_HOST).await
+}
+
+/// Greets from the host's side: waits for the guest, then answers.
+pub(crate) async fn greet_guest(io: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
+    receive(io, FROM_GUEST).await?;
+    send(io, FROM_HOST).await
+}
+
+async fn send(io: &mut (impl AsyncWrite + Unpin), words: &[u8; 12]) -> io::Result<()> {
+    let mut greeting = words.to_vec();
+    greeting.extend_from_slice(&VERSION.to_be_bytes());
+    io.write_all(&greeting).await?;
+    io.flush().await
+}
+
+/// Reads up to the end of the greeting and not a byte further: yamux follows at once.
+async fn receive(io: &mut (impl AsyncRead + Unpin), words: &[u8; 12]) -> io::Result<()> {
+    let mut seen = [0_u8; 12];
+    for _ in 0..NOISE_MAX_BYTES {
+        seen.rotate_left(1);
+        seen[11] = io.read_u8().await?;
+        if seen == *words {
+            let version = io.read_u32().await?;
+            return match version {
+                VERSION => Ok(()),
+                _ => Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("the peer speaks version {version}, this side {VERSION}"),
+                )),
+            };
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidData,
+        "no greeting came",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn noise_before_a_greeting_is_passed_over() {
+        let (mut host, mut guest) = tokio::io::duplex(4096);
+        guest
+            .write_all(b"left over msb guest msb gu")
+            .await
+            .expect("written");
+        let guest_side = tokio::spawn(async move { greet_host(&mut guest).await });
+        greet_guest(&mut host).await.expect("greeted");
+        guest_side.await.expect("joined").expect("greeted");
+    }
+
+    #[tokio::test]
+    async fn another_version_is_refused() {
+        let (mut host, mut guest) = tokio::io::duplex(4096);
+        guest.write_all(FROM_GUEST).await.expect("written");
+        guest.write_u32(VERSION + 1).await.expect("written");
+        let error = greet_guest(&mut host).await.expect_err("refused");
+        assert!(error.to_string().contains("version 2"), "{error}");
+    }
+}
