@@ -1,2 +1,49 @@
+//! The guest agent: PID 1 of every sandbox.
 //!
-fn main() {}
+//! It makes the sandbox's root of the image and the upper disk, then runs what the host asks for
+//! until the host asks it to stop. Built static, packed alone into the boot disk.
+
+mod boot;
+mod console;
+mod descriptor;
+mod exec;
+mod port;
+mod reaper;
+mod requests;
+mod shutdown;
+mod uptime;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let started_us = uptime::now_us();
+    match run(started_us) {
+        Ok(()) => {}
+        Err(error) => console::say(&console::chain(&error)),
+    }
+    // PID 1 must not return: the kernel would panic.
+    shutdown::power_off();
+    ExitCode::FAILURE
+}
+
+fn run(started_us: u64) -> Result<(), boot::BootError> {
+    boot::boot()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| boot::BootError::Io {
+            action: "start the event loop".to_owned(),
+            source,
+        })?;
+    let boot_times = requests::BootTimes {
+        started_us,
+        mounts_done_us: uptime::now_us(),
+    };
+    let tasks = tokio::task::LocalSet::new();
+    tasks
+        .block_on(&runtime, port::serve(boot_times))
+        .map_err(|source| boot::BootError::Io {
+            action: "serve the host".to_owned(),
+            source,
+        })
+}

@@ -1,0 +1,30 @@
+use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
+
+use crate::console;
+
+/// The word on the kernel's command line that says what time it is, in seconds since the epoch.
+/// The kernel hands words it does not know to its first process as environment.
+const EPOCH_VARIABLE: &str = "msb_epoch";
+/// A clock this far off is wrong; a smaller difference is the boot itself.
+const TOLERATED_S: u64 = 60;
+
+/// Sets the clock where the machine has none, or one that is far off.
+pub(super) fn set_from_host() {
+    let Some(host_s) = std::env::var(EPOCH_VARIABLE)
+        .ok()
+        .and_then(|text| text.parse().ok())
+    else {
+        return;
+    };
+    let guest_s = clock_gettime(ClockId::Realtime).tv_sec;
+    if guest_s.abs_diff(host_s) <= TOLERATED_S {
+        return;
+    }
+    let now = Timespec {
+        tv_sec: host_s,
+        tv_nsec: 0,
+    };
+    if let Err(error) = clock_settime(ClockId::Realtime, now) {
+        console::say(&format!("cannot set the clock: {error}"));
+    }
+}

@@ -1,0 +1,24 @@
+use std::io;
+
+/// Why the sandbox cannot be booted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BootError {
+    /// A step failed.
+    #[error("cannot {action}")]
+    Io {
+        action: String,
+        #[source]
+        source: io::Error,
+    },
+    /// A disk did not appear.
+    #[error("there is no disk with the serial {serial}")]
+    NoDisk { serial: &'static str },
+}
+
+/// Names the step that failed.
+pub(super) fn step<E: Into<io::Error>>(action: &str) -> impl FnOnce(E) -> BootError + '_ {
+    move |source| BootError::Io {
+        action: action.to_owned(),
+        source: source.into(),
+    }
+}

@@ -1,0 +1,29 @@
+//! From the kernel's first process to a sandbox that is ready for commands.
+
+mod clock;
+mod disks;
+mod error;
+mod host;
+mod mounts;
+mod root;
+
+pub(crate) use disks::upper_device;
+pub(crate) use error::BootError;
+
+/// Where the boot disk is seen from the sandbox's root.
+pub(crate) const BOOT_ROOT: &str = "/run/msb/boot";
+/// Where the sandbox's root is put when the boot disk becomes the root again.
+pub(crate) const OLD_ROOT: &str = "/old";
+
+/// Mounts everything and makes the sandbox's root this process's root.
+pub(crate) fn boot() -> Result<(), BootError> {
+    mounts::mount_kernel_filesystems()?;
+    let disks = disks::find()?;
+    root::mount(&disks)?;
+    mounts::mount_in_root()?;
+    root::expose_lower_mounts()?;
+    root::pivot()?;
+    host::set_up();
+    clock::set_from_host();
+    Ok(())
+}

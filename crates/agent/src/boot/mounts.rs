@@ -1,0 +1,179 @@
+use std::ffi::CStr;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, open, openat2};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+
+use super::BootError;
+use super::error::step;
+use super::root::NEW_ROOT;
+
+/// One mount that every sandbox has.
+struct Mount {
+    kind: &'static str,
+    target: &'static str,
+    flags: MountFlags,
+    options: Option<&'static CStr>,
+}
+
+const NOSUID_NODEV: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+const LOCKED_DOWN: MountFlags = NOSUID_NODEV.union(MountFlags::NOEXEC);
+
+/// What the agent itself needs, on the boot disk.
+const KERNEL_FILESYSTEMS: [Mount; 3] = [
+    Mount {
+        kind: "devtmpfs",
+        target: "/dev",
+        flags: MountFlags::NOSUID,
+        options: None,
+    },
+    Mount {
+        kind: "proc",
+        target: "/proc",
+        flags: LOCKED_DOWN,
+        options: None,
+    },
+    Mount {
+        kind: "sysfs",
+        target: "/sys",
+        flags: LOCKED_DOWN,
+        options: None,
+    },
+];
+
+/// What a command finds in the sandbox, in this order. A tmpfs costs guest memory as it fills.
+const IN_ROOT: [Mount; 8] = [
+    Mount {
+        kind: "proc",
+        target: "proc",
+        flags: LOCKED_DOWN,
+        options: None,
+    },
+    Mount {
+        kind: "sysfs",
+        target: "sys",
+        flags: LOCKED_DOWN,
+        options: None,
+    },
+    Mount {
+        kind: "devtmpfs",
+        target: "dev",
+        flags: MountFlags::NOSUID,
+        options: None,
+    },
+    Mount {
+        kind: "devpts",
+        target: "dev/pts",
+        flags: MountFlags::NOSUID.union(MountFlags::NOEXEC),
+        options: Some(c"newinstance,ptmxmode=0666,mode=0620,gid=5"),
+    },
+    Mount {
+        kind: "tmpfs",
+        target: "dev/shm",
+        flags: LOCKED_DOWN,
+        options: Some(c"mode=1777,size=50%"),
+    },
+    Mount {
+        kind: "mqueue",
+        target: "dev/mqueue",
+        flags: LOCKED_DOWN,
+        options: None,
+    },
+    Mount {
+        kind: "tmpfs",
+        target: "run",
+        flags: NOSUID_NODEV,
+        options: Some(c"mode=755,size=20%"),
+    },
+    Mount {
+        kind: "tmpfs",
+        target: "tmp",
+        flags: NOSUID_NODEV,
+        options: Some(c"mode=1777,size=50%"),
+    },
+];
+
+/// Links that every program expects in `/dev`.
+const DEVICE_LINKS: [(&str, &str); 4] = [
+    ("/proc/self/fd", "fd"),
+    ("/proc/self/fd/0", "stdin"),
+    ("/proc/self/fd/1", "stdout"),
+    ("/proc/self/fd/2", "stderr"),
+];
+
+/// Mounts what the agent itself needs. A kernel may have mounted `/dev` already.
+pub(super) fn mount_kernel_filesystems() -> Result<(), BootError> {
+    for each in &KERNEL_FILESYSTEMS {
+        match mount(each.kind, each.target, each.kind, each.flags, each.options) {
+            Ok(()) | Err(Errno::BUSY) => {}
+            Err(error) => return Err(step(&format!("mount {}", each.target))(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Mounts what commands expect into the new root.
+pub(super) fn mount_in_root() -> Result<(), BootError> {
+    let root = open(
+        NEW_ROOT,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(step("open the new root"))?;
+    for each in &IN_ROOT {
+        let name = format!("mount /{}", each.target);
+        let point = mount_point(&root, each.target).map_err(step(&name))?;
+        let path = format!("/proc/self/fd/{}", point.as_raw_fd());
+        match mount(each.kind, path, each.kind, each.flags, each.options) {
+            // A kernel may come without message queues; little needs them.
+            Err(Errno::NODEV) if each.kind == "mqueue" => {}
+            outcome => outcome.map_err(step(&name))?,
+        }
+    }
+    link_devices().map_err(step("make links in /dev"))
+}
+
+/// The directory to mount on, made where the image has none. The image's symlinks are followed
+/// inside the new root only.
+fn mount_point(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = || openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
+    match open() {
+        Err(Errno::NOENT) => {
+            let path = Path::new(path);
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
+            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+            let mode = Mode::from_raw_mode(0o755);
+            match parent {
+                Some(parent) => {
+                    let parent =
+                        openat2(root, parent, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
+                    mkdirat(parent.as_fd(), name, mode)?;
+                }
+                None => mkdirat(root, name, mode)?,
+            }
+            Ok(open()?)
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
+/// One devtmpfs serves both roots, so what is linked here is there at once.
+fn link_devices() -> io::Result<()> {
+    for (target, name) in DEVICE_LINKS {
+        match symlink(target, format!("/dev/{name}")) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    // Without this link, programs would get terminals of another instance of devpts.
+    let _ = fs::remove_file("/dev/ptmx");
+    symlink("pts/ptmx", "/dev/ptmx")
+}

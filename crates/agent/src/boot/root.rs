@@ -1,0 +1,74 @@
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+
+use rustix::mount::{MountFlags, mount_move, mount_remount};
+use rustix::process::{chdir, pivot_root};
+
+use super::disks::Disks;
+use super::error::step;
+use super::{BOOT_ROOT, BootError};
+
+/// Where the sandbox's root is put together; a directory of the boot disk.
+pub(super) const NEW_ROOT: &str = "/root";
+const IMAGE: &str = "/image";
+const UPPER: &str = "/upper";
+/// Where the mounts below the root can be seen in the sandbox.
+const EXPOSED: &str = "/root/run/msb";
+
+/// The overlay's options, the same for the life of an upper: directories can be renamed, hard
+/// links survive copy-up, a change of mode copies no data, and an upper never meets another image.
+const OVERLAY_OPTIONS: &str = "lowerdir=/image,upperdir=/upper/upper,workdir=/upper/work,\
+    redirect_dir=on,index=on,metacopy=on";
+
+/// Mounts image and upper, and the overlay of both.
+pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
+    let image = disks.image.as_str();
+    rustix::mount::mount(image, IMAGE, "erofs", MountFlags::RDONLY, None)
+        .map_err(step("mount the image disk as EROFS"))?;
+    let upper = disks.upper.as_str();
+    rustix::mount::mount(
+        upper,
+        UPPER,
+        "ext4",
+        MountFlags::empty(),
+        Some(c"errors=remount-ro"),
+    )
+    .map_err(step("mount the upper disk as ext4"))?;
+    let options = std::ffi::CString::new(OVERLAY_OPTIONS).expect("the options hold no NUL");
+    rustix::mount::mount(
+        "overlay",
+        NEW_ROOT,
+        "overlay",
+        MountFlags::empty(),
+        Some(options.as_c_str()),
+    )
+    .map_err(step("mount the overlay of image and upper"))
+}
+
+/// Moves image and upper to where the sandbox's root user can look at them. The upper is read-only
+/// there: changes below an overlay's feet are undefined.
+pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .create(EXPOSED)
+        .map_err(step("create /run/msb"))?;
+    for (from, name) in [(IMAGE, "image"), (UPPER, "upper")] {
+        let to = format!("{EXPOSED}/{name}");
+        fs::create_dir(&to).map_err(step("create a mount point in /run/msb"))?;
+        mount_move(from, &to).map_err(step("move a mount into /run/msb"))?;
+    }
+    let upper = format!("{EXPOSED}/upper");
+    mount_remount(&upper, MountFlags::BIND | MountFlags::RDONLY, c"")
+        .map_err(step("make /run/msb/upper read-only"))
+}
+
+/// Makes the overlay the root and leaves the boot disk below it.
+pub(super) fn pivot() -> Result<(), BootError> {
+    let boot_root = format!("{NEW_ROOT}{BOOT_ROOT}");
+    fs::create_dir(&boot_root).map_err(step("create the boot disk's mount point"))?;
+    fs::set_permissions(&boot_root, fs::Permissions::from_mode(0o700))
+        .map_err(step("close the boot disk's mount point"))?;
+    chdir(NEW_ROOT).map_err(step("enter the new root"))?;
+    pivot_root(".", BOOT_ROOT.trim_start_matches('/')).map_err(step("change the root"))?;
+    chdir("/").map_err(step("enter the root"))
+}

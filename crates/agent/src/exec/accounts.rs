@@ -1,0 +1,196 @@
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use msb_agent_protocol::{Failure, FailureKind};
+
+/// The most of `/etc/passwd` or `/etc/group` that is looked at, in bytes: an image may hold any.
+const FILE_MAX_BYTES: u64 = 10 << 20;
+/// The last id that the kernel takes; the one after it means "no change".
+const ID_MAX: u32 = u32::MAX - 1;
+
+/// Who a command runs as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    /// Supplementary groups.
+    pub(super) groups: Vec<u32>,
+    pub(super) home: String,
+}
+
+/// The two files, as text; bytes that are no UTF-8 match nothing.
+#[derive(Debug, Default)]
+pub(super) struct Accounts {
+    passwd: String,
+    group: String,
+}
+
+struct User<'a> {
+    name: &'a str,
+    uid: u32,
+    gid: u32,
+    home: &'a str,
+}
+
+struct Group<'a> {
+    name: &'a str,
+    gid: u32,
+    members: &'a str,
+}
+
+impl Accounts {
+    /// Reads the sandbox's own files. Images without them have no accounts.
+    pub(super) fn read() -> Self {
+        let read = |path| read_bounded(path).unwrap_or_default();
+        Self {
+            passwd: read("/etc/passwd"),
+            group: read("/etc/group"),
+        }
+    }
+
+    /// Resolves `user[:group]`, names or numbers, as docker does: an unknown name is refused, an
+    /// unknown number is taken as it is.
+    pub(super) fn resolve(&self, wanted: &str) -> Result<Identity, Failure> {
+        let (user, group) = match wanted.split_once(':') {
+            Some((user, group)) => (user, Some(group).filter(|group| !group.is_empty())),
+            None => (wanted, None),
+        };
+        let user = if user.is_empty() { "0" } else { user };
+        let number = number(user)?;
+        let by_name = self.users().find(|found| found.name == user);
+        let known = by_name.or_else(|| self.users().find(|found| Some(found.uid) == number));
+        let (uid, own_gid, name, home) = match (known, number) {
+            (Some(user), _) => (user.uid, user.gid, user.name, user.home),
+            (None, Some(uid)) => (uid, 0, "", ""),
+            (None, None) => return Err(refused(format!("no user '{user}' in the image"))),
+        };
+        let (gid, groups) = match group {
+            Some(group) => (self.resolve_group(group)?, Vec::new()),
+            None => (own_gid, self.groups_of(name)),
+        };
+        let home = if home.is_empty() { "/" } else { home };
+        Ok(Identity {
+            uid,
+            gid,
+            groups,
+            home: home.to_owned(),
+        })
+    }
+
+    fn resolve_group(&self, wanted: &str) -> Result<u32, Failure> {
+        let number = number(wanted)?;
+        let by_name = self
+            .groups()
+            .find(|group| group.name == wanted)
+            .map(|group| group.gid);
+        by_name
+            .or(number)
+            .ok_or_else(|| refused(format!("no group '{wanted}' in the image")))
+    }
+
+    fn groups_of(&self, user: &str) -> Vec<u32> {
+        let is_member = |group: &Group<'_>| group.members.split(',').any(|member| member == user);
+        let named = !user.is_empty();
+        self.groups()
+            .filter(|group| named && is_member(group))
+            .map(|group| group.gid)
+            .collect()
+    }
+
+    fn users(&self) -> impl Iterator<Item = User<'_>> {
+        self.passwd.lines().filter_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next().filter(|name| !name.is_empty())?;
+            let _password = fields.next()?;
+            let uid = fields.next()?.parse().ok()?;
+            let gid = fields.next()?.parse().ok()?;
+            let _comment = fields.next();
+            Some(User {
+                name,
+                uid,
+                gid,
+                home: fields.next().unwrap_or_default(),
+            })
+        })
+    }
+
+    fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        self.group.lines().filter_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next().filter(|name| !name.is_empty())?;
+            let _password = fields.next()?;
+            let gid = fields.next()?.parse().ok()?;
+            Some(Group {
+                name,
+                gid,
+                members: fields.next().unwrap_or_default(),
+            })
+        })
+    }
+}
+
+/// The id that a word of digits means; one that the kernel cannot have is refused, not truncated.
+fn number(word: &str) -> Result<Option<u32>, Failure> {
+    if !word.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(None);
+    }
+    match word.parse() {
+        Ok(id) if id <= ID_MAX => Ok(Some(id)),
+        _ => Err(refused(format!("the id {word} is larger than {ID_MAX}"))),
+    }
+}
+
+fn refused(message: String) -> Failure {
+    Failure {
+        kind: FailureKind::BadRequest,
+        message,
+    }
+}
+
+fn read_bounded(path: &str) -> io::Result<String> {
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accounts() -> Accounts {
+        Accounts {
+            passwd: "root:x:0:0:root:/root:/bin/sh\nbroken\nme:x:1000:100::/home/me:/bin/sh\n\
+                1234:x:7:8::/odd:\n"
+                .to_owned(),
+            group: "root:x:0:\nusers:x:100:\nwheel:x:10:root,me\naudio:x:29:me\n".to_owned(),
+        }
+    }
+
+    fn identity(wanted: &str) -> Result<(u32, u32, Vec<u32>, String), String> {
+        accounts()
+            .resolve(wanted)
+            .map(|found| (found.uid, found.gid, found.groups, found.home))
+            .map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn users_are_resolved_as_docker_does() {
+        let ok =
+            |uid, gid, groups: &[u32], home: &str| Ok((uid, gid, groups.to_vec(), home.into()));
+        assert_eq!(identity(""), ok(0, 0, &[10], "/root"));
+        assert_eq!(identity("me"), ok(1000, 100, &[10, 29], "/home/me"));
+        assert_eq!(identity("me:wheel"), ok(1000, 10, &[], "/home/me"));
+        assert_eq!(identity("1000"), ok(1000, 100, &[10, 29], "/home/me"));
+        assert_eq!(identity("55:66"), ok(55, 66, &[], "/"));
+        // A name of digits is a name first.
+        assert_eq!(identity("1234"), ok(7, 8, &[], "/odd"));
+        assert!(identity("nobody").is_err());
+        assert!(identity("me:nobody").is_err());
+        assert!(identity("4294967295").is_err());
+        assert!(identity("4294967296").is_err());
+    }
+}

@@ -1,0 +1,22 @@
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+/// Splits `NAME=value`; a word without `=` or without a name sets nothing.
+pub(super) fn parse(settings: &[Vec<u8>]) -> Vec<(OsString, OsString)> {
+    let split = |setting: &Vec<u8>| {
+        let equals = setting.iter().position(|&byte| byte == b'=')?;
+        let valid = equals > 0 && !setting.contains(&0);
+        let name = OsString::from_vec(setting[..equals].to_vec());
+        let value = OsString::from_vec(setting[equals + 1..].to_vec());
+        valid.then_some((name, value))
+    };
+    settings.iter().filter_map(split).collect()
+}
+
+/// The value of `name`, the last one set.
+pub(super) fn get<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+    let found = environment
+        .iter()
+        .rfind(|(key, _)| key.as_bytes() == name.as_bytes());
+    found.map(|(_, value)| value.as_os_str())
+}

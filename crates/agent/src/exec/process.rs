@@ -1,0 +1,240 @@
+#![expect(
+    unsafe_code,
+    reason = "what a child does between fork and exec has no safe form"
+)]
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use msb_agent_protocol::{Event, Exec, Failure, FailureKind, WindowSize};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Gid, Uid, ioctl_tiocsctty, setsid};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::accounts::{Accounts, Identity};
+use super::{environment, program};
+use crate::descriptor::Descriptor;
+
+/// Control-D: what a user types to end a terminal's input.
+pub(super) const END_OF_TRANSMISSION: u8 = 4;
+
+/// A command that has been started.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    pub(super) inputs: Inputs,
+    pub(super) outputs: Vec<Output>,
+}
+
+/// Where its input goes.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    pub(super) stdin: Option<Descriptor>,
+    pub(super) terminal: Option<Terminal>,
+}
+
+/// What bytes of a stream are called.
+type Naming = fn(Vec<u8>) -> Event;
+
+/// A stream of output, and what its bytes are called.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub(super) stream: Descriptor,
+    pub(super) event: Naming,
+}
+
+/// The agent's end of a command's terminal.
+#[derive(Debug)]
+pub(super) struct Terminal(OwnedFd);
+
+impl Terminal {
+    pub(super) fn resize(&self, size: WindowSize) {
+        // A terminal whose command has ended needs no size.
+        let _ = tcsetwinsize(&self.0, winsize(size));
+    }
+}
+
+fn winsize(size: WindowSize) -> Winsize {
+    Winsize {
+        ws_row: size.rows,
+        ws_col: size.columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    }
+}
+
+/// Starts the command that the host asks for.
+pub(super) fn spawn(request: &Exec) -> Result<Process, Failure> {
+    let identity = Accounts::read().resolve(&request.user)?;
+    let directory = working_directory(&request.working_directory)?;
+    let mut environment = environment::parse(&request.env);
+    if environment::get(&environment, "HOME").is_none() {
+        environment.push(("HOME".into(), identity.home.clone().into()));
+    }
+    let word = request.argv.first().filter(|word| !word.is_empty());
+    let word = word.ok_or_else(|| bad_request("the command is empty"))?;
+    let program = program::find(word, environment::get(&environment, "PATH"), &directory)?;
+    let mut command = Command::new(program);
+    command
+        .arg0(OsStr::from_bytes(word))
+        .args(
+            request.argv[1..]
+                .iter()
+                .map(|argument| OsStr::from_bytes(argument)),
+        )
+        .env_clear()
+        .envs(
+            environment
+                .iter()
+                .map(|(name, value): &(OsString, OsString)| (name, value)),
+        )
+        .current_dir(directory);
+    let streams = match request.terminal {
+        Some(size) => terminal_streams(&mut command, size),
+        None => pipe_streams(&mut command, request.stdin),
+    };
+    let streams = streams.map_err(|error| guest_failure("open the command's streams", &error))?;
+    become_leader(&mut command, identity, request.terminal.is_some());
+    start(command, streams, word)
+}
+
+/// The agent's ends of a command's streams, before they can be waited for.
+struct Streams {
+    stdin: Option<OwnedFd>,
+    terminal: Option<OwnedFd>,
+    outputs: Vec<(OwnedFd, Naming)>,
+}
+
+fn pipe_streams(command: &mut Command, wants_stdin: bool) -> io::Result<Streams> {
+    let stdin = if wants_stdin {
+        let (read, write) = io::pipe()?;
+        command.stdin(read);
+        Some(write.into())
+    } else {
+        command.stdin(Stdio::null());
+        None
+    };
+    let (stdout, stdout_write) = io::pipe()?;
+    let (stderr, stderr_write) = io::pipe()?;
+    command.stdout(stdout_write).stderr(stderr_write);
+    let outputs: Vec<(OwnedFd, Naming)> = vec![
+        (stdout.into(), Event::Stdout),
+        (stderr.into(), Event::Stderr),
+    ];
+    Ok(Streams {
+        stdin,
+        terminal: None,
+        outputs,
+    })
+}
+
+fn terminal_streams(command: &mut Command, size: WindowSize) -> io::Result<Streams> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let slave = ioctl_tiocgptpeer(&master, flags)?;
+    tcsetwinsize(&slave, winsize(size))?;
+    command
+        .stdin(slave.try_clone()?)
+        .stdout(slave.try_clone()?)
+        .stderr(slave);
+    let outputs: Vec<(OwnedFd, Naming)> = vec![(master.try_clone()?, Event::Stdout)];
+    Ok(Streams {
+        stdin: Some(master.try_clone()?),
+        terminal: Some(master),
+        outputs,
+    })
+}
+
+/// Makes the child a session of its own, with the terminal if it has one, then the wanted user.
+fn become_leader(command: &mut Command, identity: Identity, has_terminal: bool) {
+    let groups: Vec<Gid> = identity
+        .groups
+        .iter()
+        .map(|&gid| Gid::from_raw(gid))
+        .collect();
+    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+    let in_child = move || {
+        setsid()?;
+        if has_terminal {
+            ioctl_tiocsctty(io::stdin())?;
+        }
+        rustix::thread::set_thread_groups(&groups)?;
+        rustix::thread::set_thread_gid(gid)?;
+        rustix::thread::set_thread_uid(uid)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made; nothing is allocated, no lock is
+    // taken, and the captured values were made before the fork.
+    unsafe { command.pre_exec(in_child) };
+}
+
+fn start(mut command: Command, streams: Streams, word: &[u8]) -> Result<Process, Failure> {
+    let spawned = command.spawn();
+    // The child has its own copies of its ends; these would keep the streams open.
+    drop(command);
+    let child = spawned.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => program::not_found(word),
+        io::ErrorKind::PermissionDenied => program::not_executable(word, "permission denied"),
+        io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock => {
+            guest_failure("start the command", &error)
+        }
+        _ => program::not_executable(word, &error.to_string()),
+    })?;
+    let pid = i32::try_from(child.id()).map_err(|_| bad_request("the process id is too large"))?;
+    let watch = || -> io::Result<Process> {
+        let outputs = streams.outputs.into_iter().map(|(file, event)| {
+            Ok(Output {
+                stream: Descriptor::new(file)?,
+                event,
+            })
+        });
+        let outputs = outputs.collect::<io::Result<_>>()?;
+        let stdin = streams.stdin.map(Descriptor::new).transpose()?;
+        let terminal = streams.terminal.map(Terminal);
+        Ok(Process {
+            pid,
+            inputs: Inputs { stdin, terminal },
+            outputs,
+        })
+    };
+    watch().map_err(|error| guest_failure("watch the command's streams", &error))
+}
+
+/// The directory to run in, made where the image lacks it, as docker does.
+fn working_directory(wanted: &[u8]) -> Result<PathBuf, Failure> {
+    let wanted = if wanted.is_empty() { b"/" } else { wanted };
+    let path = Path::new("/").join(OsStr::from_bytes(wanted));
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let made = fs::create_dir_all(&path)
+        .and_then(|()| open(&path, directory, Mode::empty()).map_err(Into::into));
+    match made {
+        Ok(_) => Ok(path),
+        Err(error) => Err(bad_request(&format!(
+            "cannot use {} as working directory: {error}",
+            wanted.escape_ascii()
+        ))),
+    }
+}
+
+fn bad_request(message: &str) -> Failure {
+    Failure {
+        kind: FailureKind::BadRequest,
+        message: message.to_owned(),
+    }
+}
+
+fn guest_failure(action: &str, error: &io::Error) -> Failure {
+    Failure {
+        kind: FailureKind::Guest,
+        message: format!("cannot {action}: {error}"),
+    }
+}

@@ -1,0 +1,33 @@
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// The process group of a command, which it leads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group {
+    leader: Option<Pid>,
+}
+
+impl Group {
+    pub(super) fn of(pid: i32) -> Self {
+        Self {
+            leader: Pid::from_raw(pid),
+        }
+    }
+
+    /// Sends the signal with this number; one that does not exist is ignored.
+    pub(super) fn signal(self, number: i32) {
+        if let Some(signal) = Signal::from_named_raw(number) {
+            self.send(signal);
+        }
+    }
+
+    pub(super) fn kill(self) {
+        self.send(Signal::KILL);
+    }
+
+    fn send(self, signal: Signal) {
+        if let Some(leader) = self.leader {
+            // The group may have ended.
+            let _ = kill_process_group(leader, signal);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags, open};
+use tokio::time::sleep;
+
+use crate::console;
+use crate::descriptor::Descriptor;
+use crate::reaper::Reaper;
+use crate::requests::{self, BootTimes};
+
+/// The name that the host gave the port (`AGENT_PORT_NAME` on its side).
+const PORT_NAME: &str = "msb.agent";
+/// How long the port may take to appear.
+const APPEAR_LIMIT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// How long to wait before greeting again when the host is not there.
+const GREETING_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Serves the host, again and again if it goes away and comes back.
+pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
+    let reaper = Reaper::start()?;
+    let device = find().await?;
+    let mut last_failure = None;
+    loop {
+        let port = open(
+            device.as_str(),
+            OFlags::RDWR | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let served = msb_agent_protocol::serve(Descriptor::new(port)?, |stream| {
+            tokio::task::spawn_local(requests::answer(stream, reaper.clone(), boot_times));
+        })
+        .await;
+        // Without a host every greeting fails alike; once is enough to say so.
+        let failure = served.err().map(|error| error.to_string());
+        if failure != last_failure {
+            console::say(failure.as_deref().unwrap_or("the host is gone"));
+            last_failure = failure;
+        }
+        sleep(GREETING_INTERVAL).await;
+    }
+}
+
+/// The port's device node.
+async fn find() -> io::Result<String> {
+    let deadline = tokio::time::Instant::now() + APPEAR_LIMIT;
+    loop {
+        if let Some(device) = look()? {
+            return Ok(device);
+        }
+        if tokio::time::Instant::now() > deadline {
+            let message = format!("there is no virtio-console port named {PORT_NAME}");
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+fn look() -> io::Result<Option<String>> {
+    let Ok(ports) = fs::read_dir("/sys/class/virtio-ports") else {
+        return Ok(None);
+    };
+    for port in ports {
+        let port = port?;
+        let name = fs::read_to_string(port.path().join("name")).unwrap_or_default();
+        let device = format!("/dev/{}", port.file_name().to_string_lossy());
+        if name.trim_end() == PORT_NAME && fs::exists(&device)? {
+            return Ok(Some(device));
+        }
+    }
+    Ok(None)
+}

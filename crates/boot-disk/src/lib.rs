@@ -1,0 +1,73 @@
+//! The kernel's root: the guest agent, packed as EROFS.
+//!
+//! The libkrunfw kernel takes no initrd, and an agent inside the image's tree would tie every image
+//! to the agent's version. So the agent travels on a small read-only disk of its own: `/init`, and
+//! the empty directories that it mounts on.
+//!
+//! ```
+//! let mut disk = std::io::Cursor::new(Vec::new());
+//! boot_disk::write(&mut disk)?;
+//! let tree = erofs_writer::Image::open(disk.into_inner())?.read_tree()?;
+//! assert!(tree.find(b"/init").is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::io::{Seek, Write};
+
+use erofs_writer::{ImageWriter, Options, Summary, WriteError};
+use fstree::{FileKind, Inode, Metadata, Name, Tree};
+use sha2::{Digest as _, Sha256};
+
+static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent"));
+
+/// Where the agent mounts things, and where the sandbox's root goes at the end.
+const MOUNT_POINTS: [&str; 7] = ["dev", "image", "old", "proc", "root", "sys", "upper"];
+
+/// What this build's boot disk is known by: changes with the agent.
+pub fn identity() -> String {
+    hex::encode(digest())
+}
+
+fn digest() -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for name in MOUNT_POINTS {
+        hash.update(name);
+    }
+    hash.update(AGENT);
+    hash.finalize().into()
+}
+
+/// Writes the boot disk, the same bytes each time.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write<W: Write + Seek>(out: W) -> Result<Summary, WriteError> {
+    let digest = digest();
+    let options = Options {
+        uuid: *digest.first_chunk().expect("SHA-256 has 32 bytes"),
+        volume_name: "msb-boot".to_owned(),
+        devices: Vec::new(),
+    };
+    let mut writer = ImageWriter::new(out, options)?;
+    let size_bytes = AGENT.len() as u64;
+    let content = writer
+        .append(&mut &*AGENT, size_bytes)?
+        .map(|run| run.whole_file(size_bytes));
+    let mut tree = Tree::new(Metadata::directory(0o755));
+    let root = tree.root();
+    let init = Inode {
+        metadata: Metadata::with_mode(0o755),
+        kind: FileKind::Regular(content.unwrap_or_default()),
+    };
+    let init = tree.add(init);
+    tree.link(root, name("init"), init);
+    for mount_point in MOUNT_POINTS {
+        let directory = tree.add(Inode::directory(Metadata::directory(0o755)));
+        tree.link(root, name(mount_point), directory);
+    }
+    Ok(writer.finish(&tree)?.1)
+}
+
+fn name(word: &str) -> Name {
+    Name::new(word.as_bytes()).expect("the names here are plain words")
+}
