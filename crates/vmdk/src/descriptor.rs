@@ -1,0 +1,185 @@
+/// The unit in which VMDK counts, in bytes.
+pub const SECTOR_BYTES: u64 = 512;
+/// The longest file name, in bytes: what every filesystem takes.
+pub const FILE_NAME_MAX_BYTES: usize = 255;
+/// The most extents of one disk: as many devices as an EROFS may have, and its metadata.
+pub const EXTENTS_MAX: usize = 65_536;
+
+/// The content id that means "no parent" (`CID_NOPARENT`) and so can be nobody's own.
+const NO_PARENT: u32 = 0xffff_ffff;
+
+/// A disk made of files, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Descriptor {
+    /// `CID`: changes when the disk's content does.
+    pub content_id: u32,
+    /// The files, in the order of their sectors.
+    pub extents: Vec<FlatExtent>,
+}
+
+/// One file of a disk, taken from its beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlatExtent {
+    /// Its length, in sectors of [`SECTOR_BYTES`].
+    pub sectors: u64,
+    /// Its name, relative to the descriptor's directory.
+    pub file_name: String,
+}
+
+/// Why no descriptor can say this.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidDescriptor {
+    /// There is nothing to read.
+    #[error("a disk needs at least one extent")]
+    NoExtents,
+    /// More than [`EXTENTS_MAX`].
+    #[error("a disk has {count} extents, the limit is {EXTENTS_MAX}")]
+    TooManyExtents {
+        /// How many there are.
+        count: usize,
+    },
+    /// Readers disagree on extents without sectors.
+    #[error("the extent '{file_name}' has no sectors")]
+    EmptyExtent {
+        /// Whose.
+        file_name: String,
+    },
+    /// The sum of all extents does not fit 64 bits of bytes.
+    #[error("the disk is larger than 2^64 bytes")]
+    TooLarge,
+    /// Some reader would look for another file.
+    #[error("'{}' cannot be an extent's file name: {reason}", .file_name.escape_debug())]
+    FileName {
+        /// The name.
+        file_name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+impl Descriptor {
+    /// Checks that every reader would see the same disk, and makes a descriptor of it. A content id
+    /// of 0xffffffff, which no disk may have, becomes 0xfffffffe.
+    ///
+    /// # Errors
+    /// No extents or too many, one that is empty, a file name that readers take differently.
+    pub fn new(content_id: u32, extents: Vec<FlatExtent>) -> Result<Self, InvalidDescriptor> {
+        let count = extents.len();
+        match count {
+            0 => return Err(InvalidDescriptor::NoExtents),
+            1..=EXTENTS_MAX => {}
+            _ => return Err(InvalidDescriptor::TooManyExtents { count }),
+        }
+        extents.iter().try_for_each(FlatExtent::check)?;
+        let sectors = extents
+            .iter()
+            .try_fold(0_u64, |sum, extent| sum.checked_add(extent.sectors));
+        if sectors
+            .and_then(|sectors| sectors.checked_mul(SECTOR_BYTES))
+            .is_none()
+        {
+            return Err(InvalidDescriptor::TooLarge);
+        }
+        Ok(Self {
+            content_id: content_id.min(NO_PARENT - 1),
+            extents,
+        })
+    }
+
+    /// The disk's length, in sectors of [`SECTOR_BYTES`].
+    pub fn total_sectors(&self) -> u64 {
+        self.extents
+            .iter()
+            .fold(0, |sum, extent| sum.saturating_add(extent.sectors))
+    }
+}
+
+impl FlatExtent {
+    fn check(&self) -> Result<(), InvalidDescriptor> {
+        if self.sectors == 0 {
+            return Err(InvalidDescriptor::EmptyExtent {
+                file_name: self.file_name.clone(),
+            });
+        }
+        match fault(&self.file_name) {
+            Some(reason) => Err(InvalidDescriptor::FileName {
+                file_name: self.file_name.clone(),
+                reason,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What some reader of VMDK would do wrong with this name.
+fn fault(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("it is empty")
+    } else if name.len() > FILE_NAME_MAX_BYTES {
+        Some("it is longer than 255 bytes")
+    } else if name.contains('"') {
+        Some("it holds a quote")
+    } else if name.contains(char::is_control) {
+        Some("it holds a control character")
+    } else if name.trim() != name {
+        Some("it begins or ends with a space")
+    } else if name.starts_with('/') {
+        Some("it is not relative to the descriptor")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(file_name: &str) -> FlatExtent {
+        FlatExtent {
+            sectors: 8,
+            file_name: file_name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn names_that_readers_take_differently_are_refused() {
+        for name in ["", "a\"b", "a\nb", " a", "a ", "/a", &"x".repeat(256)] {
+            let refused = Descriptor::new(1, vec![extent(name)]);
+            assert!(
+                matches!(refused, Err(InvalidDescriptor::FileName { .. })),
+                "{name}"
+            );
+        }
+        assert!(Descriptor::new(1, vec![extent("a b%#=:é.erofs")]).is_ok());
+    }
+
+    #[test]
+    fn disks_without_a_clear_size_are_refused() {
+        assert_eq!(
+            Descriptor::new(1, vec![]),
+            Err(InvalidDescriptor::NoExtents)
+        );
+        let empty = FlatExtent {
+            sectors: 0,
+            ..extent("a")
+        };
+        assert!(matches!(
+            Descriptor::new(1, vec![empty]),
+            Err(InvalidDescriptor::EmptyExtent { .. })
+        ));
+        let huge = FlatExtent {
+            sectors: u64::MAX / 600,
+            ..extent("a")
+        };
+        assert_eq!(
+            Descriptor::new(1, vec![huge.clone(), huge]),
+            Err(InvalidDescriptor::TooLarge)
+        );
+    }
+
+    #[test]
+    fn the_content_id_is_never_that_of_no_parent() {
+        let descriptor = Descriptor::new(u32::MAX, vec![extent("a")]).expect("valid");
+        assert_eq!(descriptor.content_id, 0xffff_fffe);
+    }
+}
