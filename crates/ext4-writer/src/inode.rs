@@ -1,0 +1,204 @@
+use fstree::{Device, FileKind, Metadata, Timestamp};
+use zerocopy::{IntoBytes as _, U16, U32};
+
+use crate::checksum::crc32c;
+use crate::extent::{self, Run};
+use crate::format::{
+    BLOCK_SIZE, EXTENTS_FL, EXTRA_ISIZE, INODE_BYTES, Inode, OLD_INODE_BYTES, half_words, halves,
+};
+use crate::{InvalidInode, WriteError};
+
+/// `EXT4_LINK_MAX`, which only directories may pass, by counting 1 (`dir_nlink`).
+const LINK_MAX: u64 = 65_000;
+/// The longest target that lies in the inode, in bytes.
+const FAST_SYMLINK_MAX: usize = 59;
+/// The longest target at all (`PATH_MAX` less its NUL), in bytes.
+const SYMLINK_MAX: usize = 4095;
+/// The last second that the two extra bits of a timestamp reach.
+const SECONDS_MAX: i64 = (1 << 34) - (1 << 31) - 1;
+
+/// Everything an inode's bytes are made of.
+#[derive(Debug)]
+pub(crate) struct Content<'a> {
+    pub(crate) st_mode: u16,
+    pub(crate) metadata: &'a Metadata,
+    pub(crate) links: u64,
+    pub(crate) size_bytes: u64,
+    pub(crate) payload: Payload,
+    /// The block of xattrs; 0 without one.
+    pub(crate) xattr_block: u64,
+    /// What follows the fields.
+    pub(crate) xattrs: &'a [u8],
+}
+
+/// What `i_block` holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Payload {
+    Runs(Vec<Run>),
+    Bytes(Vec<u8>),
+}
+
+/// The payload of an inode that needs no blocks, or `None` for one that may.
+pub(crate) fn blockless<D>(kind: &FileKind<D>) -> Result<Option<Payload>, InvalidInode> {
+    Ok(match kind {
+        FileKind::Symlink(target) => match target.len() {
+            length_bytes if length_bytes == 0 || length_bytes > SYMLINK_MAX => {
+                return Err(InvalidInode::SymlinkTarget { length_bytes });
+            }
+            length_bytes if length_bytes <= FAST_SYMLINK_MAX => {
+                Some(Payload::Bytes(target.to_vec()))
+            }
+            _ => None,
+        },
+        FileKind::CharDevice(device) | FileKind::BlockDevice(device) => {
+            Some(Payload::Bytes(device_number(*device)))
+        }
+        FileKind::Fifo | FileKind::Socket => Some(Payload::Bytes(Vec::new())),
+        FileKind::Regular(_) | FileKind::Directory(_) => None,
+    })
+}
+
+/// The old form where it can say the number, as the kernel writes it (`ext4_mknod`).
+fn device_number(device: Device) -> Vec<u8> {
+    let Device { major, minor } = device;
+    if major < 256 && minor < 256 {
+        return ((major << 8) | minor).to_le_bytes().to_vec();
+    }
+    let new = (minor & 0xff) | ((major & 0xfff) << 8) | ((minor & 0xf_ff00) << 12);
+    [0_u32.to_le_bytes(), new.to_le_bytes()].concat()
+}
+
+/// The checksum seed of an inode and all that belongs to it; its generation is always 0.
+pub(crate) fn seed(filesystem_seed: u32, number: u32) -> u32 {
+    crc32c(crc32c(filesystem_seed, &number.to_le_bytes()), &[0; 4])
+}
+
+/// The inode's 256 bytes, with their checksum.
+pub(crate) fn encode(content: &Content<'_>, seed: u32) -> Result<[u8; INODE_BYTES], InvalidInode> {
+    let inode = fields(content)?;
+    let mut bytes = [0; INODE_BYTES];
+    let fields_end = OLD_INODE_BYTES + usize::from(EXTRA_ISIZE);
+    bytes[..fields_end].copy_from_slice(inode.as_bytes());
+    bytes[fields_end..fields_end + content.xattrs.len()].copy_from_slice(content.xattrs);
+    let (low, high) = half_words(crc32c(seed, &bytes));
+    bytes[0x7c..0x7e].copy_from_slice(low.as_bytes());
+    bytes[0x82..0x84].copy_from_slice(high.as_bytes());
+    Ok(bytes)
+}
+
+fn fields(content: &Content<'_>) -> Result<Inode, InvalidInode> {
+    let metadata = content.metadata;
+    let (i_uid, l_i_uid_high) = half_words(metadata.uid);
+    let (i_gid, l_i_gid_high) = half_words(metadata.gid);
+    let (i_size_lo, i_size_high) = halves(content.size_bytes);
+    let (time, extra) = timestamp(metadata.mtime);
+    let (i_block, i_flags, data_blocks) = match &content.payload {
+        Payload::Runs(runs) => (
+            extent::encode(runs)?,
+            EXTENTS_FL,
+            runs.iter().map(|run| run.blocks).sum::<u64>(),
+        ),
+        Payload::Bytes(bytes) => (raw(bytes), 0, 0),
+    };
+    let blocks = data_blocks + u64::from(content.xattr_block != 0);
+    let (i_blocks_lo, blocks_high) = halves(blocks * (BLOCK_SIZE / 512));
+    let (i_file_acl_lo, acl_high) = halves(content.xattr_block);
+    Ok(Inode {
+        i_mode: U16::new(content.st_mode),
+        i_uid,
+        l_i_uid_high,
+        i_gid,
+        l_i_gid_high,
+        i_size_lo,
+        i_size_high,
+        i_atime: time,
+        i_ctime: time,
+        i_mtime: time,
+        i_crtime: time,
+        i_atime_extra: extra,
+        i_ctime_extra: extra,
+        i_mtime_extra: extra,
+        i_crtime_extra: extra,
+        i_links_count: U16::new(links(content)?),
+        i_blocks_lo,
+        l_i_blocks_high: half_words(blocks_high.get()).0,
+        i_flags: U32::new(i_flags),
+        i_block,
+        i_file_acl_lo,
+        l_i_file_acl_high: half_words(acl_high.get()).0,
+        i_extra_isize: U16::new(EXTRA_ISIZE),
+        ..Inode::default()
+    })
+}
+
+fn links(content: &Content<'_>) -> Result<u16, InvalidInode> {
+    let is_directory = content.st_mode & 0o170_000 == 0o040_000;
+    match u16::try_from(content.links) {
+        Ok(links) if content.links <= LINK_MAX => Ok(links),
+        _ if is_directory => Ok(1),
+        _ => Err(InvalidInode::Links {
+            links: content.links,
+        }),
+    }
+}
+
+fn raw(bytes: &[u8]) -> [[u8; 4]; 15] {
+    let mut i_block = [[0; 4]; 15];
+    i_block.as_mut_bytes()[..bytes.len()].copy_from_slice(bytes);
+    i_block
+}
+
+/// The low 32 bits of the seconds, and nanoseconds above two more bits of them. What lies outside
+/// 1901 to 2446 is moved to the nearest end.
+fn timestamp(time: Timestamp) -> (zerocopy::U32<zerocopy::LE>, zerocopy::U32<zerocopy::LE>) {
+    let seconds = time.seconds.clamp(i64::from(i32::MIN), SECONDS_MAX);
+    let (low, _) = halves(seconds.cast_unsigned());
+    let epoch = (seconds - i64::from(low.get().cast_signed())) >> 32;
+    let epoch = u32::try_from(epoch).expect("0 to 3 after clamping");
+    (
+        low,
+        U32::new((time.nanoseconds.min(999_999_999) << 2) | epoch),
+    )
+}
+
+impl WriteError {
+    /// Says whose problem it is.
+    pub(crate) fn at(path: &[u8]) -> impl FnOnce(InvalidInode) -> Self + '_ {
+        move |problem| Self::Inode {
+            path: path.to_vec(),
+            problem,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_reach_from_1901_to_2446() {
+        let stored = |seconds, nanoseconds| {
+            let (low, extra) = timestamp(Timestamp {
+                seconds,
+                nanoseconds,
+            });
+            (low.get(), extra.get())
+        };
+        assert_eq!(stored(0, 0), (0, 0));
+        assert_eq!(stored(-1, 5), (u32::MAX, 5 << 2));
+        assert_eq!(stored(1 << 31, 0), (1 << 31, 1));
+        assert_eq!(stored(SECONDS_MAX, 0), (0x7fff_ffff, 3));
+        assert_eq!(stored(i64::MAX, 0), stored(SECONDS_MAX, 0));
+        assert_eq!(stored(i64::MIN, 0), stored(i64::from(i32::MIN), 0));
+    }
+
+    #[test]
+    fn device_numbers_take_the_form_that_fits() {
+        assert_eq!(device_number(Device { major: 1, minor: 3 }), [3, 1, 0, 0]);
+        let new = device_number(Device {
+            major: 259,
+            minor: 70_000,
+        });
+        assert_eq!(new, [0, 0, 0, 0, 0x70, 0x03, 0x11, 0x11]);
+    }
+}

@@ -1,0 +1,75 @@
+use crate::WriteError;
+use crate::extent::Run;
+use crate::geometry::Geometry;
+
+/// Which blocks are taken. Within each group they are a prefix: metadata, then what was allocated.
+#[derive(Debug)]
+pub(crate) struct Space<'a> {
+    geometry: &'a Geometry,
+    /// Blocks taken in each group, from its first.
+    used: Vec<u64>,
+    /// The group that is being filled.
+    current: u32,
+}
+
+impl<'a> Space<'a> {
+    pub(crate) fn new(geometry: &'a Geometry) -> Self {
+        let used = (0..geometry.groups)
+            .map(|group| geometry.metadata_blocks(group))
+            .collect();
+        Self {
+            geometry,
+            used,
+            current: 0,
+        }
+    }
+
+    /// Takes `blocks` blocks, in as few runs as there can be.
+    pub(crate) fn take(&mut self, blocks: u64) -> Result<Vec<Run>, WriteError> {
+        let mut runs = Vec::new();
+        let mut file_block = 0;
+        while file_block < blocks {
+            let group = self.current;
+            if group == self.geometry.groups {
+                return Err(WriteError::Full {
+                    what: "blocks",
+                    available: self.geometry.blocks,
+                });
+            }
+            let used = self.used_mut(group);
+            let start = *used;
+            let free = self.geometry.group_blocks(group) - start;
+            let length = free.min(blocks - file_block);
+            if length == 0 {
+                self.current += 1;
+                continue;
+            }
+            *self.used_mut(group) += length;
+            let start_block = self.geometry.first_block(group) + start;
+            runs.push(Run {
+                file_block,
+                start_block,
+                blocks: length,
+            });
+            file_block += length;
+        }
+        Ok(runs)
+    }
+
+    fn used_mut(&mut self, group: u32) -> &mut u64 {
+        &mut self.used[index(group)]
+    }
+
+    /// Blocks taken in a group.
+    pub(crate) fn used(&self, group: u32) -> u64 {
+        self.used[index(group)]
+    }
+
+    pub(crate) fn free(&self) -> u64 {
+        self.geometry.blocks - self.used.iter().sum::<u64>()
+    }
+}
+
+fn index(group: u32) -> usize {
+    usize::try_from(group).expect("a group's number fits an index")
+}

@@ -1,0 +1,128 @@
+use zerocopy::{FromZeros as _, IntoBytes as _, U16, U32};
+
+use crate::checksum::{START, crc32c};
+use crate::extent::{self, Run};
+use crate::format::{
+    BLOCK_SIZE, BLOCKS_PER_GROUP, EXTRA_ISIZE, FIRST_INODE, INODE_BYTES, JOURNAL_INODE,
+    JournalSuperBlock, SuperBlock, halves,
+};
+use crate::geometry::{Geometry, LOG_GROUPS_PER_FLEX};
+use crate::{Options, WriteError};
+
+/// has_journal, ext_attr, dir_index
+const FEATURE_COMPAT: u32 = 0x4 | 0x8 | 0x20;
+/// filetype, extents, 64bit, flex_bg
+const FEATURE_INCOMPAT: u32 = 0x2 | 0x40 | 0x80 | 0x200;
+/// sparse_super, large_file, huge_file, dir_nlink, extra_isize, metadata_csum
+const FEATURE_RO_COMPAT: u32 = 0x1 | 0x2 | 0x8 | 0x20 | 0x40 | 0x400;
+/// `EXT4_DEFM_XATTR_USER | EXT4_DEFM_ACL`
+const DEFAULT_MOUNT_OPTIONS: u32 = 0x4 | 0x8;
+/// `EXT4_SUPER_MAGIC`
+const MAGIC: u16 = 0xef53;
+/// `EXT4_FLAGS_SIGNED_HASH`
+const SIGNED_HASH: u32 = 1;
+/// `DX_HASH_HALF_MD4`
+const HALF_MD4: u8 = 1;
+/// `EXT4_CRC32C_CHKSUM`
+const CRC32C: u8 = 1;
+/// `JBD2_MAGIC_NUMBER`
+const JOURNAL_MAGIC: u32 = 0xc03b_3998;
+/// `JBD2_SUPERBLOCK_V2`
+const JOURNAL_SUPERBLOCK_V2: u32 = 4;
+
+/// What the superblock says beyond geometry and options.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) free_blocks: u64,
+    pub(crate) free_inodes: u32,
+    pub(crate) journal: &'a [Run],
+}
+
+/// The superblock as it stands in group 0, without a checksum.
+pub(crate) fn superblock(
+    geometry: &Geometry,
+    options: &Options,
+    facts: &Facts<'_>,
+) -> Result<SuperBlock, WriteError> {
+    let mut sb = SuperBlock::new_zeroed();
+    sb.s_inodes_count = U32::new(geometry.inodes());
+    (sb.s_blocks_count_lo, sb.s_blocks_count_hi) = halves(geometry.blocks);
+    (sb.s_free_blocks_count_lo, sb.s_free_blocks_count_hi) = halves(facts.free_blocks);
+    sb.s_free_inodes_count = U32::new(facts.free_inodes);
+    sb.s_log_block_size = U32::new(2);
+    sb.s_log_cluster_size = U32::new(2);
+    sb.s_blocks_per_group = U32::new(BLOCKS_PER_GROUP);
+    sb.s_clusters_per_group = U32::new(BLOCKS_PER_GROUP);
+    sb.s_inodes_per_group = U32::new(geometry.inodes_per_group);
+    sb.s_max_mnt_count = U16::new(u16::MAX);
+    sb.s_magic = U16::new(MAGIC);
+    // Clean; continue on errors, as mke2fs has it.
+    sb.s_state = U16::new(1);
+    sb.s_errors = U16::new(1);
+    sb.s_rev_level = U32::new(1);
+    sb.s_first_ino = U32::new(FIRST_INODE);
+    sb.s_inode_size = U16::new(u16::try_from(INODE_BYTES).expect("256"));
+    sb.s_feature_compat = U32::new(FEATURE_COMPAT);
+    sb.s_feature_incompat = U32::new(FEATURE_INCOMPAT);
+    sb.s_feature_ro_compat = U32::new(FEATURE_RO_COMPAT);
+    sb.s_uuid = options.uuid;
+    sb.s_volume_name = label(&options.label)?;
+    sb.s_journal_inum = U32::new(JOURNAL_INODE);
+    sb.s_hash_seed = options.hash_seed;
+    sb.s_def_hash_version = HALF_MD4;
+    sb.s_flags = U32::new(SIGNED_HASH);
+    sb.s_desc_size = U16::new(64);
+    sb.s_default_mount_opts = U32::new(DEFAULT_MOUNT_OPTIONS);
+    sb.s_min_extra_isize = U16::new(EXTRA_ISIZE);
+    sb.s_want_extra_isize = U16::new(EXTRA_ISIZE);
+    sb.s_log_groups_per_flex = LOG_GROUPS_PER_FLEX;
+    sb.s_checksum_type = CRC32C;
+    // A copy of the journal's inode, for e2fsck to restore it from.
+    sb.s_jnl_backup_type = 1;
+    let i_block = extent::encode(facts.journal).map_err(WriteError::at(b"(journal)"))?;
+    for (copy, original) in sb.s_jnl_blocks.iter_mut().zip(i_block) {
+        *copy = U32::from_bytes(original);
+    }
+    let (size_low, size_high) = halves(geometry.journal_blocks * BLOCK_SIZE);
+    sb.s_jnl_blocks[15] = size_high;
+    sb.s_jnl_blocks[16] = size_low;
+    Ok(sb)
+}
+
+fn label(text: &str) -> Result<[u8; 16], WriteError> {
+    let mut label = [0; 16];
+    match label.get_mut(..text.len()) {
+        Some(room) => room.copy_from_slice(text.as_bytes()),
+        None => {
+            return Err(WriteError::Label {
+                length_bytes: text.len(),
+            });
+        }
+    }
+    Ok(label)
+}
+
+/// The superblock, or its copy, as it stands in `group`.
+pub(crate) fn in_group(superblock: &SuperBlock, group: u32) -> SuperBlock {
+    let mut copy = superblock.clone();
+    // The field has 16 bits; e2fsck looks at no more of the group's number.
+    copy.s_block_group_nr = crate::format::half_words(group).0;
+    let covered = copy.as_bytes().len() - size_of_val(&copy.s_checksum);
+    copy.s_checksum = U32::new(crc32c(START, &copy.as_bytes()[..covered]));
+    copy
+}
+
+/// An empty journal's superblock.
+pub(crate) fn journal_superblock(geometry: &Geometry, uuid: [u8; 16]) -> JournalSuperBlock {
+    let narrow = |value: u64| u32::try_from(value).expect("a journal fits a group");
+    let mut sb = JournalSuperBlock::new_zeroed();
+    sb.h_magic.set(JOURNAL_MAGIC);
+    sb.h_blocktype.set(JOURNAL_SUPERBLOCK_V2);
+    sb.s_blocksize.set(narrow(BLOCK_SIZE));
+    sb.s_maxlen.set(narrow(geometry.journal_blocks));
+    sb.s_first.set(1);
+    sb.s_sequence.set(1);
+    sb.s_uuid = uuid;
+    sb.s_nr_users.set(1);
+    sb
+}

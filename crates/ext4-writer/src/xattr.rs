@@ -1,0 +1,150 @@
+use fstree::Xattrs;
+use zerocopy::{IntoBytes as _, U16, U32};
+
+use crate::InvalidInode;
+use crate::checksum::crc32c;
+use crate::format::{BLOCK_BYTES, XATTR_MAGIC, XattrEntryHead, XattrHeader};
+
+/// Bytes for xattrs in an inode of 256 bytes: what the fields leave, without the magic number.
+const IN_INODE_BYTES: usize = 92;
+const HEADER_BYTES: usize = 32;
+const END_MARK_BYTES: usize = 4;
+
+/// Prefixes of names and their numbers (fs/ext4/xattr.h). POSIX ACLs have numbers too, and a form
+/// of their own on disk, which is not written here.
+const NAMESPACES: [(&[u8], u8); 3] = [(b"user.", 1), (b"trusted.", 4), (b"security.", 6)];
+
+/// One xattr as ext4 names it.
+#[derive(Debug, Clone, Copy)]
+struct Entry<'a> {
+    index: u8,
+    name: &'a [u8],
+    value: &'a [u8],
+}
+
+/// Where an inode's xattrs go.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// There are none.
+    Nowhere,
+    /// These bytes follow the inode's fields.
+    InInode(Vec<u8>),
+    /// This block, whose checksum is still missing.
+    InBlock(Vec<u8>),
+}
+
+/// Lays the xattrs out: all in the inode if they fit, else all in one block.
+pub(crate) fn place(xattrs: &Xattrs) -> Result<Place, InvalidInode> {
+    if xattrs.is_empty() {
+        return Ok(Place::Nowhere);
+    }
+    let mut entries = Vec::with_capacity(xattrs.len());
+    for (name, value) in xattrs {
+        entries.push(entry(name, value)?);
+    }
+    // The order in which the kernel looks for them.
+    entries.sort_by_key(|entry| (entry.index, entry.name.len(), entry.name));
+    let needed_bytes = END_MARK_BYTES + entries.iter().map(Entry::disk_bytes).sum::<usize>();
+    if needed_bytes <= IN_INODE_BYTES {
+        let mut bytes = XATTR_MAGIC.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&encode(&entries, IN_INODE_BYTES, 0, false));
+        return Ok(Place::InInode(bytes));
+    }
+    let limit_bytes = BLOCK_BYTES - HEADER_BYTES;
+    if needed_bytes > limit_bytes {
+        return Err(InvalidInode::XattrsTooLarge {
+            needed_bytes,
+            limit_bytes,
+        });
+    }
+    let header = XattrHeader {
+        h_magic: U32::new(XATTR_MAGIC),
+        h_refcount: U32::new(1),
+        h_blocks: U32::new(1),
+        h_hash: U32::new(block_hash(&entries)),
+        h_checksum: U32::new(0),
+        h_reserved: [U32::new(0); 3],
+    };
+    let mut bytes = header.as_bytes().to_vec();
+    bytes.extend_from_slice(&encode(&entries, limit_bytes, HEADER_BYTES, true));
+    Ok(Place::InBlock(bytes))
+}
+
+/// Stamps the checksum of an xattr block that lies at `block` (`ext4_xattr_block_csum`).
+pub(crate) fn seal(bytes: &mut [u8], seed: u32, block: u64) {
+    let crc = crc32c(crc32c(seed, &block.to_le_bytes()), bytes);
+    bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+}
+
+fn entry<'a>(name: &'a [u8], value: &'a [u8]) -> Result<Entry<'a>, InvalidInode> {
+    let known = NAMESPACES.iter().find_map(|(prefix, index)| {
+        let name = name.strip_prefix(*prefix)?;
+        (!name.is_empty() && name.len() <= 255).then_some(Entry {
+            index: *index,
+            name,
+            value,
+        })
+    });
+    known.ok_or_else(|| InvalidInode::XattrNamespace {
+        name: name.to_vec(),
+    })
+}
+
+impl Entry<'_> {
+    fn head_bytes(&self) -> usize {
+        (size_of::<XattrEntryHead>() + self.name.len()).next_multiple_of(4)
+    }
+
+    fn disk_bytes(&self) -> usize {
+        self.head_bytes() + self.value.len().next_multiple_of(4)
+    }
+
+    /// `ext4_xattr_hash_entry`: name bytes, then the value's words.
+    fn hash(&self) -> u32 {
+        let name = self
+            .name
+            .iter()
+            .fold(0_u32, |hash, &byte| hash.rotate_left(5) ^ u32::from(byte));
+        self.value.chunks(4).fold(name, |hash, chunk| {
+            let mut word = [0; 4];
+            word[..chunk.len()].copy_from_slice(chunk);
+            hash.rotate_left(16) ^ u32::from_le_bytes(word)
+        })
+    }
+}
+
+/// `ext4_xattr_rehash`
+fn block_hash(entries: &[Entry<'_>]) -> u32 {
+    entries
+        .iter()
+        .fold(0_u32, |hash, entry| hash.rotate_left(16) ^ entry.hash())
+}
+
+/// Entries from the beginning, values from the end; offsets count from `base` bytes earlier.
+fn encode(entries: &[Entry<'_>], room_bytes: usize, base: usize, hashed: bool) -> Vec<u8> {
+    let mut bytes = vec![0; room_bytes];
+    let mut head_at = 0;
+    let mut value_at = room_bytes;
+    for entry in entries {
+        value_at -= entry.value.len().next_multiple_of(4);
+        bytes[value_at..value_at + entry.value.len()].copy_from_slice(entry.value);
+        let offset = if entry.value.is_empty() {
+            0
+        } else {
+            base + value_at
+        };
+        let head = XattrEntryHead {
+            e_name_len: u8::try_from(entry.name.len()).expect("checked when it was made"),
+            e_name_index: entry.index,
+            e_value_offs: U16::new(u16::try_from(offset).expect("within a block")),
+            e_value_inum: U32::new(0),
+            e_value_size: U32::new(u32::try_from(entry.value.len()).expect("within a block")),
+            e_hash: U32::new(if hashed { entry.hash() } else { 0 }),
+        };
+        let name_at = head_at + size_of::<XattrEntryHead>();
+        bytes[head_at..name_at].copy_from_slice(head.as_bytes());
+        bytes[name_at..name_at + entry.name.len()].copy_from_slice(entry.name);
+        head_at += entry.head_bytes();
+    }
+    bytes
+}
