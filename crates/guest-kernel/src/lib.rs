@@ -1,1 +1,79 @@
+//! The guest kernel: where it is found, and how it becomes one file that every VMM boots.
 //!
+//! libkrunfw ships a Linux kernel as data inside a shared library: on x86-64 the raw memory image
+//! of `vmlinux`, on arm64 an `Image`. The library is read as bytes and never loaded, so a kernel
+//! of another architecture or from an untrusted place can be looked at safely.
+//!
+//! On x86-64 the raw image is wrapped as one ELF with two ways in:
+//!
+//! ```text
+//! ELF header   e_entry ─────────────────────────────┐ 64-bit entry: libkrun
+//! PT_LOAD      the whole image, at its load address │
+//! PT_NOTE      ──┐ the PVH note inside the image    │ 32-bit entry: QEMU
+//! ───────────────┼──────────────────────────────────┼──
+//! image          ▼ "Xen" 18 <entry>                 ▼
+//! ```
+
+#![warn(clippy::as_conversions)]
+
+mod banner;
+mod candidates;
+mod elf;
+mod error;
+mod firmware;
+mod linux_image;
+mod pvh;
+mod vmlinux;
+
+pub use candidates::candidates;
+pub use error::{CorruptKernel, KernelError};
+
+/// A kernel that every VMM of its architecture boots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestKernel {
+    /// The bytes to hand to the VMM as a file.
+    pub image: Vec<u8>,
+    /// What kind of file that is.
+    pub format: KernelFormat,
+    /// The kernel's `uname -r`, where its banner is found.
+    pub release: Option<String>,
+}
+
+/// How a [`GuestKernel`]'s bytes are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelFormat {
+    /// x86-64: an ELF whose entry is the 64-bit one and whose PVH note names the 32-bit one.
+    Elf,
+    /// arm64: a flat `Image` (Documentation/arch/arm64/booting.rst).
+    Image,
+}
+
+/// Makes a bootable kernel of a libkrunfw library, of a `vmlinux` with a PVH note, or of an arm64
+/// `Image`. The last two are passed through.
+///
+/// # Errors
+/// When the bytes are none of these, or contradict themselves.
+pub fn wrap(library_or_kernel: &[u8]) -> Result<GuestKernel, KernelError> {
+    let (image, format) = if linux_image::is_arm64_image(library_or_kernel) {
+        (library_or_kernel.to_vec(), KernelFormat::Image)
+    } else if elf::is_shared_library(library_or_kernel)? {
+        wrap_firmware(library_or_kernel)?
+    } else {
+        vmlinux::check(library_or_kernel)?;
+        (library_or_kernel.to_vec(), KernelFormat::Elf)
+    };
+    let release = banner::release(&image);
+    Ok(GuestKernel {
+        image,
+        format,
+        release,
+    })
+}
+
+fn wrap_firmware(library: &[u8]) -> Result<(Vec<u8>, KernelFormat), KernelError> {
+    let firmware = firmware::Firmware::read(library)?;
+    if linux_image::is_arm64_image(firmware.bundle) {
+        return Ok((firmware.bundle.to_vec(), KernelFormat::Image));
+    }
+    Ok((elf::wrap(&firmware.raw_kernel()?)?, KernelFormat::Elf))
+}

@@ -1,1 +1,161 @@
-//! thiserror
+//! Machines under libkrun, on the processor's own virtualisation.
+//!
+//! libkrun is linked as a library and takes over its process: a machine that started ends with the
+//! process's exit, 0 after the guest's reboot. So [`Krun::run`] returns only when the machine could
+//! not start. What libkrun finds wrong it writes to standard error.
+//!
+//! The guest has a balloon, an entropy source, a console, the agent's port and its disks. It has no
+//! virtio-fs, no vsock and no network. The agent opens its port once: libkrun ends the machine when
+//! a guest opens a port a second time.
+
+#![warn(clippy::as_conversions)]
+
+mod context;
+mod limits;
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use msb_vmm::{
+    AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Unavailable, Vmm, hardware_virtualisation,
+};
+
+use crate::context::{Context, SetupError};
+
+const NAME: &str = "krun";
+
+/// libkrun has 11 interrupt lines for virtio-mmio devices on x86-64 (IRQ 5 to 15). Four are taken:
+/// balloon, entropy, console, agent port.
+const DISK_LIMIT: usize = 11 - 4;
+
+/// Words for the kernel about this board.
+const KERNEL_WORDS: [&str; 6] = [
+    // libkrun ends the machine when the keyboard controller resets it.
+    "reboot=k",
+    "panic_print=0",
+    "nomodule",
+    // Asynchronous page faults cost more than they save in a small guest.
+    "no-kvmapf",
+    // The host's timers may run late, which must not make the kernel mistrust them.
+    "no_timer_check",
+    "tsc=reliable",
+];
+
+/// The libkrun backend.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Krun;
+
+impl Vmm for Krun {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn probe(&self) -> Result<(), Unavailable> {
+        hardware_virtualisation()
+    }
+
+    /// Enters the machine. The process exits when the guest reboots.
+    fn run(&self, machine: &Machine, agent_port: OwnedFd) -> Result<(), RunError> {
+        machine.check_files()?;
+        limits::raise_open_files()?;
+        match enter(machine, &agent_port) {
+            SetupError::Machine(source) => Err(RunError::Input { vmm: NAME, source }),
+            SetupError::Call(error) => Err(RunError::Failed {
+                vmm: NAME,
+                outcome: error.to_string(),
+            }),
+        }
+    }
+}
+
+/// Describes the machine to libkrun and enters it; comes back only with a reason.
+fn enter(machine: &Machine, agent_port: &OwnedFd) -> SetupError {
+    match describe(machine, agent_port) {
+        Ok(context) => context.start_enter().into(),
+        Err(error) => error,
+    }
+}
+
+fn describe(machine: &Machine, agent_port: &OwnedFd) -> Result<Context, SetupError> {
+    machine.check(DISK_LIMIT)?;
+    let command_line = machine.kernel_command_line(&KERNEL_WORDS)?;
+    let mut context = Context::new()?;
+    context.set_size(machine.cpus, machine.memory_mib)?;
+    context.set_kernel(&machine.kernel, &command_line)?;
+    context.disable_vsock()?;
+    context.set_console_log(&machine.console_log)?;
+    context.add_port(AGENT_PORT_NAME, agent_port.as_fd())?;
+    for disk in &machine.disks {
+        context.add_disk(disk)?;
+    }
+    Ok(context)
+}
+
+impl From<InvalidMachine> for SetupError {
+    fn from(error: InvalidMachine) -> Self {
+        Self::Machine(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
+
+    use msb_vmm::{Disk, DiskAccess, DiskFormat};
+
+    use super::*;
+
+    fn machine() -> Machine {
+        let disk = |serial: &str| Disk {
+            path: PathBuf::from("/dev/null"),
+            format: DiskFormat::Raw,
+            access: DiskAccess::ReadOnly,
+            serial: serial.to_owned(),
+        };
+        Machine {
+            kernel: PathBuf::from("/dev/null"),
+            cpus: 1,
+            memory_mib: 256,
+            disks: vec![disk("image"), disk("boot")],
+            root_disk: 1,
+            kernel_arguments: Vec::new(),
+            console_log: PathBuf::from("/dev/null"),
+        }
+    }
+
+    fn run(machine: &Machine) -> RunError {
+        let (port, _kept) = UnixStream::pair().unwrap();
+        Krun.run(machine, port.into()).unwrap_err()
+    }
+
+    #[test]
+    fn a_plain_machine_can_be_described() {
+        let (port, _kept) = UnixStream::pair().unwrap();
+        assert!(describe(&machine(), &port.into()).is_ok());
+    }
+
+    #[test]
+    fn a_disk_without_an_interrupt_line_is_refused() {
+        let mut machine = machine();
+        let more = |index| Disk {
+            serial: format!("more{index}"),
+            ..machine.disks[0].clone()
+        };
+        let more: Vec<_> = (2..8).map(more).collect();
+        machine.disks.extend(more);
+        let RunError::Input { source, .. } = run(&machine) else {
+            panic!("an input error")
+        };
+        assert_eq!(source, InvalidMachine::TooManyDisks { disks: 8, limit: 7 });
+    }
+
+    #[test]
+    fn what_libkrun_refuses_carries_the_call_and_the_error_number() {
+        let mut machine = machine();
+        machine.disks[0].format = DiskFormat::Vmdk;
+        assert_eq!(
+            run(&machine).to_string(),
+            "krun ended with krun_start_enter: Invalid argument (os error 22)"
+        );
+    }
+}

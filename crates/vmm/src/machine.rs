@@ -2,11 +2,16 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::InvalidMachine;
+
 /// The name of the virtio-console port that the guest agent talks through.
 pub const AGENT_PORT_NAME: &str = "msb.agent";
 
 /// The longest disk serial, in bytes (`VIRTIO_BLK_ID_BYTES`, uapi/linux/virtio_blk.h).
 pub const SERIAL_MAX_BYTES: usize = 20;
+
+/// The least memory that the guest kernel boots in, in MiB.
+pub const MEMORY_MIN_MIB: u32 = 64;
 
 /// One virtual machine, described.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +30,62 @@ pub struct Machine {
     pub kernel_arguments: Vec<String>,
     /// Where the kernel's console goes.
     pub console_log: PathBuf,
+}
+
+impl Machine {
+    /// Checks what every VMM relies on. `disk_limit` is how many disks the asking one has room for.
+    ///
+    /// # Errors
+    /// The first thing that no VMM, or not this one, can give.
+    pub fn check(&self, disk_limit: usize) -> Result<(), InvalidMachine> {
+        if self.cpus == 0 {
+            return Err(InvalidMachine::NoCpus);
+        }
+        if self.memory_mib < MEMORY_MIN_MIB {
+            return Err(InvalidMachine::TooLittleMemory {
+                memory_mib: self.memory_mib,
+            });
+        }
+        let disks = self.disks.len();
+        if disks > disk_limit {
+            return Err(InvalidMachine::TooManyDisks {
+                disks,
+                limit: disk_limit,
+            });
+        }
+        if self.root_disk >= disks {
+            return Err(InvalidMachine::NoRootDisk {
+                index: self.root_disk,
+                disks,
+            });
+        }
+        self.check_disks()
+    }
+
+    fn check_disks(&self) -> Result<(), InvalidMachine> {
+        for (index, disk) in self.disks.iter().enumerate() {
+            let is_repeated = self.disks[..index]
+                .iter()
+                .any(|other| other.serial == disk.serial);
+            if is_repeated || !is_serial(&disk.serial) {
+                return Err(InvalidMachine::Serial {
+                    serial: disk.serial.clone(),
+                });
+            }
+            if (disk.format, disk.access) == (DiskFormat::Vmdk, DiskAccess::ReadWrite) {
+                return Err(InvalidMachine::WritableVmdk {
+                    path: disk.path.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a VMM passes this on as it is: no separators of any option syntax, nothing to cut.
+fn is_serial(serial: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (1..=SERIAL_MAX_BYTES).contains(&serial.len()) && serial.bytes().all(is_plain)
 }
 
 /// One disk of a machine.
@@ -59,4 +120,82 @@ pub enum DiskAccess {
     ReadOnly,
     /// The guest reads and writes.
     ReadWrite,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn disk(serial: &str) -> Disk {
+        Disk {
+            path: PathBuf::from("/disks").join(serial),
+            format: DiskFormat::Raw,
+            access: DiskAccess::ReadWrite,
+            serial: serial.to_owned(),
+        }
+    }
+
+    pub(crate) fn machine() -> Machine {
+        Machine {
+            kernel: PathBuf::from("/kernel"),
+            cpus: 1,
+            memory_mib: 512,
+            disks: vec![disk("image"), disk("upper"), disk("boot")],
+            root_disk: 2,
+            kernel_arguments: Vec::new(),
+            console_log: PathBuf::from("/console.log"),
+        }
+    }
+
+    #[test]
+    fn a_plain_machine_passes() {
+        assert_eq!(machine().check(3), Ok(()));
+    }
+
+    #[test]
+    fn each_rule_names_what_breaks_it() {
+        let broken = |change: fn(&mut Machine)| {
+            let mut machine = machine();
+            change(&mut machine);
+            machine.check(3).unwrap_err()
+        };
+        assert_eq!(broken(|machine| machine.cpus = 0), InvalidMachine::NoCpus);
+        assert_eq!(
+            broken(|machine| machine.memory_mib = 63),
+            InvalidMachine::TooLittleMemory { memory_mib: 63 }
+        );
+        assert_eq!(
+            broken(|machine| machine.disks.push(disk("more"))),
+            InvalidMachine::TooManyDisks { disks: 4, limit: 3 }
+        );
+        assert_eq!(
+            broken(|machine| machine.root_disk = 3),
+            InvalidMachine::NoRootDisk { index: 3, disks: 3 }
+        );
+        assert_eq!(
+            broken(|machine| machine.disks[0].format = DiskFormat::Vmdk),
+            InvalidMachine::WritableVmdk {
+                path: "/disks/image".into()
+            }
+        );
+    }
+
+    #[test]
+    fn serials_are_short_plain_and_different() {
+        for serial in ["", "upper", "a,b", "a b", "123456789012345678901"] {
+            let mut machine = machine();
+            machine.disks[0].serial = serial.to_owned();
+            let expected = InvalidMachine::Serial {
+                serial: "upper".to_owned(),
+            };
+            let error = machine.check(3).unwrap_err();
+            assert!(
+                error == expected
+                    || error
+                        == InvalidMachine::Serial {
+                            serial: serial.into()
+                        }
+            );
+        }
+    }
 }

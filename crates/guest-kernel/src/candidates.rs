@@ -1,0 +1,51 @@
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The file names that a kernel may have in the store's kernel directory.
+const STORE_NAMES: [&str; 2] = ["vmlinux", "libkrunfw.so.5"];
+
+/// Where distributions and `make install` put libkrunfw, in the order in which they are looked at.
+const SYSTEM_LIBRARIES: [&str; 5] = [
+    MULTIARCH_LIBRARY,
+    "/usr/lib64/libkrunfw.so.5",
+    "/usr/lib/libkrunfw.so.5",
+    "/usr/local/lib64/libkrunfw.so.5",
+    "/usr/local/lib/libkrunfw.so.5",
+];
+
+/// Debian's place for it.
+const MULTIARCH_LIBRARY: &str = if cfg!(target_arch = "aarch64") {
+    "/usr/lib/aarch64-linux-gnu/libkrunfw.so.5"
+} else {
+    "/usr/lib/x86_64-linux-gnu/libkrunfw.so.5"
+};
+
+/// The places where a kernel is looked for, best first: what `MSB_KERNEL` names, and nothing else
+/// if it is set; otherwise the store's own directory, then the system's libraries.
+pub fn candidates(msb_kernel: Option<&OsStr>, store_directory: &Path) -> Vec<PathBuf> {
+    if let Some(path) = msb_kernel.filter(|path| !path.is_empty()) {
+        return vec![PathBuf::from(path)];
+    }
+    let own = STORE_NAMES.iter().map(|name| store_directory.join(name));
+    own.chain(SYSTEM_LIBRARIES.iter().map(PathBuf::from))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_kernel_is_the_only_place() {
+        let named = candidates(Some(OsStr::new("/k/vmlinux")), Path::new("/home/kernels"));
+        assert_eq!(named, [PathBuf::from("/k/vmlinux")]);
+    }
+
+    #[test]
+    fn the_store_comes_before_the_system() {
+        let places = candidates(Some(OsStr::new("")), Path::new("/home/kernels"));
+        assert_eq!(places[0], PathBuf::from("/home/kernels/vmlinux"));
+        assert_eq!(places[1], PathBuf::from("/home/kernels/libkrunfw.so.5"));
+        assert!(places[2..].iter().all(|place| place.starts_with("/usr")));
+    }
+}

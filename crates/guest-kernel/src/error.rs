@@ -1,0 +1,53 @@
+/// Why bytes are not a kernel that msb can boot.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// Neither an ELF nor an arm64 `Image`.
+    #[error("neither a libkrunfw library nor a kernel")]
+    NotAKernel,
+    /// A valid file of a kind that msb cannot use.
+    #[error("unsupported kernel file: {reason}")]
+    Unsupported {
+        /// Which property it has or lacks.
+        reason: &'static str,
+    },
+    /// The file contradicts itself.
+    #[error("corrupt kernel file")]
+    Corrupt(#[from] CorruptKernel),
+}
+
+/// What is wrong inside a kernel file.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct CorruptKernel(#[from] pub(crate) CorruptKind);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CorruptKind {
+    #[error("cannot parse its ELF structure")]
+    Elf(#[source] object::Error),
+    #[error("the bytes of symbol {symbol} are not in the file")]
+    SymbolData { symbol: &'static str },
+    #[error("krunfw_get_kernel does not hand out a load address, an entry and a size")]
+    Constants,
+    #[error(
+        "entry {entry:#x} is not inside the kernel of {size_bytes} bytes loaded at {load_address:#x}"
+    )]
+    Entry {
+        entry: u64,
+        load_address: u64,
+        size_bytes: u64,
+    },
+    #[error("segment at file offset {offset} with {size_bytes} bytes reaches past the file's end")]
+    Segment { offset: u64, size_bytes: u64 },
+}
+
+impl From<CorruptKind> for KernelError {
+    fn from(kind: CorruptKind) -> Self {
+        Self::Corrupt(CorruptKernel(kind))
+    }
+}
+
+impl From<object::Error> for KernelError {
+    fn from(error: object::Error) -> Self {
+        CorruptKind::Elf(error).into()
+    }
+}

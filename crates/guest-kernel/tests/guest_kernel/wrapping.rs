@@ -1,0 +1,67 @@
+use guest_kernel::{GuestKernel, KernelError, KernelFormat, wrap};
+use object::elf::{FileHeader64, PT_LOAD, PT_NOTE};
+use object::endian::LittleEndian as Le;
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+
+use crate::fixture::{ENTRY, LOAD_ADDRESS, NOTE_OFFSET, get_kernel_code, kernel, library};
+
+fn wrapped() -> GuestKernel {
+    wrap(&library(&kernel(), &get_kernel_code())).expect("the miniature library is sound")
+}
+
+#[test]
+fn a_library_becomes_an_elf_with_both_entries() {
+    let kernel_file = wrapped();
+    assert_eq!(kernel_file.format, KernelFormat::Elf);
+    assert_eq!(kernel_file.release.as_deref(), Some("6.12.91"));
+    let file = kernel_file.image.as_slice();
+    let header = FileHeader64::<Le>::parse(file).unwrap();
+    assert_eq!(header.e_entry(Le), u64::from(ENTRY));
+    let [load, note] = header.program_headers(Le, file).unwrap() else {
+        panic!("two segments")
+    };
+    assert_eq!((load.p_type(Le), note.p_type(Le)), (PT_LOAD, PT_NOTE));
+    assert_eq!(load.p_paddr(Le), u64::from(LOAD_ADDRESS));
+    assert_eq!(load.p_vaddr(Le), 0xffff_ffff_8100_0000);
+    assert_eq!(load.data(Le, file), Ok(kernel().as_slice()));
+    assert_eq!(
+        note.data(Le, file),
+        Ok(&kernel()[NOTE_OFFSET..NOTE_OFFSET + 24])
+    );
+}
+
+#[test]
+fn a_wrapped_kernel_passes_through_unchanged() {
+    let once = wrapped();
+    assert_eq!(wrap(&once.image).unwrap(), once);
+}
+
+#[test]
+fn an_arm64_image_passes_through_bare_or_from_a_library() {
+    let mut image = vec![0; 0x1000];
+    image[56..60].copy_from_slice(b"ARM\x64");
+    let bare = wrap(&image).unwrap();
+    assert_eq!((bare.format, &bare.image), (KernelFormat::Image, &image));
+    assert_eq!(wrap(&library(&image, &[])).unwrap(), bare);
+}
+
+#[test]
+fn a_kernel_without_a_pvh_note_is_unsupported() {
+    let bare = vec![0x90; 0x2000];
+    let error = wrap(&library(&bare, &get_kernel_code())).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unsupported kernel file: the kernel has no PVH note"
+    );
+}
+
+#[test]
+fn other_files_are_named_for_what_they_are() {
+    assert!(matches!(wrap(b""), Err(KernelError::NotAKernel)));
+    assert!(matches!(wrap(&[0; 4096]), Err(KernelError::NotAKernel)));
+    let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    assert!(matches!(
+        wrap(&program),
+        Err(KernelError::Unsupported { .. })
+    ));
+}

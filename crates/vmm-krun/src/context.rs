@@ -1,0 +1,201 @@
+//! libkrun's calls, each as a safe function with a typed error.
+#![expect(unsafe_code, reason = "libkrun's interface is C: pointers to strings")]
+
+use std::ffi::{CString, c_int};
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr;
+use std::sync::Once;
+
+use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine};
+
+/// `KRUN_KERNEL_FORMAT_*` (libkrun.h): ELF on x86-64, a flat `Image` on arm64.
+const KERNEL_FORMAT: u32 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
+
+/// `KRUN_DISK_FORMAT_RAW` and `KRUN_DISK_FORMAT_VMDK`.
+const DISK_FORMAT_RAW: u32 = 0;
+const DISK_FORMAT_VMDK: u32 = 2;
+
+/// `KRUN_SYNC_FULL`: a guest's flush is an `fsync` on the host.
+const SYNC_FULL: u32 = 2;
+
+/// Errors go to standard error, uncoloured, whatever `RUST_LOG` says.
+const LOG_TARGET_STDERR: c_int = 2;
+const LOG_LEVEL_ERROR: u32 = 1;
+const LOG_STYLE_NEVER: u32 = 2;
+const LOG_OPTION_NO_ENVIRONMENT: u32 = 1;
+
+/// Why a machine could not be described to libkrun.
+pub(crate) enum SetupError {
+    Machine(InvalidMachine),
+    Call(CallError),
+}
+
+impl From<CallError> for SetupError {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+/// A call that libkrun refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{function}: {error}")]
+pub(crate) struct CallError {
+    function: &'static str,
+    error: io::Error,
+}
+
+/// Reads what a call of libkrun returned: not negative, or a negated error number.
+fn check(function: &'static str, returned: i32) -> Result<u32, CallError> {
+    u32::try_from(returned).map_err(|_| CallError {
+        function,
+        error: io::Error::from_raw_os_error(returned.saturating_neg()),
+    })
+}
+
+/// A machine that libkrun is being told about.
+///
+/// It borrows no descriptor: libkrun duplicates them when the machine starts, so their owner keeps
+/// them until then.
+pub(crate) struct Context {
+    id: u32,
+}
+
+impl Context {
+    pub(crate) fn new() -> Result<Self, CallError> {
+        start_log();
+        let id = check("krun_create_ctx", krun::krun_create_ctx())?;
+        Ok(Self { id })
+    }
+
+    pub(crate) fn set_size(&mut self, cpus: u8, memory_mib: u32) -> Result<(), CallError> {
+        let returned = krun::krun_set_vm_config(self.id, cpus, memory_mib);
+        check("krun_set_vm_config", returned).map(drop)
+    }
+
+    pub(crate) fn set_kernel(&mut self, path: &Path, command_line: &str) -> Result<(), SetupError> {
+        let path = path_string(path)?;
+        let command_line =
+            CString::new(command_line).map_err(|_| InvalidMachine::KernelArgument {
+                argument: command_line.to_owned(),
+            })?;
+        // SAFETY: the strings are NUL-terminated and outlive the call, which copies them; a null
+        // initramfs path means none.
+        let returned = unsafe {
+            krun::krun_set_kernel(
+                self.id,
+                path.as_ptr(),
+                KERNEL_FORMAT,
+                ptr::null(),
+                command_line.as_ptr(),
+            )
+        };
+        Ok(check("krun_set_kernel", returned).map(drop)?)
+    }
+
+    pub(crate) fn disable_vsock(&mut self) -> Result<(), CallError> {
+        let returned = krun::krun_disable_implicit_vsock(self.id);
+        check("krun_disable_implicit_vsock", returned).map(drop)
+    }
+
+    /// Sends the kernel's console, hvc0, to a file, and gives it no input.
+    ///
+    /// This is libkrun's implicit console: a port added by hand is never one that the kernel takes
+    /// for a console, unless a terminal is behind it.
+    pub(crate) fn set_console_log(&mut self, path: &Path) -> Result<(), SetupError> {
+        let path = path_string(path)?;
+        // SAFETY: the string is NUL-terminated and outlives the call, which copies it.
+        let returned = unsafe { krun::krun_set_console_output(self.id, path.as_ptr()) };
+        Ok(check("krun_set_console_output", returned).map(drop)?)
+    }
+
+    /// Adds a console device whose only port is `name`, to be read from and written to `socket`.
+    pub(crate) fn add_port(
+        &mut self,
+        name: &'static str,
+        socket: BorrowedFd<'_>,
+    ) -> Result<(), CallError> {
+        // SAFETY: the call takes no pointer.
+        let returned = unsafe { krun::krun_add_virtio_console_multiport(self.id) };
+        let device = check("krun_add_virtio_console_multiport", returned)?;
+        let name = CString::new(name).unwrap_or_default();
+        let fd = socket.as_raw_fd();
+        // SAFETY: the string is NUL-terminated and outlives the call, which copies it. The
+        // descriptor is only remembered as a number until the machine starts.
+        let returned =
+            unsafe { krun::krun_add_console_port_inout(self.id, device, name.as_ptr(), fd, fd) };
+        check("krun_add_console_port_inout", returned).map(drop)
+    }
+
+    /// Adds a disk; the guest numbers disks in the order of these calls.
+    pub(crate) fn add_disk(&mut self, disk: &Disk) -> Result<(), SetupError> {
+        let path = path_string(&disk.path)?;
+        let serial = CString::new(disk.serial.as_str()).map_err(|_| InvalidMachine::Serial {
+            serial: disk.serial.clone(),
+        })?;
+        let format = match disk.format {
+            DiskFormat::Raw => DISK_FORMAT_RAW,
+            DiskFormat::Vmdk => DISK_FORMAT_VMDK,
+        };
+        let is_read_only = disk.access == DiskAccess::ReadOnly;
+        let is_direct_io = false;
+        // SAFETY: the strings are NUL-terminated and outlive the call, which copies them.
+        let returned = unsafe {
+            krun::krun_add_disk3(
+                self.id,
+                serial.as_ptr(),
+                path.as_ptr(),
+                format,
+                is_read_only,
+                is_direct_io,
+                SYNC_FULL,
+            )
+        };
+        Ok(check("krun_add_disk3", returned).map(drop)?)
+    }
+
+    /// Starts the machine. On success the process ends with it, so this returns an error or not at
+    /// all.
+    pub(crate) fn start_enter(self) -> CallError {
+        let returned = krun::krun_start_enter(self.id);
+        let error = io::Error::from_raw_os_error(returned.saturating_neg());
+        CallError {
+            function: "krun_start_enter",
+            error,
+        }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // A context that was started is gone already, which is all this wants.
+        krun::krun_free_ctx(self.id);
+    }
+}
+
+/// Starts libkrun's log the first time; a second start would panic.
+fn start_log() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        // SAFETY: libkrun takes ownership of no descriptor when the target is standard error.
+        let _ = unsafe {
+            krun::krun_init_log(
+                LOG_TARGET_STDERR,
+                LOG_LEVEL_ERROR,
+                LOG_STYLE_NEVER,
+                LOG_OPTION_NO_ENVIRONMENT,
+            )
+        };
+    });
+}
+
+/// libkrun reads paths as UTF-8.
+fn path_string(path: &Path) -> Result<CString, InvalidMachine> {
+    let invalid = || InvalidMachine::Path {
+        path: path.to_owned(),
+    };
+    path.to_str().ok_or_else(invalid)?;
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| invalid())
+}

@@ -1,0 +1,253 @@
+use std::ffi::OsString;
+
+use msb_vmm::{AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, InvalidMachine, Machine};
+
+use crate::option::OptionValue;
+
+/// Who executes the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accelerator {
+    /// The processor.
+    Kvm,
+    /// QEMU's translator. Its guest is told the frequency of the time stamp counter, if known.
+    Tcg { counter_khz: Option<u32> },
+}
+
+/// The board's virtio-mmio places in the order in which the guest meets them: QEMU lists the last
+/// first. Place 3 is left empty because its interrupt line, 8, is the clock's too.
+const PLACES: [u8; 7] = [7, 6, 5, 4, 2, 1, 0];
+
+/// Places taken before the disks: the serial bus and the entropy source.
+const OTHER_DEVICES: usize = 2;
+
+/// The most disks a machine can have.
+const DISK_LIMIT: usize = PLACES.len() - OTHER_DEVICES;
+
+/// The file descriptor that the agent port's socket has in QEMU: its standard input.
+const AGENT_PORT_FD: &str = "0";
+
+/// Words for the kernel about this board.
+const KERNEL_WORDS: [&str; 3] = [
+    // The board resets by triple fault; there is no keyboard controller.
+    "reboot=t",
+    // Emulated timers run late, which must not make the kernel mistrust them.
+    "no_timer_check",
+    "tsc=reliable",
+];
+
+/// What QEMU may not do once it runs: other system calls are refused by seccomp.
+const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
+/// QEMU's arguments for `machine`.
+pub(crate) fn of(
+    machine: &Machine,
+    accelerator: Accelerator,
+) -> Result<Vec<OsString>, InvalidMachine> {
+    machine.check(DISK_LIMIT)?;
+    let mut arguments = Arguments::default();
+    arguments.board(machine, accelerator);
+    arguments.kernel(machine, accelerator)?;
+    arguments.serial_bus(machine);
+    arguments.device(OptionValue::new("virtio-rng-device").with("bus", &bus(1)));
+    for (index, disk) in machine.disks.iter().enumerate() {
+        arguments.disk(index, disk);
+    }
+    Ok(arguments.0)
+}
+
+#[derive(Default)]
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn board(&mut self, machine: &Machine, accelerator: Accelerator) {
+        let (accelerator, processor) = match accelerator {
+            Accelerator::Kvm => ("kvm", "host"),
+            Accelerator::Tcg { .. } => ("tcg", "max"),
+        };
+        let board = OptionValue::new("microvm")
+            .with("accel", accelerator)
+            .with("rtc", "on")
+            .with("acpi", "off")
+            .with("isa-serial", "off");
+        self.option("-machine", board.into_argument());
+        self.option("-cpu", processor);
+        self.option("-smp", machine.cpus.to_string());
+        self.option("-m", machine.memory_mib.to_string());
+        self.flags(&["-nodefaults", "-no-user-config", "-no-reboot"]);
+        self.flags(&[
+            "-display",
+            "none",
+            "-monitor",
+            "none",
+            "-serial",
+            "none",
+            "-parallel",
+            "none",
+        ]);
+        self.option("-sandbox", SANDBOX);
+    }
+
+    fn kernel(
+        &mut self,
+        machine: &Machine,
+        accelerator: Accelerator,
+    ) -> Result<(), InvalidMachine> {
+        let counter = match accelerator {
+            Accelerator::Tcg {
+                counter_khz: Some(khz),
+            } => Some(format!("tsc_early_khz={khz}")),
+            _ => None,
+        };
+        let words: Vec<_> = KERNEL_WORDS.into_iter().chain(counter.as_deref()).collect();
+        self.option("-kernel", &machine.kernel);
+        self.option("-append", machine.kernel_command_line(&words)?);
+        Ok(())
+    }
+
+    /// The serial bus with its two ports: the console and the agent's.
+    fn serial_bus(&mut self, machine: &Machine) {
+        let console = OptionValue::new("file").with("id", "console");
+        let agent = OptionValue::new("socket")
+            .with("id", "agent")
+            .with("fd", AGENT_PORT_FD);
+        self.device(
+            OptionValue::new("virtio-serial-device")
+                .with("max_ports", "2")
+                .with("bus", &bus(0)),
+        );
+        self.chardev(console.with_path("path", &machine.console_log));
+        self.device(
+            OptionValue::new("virtconsole")
+                .with("chardev", "console")
+                .with("nr", "0"),
+        );
+        self.chardev(agent);
+        let agent_port = OptionValue::new("virtserialport").with("chardev", "agent");
+        self.device(agent_port.with("nr", "1").with("name", AGENT_PORT_NAME));
+    }
+
+    fn disk(&mut self, index: usize, disk: &Disk) {
+        let id = format!("disk{index}");
+        let drive = OptionValue::new("if=none")
+            .with("id", &id)
+            .with("format", format_name(disk.format))
+            .with("file.driver", "file")
+            .with_path("file.filename", &disk.path);
+        let drive = match disk.access {
+            DiskAccess::ReadOnly => drive.with("readonly", "on"),
+            DiskAccess::ReadWrite => drive.with("discard", "unmap"),
+        };
+        self.option("-drive", drive.into_argument());
+        let device = OptionValue::new("virtio-blk-device")
+            .with("drive", &id)
+            .with("serial", &disk.serial)
+            .with("bus", &bus(OTHER_DEVICES + index));
+        self.device(device);
+    }
+
+    fn device(&mut self, device: OptionValue) {
+        self.option("-device", device.into_argument());
+    }
+
+    fn chardev(&mut self, chardev: OptionValue) {
+        self.option("-chardev", chardev.into_argument());
+    }
+
+    fn option(&mut self, name: &str, value: impl Into<OsString>) {
+        self.0.extend([name.into(), value.into()]);
+    }
+
+    fn flags(&mut self, flags: &[&str]) {
+        self.0.extend(flags.iter().map(OsString::from));
+    }
+}
+
+/// The bus of the device that the guest meets as number `index`.
+fn bus(index: usize) -> String {
+    format!("virtio-mmio-bus.{}", PLACES[index])
+}
+
+fn format_name(format: DiskFormat) -> &'static str {
+    match format {
+        DiskFormat::Raw => "raw",
+        DiskFormat::Vmdk => "vmdk",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TCG: Accelerator = Accelerator::Tcg {
+        counter_khz: Some(2_445_428),
+    };
+
+    fn disk(serial: &str, format: DiskFormat, access: DiskAccess) -> Disk {
+        let path = format!("/store/{serial}").into();
+        Disk {
+            path,
+            format,
+            access,
+            serial: serial.to_owned(),
+        }
+    }
+
+    fn machine() -> Machine {
+        Machine {
+            kernel: "/kernel".into(),
+            cpus: 2,
+            memory_mib: 512,
+            disks: vec![
+                disk("image", DiskFormat::Vmdk, DiskAccess::ReadOnly),
+                disk("upper", DiskFormat::Raw, DiskAccess::ReadWrite),
+                disk("boot", DiskFormat::Raw, DiskAccess::ReadOnly),
+            ],
+            root_disk: 2,
+            kernel_arguments: Vec::new(),
+            console_log: "/run/console,log".into(),
+        }
+    }
+
+    /// One option a line, to be read by people.
+    fn lines(arguments: &[OsString]) -> String {
+        let words = arguments.iter().map(|argument| argument.to_str().unwrap());
+        words.collect::<Vec<_>>().join(" ").replace(" -", "\n-")
+    }
+
+    #[test]
+    fn a_machine_becomes_this_command_line() {
+        let arguments = of(&machine(), TCG).unwrap();
+        assert_eq!(
+            lines(&arguments),
+            include_str!("../tests/golden/microvm.txt").trim_end()
+        );
+    }
+
+    #[test]
+    fn with_kvm_the_guest_gets_the_hosts_processor() {
+        let arguments = lines(&of(&machine(), Accelerator::Kvm).unwrap());
+        assert!(
+            arguments.starts_with("-machine microvm,accel=kvm,"),
+            "{arguments}"
+        );
+        assert!(arguments.contains("\n-cpu host\n"), "{arguments}");
+        assert!(!arguments.contains("tsc_early_khz"), "{arguments}");
+    }
+
+    #[test]
+    fn a_disk_without_a_place_is_refused() {
+        let mut machine = machine();
+        let more = |index| {
+            disk(
+                &format!("more{index}"),
+                DiskFormat::Raw,
+                DiskAccess::ReadOnly,
+            )
+        };
+        machine.disks.extend((3..5).map(more));
+        assert!(of(&machine, TCG).is_ok());
+        machine.disks.push(more(5));
+        let error = of(&machine, TCG).unwrap_err();
+        assert_eq!(error, InvalidMachine::TooManyDisks { disks: 6, limit: 5 });
+    }
+}

@@ -1,0 +1,138 @@
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use msb_vmm::RunError;
+
+use crate::NAME;
+use crate::program::Programs;
+
+/// How much of what QEMU says is kept: its last words are the reason it ended.
+const SAID_MAX_BYTES: usize = 4096;
+
+/// Runs QEMU until it ends, with the agent port as its standard input.
+///
+/// It starts through `setpriv`, which ties its life to this thread's and then becomes QEMU. It has a
+/// process group of its own, so that a terminal's Ctrl-C reaches the command in the guest and not
+/// the machine.
+pub(crate) fn run(
+    programs: &Programs,
+    arguments: &[OsString],
+    agent_port: OwnedFd,
+) -> Result<(), RunError> {
+    let failed = |action: &str, source| RunError::Io {
+        action: format!("{action} {}", programs.qemu.display()),
+        source,
+    };
+    let mut child = Command::new(&programs.setpriv)
+        .args(["--pdeathsig", "KILL"])
+        .arg(&programs.qemu)
+        .args(arguments)
+        .process_group(0)
+        .stdin(Stdio::from(agent_port))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|source| failed("start", source))?;
+    let (said, status) = wait(&mut child).map_err(|source| failed("wait for", source))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(RunError::Failed {
+        vmm: NAME,
+        outcome: outcome(status, &said),
+    })
+}
+
+/// What the child said last, and how it ended.
+fn wait(child: &mut Child) -> io::Result<(Vec<u8>, ExitStatus)> {
+    let said = match child.stderr.take() {
+        Some(stderr) => read_tail(stderr)?,
+        None => Vec::new(),
+    };
+    Ok((said, child.wait()?))
+}
+
+/// Reads to the end and keeps the last [`SAID_MAX_BYTES`].
+fn read_tail(mut source: impl Read) -> io::Result<Vec<u8>> {
+    let mut tail = Vec::new();
+    let mut buffer = [0; SAID_MAX_BYTES];
+    loop {
+        match source.read(&mut buffer) {
+            Ok(0) => return Ok(tail),
+            Ok(length) => tail.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        tail.drain(..tail.len().saturating_sub(SAID_MAX_BYTES));
+    }
+}
+
+/// One line: the status, then what was said.
+fn outcome(status: ExitStatus, said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let words = [status.to_string()]
+        .into_iter()
+        .chain(lines.map(str::to_owned));
+    words.collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::path::Path;
+
+    use super::*;
+
+    fn run_shell(script: &str) -> Result<(), RunError> {
+        let programs = Programs {
+            qemu: "/bin/sh".into(),
+            setpriv: "/usr/bin/setpriv".into(),
+        };
+        let (port, _kept) = UnixStream::pair().unwrap();
+        run(&programs, &["-c".into(), script.into()], port.into())
+    }
+
+    #[test]
+    fn an_orderly_end_is_fine_whatever_was_said() {
+        assert!(run_shell("echo warning >&2").is_ok());
+    }
+
+    #[test]
+    fn a_failure_carries_status_and_last_words() {
+        let error = run_shell("echo no such disk >&2; exit 3").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "qemu ended with exit status: 3: no such disk"
+        );
+        let error = run_shell("kill -9 $$").unwrap_err();
+        assert_eq!(error.to_string(), "qemu ended with signal: 9 (SIGKILL)");
+    }
+
+    #[test]
+    fn a_program_that_cannot_start_is_named() {
+        let programs = Programs {
+            qemu: Path::new("/no/qemu").into(),
+            setpriv: "/no/setpriv".into(),
+        };
+        let (port, _kept) = UnixStream::pair().unwrap();
+        let error = run(&programs, &[], port.into()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start /no/qemu");
+    }
+
+    #[test]
+    fn only_the_last_words_are_kept() {
+        let said = [vec![b'a'; 3 * SAID_MAX_BYTES], b"the end".to_vec()].concat();
+        let tail = read_tail(said.as_slice()).unwrap();
+        assert_eq!(tail.len(), SAID_MAX_BYTES);
+        assert!(tail.ends_with(b"the end"));
+        assert_eq!(
+            outcome(ExitStatus::from_raw(256), b" a \n\n b\n"),
+            "exit status: 1: a: b"
+        );
+    }
+}

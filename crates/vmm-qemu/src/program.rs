@@ -1,0 +1,96 @@
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use msb_vmm::Unavailable;
+
+/// The name of the program that emulates this host's kind of processor.
+const QEMU: &str = "qemu-system-x86_64";
+
+/// Ties a program's life to its parent's (util-linux).
+const SETPRIV: &str = "setpriv";
+
+/// The programs that a machine needs.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub(crate) qemu: PathBuf,
+    pub(crate) setpriv: PathBuf,
+}
+
+impl Programs {
+    /// Looks for them; `qemu` replaces the usual name.
+    pub(crate) fn find(qemu: Option<&OsStr>) -> Result<Self, Unavailable> {
+        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+            return Err(Unavailable {
+                reason: "the QEMU backend knows Linux on x86-64 only".to_owned(),
+                remedy: "Run msb on such a machine.".to_owned(),
+            });
+        }
+        Ok(Self {
+            qemu: find(
+                qemu.unwrap_or(OsStr::new(QEMU)),
+                "Install it (Debian: apt-get install qemu-system-x86; Fedora: dnf install \
+                 qemu-system-x86-core), or set MSB_QEMU to its path.",
+            )?,
+            setpriv: find(
+                OsStr::new(SETPRIV),
+                "Install it (Debian and Fedora: package util-linux).",
+            )?,
+        })
+    }
+}
+
+fn find(program: &OsStr, remedy: &str) -> Result<PathBuf, Unavailable> {
+    let search_path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    find_in(program, &search_path).ok_or_else(|| Unavailable {
+        reason: format!("the program {} is missing", program.display()),
+        remedy: remedy.to_owned(),
+    })
+}
+
+/// Finds `program` as a shell does: a name with a slash is a path, any other is looked up.
+fn find_in(program: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
+    if Path::new(program).components().count() > 1 {
+        return Some(PathBuf::from(program)).filter(|path| is_executable(path));
+    }
+    let directories = std::env::split_paths(search_path);
+    directories
+        .map(|directory| directory.join(program))
+        .find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_looked_up_and_paths_are_not() {
+        let path = OsStr::new("/nonexistent:/usr/bin:/bin");
+        assert!(find_in(OsStr::new("sh"), path).is_some());
+        assert_eq!(
+            find_in(OsStr::new("/bin/sh"), OsStr::new("")),
+            Some("/bin/sh".into())
+        );
+        for missing in [
+            "msb-no-such-program",
+            "/bin/msb-no-such-program",
+            "/etc/passwd",
+            "/bin",
+            "",
+        ] {
+            assert_eq!(find_in(OsStr::new(missing), path), None, "{missing}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_remedy() {
+        let missing = Programs::find(Some(OsStr::new("/no/qemu"))).unwrap_err();
+        assert_eq!(missing.reason, "the program /no/qemu is missing");
+        assert!(missing.remedy.contains("apt-get install qemu-system-x86"));
+    }
+}

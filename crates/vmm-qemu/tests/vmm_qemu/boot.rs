@@ -1,0 +1,181 @@
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use msb_vmm::{Disk, DiskAccess, Machine, Vmm as _};
+use msb_vmm_qemu::Qemu;
+
+use crate::guest::Guest;
+use crate::host::Host;
+
+/// What a guest should say of a disk.
+fn line(letter: char, disk: &Disk, access: &str, content: &[u8]) -> String {
+    let hash = content
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    format!(
+        "disk vd{letter} {} {access} {} {hash:016x}",
+        disk.serial,
+        content.len()
+    )
+}
+
+/// Bytes that differ from block to block.
+fn noise(length: usize, seed: u32) -> Vec<u8> {
+    let mut state = seed;
+    let step = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(step).take(length).collect()
+}
+
+/// Boots `machine`, lets `talk` speak with it, and waits for its end. How the machine ended says
+/// more than what the talk missed.
+fn boot(machine: &Machine, talk: impl FnOnce(&mut Host) + Send) {
+    let (mut host, port) = Host::new();
+    thread::scope(|scope| {
+        let talk = scope.spawn(move || talk(&mut host));
+        let ended = Qemu::from_environment().run(machine, OwnedFd::from(port));
+        let talked = talk.join();
+        ended.expect("an orderly end");
+        let console = fs::read_to_string(&machine.console_log).unwrap();
+        talked.unwrap_or_else(|_| panic!("the talk failed; the console says: {console}"));
+    });
+}
+
+#[test]
+fn boot_shows_disks_in_order_and_carries_bytes_both_ways() {
+    let guest = Guest::new();
+    let extents = [noise(8192, 1), noise(4096 * 3, 2), noise(512 * 9, 3)];
+    let (upper, plain) = (noise(1 << 20, 4), noise(1 << 16, 5));
+    let disks = vec![
+        guest.vmdk_disk("image", &[&extents[0], &extents[1], &extents[2]]),
+        guest.raw_disk("upper", DiskAccess::ReadWrite, &upper),
+        guest.raw_disk("twenty-bytes-serial_", DiskAccess::ReadOnly, &plain),
+        guest.raw_disk("more.1", DiskAccess::ReadOnly, &plain[..512]),
+    ];
+    let expected = [
+        line('a', &disks[0], "ro", &extents.concat()),
+        line('b', &disks[1], "rw", &upper),
+        line('c', &disks[2], "ro", &plain),
+        line('d', &disks[3], "ro", &plain[..512]),
+    ];
+    let machine = guest.machine(disks);
+    let sent = noise(10 << 20, 6);
+    boot(&machine, |host| {
+        let report = host.read_report();
+        assert_eq!(report[..4], expected);
+        assert!(report[4].starts_with("disk vde root ro "), "{report:?}");
+        assert_clock_is_right(&report[5]);
+        assert_clock_is_fine(&report[6]);
+        assert_eq!(report[7], "cpus 2");
+        let inverted: Vec<u8> = sent.iter().map(|byte| !byte).collect();
+        assert!(host.echo(&sent) == inverted, "10 MiB come back changed");
+    });
+    let written = fs::read(guest.path("upper")).unwrap();
+    assert_eq!(written[..upper.len() - 512], upper[..upper.len() - 512]);
+    assert_eq!(written[upper.len() - 512..], [0xa5; 512]);
+    let console = fs::read_to_string(&machine.console_log).unwrap();
+    assert!(console.contains("guest: console speaks"), "{console}");
+}
+
+fn assert_clock_is_right(line: &str) {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let clock: u64 = line.strip_prefix("clock ").unwrap().parse().unwrap();
+    assert!(
+        clock.abs_diff(now) < 60,
+        "the guest's clock says {clock}, ours {now}"
+    );
+}
+
+/// Where the host tells its counter's frequency, or virtualises, the guest's clock is no coarse one.
+fn assert_clock_is_fine(line: &str) {
+    let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap();
+    let is_fine = line.contains("tsc") || line.contains("kvm-clock");
+    assert!(is_fine || !cpu_info.contains(" hypervisor "), "{line}");
+}
+
+#[test]
+fn boot_that_cannot_start_says_why() {
+    let guest = Guest::new();
+    let mut machine = guest.machine(vec![guest.vmdk_disk("image", &[&[0; 512]])]);
+    fs::remove_file(guest.path("image-0")).unwrap();
+    let error = end_of(&machine);
+    assert!(
+        error.starts_with("qemu ended with exit status: 1: "),
+        "{error}"
+    );
+    assert!(error.contains("image-0"), "{error}");
+
+    machine.disks[0].path = guest.path("no such disk");
+    let error = end_of(&machine);
+    assert!(
+        error.starts_with("cannot open the disk ") && error.ends_with("/no such disk"),
+        "{error}"
+    );
+}
+
+fn end_of(machine: &Machine) -> String {
+    let (_host, port) = Host::new();
+    Qemu::from_environment()
+        .run(machine, port.into())
+        .unwrap_err()
+        .to_string()
+}
+
+/// The environment variable that tells a test process which machine to run.
+const MACHINE_VARIABLE: &str = "MSB_TEST_MACHINE";
+
+#[test]
+fn boot_dies_with_its_process() {
+    let guest = Guest::new();
+    let machine = guest.machine(Vec::new());
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "boot::machine_of_another_process", "--ignored"])
+        .env(MACHINE_VARIABLE, serde_json::to_string(&machine).unwrap())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let kernel = machine.kernel.to_str().unwrap();
+    await_condition("QEMU to boot", || {
+        fs::read_to_string(&machine.console_log).is_ok_and(|console| console.contains("speaks"))
+    });
+    assert!(is_in_a_command_line(kernel));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    await_condition("QEMU to be gone", || !is_in_a_command_line(kernel));
+}
+
+#[test]
+#[ignore = "is started by the test above, in a process of its own"]
+fn machine_of_another_process() {
+    let machine = std::env::var(MACHINE_VARIABLE).expect("a machine to run");
+    let machine: Machine = serde_json::from_str(&machine).unwrap();
+    let (_host, port) = Host::new();
+    Qemu::from_environment().run(&machine, port.into()).unwrap();
+}
+
+/// Whether any process has `word` in its command line.
+fn is_in_a_command_line(word: &str) -> bool {
+    let processes = fs::read_dir("/proc")
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut command_lines = processes.filter_map(|path| fs::read(path.join("cmdline")).ok());
+    command_lines.any(|line| String::from_utf8_lossy(&line).contains(word))
+}
+
+fn await_condition(what: &str, mut is_met: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_met() {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "waited too long for {what}"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,10 @@
+//! Machines that really boot, under QEMU.
+//!
+//! They need a guest kernel (`MSB_KERNEL`, or libkrunfw where the system has it), `mkfs.erofs` and
+//! QEMU, and fail without them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod boot;
+mod guest;
+mod host;

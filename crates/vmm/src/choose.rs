@@ -1,0 +1,234 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Unavailable, Vmm};
+
+/// Which VMM the user wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The first that this host can run.
+    #[default]
+    Auto,
+    /// libkrun, on hardware virtualisation.
+    Krun,
+    /// QEMU, which needs none.
+    Qemu,
+}
+
+impl Choice {
+    /// What `--vmm` calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Krun => "krun",
+            Self::Qemu => "qemu",
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that names no VMM.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{word}' is no VMM: expected auto, krun or qemu")]
+pub struct UnknownVmm {
+    /// The word.
+    pub word: String,
+}
+
+impl FromStr for Choice {
+    type Err = UnknownVmm;
+
+    fn from_str(word: &str) -> Result<Self, UnknownVmm> {
+        [Self::Auto, Self::Krun, Self::Qemu]
+            .into_iter()
+            .find(|choice| choice.name() == word)
+            .ok_or_else(|| UnknownVmm {
+                word: word.to_owned(),
+            })
+    }
+}
+
+/// The VMM to use.
+pub struct Selection<'a> {
+    /// The VMM.
+    pub vmm: &'a dyn Vmm,
+    /// What the user should know: that it is not the best one, why, and what that costs.
+    pub notice: Option<String>,
+}
+
+impl fmt::Debug for Selection<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Selection")
+            .field("vmm", &self.vmm.name())
+            .field("notice", &self.notice)
+            .finish()
+    }
+}
+
+/// Why there is no VMM to use.
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseError {
+    /// The one that was asked for cannot run here.
+    #[error("cannot use the VMM {vmm}: {}", .source.remedy)]
+    Unavailable {
+        /// Which.
+        vmm: &'static str,
+        /// What is missing.
+        #[source]
+        source: Unavailable,
+    },
+    /// The one that was asked for is not part of this build.
+    #[error("this build of msb has no VMM {vmm}")]
+    NotBuilt {
+        /// Which.
+        vmm: &'static str,
+    },
+    /// None at all can run here.
+    #[error("no VMM can run on this host: {}", list(.tried))]
+    None {
+        /// Each that was tried, with what is missing.
+        tried: Vec<(&'static str, Unavailable)>,
+    },
+}
+
+fn list(tried: &[(&'static str, Unavailable)]) -> String {
+    let lines = tried
+        .iter()
+        .map(|(name, missing)| format!("{name}: {missing}. {}", missing.remedy));
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// Picks the VMM that is `wanted` out of `backends`, which come best first.
+///
+/// # Errors
+/// When the wanted one, or every one, is missing something.
+pub fn choose<'a>(
+    wanted: Choice,
+    backends: &'a [&'a dyn Vmm],
+) -> Result<Selection<'a>, ChooseError> {
+    if wanted == Choice::Auto {
+        return choose_first(backends);
+    }
+    let vmm = backends
+        .iter()
+        .find(|vmm| vmm.name() == wanted.name())
+        .ok_or(ChooseError::NotBuilt { vmm: wanted.name() })?;
+    vmm.probe().map_err(|source| ChooseError::Unavailable {
+        vmm: vmm.name(),
+        source,
+    })?;
+    Ok(Selection {
+        vmm: *vmm,
+        notice: None,
+    })
+}
+
+fn choose_first<'a>(backends: &'a [&'a dyn Vmm]) -> Result<Selection<'a>, ChooseError> {
+    let mut tried = Vec::new();
+    for vmm in backends {
+        match vmm.probe() {
+            Ok(()) => {
+                return Ok(Selection {
+                    vmm: *vmm,
+                    notice: fallback_notice(&tried),
+                });
+            }
+            Err(missing) => tried.push((vmm.name(), missing)),
+        }
+    }
+    Err(ChooseError::None { tried })
+}
+
+fn fallback_notice(tried: &[(&'static str, Unavailable)]) -> Option<String> {
+    let (_, missing) = tried.first()?;
+    Some(format!(
+        "no hardware virtualisation ({missing}): running under QEMU's software emulation, several \
+         times slower"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+    use crate::{Machine, RunError};
+
+    struct Fake(&'static str, bool);
+
+    impl Vmm for Fake {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn probe(&self) -> Result<(), Unavailable> {
+            let missing = || Unavailable {
+                reason: "no luck".into(),
+                remedy: "Get some.".into(),
+            };
+            self.1.then_some(()).ok_or_else(missing)
+        }
+
+        fn run(&self, _: &Machine, _: OwnedFd) -> Result<(), RunError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn auto_takes_the_first_that_runs_and_says_when_it_is_not_the_best() {
+        let (krun, qemu) = (Fake("krun", true), Fake("qemu", true));
+        let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        let best = choose(Choice::Auto, &backends).unwrap();
+        assert_eq!((best.vmm.name(), best.notice), ("krun", None));
+
+        let krun = Fake("krun", false);
+        let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        let second = choose(Choice::Auto, &backends).unwrap();
+        assert_eq!(second.vmm.name(), "qemu");
+        assert_eq!(
+            second.notice.unwrap(),
+            "no hardware virtualisation (no luck): running under QEMU's software emulation, \
+             several times slower"
+        );
+    }
+
+    #[test]
+    fn a_named_one_is_taken_or_refused_and_never_replaced() {
+        let (krun, qemu) = (Fake("krun", false), Fake("qemu", true));
+        let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        let named = choose(Choice::Qemu, &backends).unwrap();
+        assert_eq!((named.vmm.name(), named.notice), ("qemu", None));
+        let error = choose(Choice::Krun, &backends).unwrap_err();
+        assert_eq!(error.to_string(), "cannot use the VMM krun: Get some.");
+        let error = choose(Choice::Krun, &backends[1..]).unwrap_err();
+        assert!(matches!(error, ChooseError::NotBuilt { vmm: "krun" }));
+    }
+
+    #[test]
+    fn with_none_left_every_reason_is_told() {
+        let (krun, qemu) = (Fake("krun", false), Fake("qemu", false));
+        let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        assert_eq!(
+            choose(Choice::Auto, &backends).unwrap_err().to_string(),
+            "no VMM can run on this host: krun: no luck. Get some. qemu: no luck. Get some."
+        );
+    }
+
+    #[test]
+    fn words_name_choices_both_ways() {
+        for choice in [Choice::Auto, Choice::Krun, Choice::Qemu] {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        assert_eq!(
+            Choice::from_str("xen"),
+            Err(UnknownVmm {
+                word: "xen".to_owned()
+            })
+        );
+    }
+}

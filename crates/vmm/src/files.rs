@@ -1,0 +1,62 @@
+use std::fs::OpenOptions;
+use std::path::Path;
+
+use crate::{DiskAccess, Machine, RunError};
+
+impl Machine {
+    /// Opens every file of the machine as the VMM will, so that the one in the way is named. What a
+    /// VMDK descriptor names is not looked at.
+    ///
+    /// # Errors
+    /// The first file that cannot be opened.
+    pub fn check_files(&self) -> Result<(), RunError> {
+        let mut to_read = OpenOptions::new();
+        to_read.read(true);
+        let mut to_change = OpenOptions::new();
+        to_change.read(true).write(true);
+        let mut to_append = OpenOptions::new();
+        to_append.append(true).create(true);
+
+        open("the guest kernel", &self.kernel, &to_read)?;
+        for disk in &self.disks {
+            let options = match disk.access {
+                DiskAccess::ReadOnly => &to_read,
+                DiskAccess::ReadWrite => &to_change,
+            };
+            open("the disk", &disk.path, options)?;
+        }
+        open("the console log", &self.console_log, &to_append)
+    }
+}
+
+fn open(what: &str, path: &Path, options: &OpenOptions) -> Result<(), RunError> {
+    options.open(path).map(drop).map_err(|source| RunError::Io {
+        action: format!("open {what} {}", path.display()),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::machine::tests::machine;
+
+    #[test]
+    fn the_missing_file_is_named() {
+        let mut machine = machine();
+        let error = |machine: &Machine| machine.check_files().unwrap_err().to_string();
+        assert_eq!(error(&machine), "cannot open the guest kernel /kernel");
+        machine.kernel = PathBuf::from("/dev/null");
+        assert_eq!(error(&machine), "cannot open the disk /disks/image");
+        machine.disks.clear();
+        machine.console_log = PathBuf::from("/no/console.log");
+        assert_eq!(
+            error(&machine),
+            "cannot open the console log /no/console.log"
+        );
+        machine.console_log = PathBuf::from("/dev/null");
+        assert!(machine.check_files().is_ok());
+    }
+}
