@@ -1,1 +1,59 @@
-//! erofs-writer
+//! Images in: from a registry or an archive into a content-addressed store, as artifacts that a
+//! virtual machine boots from.
+//!
+//! Each layer becomes one EROFS image, in one pass from its source to its place; the layers'
+//! metadata is merged into a further one; a VMDK descriptor makes one disk of them all. Artifacts
+//! are named by what they are made from and are the same bytes wherever they are made.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::sync::Arc;
+//!
+//! use image_store::{PullOptions, Store};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Store::open(Path::new("/home/user/.msb"))?;
+//! let reference = "debian:12".parse()?;
+//! let image = store.pull(&reference, &PullOptions::default(), Arc::new(())).await?;
+//! store.check(&image)?;
+//! println!("{} boots from {}", reference.familiar(), image.vmdk.display());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Any number of processes may use a store at once; `docs/store.md` says how, and what a crash leaves.
+//! Everything that a registry or an archive says is checked before it is used, and read into bounded
+//! memory.
+
+mod archive;
+mod digest;
+mod image;
+mod ingest;
+mod load;
+mod pipeline;
+mod platform;
+mod progress;
+mod pull;
+mod reference;
+mod registry;
+mod store;
+mod text;
+
+pub use archive::ArchiveError;
+pub use digest::{Digest, InvalidDigest};
+pub use image::{ImageConfig, ManifestError};
+pub use ingest::ImportError;
+pub use load::{LoadError, LoadOptions, LoadSource};
+pub use pipeline::{Compression, ConvertError};
+pub use platform::{InvalidPlatform, Platform};
+pub use progress::{Event, LayerSize, Progress};
+pub use pull::{PullError, PullOptions};
+pub use reference::{InvalidReference, Reference};
+pub use registry::{
+    Credential, CredentialSource, CredentialsError, RegistryError, configured_registries,
+};
+pub use store::{
+    AssembleError, CheckError, ErofsRecord, FORMAT_VERSION, FindError, Hold, ImageRecord,
+    ImageSummary, LayerRecord, OpenError, RemoveError, Removed, Store, StoredImage,
+    StoredLayerError, VmdkRecord,
+};

@@ -1,1 +1,28 @@
-//! thiserror
+//! A sandbox's life: create, start, exec, stop.
+//!
+//! A [`Sandbox`] is an image from the store and a writable disk of its own. Starting it spawns one
+//! process that runs the machine and owns everything of it ([`serve`]); whoever wants something
+//! in the sandbox connects to that process's socket. There is no daemon: what runs is what holds
+//! a sandbox's lock.
+
+mod boot;
+mod command;
+mod durable;
+mod health;
+mod home;
+mod kernel;
+mod sandbox;
+mod socket;
+mod vmm_process;
+
+pub use boot::BootDiskError;
+pub use boot_disk::identity as agent_identity;
+pub use command::{NoCommand, Overrides, exec};
+pub use health::{Health, Level, diagnose};
+pub use home::Home;
+pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
+pub use sandbox::{
+    CreateError, CreateOptions, Lock, Place, RemoveError, Resources, Running, Sandbox, SandboxId,
+    Spec, StartError, State, UpperError, VmmCommand,
+};
+pub use vmm_process::{VmmProcessError, serve};

@@ -1,1 +1,15 @@
+//! What tests of several crates share.
 //!
+//! [`TreeDump`] says what a file system holds, one line a name, so that a mounted image, a directory
+//! that another tool unpacked and a [`Tree`](fstree::Tree) can be compared as text. [`TarBuilder`]
+//! writes archives byte by byte, the malformed ones too. With the feature `strategies` there are
+//! random layers and a naive interpreter that says what they come to.
+
+mod tar_builder;
+mod tree_dump;
+
+#[cfg(feature = "strategies")]
+pub mod strategies;
+
+pub use tar_builder::{TarBuilder, TarEntry};
+pub use tree_dump::{Content, DumpError, TreeDump};

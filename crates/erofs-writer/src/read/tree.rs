@@ -48,6 +48,15 @@ impl<R: ReadAt> Image<R> {
         }
         Ok(tree)
     }
+
+    /// Reads the metadata of the root directory alone.
+    ///
+    /// # Errors
+    /// When the root cannot be read or is no directory.
+    pub fn root_metadata(&self) -> Result<Metadata, ReadError> {
+        let root = Nodes::new(self).next()?;
+        Ok(root.map(|mut node| metadata(&mut node)).unwrap_or_default())
+    }
 }
 
 impl Named {

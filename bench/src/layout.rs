@@ -1,0 +1,47 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+/// One layer as the layout stores it.
+#[derive(Debug, Clone)]
+pub(crate) struct Blob {
+    pub(crate) path: PathBuf,
+    pub(crate) size_bytes: u64,
+}
+
+/// The layers of the layout's first image.
+pub(crate) fn layer_blobs(layout: &Path) -> Result<Vec<Blob>> {
+    let index = read(&layout.join("index.json"))?;
+    let digest = index["manifests"][0]["digest"]
+        .as_str()
+        .context("no manifest in index.json")?;
+    let manifest = read(&blob_path(layout, digest)?)?;
+    let layers = manifest["layers"]
+        .as_array()
+        .context("no layers in the manifest")?;
+    layers
+        .iter()
+        .map(|layer| {
+            let digest = layer["digest"]
+                .as_str()
+                .context("a layer without a digest")?;
+            let size_bytes = layer["size"].as_u64().context("a layer without a size")?;
+            Ok(Blob {
+                path: blob_path(layout, digest)?,
+                size_bytes,
+            })
+        })
+        .collect()
+}
+
+fn read(path: &Path) -> Result<Value> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", path.display()))
+}
+
+fn blob_path(layout: &Path, digest: &str) -> Result<PathBuf> {
+    let (algorithm, hex) = digest.split_once(':').context("a digest without a colon")?;
+    Ok(layout.join("blobs").join(algorithm).join(hex))
+}

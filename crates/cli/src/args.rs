@@ -1,0 +1,63 @@
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{completion, doctor, image, images, load, ps, pull, rm, run, start, version, vmm};
+
+/// Run any OCI image in a microVM.
+///
+/// The image's layers become read-only EROFS images that the guest's own kernel mounts; what the
+/// command writes goes to an ext4 disk of its own. No daemon, no root, no FUSE.
+#[derive(Debug, Parser)]
+#[command(name = "msb", version, max_term_width = 100, propagate_version = false)]
+#[command(after_help = "Examples:\n  \
+    msb run --rm alpine echo hello      pull alpine if need be, run a command, print its output\n  \
+    msb run --rm -it debian bash        an interactive shell\n  \
+    msb load -t app:dev image.tar       take an image from `docker save` or an OCI archive\n  \
+    msb doctor                          what this host can do, and what it lacks")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: GlobalArguments,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArguments {
+    /// Where msb keeps images, kernels and sandboxes [default: ~/.msb]
+    #[arg(long, env = "MSB_HOME", global = true, value_name = "DIR")]
+    pub(crate) home: Option<PathBuf>,
+    /// Print no progress
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Download an image from a registry
+    Pull(pull::Arguments),
+    /// Take an image from an OCI layout, an OCI archive or a docker archive
+    Load(load::Arguments),
+    /// Create a sandbox of an image and run a command in it
+    Run(Box<run::Arguments>),
+    /// Start a stopped sandbox again
+    Start(start::Arguments),
+    /// List sandboxes
+    Ps(ps::Arguments),
+    /// Remove stopped sandboxes
+    Rm(rm::Arguments),
+    /// List images
+    Images(images::Arguments),
+    /// Inspect and remove images
+    Image(image::Arguments),
+    /// Check what this host can do, and say what to do about what it lacks
+    Doctor(doctor::Arguments),
+    /// Print versions
+    Version(version::Arguments),
+    /// Print a completion script for a shell
+    Completion(completion::Arguments),
+    /// The process that a virtual machine runs in
+    #[command(hide = true)]
+    Vmm(vmm::Arguments),
+}

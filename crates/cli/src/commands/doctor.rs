@@ -1,0 +1,38 @@
+use msb_runtime::{Health, Level, diagnose};
+
+use super::{Context, attach};
+use crate::failure::Outcome;
+use crate::output::{self, Format};
+
+/// Arguments of `msb doctor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit code: 0 when sandboxes can run here, 125 when they cannot.")]
+pub(crate) struct Arguments {
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let checks = diagnose(&context.home, &attach::Backends::from_environment().all());
+    match arguments.format {
+        Format::Json => output::print_json(&checks)?,
+        Format::Table => {
+            for check in &checks {
+                output::print(&line(check))?;
+            }
+        }
+    }
+    let broken = checks.iter().any(|check| check.level == Level::Broken);
+    Ok(if broken { crate::failure::EXIT_MSB_FAILED } else { 0 })
+}
+
+fn line(check: &Health) -> String {
+    let mark = match check.level {
+        Level::Good => "ok     ",
+        Level::Degraded => "notice ",
+        Level::Broken => "BROKEN ",
+    };
+    let remedy = check.remedy.as_ref().map(|text| format!("\n         {text}")).unwrap_or_default();
+    format!("{mark} {}: {}{remedy}\n", check.subject, check.finding)
+}

@@ -1,0 +1,50 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use image_store::{LoadOptions, LoadSource, Platform, Reference};
+
+use super::Context;
+use crate::failure::Outcome;
+use crate::output;
+use crate::progress::Bars;
+
+/// Arguments of `msb load`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    docker save app:dev | msb load -\n  \
+    msb load -t app:dev ./layout        an OCI layout directory\n  \
+    msb load image.oci.tar")]
+pub(crate) struct Arguments {
+    /// Name of the image, instead of what the archive calls it
+    #[arg(short, long, value_name = "NAME")]
+    tag: Option<String>,
+    /// Which of the image's platforms [default: linux on this host's architecture]
+    #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
+    platform: Option<Platform>,
+    /// OCI layout directory, OCI archive or docker archive; - for standard input
+    path: PathBuf,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let name = |name: &String| {
+        name.parse::<Reference>().with_context(|| format!("'{name}' is no name for an image"))
+    };
+    let options = LoadOptions {
+        name: arguments.tag.as_ref().map(name).transpose()?,
+        platform: arguments.platform.clone(),
+        ..LoadOptions::default()
+    };
+    let source = if arguments.path.as_os_str() == "-" {
+        LoadSource::Stdin
+    } else {
+        LoadSource::Path(arguments.path.clone())
+    };
+    let bars = Arc::new(Bars::new(context.quiet));
+    let loaded = context.store()?.load(&source, &options, bars.clone()).await;
+    bars.finish();
+    for image in loaded? {
+        output::print(&format!("{}\n", image.record.manifest_digest))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,83 @@
+//! One file a subcommand: what was typed, and what is called for it.
+
+pub(crate) mod attach;
+pub(crate) mod completion;
+pub(crate) mod doctor;
+pub(crate) mod image;
+pub(crate) mod images;
+pub(crate) mod load;
+pub(crate) mod ps;
+pub(crate) mod pull;
+pub(crate) mod rm;
+pub(crate) mod run;
+pub(crate) mod start;
+pub(crate) mod version;
+pub(crate) mod vmm;
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use image_store::Store;
+use msb_runtime::{Home, Sandbox};
+
+use crate::args::{Arguments, Command, GlobalArguments};
+use crate::failure::{Failure, Outcome};
+
+/// What every command works on.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) home: Home,
+    pub(crate) quiet: bool,
+}
+
+impl Context {
+    fn new(global: &GlobalArguments) -> Result<Self, Failure> {
+        let default = || std::env::home_dir().map(|home| home.join(".msb"));
+        let root = global
+            .home
+            .clone()
+            .or_else(default)
+            .ok_or_else(|| anyhow!("no home directory: set MSB_HOME"))?;
+        // Sandboxes are run by processes that may stand elsewhere.
+        let root: PathBuf = std::path::absolute(&root)
+            .with_context(|| format!("cannot use {} as MSB_HOME", root.display()))?;
+        Ok(Self { home: Home::new(root), quiet: global.quiet })
+    }
+
+    pub(crate) fn store(&self) -> Result<Store, Failure> {
+        Ok(Store::open(self.home.root())?)
+    }
+}
+
+/// Runs the command that was typed.
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let context = Context::new(&arguments.global)?;
+    match arguments.command {
+        Command::Pull(arguments) => block_on(pull::run(&context, &arguments)),
+        Command::Load(arguments) => block_on(load::run(&context, &arguments)),
+        Command::Run(arguments) => {
+            Sandbox::sweep(&context.home)?;
+            block_on(run::run(&context, &arguments))
+        }
+        Command::Start(arguments) => block_on(start::run(&context, &arguments)),
+        Command::Ps(arguments) => {
+            Sandbox::sweep(&context.home)?;
+            ps::run(&context, &arguments)
+        }
+        Command::Rm(arguments) => rm::run(&context, &arguments),
+        Command::Images(arguments) => images::run(&context, &arguments),
+        Command::Image(arguments) => image::run(&context, &arguments),
+        Command::Doctor(arguments) => doctor::run(&context, &arguments),
+        Command::Version(arguments) => version::run(&arguments),
+        Command::Completion(arguments) => completion::run(&arguments),
+        Command::Vmm(arguments) => vmm::run(&arguments),
+    }
+}
+
+/// Runs a future to its end. A thread that still waits for standard input is left behind.
+fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(future);
+    runtime.shutdown_background();
+    outcome
+}

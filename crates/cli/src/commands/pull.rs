@@ -1,0 +1,62 @@
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use image_store::{Platform, PullOptions, Reference, Store, StoredImage};
+
+use super::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::progress::Bars;
+
+/// Arguments of `msb pull`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its \
+    credential helpers included.\n\n\
+    Examples:\n  \
+    msb pull alpine\n  \
+    msb pull --platform linux/arm64 ghcr.io/owner/image:tag\n  \
+    msb pull --plain-http registry.local:5000/image")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: SourceArguments,
+    /// Name of the image, as docker knows it
+    image: String,
+}
+
+/// Where an image comes from.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct SourceArguments {
+    /// Which of the image's platforms [default: linux on this host's architecture]
+    #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
+    pub(crate) platform: Option<Platform>,
+    /// Speak HTTP without TLS to the registry
+    #[arg(long)]
+    plain_http: bool,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let store = context.store()?;
+    let image = pull(context, &store, &arguments.image, &arguments.source).await?;
+    output::print(&format!("{}\n", image.record.manifest_digest))?;
+    Ok(0)
+}
+
+/// Pulls an image, showing progress where there is a terminal.
+pub(crate) async fn pull(
+    context: &Context,
+    store: &Store,
+    name: &str,
+    source: &SourceArguments,
+) -> Result<StoredImage, Failure> {
+    let reference: Reference =
+        name.parse().with_context(|| format!("'{name}' names no image in a registry"))?;
+    let options = PullOptions {
+        platform: source.platform.clone(),
+        plain_http: source.plain_http,
+        ..PullOptions::default()
+    };
+    let bars = Arc::new(Bars::new(context.quiet));
+    let pulled = store.pull(&reference, &options, bars.clone()).await;
+    bars.finish();
+    Ok(pulled?)
+}

@@ -1,0 +1,42 @@
+use anyhow::{Context as _, anyhow};
+use msb_runtime::{Sandbox, exec};
+
+use super::run::{MachineArguments, ProcessArguments};
+use super::{Context, attach};
+use crate::failure::Outcome;
+
+/// Arguments of `msb start`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The sandbox boots from the disk it was stopped with.\n\n\
+    Example:\n  msb run --name work debian touch /made; msb start work ls /made")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    process: ProcessArguments,
+    /// Sandbox, by name or id
+    sandbox: String,
+    /// Command and arguments instead of the image's Cmd
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let name = &arguments.sandbox;
+    let sandbox =
+        Sandbox::find(&context.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}"))?;
+    let store = context.store()?;
+    let image = store.find(&sandbox.spec.image_digest)?;
+    let lock = sandbox.lock()?.ok_or_else(|| anyhow!("sandbox {name} is running"))?;
+    let overrides = arguments.process.overrides(&arguments.command)?;
+    let exec = exec(&image.record.config, &overrides)
+        .with_context(|| format!("cannot start {name}"))?;
+    let start = attach::Start {
+        context,
+        store: &store,
+        image: &image,
+        vmm: arguments.machine.vmm,
+        boot_limit: arguments.machine.boot_limit(),
+    };
+    attach::start_and_attach(&start, &sandbox, lock, exec).await
+}

@@ -1,0 +1,110 @@
+use std::fmt::Write as _;
+
+use image_store::{FindError, LoadError, PullError};
+use msb_runtime::{KERNEL_REMEDY, StartError};
+
+/// msb itself failed, as docker has it: an image that cannot be had, a machine that does not boot.
+pub(crate) const EXIT_MSB_FAILED: u8 = 125;
+/// The command is there and cannot be executed.
+pub(crate) const EXIT_NOT_EXECUTABLE: u8 = 126;
+/// There is no such command.
+pub(crate) const EXIT_NOT_FOUND: u8 = 127;
+
+/// Why msb gives up, as the user reads it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    error: anyhow::Error,
+    exit_code: u8,
+}
+
+/// What every command gives: an exit code.
+pub(crate) type Outcome = Result<u8, Failure>;
+
+impl Failure {
+    /// One with another exit code than 125.
+    pub(crate) fn with_exit_code(error: anyhow::Error, exit_code: u8) -> Self {
+        Self { error, exit_code }
+    }
+
+    pub(crate) const fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+
+    /// Prints `msb: what: why`, then hints on lines of their own.
+    #[expect(clippy::print_stderr, reason = "the one place where failures are printed")]
+    pub(crate) fn print(&self) {
+        eprintln!("msb: {}", self.line());
+        for hint in self.hints() {
+            eprintln!("{hint}");
+        }
+    }
+
+    /// The error and its causes on one line. Some of it may come from a registry or a guest, so
+    /// control characters are shown, not sent to the terminal.
+    fn line(&self) -> String {
+        let mut line = String::new();
+        for (depth, cause) in self.error.chain().enumerate() {
+            let text = cause.to_string();
+            if depth > 0 && line.ends_with(&text) {
+                continue;
+            }
+            let separator = if depth == 0 { "" } else { ": " };
+            let _ = write!(line, "{separator}{text}");
+        }
+        printable(&line)
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let mut hints = Vec::new();
+        for cause in self.error.chain() {
+            if let Some(error) = cause.downcast_ref::<StartError>() {
+                hints.extend(start_hints(error));
+            }
+            let hint = match () {
+                () if cause.is::<msb_runtime::KernelError>() => Some(KERNEL_REMEDY.to_owned()),
+                () => store_hint(cause),
+            };
+            hints.extend(hint.map(|hint| format!("hint: {hint}")));
+        }
+        hints
+    }
+}
+
+fn store_hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let pull = cause.downcast_ref::<PullError>().and_then(PullError::hint);
+    let load = cause.downcast_ref::<LoadError>().and_then(LoadError::hint);
+    let find = cause.downcast_ref::<FindError>().and_then(FindError::hint);
+    pull.or(load).or(find)
+}
+
+fn start_hints(error: &StartError) -> Vec<String> {
+    let (StartError::Ended { last_words, .. } | StartError::Silent { last_words, .. }) = error
+    else {
+        return Vec::new();
+    };
+    last_words.iter().map(|line| format!("  | {}", printable(line))).collect()
+}
+
+/// `text` on one line, with control characters escaped.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), exit_code: EXIT_MSB_FAILED }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_printable_line() {
+        let error = anyhow::anyhow!("registry said \u{1b}[31mno\nreally").context("cannot pull x");
+        let failure = Failure::from(error);
+        assert_eq!(failure.line(), "cannot pull x: registry said \\u{1b}[31mno\\nreally");
+        assert_eq!(failure.exit_code(), 125);
+    }
+}

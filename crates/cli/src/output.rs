@@ -1,0 +1,132 @@
+use std::io::{self, IsTerminal as _, Write as _};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// How a listing is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Columns, for people
+    #[default]
+    Table,
+    /// JSON, for programs; keys are stable
+    Json,
+}
+
+/// Prints bytes on standard output. A reader that went away is not an error.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// Prints a value as indented JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
+    let mut json = serde_json::to_string_pretty(value)?;
+    json.push('\n');
+    print(&json)
+}
+
+/// Prints rows in columns, headed.
+pub(crate) fn print_table<const N: usize>(
+    header: [&str; N],
+    rows: &[[String; N]],
+) -> io::Result<()> {
+    let header = header.map(str::to_owned);
+    let lines: Vec<&[String; N]> = std::iter::once(&header).chain(rows).collect();
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
+    });
+    let mut text = String::new();
+    for line in lines {
+        let cells: Vec<String> =
+            line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text.push_str(cells.join("   ").trim_end());
+        text.push('\n');
+    }
+    print(&text)
+}
+
+/// Says something to the user beside the data, on standard error.
+#[expect(clippy::print_stderr, reason = "the one place where notices are printed")]
+pub(crate) fn notice(text: &str) {
+    eprintln!("msb: {text}");
+}
+
+/// Whether progress is worth drawing.
+pub(crate) fn progress_is_seen(quiet: bool) -> bool {
+    !quiet && io::stderr().is_terminal()
+}
+
+/// A size as docker prints it: decimal units, three digits.
+pub(crate) fn human_size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut divisor = 1_u64;
+    let mut unit = 0;
+    while bytes / divisor >= 1000 && unit + 1 < UNITS.len() {
+        divisor *= 1000;
+        unit += 1;
+    }
+    let whole = bytes / divisor;
+    let tenth = bytes % divisor * 10 / divisor;
+    if unit == 0 || whole >= 100 {
+        format!("{whole}{}", UNITS[unit])
+    } else {
+        format!("{whole}.{tenth}{}", UNITS[unit])
+    }
+}
+
+/// How long ago a time was, as docker prints it.
+pub(crate) fn human_age(seconds: u64) -> String {
+    let (count, unit) = match seconds {
+        0..60 => (seconds, "second"),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
+}
+
+/// Seconds since the epoch.
+pub(crate) fn now_s() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+/// A size as users type it: a number and `K`, `M`, `G` or `T` (powers of 1024), `B` or `iB` after
+/// it as they like.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let lower = text.to_ascii_lowercase();
+    let digits_end = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
+    let (digits, unit) = lower.split_at(digits_end);
+    let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err(format!("'{text}' is not a size; write 512M or 8G")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("'{text}' is not a size; write 512M or 8G"))?;
+    number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is too large"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_shown() {
+        assert_eq!(parse_size("16M"), Ok(16 << 20));
+        assert_eq!(parse_size("8GiB"), Ok(8 << 30));
+        assert_eq!(parse_size("1t"), Ok(1 << 40));
+        assert_eq!(parse_size("4096"), Ok(4096));
+        assert!(parse_size("x").is_err() && parse_size("1x").is_err() && parse_size("").is_err());
+        assert_eq!(human_size(999), "999B");
+        assert_eq!(human_size(1_500), "1.5kB");
+        assert_eq!(human_size(270_300_000), "270MB");
+    }
+}

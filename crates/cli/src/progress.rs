@@ -1,0 +1,91 @@
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use image_store::{Digest, Event, LayerSize, Progress};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output;
+
+const BAR: &str = "{prefix} {bar:30} {bytes:>10}/{total_bytes:<10} {msg}";
+
+/// One bar a layer on standard error, where that is a terminal.
+#[derive(Debug)]
+pub(crate) struct Bars {
+    all: MultiProgress,
+    layers: Mutex<HashMap<Digest, ProgressBar>>,
+}
+
+impl Bars {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let target = if output::progress_is_seen(quiet) {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        Self { all: MultiProgress::with_draw_target(target), layers: Mutex::default() }
+    }
+
+    /// Takes the bars off the screen.
+    pub(crate) fn finish(&self) {
+        // A terminal that went away has nothing to clear.
+        let _ = self.all.clear();
+    }
+
+    fn start(&self, layers: &[LayerSize]) {
+        let style = ProgressStyle::with_template(BAR).expect("the template is well-formed");
+        for layer in layers {
+            let bar = self.all.add(ProgressBar::new(layer.size_bytes));
+            bar.set_style(style.clone());
+            bar.set_prefix(short(&layer.diff_id));
+            bar.set_message("waiting");
+            self.with_layers(|bars| bars.insert(layer.diff_id, bar));
+        }
+    }
+
+    fn layer(&self, diff_id: &Digest, change: impl FnOnce(&ProgressBar)) {
+        self.with_layers(|bars| {
+            if let Some(bar) = bars.get(diff_id) {
+                change(bar);
+            }
+        });
+    }
+
+    fn with_layers<T>(&self, work: impl FnOnce(&mut HashMap<Digest, ProgressBar>) -> T) -> T {
+        // A thread that panicked leaves bars in any state, which is good enough for bars.
+        let mut layers = self.layers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        work(&mut layers)
+    }
+}
+
+fn short(digest: &Digest) -> String {
+    digest.to_string().chars().skip("sha256:".len()).take(12).collect()
+}
+
+impl Progress for Bars {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::Image { layers, .. } => self.start(layers),
+            Event::LayerPresent { diff_id } => self.layer(diff_id, |bar| {
+                bar.finish_with_message("already here");
+            }),
+            Event::LayerWaiting { diff_id } => self.layer(diff_id, |bar| {
+                bar.set_message("waiting for another msb");
+            }),
+            Event::LayerStarted { diff_id } => self.layer(diff_id, |bar| {
+                bar.set_message("");
+            }),
+            Event::LayerBytes { diff_id, bytes } => self.layer(diff_id, |bar| bar.inc(*bytes)),
+            Event::LayerDone { diff_id } => self.layer(diff_id, |bar| {
+                bar.finish_with_message("done");
+            }),
+            Event::Retrying { what, reason, after } => {
+                let what = crate::failure::printable(what);
+                let reason = crate::failure::printable(reason);
+                let line = format!("{what}: {reason}; again in {} s", after.as_secs());
+                // Without a terminal this says nothing, and the outcome says enough.
+                let _ = self.all.println(line);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,139 @@
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fs_err as fs;
+
+use super::error::ArchiveError;
+use super::name::normal;
+use super::tar_index::TarIndex;
+
+/// Files by name: a directory, or a tar whose headers have been read.
+#[derive(Debug)]
+pub(crate) struct Container {
+    /// For messages.
+    pub(super) path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Directory,
+    Tar { file: Arc<File>, index: TarIndex },
+}
+
+/// A file of a container, open.
+pub(crate) struct Entry {
+    pub(crate) reader: Box<dyn Read + Send>,
+    pub(crate) size_bytes: u64,
+}
+
+impl Container {
+    pub(super) fn directory(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            kind: Kind::Directory,
+        }
+    }
+
+    /// Reads the tar's headers, nothing of what is between them.
+    pub(super) fn tar(path: &Path, file: File) -> Result<Self, ArchiveError> {
+        let index = TarIndex::read(path, &file)?;
+        Ok(Self {
+            path: path.to_owned(),
+            kind: Kind::Tar {
+                file: Arc::new(file),
+                index,
+            },
+        })
+    }
+
+    /// Whether there is such a file.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match &self.kind {
+            Kind::Directory => self.path.join(name).is_file(),
+            Kind::Tar { index, .. } => index.find(name).is_some(),
+        }
+    }
+
+    /// Opens a file, links followed. A name that leads out of the container is of no file in it.
+    pub(super) fn open(&self, name: &str) -> Result<Entry, ArchiveError> {
+        let missing = || ArchiveError::Missing {
+            path: self.path.clone(),
+            name: name.to_owned(),
+        };
+        match &self.kind {
+            Kind::Directory => {
+                let path = self.path.join(normal(name).ok_or_else(missing)?);
+                if !path.is_file() {
+                    return Err(missing());
+                }
+                let file = fs::File::open(path).map_err(ArchiveError::Io)?;
+                let size_bytes = file.metadata().map_err(ArchiveError::Io)?.len();
+                Ok(Entry {
+                    reader: Box::new(file),
+                    size_bytes,
+                })
+            }
+            Kind::Tar { file, index } => {
+                let place = index.find(name).ok_or_else(missing)?;
+                let size_bytes = place.size_bytes;
+                let file = Arc::clone(file);
+                let end = place.offset_bytes + size_bytes;
+                let reader = Slice {
+                    file,
+                    offset_bytes: place.offset_bytes,
+                    end,
+                };
+                Ok(Entry {
+                    reader: Box::new(reader),
+                    size_bytes,
+                })
+            }
+        }
+    }
+
+    /// All of a short file.
+    pub(super) fn read(&self, name: &str, limit_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
+        let entry = self.open(name)?;
+        if entry.size_bytes > limit_bytes {
+            return Err(ArchiveError::TooLong {
+                path: self.path.clone(),
+                name: name.to_owned(),
+                size_bytes: entry.size_bytes,
+                limit_bytes,
+            });
+        }
+        let mut bytes = Vec::new();
+        entry
+            .reader
+            .take(limit_bytes)
+            .read_to_end(&mut bytes)
+            .map_err(ArchiveError::Io)?;
+        Ok(bytes)
+    }
+}
+
+/// A stretch of a file that others read too.
+#[derive(Debug)]
+struct Slice {
+    file: Arc<File>,
+    offset_bytes: u64,
+    end: u64,
+}
+
+impl Read for Slice {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_sub(self.offset_bytes);
+        let wanted = usize::try_from(left)
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
+        let count = self
+            .file
+            .read_at(&mut buffer[..wanted], self.offset_bytes)?;
+        self.offset_bytes += u64::try_from(count).unwrap_or(0);
+        Ok(count)
+    }
+}

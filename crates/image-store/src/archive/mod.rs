@@ -1,0 +1,82 @@
+//! Images in files: OCI layouts, as directories or in a tar, and what `docker save` writes.
+
+mod container;
+mod docker;
+mod error;
+mod name;
+mod oci;
+mod open;
+mod tar_index;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::Path;
+
+pub use error::ArchiveError;
+
+use crate::digest::Digest;
+use crate::image::Image;
+use crate::platform::Platform;
+use crate::store::session::Session;
+use container::Container;
+
+/// An archive whose images have been found.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    container: Container,
+    /// Where blobs lie that are not where an OCI layout has them.
+    files: BTreeMap<Digest, String>,
+}
+
+/// An image of an archive, and what the archive calls it.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) image: Image,
+    pub(crate) names: BTreeSet<String>,
+    files: Option<BTreeMap<Digest, String>>,
+}
+
+impl Archive {
+    /// Opens an archive, from a path or else from standard input, and finds its images for the
+    /// platform. Blocks.
+    pub(crate) fn open(
+        path: Option<&Path>,
+        session: &Session,
+        wanted: &Platform,
+    ) -> Result<(Self, Vec<Found>), ArchiveError> {
+        let container = match path {
+            Some(path) => open::open_path(path, session)?,
+            None => open::open_stdin(session)?,
+        };
+        let mut images = if oci::is_layout(&container) {
+            oci::images(&container, wanted)?
+        } else if docker::is_archive(&container) {
+            docker::images(&container, wanted)?
+        } else {
+            return Err(ArchiveError::Unknown {
+                path: container.path,
+            });
+        };
+        if images.is_empty() {
+            return Err(ArchiveError::Empty {
+                path: container.path,
+            });
+        }
+        let files = images
+            .iter_mut()
+            .filter_map(|found| found.files.take())
+            .flatten()
+            .collect();
+        Ok((Self { container, files }, images))
+    }
+
+    /// The blob of this digest, which is not checked here.
+    pub(crate) fn open_blob(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ArchiveError> {
+        let path = self
+            .files
+            .get(digest)
+            .cloned()
+            .unwrap_or_else(|| oci::blob_path(digest));
+        Ok(self.container.open(&path)?.reader)
+    }
+}

@@ -1,0 +1,66 @@
+use std::collections::BTreeMap;
+
+/// Where containerd and BuildKit write the full name.
+const CONTAINERD_NAME: &str = "io.containerd.image.name";
+/// The specification's own: a tag to some, a full name to others.
+const REF_NAME: &str = "org.opencontainers.image.ref.name";
+
+/// The name that an index entry's annotations give. A word alone is a tag of nothing in particular,
+/// and no name.
+pub(super) fn of(annotations: &BTreeMap<String, String>) -> Option<String> {
+    if let Some(name) = annotations.get(CONTAINERD_NAME) {
+        return Some(name.clone());
+    }
+    annotations
+        .get(REF_NAME)
+        .filter(|name| name.contains(['/', ':', '@']))
+        .cloned()
+}
+
+/// A name from the archive's root without `.`, `..` and empty components; `None` for one that leads
+/// out of it or to the root itself.
+pub(super) fn normal(name: &str) -> Option<String> {
+    let mut components: Vec<&str> = Vec::new();
+    for component in name.split('/') {
+        match component {
+            "" | "." => {}
+            ".." => {
+                components.pop()?;
+            }
+            other => components.push(other),
+        }
+    }
+    (!components.is_empty()).then(|| components.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leads_out() {
+        assert_eq!(normal("./a//b/../c").as_deref(), Some("a/c"));
+        assert_eq!(normal("/etc/passwd").as_deref(), Some("etc/passwd"));
+        for name in ["..", "a/../../b", "", "/", "."] {
+            assert_eq!(normal(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn full_names_are_taken_and_tags_are_not() {
+        let name = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|&(key, value)| (key.to_owned(), value.to_owned()));
+            of(&pairs.collect())
+        };
+        let full = "docker.io/library/a:1";
+        assert_eq!(
+            name(&[(REF_NAME, "1"), (CONTAINERD_NAME, full)]).as_deref(),
+            Some(full)
+        );
+        assert_eq!(name(&[(REF_NAME, "a:1")]).as_deref(), Some("a:1"));
+        assert_eq!(name(&[(REF_NAME, "latest")]), None);
+        assert_eq!(name(&[]), None);
+    }
+}

@@ -1,0 +1,119 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::container::Container;
+use super::error::ArchiveError;
+use super::{Found, name};
+use crate::digest::Digest;
+use crate::image::{
+    ConfigFile, DOCUMENT_MAX_BYTES, Descriptor, Document, INDEX_DEPTH_MAX, Image, IndexEntry,
+    Manifest, ManifestError, check_document, select,
+};
+use crate::platform::Platform;
+
+const INDEX: &str = "index.json";
+const MARKER: &str = "oci-layout";
+
+/// Whether the container has an OCI layout.
+pub(super) fn is_layout(container: &Container) -> bool {
+    container.has(MARKER) && container.has(INDEX)
+}
+
+/// Where a blob lies.
+pub(super) fn blob_path(digest: &Digest) -> String {
+    format!("blobs/sha256/{}", digest.hex())
+}
+
+/// Every image of the layout, for the platform. Entries of one name, or without any but with
+/// platforms, are the same image for different platforms.
+pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Found>, ArchiveError> {
+    let bytes = container.read(INDEX, DOCUMENT_MAX_BYTES)?;
+    let manifest_error = |source| ArchiveError::Manifest {
+        path: container.path.clone(),
+        source,
+    };
+    let Document::Index(entries) = Document::parse(&bytes, None).map_err(manifest_error)? else {
+        let problem = "layers where an index should be";
+        return Err(manifest_error(ManifestError::Ambiguous { problem }));
+    };
+    let mut images: BTreeMap<Digest, Found> = BTreeMap::new();
+    for (names, group) in groups(entries) {
+        let entry = select(&group, wanted).map_err(manifest_error)?;
+        let image = image(container, entry.descriptor, wanted)?;
+        let found = images.entry(image.manifest_digest);
+        let found = found.or_insert_with(|| Found {
+            image,
+            names: BTreeSet::new(),
+            files: None,
+        });
+        found.names.extend(names);
+    }
+    Ok(images.into_values().collect())
+}
+
+type Group = (BTreeSet<String>, Vec<IndexEntry>);
+
+fn groups(entries: Vec<IndexEntry>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for entry in entries {
+        let names: BTreeSet<String> = name::of(&entry.annotations).into_iter().collect();
+        let alone = names.is_empty() && entry.platform.is_none();
+        match groups
+            .iter_mut()
+            .find(|(other, _)| !alone && *other == names)
+        {
+            Some((_, group)) if group.iter().all(|entry| entry.platform.is_some()) => {
+                group.push(entry);
+            }
+            _ => groups.push((names, vec![entry])),
+        }
+    }
+    groups
+}
+
+/// The image that a descriptor leads to, through nested indexes.
+fn image(
+    container: &Container,
+    descriptor: Descriptor,
+    wanted: &Platform,
+) -> Result<Image, ArchiveError> {
+    let manifest_error = |source| ArchiveError::Manifest {
+        path: container.path.clone(),
+        source,
+    };
+    let mut descriptor = descriptor;
+    for _ in 0..=INDEX_DEPTH_MAX {
+        let bytes = document(container, "manifest", &descriptor)?;
+        match Document::parse(&bytes, None).map_err(manifest_error)? {
+            Document::Index(entries) => {
+                descriptor = select(&entries, wanted).map_err(manifest_error)?.descriptor;
+            }
+            Document::Manifest(manifest) => {
+                let config = config(container, &manifest)?;
+                return Image::new(descriptor.digest, &manifest, config, wanted)
+                    .map_err(manifest_error);
+            }
+        }
+    }
+    Err(manifest_error(ManifestError::TooDeep))
+}
+
+fn config(container: &Container, manifest: &Manifest) -> Result<ConfigFile, ArchiveError> {
+    let bytes = document(container, "config", &manifest.config)?;
+    ConfigFile::parse(&bytes).map_err(|source| ArchiveError::Manifest {
+        path: container.path.clone(),
+        source,
+    })
+}
+
+fn document(
+    container: &Container,
+    what: &'static str,
+    descriptor: &Descriptor,
+) -> Result<Vec<u8>, ArchiveError> {
+    let bytes = container.read(&blob_path(&descriptor.digest), DOCUMENT_MAX_BYTES)?;
+    check_document(what, &bytes, descriptor).map_err(|source| ArchiveError::Manifest {
+        path: container.path.clone(),
+        source,
+    })?;
+    Ok(bytes)
+}

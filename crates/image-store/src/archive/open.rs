@@ -1,0 +1,86 @@
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek as _};
+use std::path::Path;
+
+use fs_err as fs;
+
+use super::container::Container;
+use super::error::ArchiveError;
+use crate::pipeline::{Compression, decompress, detect};
+use crate::store::session::Session;
+
+/// The archive's name in messages when it comes from standard input.
+const STDIN_NAME: &str = "standard input";
+
+/// Opens what lies at `path`. A tar is read in place, unless it is compressed or cannot be sought
+/// in: then it is unpacked to a file of the session first.
+pub(super) fn open_path(path: &Path, session: &Session) -> Result<Container, ArchiveError> {
+    let metadata = fs::metadata(path).map_err(ArchiveError::Io)?;
+    if metadata.is_dir() {
+        return Ok(Container::directory(path));
+    }
+    let mut file = fs::File::open(path)
+        .map_err(ArchiveError::Io)?
+        .into_parts()
+        .0;
+    if !metadata.is_file() {
+        return spool(file, path, session);
+    }
+    let (compression, _) = detect(&mut file).map_err(ArchiveError::Io)?;
+    file.rewind().map_err(ArchiveError::Io)?;
+    match compression {
+        Compression::None => Container::tar(path, file),
+        _ => spool(file, path, session),
+    }
+}
+
+/// Takes an archive from standard input, through a file of the session.
+pub(super) fn open_stdin(session: &Session) -> Result<Container, ArchiveError> {
+    spool(io::stdin().lock(), Path::new(STDIN_NAME), session)
+}
+
+fn spool(source: impl Read, path: &Path, session: &Session) -> Result<Container, ArchiveError> {
+    let broken = |source| ArchiveError::Broken {
+        path: path.to_owned(),
+        source,
+    };
+    let (compression, source) = detect(source).map_err(ArchiveError::Io)?;
+    let source = BufReader::with_capacity(256 * 1024, source);
+    let unknown = || ArchiveError::Unknown {
+        path: path.to_owned(),
+    };
+    let mut content = decompress(compression, source)
+        .map_err(broken)?
+        .ok_or_else(unknown)?;
+    let file = write(&mut content, &session.path("archive")).map_err(|error| match error {
+        SpoolError::Read(error) => broken(error),
+        SpoolError::Write(error) => ArchiveError::Io(error),
+    })?;
+    Container::tar(path, file)
+}
+
+enum SpoolError {
+    Read(io::Error),
+    Write(io::Error),
+}
+
+fn write(content: &mut dyn Read, path: &Path) -> Result<File, SpoolError> {
+    use std::io::Write as _;
+    let mut file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(SpoolError::Write)?;
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match content.read(&mut buffer) {
+            Ok(0) => return Ok(file.into_parts().0),
+            Ok(count) => file
+                .write_all(&buffer[..count])
+                .map_err(SpoolError::Write)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(SpoolError::Read(error)),
+        }
+    }
+}

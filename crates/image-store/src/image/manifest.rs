@@ -1,0 +1,436 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::media_type;
+use crate::digest::{Digest, InvalidDigest};
+use crate::platform::Platform;
+use crate::text::excerpt;
+
+/// Longest manifest, index or config, in bytes.
+pub(crate) const DOCUMENT_MAX_BYTES: u64 = 8 << 20;
+/// Most layers of an image: one file descriptor each while it runs, and a slot in a device table.
+pub(crate) const LAYERS_MAX: usize = 900;
+/// How deep indexes may nest.
+pub(crate) const INDEX_DEPTH_MAX: usize = 4;
+
+/// Why a manifest, an index or a config cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// Not the JSON that it should be.
+    #[error("the {what} cannot be parsed")]
+    Json {
+        /// Which document.
+        what: &'static str,
+        /// Where and why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A digest in it is none.
+    #[error("the {what} is not valid")]
+    Digest {
+        /// Of what.
+        what: &'static str,
+        /// What is wrong with it.
+        #[source]
+        source: InvalidDigest,
+    },
+    /// The bytes are not those that were asked for.
+    #[error("the {what} has digest {actual}, expected {expected}")]
+    WrongDigest {
+        /// Which document.
+        what: &'static str,
+        /// What was asked for.
+        expected: Digest,
+        /// What came.
+        actual: Digest,
+    },
+    /// The length is not what its descriptor says.
+    #[error("the {what} {digest} has {actual_bytes} bytes, its descriptor says {expected_bytes}")]
+    WrongSize {
+        /// Which document.
+        what: &'static str,
+        /// Its digest.
+        digest: Digest,
+        /// What the descriptor says.
+        expected_bytes: u64,
+        /// What came.
+        actual_bytes: u64,
+    },
+    /// Longer than msb reads.
+    #[error("the {what} has more than {DOCUMENT_MAX_BYTES} bytes")]
+    TooLong {
+        /// Which document.
+        what: &'static str,
+    },
+    /// It is manifest and index at once, or neither.
+    #[error("the manifest has {problem}")]
+    Ambiguous {
+        /// How.
+        problem: &'static str,
+    },
+    /// Config and manifest do not count the same layers.
+    #[error("the config lists {diff_ids} diff IDs for {layers} layers")]
+    LayerCount {
+        /// How many the config has.
+        diff_ids: usize,
+        /// How many the manifest has.
+        layers: usize,
+    },
+    /// More than a machine can hold.
+    #[error("the image has {layers} layers, the limit is {LAYERS_MAX}")]
+    TooManyLayers {
+        /// How many it has.
+        layers: usize,
+    },
+    /// Indexes in indexes in indexes.
+    #[error("indexes nest deeper than {INDEX_DEPTH_MAX}")]
+    TooDeep,
+    /// Something else than a container image.
+    #[error("unsupported media type '{media_type}' of the {what}")]
+    MediaType {
+        /// Of what.
+        what: &'static str,
+        /// It, cut and escaped.
+        media_type: String,
+    },
+    /// The index has no image for the platform.
+    #[error("no image for platform {wanted}, there is {}", offered(.available))]
+    Platform {
+        /// What was asked for.
+        wanted: Platform,
+        /// What the index has.
+        available: Vec<Platform>,
+    },
+}
+
+fn offered(available: &[Platform]) -> String {
+    if available.is_empty() {
+        return "none".to_owned();
+    }
+    available
+        .iter()
+        .map(Platform::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A manifest or an index, whichever the document is.
+#[derive(Debug, Clone)]
+pub(crate) enum Document {
+    Manifest(Manifest),
+    Index(Vec<IndexEntry>),
+}
+
+/// One image: its config and its layers, base first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) config: Descriptor,
+    pub(crate) layers: Vec<Descriptor>,
+}
+
+/// Where a document or a blob is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Descriptor {
+    pub(crate) digest: Digest,
+    pub(crate) size_bytes: u64,
+}
+
+/// An entry of an index.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexEntry {
+    pub(crate) descriptor: Descriptor,
+    pub(crate) platform: Option<Platform>,
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawDocument {
+    schema_version: Option<u64>,
+    media_type: Option<String>,
+    config: Option<RawDescriptor>,
+    layers: Option<Vec<RawDescriptor>>,
+    manifests: Option<Vec<RawDescriptor>>,
+}
+
+/// A descriptor as JSON has it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RawDescriptor {
+    #[serde(default)]
+    pub(crate) media_type: String,
+    pub(crate) digest: String,
+    pub(crate) size: u64,
+    #[serde(skip_serializing)]
+    platform: Option<RawPlatform>,
+    #[serde(skip_serializing)]
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawPlatform {
+    #[serde(default)]
+    os: String,
+    #[serde(default)]
+    architecture: String,
+    variant: Option<String>,
+}
+
+impl RawDescriptor {
+    pub(crate) fn new(media_type: &str, digest: Digest, size: u64) -> Self {
+        let digest = digest.to_string();
+        Self {
+            media_type: media_type.to_owned(),
+            digest,
+            size,
+            platform: None,
+            annotations: None,
+        }
+    }
+
+    fn descriptor(&self, what: &'static str) -> Result<Descriptor, ManifestError> {
+        let digest = self
+            .digest
+            .parse()
+            .map_err(|source| ManifestError::Digest { what, source })?;
+        Ok(Descriptor {
+            digest,
+            size_bytes: self.size,
+        })
+    }
+
+    fn platform(&self) -> Option<Platform> {
+        let raw = self.platform.as_ref()?;
+        Some(Platform::new(
+            &raw.os,
+            &raw.architecture,
+            raw.variant.as_deref(),
+        ))
+    }
+
+    fn index_entry(mut self) -> Result<Option<IndexEntry>, ManifestError> {
+        let known =
+            media_type::is_manifest(&self.media_type) || media_type::is_index(&self.media_type);
+        if !known && !self.media_type.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(IndexEntry {
+            descriptor: self.descriptor("digest in the index")?,
+            platform: self.platform(),
+            annotations: self.annotations.take().unwrap_or_default(),
+        }))
+    }
+}
+
+impl Document {
+    /// Parses and checks a document whose digest has been checked. `content_type` is what the
+    /// source calls it, where the document itself is silent.
+    pub(crate) fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<Self, ManifestError> {
+        let raw: RawDocument =
+            serde_json::from_slice(bytes).map_err(|source| ManifestError::Json {
+                what: "manifest",
+                source,
+            })?;
+        let declared = raw
+            .media_type
+            .as_deref()
+            .or(content_type.filter(|&declared| {
+                media_type::is_index(declared) || media_type::is_manifest(declared)
+            }));
+        if let Some(declared) = declared
+            && !media_type::is_index(declared)
+            && !media_type::is_manifest(declared)
+        {
+            return Err(unsupported("manifest", declared));
+        }
+        if raw.schema_version != Some(2) {
+            let media_type = "application/vnd.docker.distribution.manifest.v1+json";
+            return Err(unsupported("manifest", media_type));
+        }
+        match (raw.config, raw.layers, raw.manifests) {
+            (Some(config), Some(layers), None) if !declared.is_some_and(media_type::is_index) => {
+                Manifest::check(&config, &layers).map(Self::Manifest)
+            }
+            (None, None, Some(entries)) if !declared.is_some_and(media_type::is_manifest) => {
+                let entries = entries.into_iter().map(RawDescriptor::index_entry);
+                let entries = entries
+                    .filter_map(Result::transpose)
+                    .collect::<Result<_, _>>()?;
+                Ok(Self::Index(entries))
+            }
+            (_, Some(_), Some(_)) | (Some(_), _, Some(_)) => Err(ManifestError::Ambiguous {
+                problem: "both layers and manifests",
+            }),
+            (None, None, None) => Err(ManifestError::Ambiguous {
+                problem: "neither layers nor manifests",
+            }),
+            _ => Err(ManifestError::Ambiguous {
+                problem: "not the members that its media type has",
+            }),
+        }
+    }
+}
+
+impl Manifest {
+    fn check(config: &RawDescriptor, layers: &[RawDescriptor]) -> Result<Self, ManifestError> {
+        if !media_type::is_config(&config.media_type) {
+            return Err(unsupported("config", &config.media_type));
+        }
+        if let Some(other) = layers
+            .iter()
+            .find(|layer| !media_type::is_layer(&layer.media_type))
+        {
+            return Err(unsupported("layer", &other.media_type));
+        }
+        if layers.len() > LAYERS_MAX {
+            return Err(ManifestError::TooManyLayers {
+                layers: layers.len(),
+            });
+        }
+        Ok(Self {
+            config: config.descriptor("digest of the config")?,
+            layers: layers
+                .iter()
+                .map(|layer| layer.descriptor("digest of a layer"))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Which entry of an index serves `wanted` best. One without a platform is taken when no other
+/// serves: only its config can tell.
+pub(crate) fn select<'a>(
+    entries: &'a [IndexEntry],
+    wanted: &Platform,
+) -> Result<&'a IndexEntry, ManifestError> {
+    let rank = |entry: &&IndexEntry| match &entry.platform {
+        Some(platform) => wanted.rank(platform),
+        None => Some(u32::MAX),
+    };
+    let ranked = entries
+        .iter()
+        .filter_map(|entry| Some((rank(&entry)?, entry)));
+    ranked
+        .min_by_key(|(rank, _)| *rank)
+        .map(|(_, entry)| entry)
+        .ok_or_else(|| {
+            let mut available: Vec<Platform> = Vec::new();
+            for platform in entries.iter().filter_map(|entry| entry.platform.clone()) {
+                if platform.os != "unknown"
+                    && !available.contains(&platform)
+                    && available.len() < 32
+                {
+                    available.push(platform);
+                }
+            }
+            ManifestError::Platform {
+                wanted: wanted.clone(),
+                available,
+            }
+        })
+}
+
+fn unsupported(what: &'static str, media_type: &str) -> ManifestError {
+    ManifestError::MediaType {
+        what,
+        media_type: excerpt(media_type),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn manifest(config_type: &str, layer_type: &str, more: &str) -> String {
+        format!(
+            r#"{{"schemaVersion":2,"config":{{"mediaType":"{config_type}","digest":"{DIGEST}","size":2}},
+            "layers":[{{"mediaType":"{layer_type}","digest":"{DIGEST}","size":7}}]{more}}}"#
+        )
+    }
+
+    fn entry(platform: Option<&str>) -> IndexEntry {
+        IndexEntry {
+            descriptor: Descriptor {
+                digest: Digest::of(b""),
+                size_bytes: 1,
+            },
+            platform: platform.map(|text| text.parse().expect("a platform")),
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn manifests_and_indexes_are_told_apart() {
+        let image = manifest(media_type::OCI_CONFIG, media_type::OCI_LAYER, "");
+        let parsed = Document::parse(image.as_bytes(), None).expect("a manifest");
+        assert!(matches!(parsed, Document::Manifest(Manifest { layers, .. }) if layers.len() == 1));
+        let index = br#"{"schemaVersion":2,"manifests":[]}"#;
+        assert!(matches!(
+            Document::parse(index, None),
+            Ok(Document::Index(_))
+        ));
+        assert!(Document::parse(index, Some(media_type::OCI_MANIFEST)).is_err());
+        let both = manifest(
+            media_type::OCI_CONFIG,
+            media_type::OCI_LAYER,
+            r#","manifests":[]"#,
+        );
+        assert!(matches!(
+            Document::parse(both.as_bytes(), None),
+            Err(ManifestError::Ambiguous { .. })
+        ));
+    }
+
+    #[test]
+    fn foreign_media_types_are_named() {
+        let helm = "application/vnd.cncf.helm.config.v1+json";
+        let chart = manifest(helm, media_type::OCI_LAYER, "");
+        let error = Document::parse(chart.as_bytes(), None)
+            .expect_err("a chart")
+            .to_string();
+        assert!(error.contains(helm), "{error}");
+        let toto = manifest(media_type::OCI_CONFIG, "application/vnd.in-toto+json", "");
+        let error = Document::parse(toto.as_bytes(), None)
+            .expect_err("a statement")
+            .to_string();
+        assert!(error.contains("in-toto"), "{error}");
+    }
+
+    #[test]
+    fn broken_documents_are_refused() {
+        let negative =
+            manifest(media_type::OCI_CONFIG, media_type::OCI_LAYER, "").replace('7', "-7");
+        for text in ["", "{}", "[]", r#"{"schemaVersion":1}"#, &negative] {
+            assert!(Document::parse(text.as_bytes(), None).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_best_platform_is_selected_or_all_are_named() {
+        let wanted: Platform = "linux/arm/v7".parse().expect("a platform");
+        let entries =
+            ["linux/arm64", "linux/arm/v5", "linux/arm/v6"].map(|platform| entry(Some(platform)));
+        let best = select(&entries, &wanted).expect("one serves");
+        assert_eq!(
+            best.platform.as_ref().and_then(|p| p.variant.as_deref()),
+            Some("v6")
+        );
+        let error = select(&entries[..1], &wanted)
+            .expect_err("none serves")
+            .to_string();
+        assert_eq!(
+            error,
+            "no image for platform linux/arm/v7, there is linux/arm64"
+        );
+        let silent = [entry(Some("linux/arm64")), entry(None)];
+        assert!(
+            select(&silent, &wanted)
+                .expect("perhaps")
+                .platform
+                .is_none()
+        );
+    }
+}

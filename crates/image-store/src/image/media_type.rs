@@ -1,0 +1,63 @@
+//! The media types that msb takes.
+
+pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
+pub(crate) const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const OCI_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+pub(crate) const OCI_LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
+const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
+
+/// What to ask a registry for.
+pub(crate) const ACCEPTED_MANIFESTS: [&str; 4] =
+    [OCI_INDEX, OCI_MANIFEST, DOCKER_INDEX, DOCKER_MANIFEST];
+
+pub(crate) fn is_index(media_type: &str) -> bool {
+    [OCI_INDEX, DOCKER_INDEX].contains(&media_type)
+}
+
+pub(crate) fn is_manifest(media_type: &str) -> bool {
+    [OCI_MANIFEST, DOCKER_MANIFEST].contains(&media_type)
+}
+
+pub(crate) fn is_config(media_type: &str) -> bool {
+    [OCI_CONFIG, DOCKER_CONFIG].contains(&media_type)
+}
+
+/// Whether it is a filesystem layer. How it is compressed is left to its first bytes.
+pub(crate) fn is_layer(media_type: &str) -> bool {
+    let tar = [
+        "application/vnd.oci.image.layer.v1.tar",
+        "application/vnd.oci.image.layer.nondistributable.v1.tar",
+        "application/vnd.docker.image.rootfs.diff.tar",
+        "application/vnd.docker.image.rootfs.foreign.diff.tar",
+    ];
+    tar.into_iter()
+        .filter_map(|base| media_type.strip_prefix(base))
+        .any(|compression| matches!(compression, "" | "+gzip" | "+zstd" | ".gzip" | ".zstd"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_told_from_other_artifacts() {
+        assert!(is_layer("application/vnd.oci.image.layer.v1.tar+gzip"));
+        assert!(is_layer(
+            "application/vnd.docker.image.rootfs.diff.tar.gzip"
+        ));
+        assert!(is_layer(
+            "application/vnd.oci.image.layer.nondistributable.v1.tar+zstd"
+        ));
+        for other in [
+            "",
+            "application/vnd.in-toto+json",
+            "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+            "application/vnd.oci.image.layer.v1.tar+encrypted",
+            "application/vnd.oci.image.layer.v1.tar+gzip+encrypted",
+        ] {
+            assert!(!is_layer(other), "{other}");
+        }
+    }
+}

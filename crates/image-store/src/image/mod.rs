@@ -1,0 +1,93 @@
+//! What an image is made of: documents, before any of its layers is read.
+
+mod config;
+mod manifest;
+pub(crate) mod media_type;
+
+pub(crate) use config::ConfigFile;
+pub use config::ImageConfig;
+pub use manifest::ManifestError;
+pub(crate) use manifest::{
+    DOCUMENT_MAX_BYTES, Descriptor, Document, INDEX_DEPTH_MAX, IndexEntry, Manifest, RawDescriptor,
+    select,
+};
+
+use crate::Digest;
+use crate::platform::Platform;
+
+/// An image whose documents have been read and checked, and whose layers have not.
+#[derive(Debug, Clone)]
+pub(crate) struct Image {
+    pub(crate) manifest_digest: Digest,
+    pub(crate) config_digest: Digest,
+    pub(crate) platform: Platform,
+    pub(crate) created: Option<String>,
+    pub(crate) config: ImageConfig,
+    pub(crate) layers: Vec<Layer>,
+}
+
+/// A layer and the blob that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layer {
+    pub(crate) diff_id: Digest,
+    pub(crate) blob: Descriptor,
+}
+
+impl Image {
+    /// Puts manifest and config together. A config that names no platform serves any.
+    pub(crate) fn new(
+        manifest_digest: Digest,
+        manifest: &Manifest,
+        config: ConfigFile,
+        wanted: &Platform,
+    ) -> Result<Self, ManifestError> {
+        let (diff_ids, layers) = (config.diff_ids.len(), manifest.layers.len());
+        if diff_ids != layers {
+            return Err(ManifestError::LayerCount { diff_ids, layers });
+        }
+        let platform = config.platform.unwrap_or_else(|| wanted.clone());
+        if wanted.rank(&platform).is_none() {
+            return Err(ManifestError::Platform {
+                wanted: wanted.clone(),
+                available: vec![platform],
+            });
+        }
+        let pairs = config.diff_ids.iter().zip(&manifest.layers);
+        Ok(Self {
+            manifest_digest,
+            config_digest: manifest.config.digest,
+            platform,
+            created: config.created,
+            config: config.config,
+            layers: pairs
+                .map(|(&diff_id, &blob)| Layer { diff_id, blob })
+                .collect(),
+        })
+    }
+}
+
+/// Checks that `bytes` are what a descriptor names.
+pub(crate) fn check_document(
+    what: &'static str,
+    bytes: &[u8],
+    descriptor: &Descriptor,
+) -> Result<(), ManifestError> {
+    let (actual, expected) = (Digest::of(bytes), descriptor.digest);
+    if actual != expected {
+        return Err(ManifestError::WrongDigest {
+            what,
+            expected,
+            actual,
+        });
+    }
+    let actual_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if actual_bytes != descriptor.size_bytes {
+        return Err(ManifestError::WrongSize {
+            what,
+            digest: expected,
+            expected_bytes: descriptor.size_bytes,
+            actual_bytes,
+        });
+    }
+    Ok(())
+}

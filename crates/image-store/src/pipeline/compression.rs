@@ -1,0 +1,212 @@
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use flate2::bufread::GzDecoder;
+
+/// Window that a zstd frame may ask for, as a power of two: 128 MiB, which is what `zstd` itself
+/// takes unasked.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+/// First bytes that tell one compression from another.
+const MAGIC_BYTES: u64 = 10;
+
+/// How a blob is compressed, told by its first bytes: media types lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// One or more gzip members.
+    Gzip,
+    /// One or more zstd frames.
+    Zstd,
+    /// bzip2, which msb does not read.
+    Bzip2,
+    /// xz, which msb does not read.
+    Xz,
+}
+
+impl Compression {
+    /// Tells by the first bytes; fewer than ten are fewer chances to tell.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
+            [
+                b'B',
+                b'Z',
+                b'h',
+                b'1'..=b'9',
+                b'1',
+                b'A',
+                b'Y',
+                b'&',
+                b'S',
+                b'Y',
+                ..,
+            ] => Self::Bzip2,
+            _ => Self::None,
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::None => "no",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+        })
+    }
+}
+
+/// Reads the first bytes of `source` and gives them back with the rest of it.
+pub(crate) fn detect<R: Read>(mut source: R) -> io::Result<(Compression, impl Read + use<R>)> {
+    let mut magic = Vec::new();
+    source.by_ref().take(MAGIC_BYTES).read_to_end(&mut magic)?;
+    Ok((
+        Compression::of(&magic),
+        io::Cursor::new(magic).chain(source),
+    ))
+}
+
+/// What `source` holds, decompressed; `None` for a compression that msb does not read.
+pub(crate) fn decompress<'a, R: BufRead + 'a>(
+    compression: Compression,
+    source: R,
+) -> io::Result<Option<Box<dyn Read + 'a>>> {
+    Ok(match compression {
+        Compression::None => Some(Box::new(source)),
+        Compression::Gzip => Some(Box::new(GzipMembers::new(source))),
+        Compression::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(source)?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+            Some(Box::new(decoder))
+        }
+        Compression::Bzip2 | Compression::Xz => None,
+    })
+}
+
+/// All members of a gzip stream as one, in constant space. Zeros after the last one are padding;
+/// anything else is an error.
+struct GzipMembers<R> {
+    state: State<R>,
+}
+
+enum State<R> {
+    Member(Box<GzDecoder<R>>),
+    Between(R),
+    End,
+}
+
+impl<R: BufRead> GzipMembers<R> {
+    fn new(source: R) -> Self {
+        Self {
+            state: State::Member(Box::new(GzDecoder::new(source))),
+        }
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match std::mem::replace(&mut self.state, State::End) {
+                State::End => return Ok(0),
+                State::Member(mut decoder) => {
+                    let count = decoder.read(buffer)?;
+                    if count > 0 || buffer.is_empty() {
+                        self.state = State::Member(decoder);
+                        return Ok(count);
+                    }
+                    self.state = State::Between(decoder.into_inner());
+                }
+                State::Between(mut source) => match source.fill_buf()?.first() {
+                    None => {}
+                    Some(0) => skip_zeros(&mut source)?,
+                    Some(_) => self.state = State::Member(Box::new(GzDecoder::new(source))),
+                },
+            }
+        }
+    }
+}
+
+fn skip_zeros(source: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let bytes = source.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if bytes.iter().any(|&byte| byte != 0) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "garbage after the last member",
+            ));
+        }
+        let count = bytes.len();
+        source.consume(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("compressed");
+        encoder.finish().expect("finished")
+    }
+
+    fn read(bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let (compression, source) = detect(bytes)?;
+        let mut reader = decompress(compression, io::BufReader::new(source))?
+            .ok_or(io::ErrorKind::Unsupported)?;
+        let mut out = Vec::new();
+        reader.read_to_end(&mut out)?;
+        Ok(out)
+    }
+
+    #[test]
+    fn all_members_and_frames_are_one_stream() {
+        let members = [gzip(b"one "), gzip(b""), gzip(b"two"), vec![0; 700]].concat();
+        assert_eq!(read(&members).expect("gzip"), b"one two");
+        let frame = |bytes: &[u8]| zstd::bulk::compress(bytes, 1).expect("compressed");
+        let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
+        let frames = [&skippable[..], &frame(b"one "), &frame(b"two"), &skippable].concat();
+        assert_eq!(read(&frames).expect("zstd"), b"one two");
+        assert_eq!(read(b"plain").expect("plain"), b"plain");
+        assert_eq!(read(b"").expect("empty"), b"");
+    }
+
+    #[test]
+    fn five_thousand_empty_members_are_no_depth() {
+        let members = gzip(b"").repeat(5000);
+        assert_eq!(read(&members).expect("gzip"), b"");
+    }
+
+    #[test]
+    fn broken_streams_are_errors() {
+        let whole = gzip(&[7; 100_000]);
+        let garbage = [&whole[..], b"\0\0x"].concat();
+        let mut wrong_sum = whole.clone();
+        let crc = wrong_sum.len() - 8;
+        wrong_sum[crc] ^= 1;
+        for bytes in [
+            &garbage[..],
+            &wrong_sum,
+            &whole[..whole.len() - 3],
+            &whole[..20],
+            &whole[..2],
+        ] {
+            assert!(read(bytes).is_err(), "{} bytes", bytes.len());
+        }
+        let frame = zstd::bulk::compress(&[7; 100_000], 1).expect("compressed");
+        assert!(read(&frame[..frame.len() - 1]).is_err());
+        // A frame header that asks for a window of 2 GiB.
+        assert!(read(&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00]).is_err());
+    }
+}

@@ -1,0 +1,179 @@
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use erofs_writer::{ImageWriter, Options};
+use fs_err as fs;
+
+use super::chunks::{CHUNK_BYTES, CHUNKS_IN_FLIGHT, Chunk, ChunkReader, send_all};
+use super::compression::{Compression, decompress, detect};
+use super::error::ConvertError;
+use super::verified::VerifiedReader;
+use crate::digest::{Digest, Hasher};
+use crate::image::Layer;
+use crate::store::layout;
+use crate::store::record::{ErofsRecord, LayerRecord};
+
+/// Turns a layer's blob into an EROFS image at `path`, synced, in one pass: this thread parses and
+/// writes while another reads, checks and decompresses.
+///
+/// # Errors
+/// Whatever went wrong first. The file at `path` is then of no use.
+pub(crate) fn convert(
+    layer: &Layer,
+    blob: &mut (dyn Read + Send),
+    path: &Path,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<LayerRecord, ConvertError> {
+    let (sender, receiver) = sync_channel(CHUNKS_IN_FLIGHT);
+    let (fed, written) = thread::scope(|scope| {
+        let feeder = scope.spawn(move || feed(layer, blob, progress, sender));
+        let mut reader = ChunkReader::new(receiver);
+        let written = write(layer, &mut reader, path);
+        let written = check_content(layer, reader, written);
+        (feeder.join(), written)
+    });
+    let fed = fed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    // When the blob is wrong, what its content led to does not matter.
+    match fed {
+        Err(ConvertError::Abandoned) | Ok(()) => {}
+        Err(error) => return Err(error),
+    }
+    let (file, blocks) = written?;
+    record(layer, path, file, blocks)
+}
+
+/// The first thread: blob, digest, decompression.
+fn feed(
+    layer: &Layer,
+    blob: &mut (dyn Read + Send),
+    progress: &dyn Fn(u64),
+    chunks: SyncSender<Chunk>,
+) -> Result<(), ConvertError> {
+    let mut verified = VerifiedReader::new(blob, layer.blob, progress);
+    match decompress_into(&mut verified, &chunks) {
+        Ok(true) => verified.finish()?,
+        Ok(false) => return Err(ConvertError::Abandoned),
+        Err(error) => {
+            // A wrong blob explains a broken stream.
+            verified.finish()?;
+            return Err(error);
+        }
+    }
+    chunks.send(Chunk::End).map_err(|_| ConvertError::Abandoned)
+}
+
+fn decompress_into(
+    blob: &mut VerifiedReader<'_>,
+    chunks: &SyncSender<Chunk>,
+) -> Result<bool, ConvertError> {
+    let read_error = |source| ConvertError::Read { source };
+    let (compression, blob) = detect(blob).map_err(read_error)?;
+    let broken = |source| ConvertError::Broken {
+        compression,
+        source,
+    };
+    let blob = BufReader::with_capacity(CHUNK_BYTES, blob);
+    let mut content = match decompress(compression, blob).map_err(broken)? {
+        Some(content) => content,
+        None => return Err(ConvertError::Compression { compression }),
+    };
+    send_all(&mut content, chunks).map_err(|source| match compression {
+        Compression::None => read_error(source),
+        _ => broken(source),
+    })
+}
+
+/// The second thread: tar to tree, data to its place, metadata behind it.
+fn write(
+    layer: &Layer,
+    content: &mut ChunkReader,
+    path: &Path,
+) -> Result<(fs::File, u32), ConvertError> {
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(ConvertError::Io)?;
+    let options = Options {
+        uuid: layer.diff_id.uuid(),
+        ..Options::default()
+    };
+    let mut writer = ImageWriter::new(file, options).map_err(ConvertError::Write)?;
+    let limits = oci_layers::Limits::default();
+    let parsed =
+        oci_layers::read_layer(&mut *content, &limits, &mut writer).map_err(ConvertError::Layer)?;
+    io::copy(content, &mut io::sink()).map_err(|_| ConvertError::Abandoned)?;
+    let (file, summary) = writer.finish(&parsed.tree).map_err(ConvertError::Write)?;
+    Ok((file, summary.blocks))
+}
+
+fn check_content<T>(
+    layer: &Layer,
+    content: ChunkReader,
+    written: Result<T, ConvertError>,
+) -> Result<T, ConvertError> {
+    if content.was_cut() {
+        return Err(ConvertError::Abandoned);
+    }
+    let written = written?;
+    let (expected, actual) = (layer.diff_id, content.digest());
+    if actual != expected {
+        return Err(ConvertError::DiffId { expected, actual });
+    }
+    Ok(written)
+}
+
+fn record(
+    layer: &Layer,
+    path: &Path,
+    file: fs::File,
+    blocks: u32,
+) -> Result<LayerRecord, ConvertError> {
+    let diff_id = layer.diff_id;
+    let erofs = seal(path, file, layout::layer_file(&diff_id), blocks).map_err(ConvertError::Io)?;
+    Ok(LayerRecord { diff_id, erofs })
+}
+
+/// Syncs a finished image and takes its digest meanwhile.
+pub(crate) fn seal(
+    path: &Path,
+    file: fs::File,
+    name: String,
+    blocks: u32,
+) -> io::Result<ErofsRecord> {
+    let (synced, digested) = thread::scope(|scope| {
+        let syncing = scope.spawn(|| file.sync_all());
+        let digested = digest_file(path);
+        (syncing.join(), digested)
+    });
+    synced.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let (sha256, size_bytes) = digested?;
+    Ok(ErofsRecord {
+        file: name,
+        size_bytes,
+        blocks,
+        sha256,
+    })
+}
+
+/// The digest of a file, and its length in bytes.
+pub(crate) fn digest_file(path: &Path) -> io::Result<(Digest, u64)> {
+    let mut file = fs::File::open(path)?;
+    let mut hasher = Hasher::default();
+    let mut buffer = vec![0; CHUNK_BYTES];
+    let mut size_bytes = 0_u64;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok((hasher.finish(), size_bytes)),
+            Ok(count) => {
+                hasher.update(&buffer[..count]);
+                size_bytes += u64::try_from(count).unwrap_or(0);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! A layer's way from its blob to its artifact: one pass, no spool, bounded memory.
+//!
+//! ```text
+//! registry or archive ─> blob digest ─> decompress ─> │ ─> diff ID ─> tar ─> EROFS
+//!                        one thread                 chunks  another thread
+//! ```
+
+mod chunks;
+mod compression;
+mod convert;
+mod error;
+mod stop;
+mod verified;
+
+pub(crate) use chunks::BodyReader;
+pub use compression::Compression;
+pub(crate) use compression::{decompress, detect};
+pub(crate) use convert::{convert, digest_file, seal};
+pub use error::ConvertError;
+pub(crate) use stop::{StopOnDrop, StopSignal, Stoppable};

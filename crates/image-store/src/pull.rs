@@ -1,0 +1,144 @@
+use std::error::Error as _;
+use std::io;
+use std::sync::Arc;
+
+use crate::ingest::{ImportError, Ingest, LayerSource};
+use crate::platform::Platform;
+use crate::progress::Progress;
+use crate::reference::Reference;
+use crate::registry::{CredentialSource, Registry, RegistryError};
+use crate::store::artifacts::Trust;
+use crate::store::session::Session;
+use crate::store::{Store, StoredImage};
+
+/// How to pull.
+#[derive(Debug, Clone, Default)]
+pub struct PullOptions {
+    /// Which of an index's images; `None` for the host's.
+    pub platform: Option<Platform>,
+    /// Speak HTTP without TLS. With registries on the loopback interface that goes without saying.
+    pub plain_http: bool,
+    /// Where credentials come from.
+    pub credentials: CredentialSource,
+    /// Digest what the store has of the image already, and make anew what is damaged.
+    pub verify: bool,
+}
+
+/// Why an image was not pulled.
+#[derive(Debug, thiserror::Error)]
+pub enum PullError {
+    /// The registry did not give its documents, or not the right ones.
+    #[error("cannot pull {reference}")]
+    Registry {
+        /// What was to be pulled.
+        reference: String,
+        /// Why not.
+        #[source]
+        source: RegistryError,
+    },
+    /// Its layers did not get into the store.
+    #[error("cannot pull {reference}")]
+    Import {
+        /// What was to be pulled.
+        reference: String,
+        /// Why not.
+        #[source]
+        source: ImportError,
+    },
+    /// The store cannot be written.
+    #[error("cannot write to the store")]
+    Io(#[source] io::Error),
+}
+
+impl PullError {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Registry { source, .. } => source.hint(),
+            Self::Import { source, .. } => import_hint(source),
+            Self::Io(error) => space_hint(error),
+        }
+    }
+}
+
+impl Store {
+    /// Pulls an image: asks the registry which it is, fetches the layers that are not here, and
+    /// names it. What is complete is kept when something fails.
+    ///
+    /// # Errors
+    /// When the registry, or the host, fails for good, or something is not what its digest says.
+    pub async fn pull(
+        &self,
+        reference: &Reference,
+        options: &PullOptions,
+        progress: Arc<dyn Progress>,
+    ) -> Result<StoredImage, PullError> {
+        let session = Arc::new(Session::begin(&self.layout).await.map_err(PullError::Io)?);
+        let outcome = self.pull_in(&session, reference, options, progress).await;
+        session.end().await;
+        outcome
+    }
+
+    async fn pull_in(
+        &self,
+        session: &Arc<Session>,
+        reference: &Reference,
+        options: &PullOptions,
+        progress: Arc<dyn Progress>,
+    ) -> Result<StoredImage, PullError> {
+        let failed = |source| PullError::Registry {
+            reference: reference.familiar(),
+            source,
+        };
+        let wanted = options.platform.clone().unwrap_or_else(Platform::host);
+        let told = Arc::clone(&progress);
+        let registry = Registry::new(reference, options.plain_http, &options.credentials, told)
+            .await
+            .map_err(failed)?;
+        let image = registry.image(reference, &wanted).await.map_err(failed)?;
+        let ingest = Ingest {
+            layout: self.layout.clone(),
+            session: Arc::clone(session),
+            source: LayerSource::Registry(Arc::new(registry)),
+            trust: if options.verify {
+                Trust::Digest
+            } else {
+                Trust::Length
+            },
+            progress,
+        };
+        ingest
+            .run(&image, std::slice::from_ref(reference))
+            .await
+            .map_err(|source| PullError::Import {
+                reference: reference.familiar(),
+                source,
+            })
+    }
+}
+
+/// What the user can do about an import that failed.
+pub(crate) fn import_hint(error: &ImportError) -> Option<String> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(hint) = error
+            .downcast_ref::<RegistryError>()
+            .and_then(RegistryError::hint)
+        {
+            return Some(hint);
+        }
+        if let Some(hint) = error.downcast_ref::<io::Error>().and_then(space_hint) {
+            return Some(hint);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+pub(crate) fn space_hint(error: &io::Error) -> Option<String> {
+    let full = matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    );
+    full.then(|| "make room, remove images (msb image rm), or set MSB_HOME elsewhere".to_owned())
+}

@@ -1,0 +1,121 @@
+use std::io;
+use std::path::Path;
+
+use erofs_writer::BLOCK_SIZE_BYTES;
+use fs_err as fs;
+
+use super::durable;
+use super::layout::{self, Layout};
+use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord};
+use super::session::Session;
+use crate::digest::Digest;
+use crate::pipeline::digest_file;
+
+/// How well an artifact that is here must prove itself before it is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Its length is what its record says.
+    Length,
+    /// Its digest is, too.
+    Digest,
+}
+
+/// The record of a layer whose image is here and good; `None` when it has to be made.
+pub(crate) fn present_layer(
+    layout: &Layout,
+    diff_id: &Digest,
+    trust: Trust,
+) -> io::Result<Option<LayerRecord>> {
+    let path = layout.artifact(&layout::record_file(diff_id));
+    let Some(file) = readable::<LayerFile>(record::read_json(&path))? else {
+        return Ok(None);
+    };
+    if !file.is_for(diff_id) || !is_good(layout, &file.layer.erofs, trust)? {
+        return Ok(None);
+    }
+    Ok(Some(file.layer))
+}
+
+/// The record of a chain whose metadata and descriptor are here and good.
+pub(crate) fn present_chain(
+    layout: &Layout,
+    chain_key: &Digest,
+    layers: &[LayerRecord],
+    trust: Trust,
+) -> io::Result<Option<ChainFile>> {
+    let path = layout.artifact(&layout::record_file(chain_key));
+    let Some(file) = readable::<ChainFile>(record::read_json(&path))? else {
+        return Ok(None);
+    };
+    if !file.is_for(chain_key, layers) || !is_good(layout, &file.fsmeta, trust)? {
+        return Ok(None);
+    }
+    let vmdk = fs::read(layout.artifact(&file.vmdk.file));
+    let good = readable(vmdk.map(Some))?.is_some_and(|text| Digest::of(&text) == file.vmdk.sha256);
+    Ok(good.then_some(file))
+}
+
+/// Publishes a layer's finished image and its record.
+pub(crate) fn publish_layer(
+    layout: &Layout,
+    session: &Session,
+    image: &Path,
+    layer: &LayerRecord,
+) -> io::Result<()> {
+    let record_name = layout::record_file(&layer.diff_id);
+    let record = session.path(&record_name);
+    durable::write(&record, &record::to_json(&LayerFile::new(layer.clone()))?)?;
+    durable::publish(&[
+        (image, &layout.artifact(&layer.erofs.file)),
+        (&record, &layout.artifact(&record_name)),
+    ])
+}
+
+/// Publishes a chain's finished metadata, its descriptor and its record.
+pub(crate) fn publish_chain(
+    layout: &Layout,
+    session: &Session,
+    fsmeta: &Path,
+    vmdk: &str,
+    chain: &ChainFile,
+) -> io::Result<()> {
+    let record_name = layout::record_file(&chain.chain_key);
+    let (record, descriptor) = (session.path(&record_name), session.path(&chain.vmdk.file));
+    durable::write(&descriptor, vmdk.as_bytes())?;
+    durable::write(&record, &record::to_json(chain)?)?;
+    durable::publish(&[
+        (fsmeta, &layout.artifact(&chain.fsmeta.file)),
+        (&descriptor, &layout.artifact(&chain.vmdk.file)),
+        (&record, &layout.artifact(&record_name)),
+    ])
+}
+
+fn is_good(layout: &Layout, record: &ErofsRecord, trust: Trust) -> io::Result<bool> {
+    let path = layout.artifact(&record.file);
+    let Some(metadata) = readable(fs::metadata(&path).map(Some))? else {
+        return Ok(false);
+    };
+    let blocks_bytes = u64::from(record.blocks) * BLOCK_SIZE_BYTES;
+    if metadata.len() != record.size_bytes || record.size_bytes != blocks_bytes {
+        return Ok(false);
+    }
+    Ok(match trust {
+        Trust::Length => true,
+        Trust::Digest => digest_file(&path)?.0 == record.sha256,
+    })
+}
+
+/// A file that is missing or makes no sense is as good as none: it will be made anew.
+fn readable<T>(read: io::Result<Option<T>>) -> io::Result<Option<T>> {
+    match read {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidData
+            ) =>
+        {
+            Ok(None)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,148 @@
+use std::io;
+
+use erofs_writer::{DeviceSlot, FileData, Image, ImageWriter, Options};
+use fs_err as fs;
+use fstree::Tree;
+use vmdk::{Descriptor, FlatExtent, SECTOR_BYTES};
+
+use super::artifacts::{self, Trust};
+use super::layout::{self, FORMAT_VERSION, Layout};
+use super::record::{ChainFile, ErofsRecord, LayerRecord, VmdkRecord};
+use super::session::Session;
+use crate::digest::Digest;
+use crate::pipeline::seal;
+
+/// Why layers did not become a disk.
+#[derive(Debug, thiserror::Error)]
+pub enum AssembleError {
+    /// The host side of it.
+    #[error("cannot write to the store")]
+    Io(#[source] io::Error),
+    /// The layers do not fit together.
+    #[error("the layers cannot be merged")]
+    Merge(#[source] Box<oci_layers::MergeError<StoredLayerError>>),
+    /// No disk can be made of them.
+    #[error("no disk can be made of the layers")]
+    Descriptor(#[source] vmdk::InvalidDescriptor),
+    /// The merged tree cannot be stored.
+    #[error("the merged tree cannot be stored")]
+    Write(#[source] erofs_writer::WriteError),
+}
+
+/// A layer's artifact is not the image that was written.
+#[derive(Debug, thiserror::Error)]
+#[error("the stored layer {diff_id} is corrupt")]
+pub struct StoredLayerError {
+    diff_id: Digest,
+    #[source]
+    problem: LayerProblem,
+}
+
+/// What is wrong with a stored layer.
+#[derive(Debug, thiserror::Error)]
+enum LayerProblem {
+    #[error("it cannot be opened")]
+    Open(#[source] erofs_writer::OpenError),
+    #[error("its tree cannot be read")]
+    Read(#[source] erofs_writer::ReadError),
+    #[error("it cannot be read")]
+    Io(#[source] io::Error),
+}
+
+/// Merges the layers' metadata and writes the disk's descriptor, unless both are here.
+pub(crate) fn assemble(
+    layout: &Layout,
+    session: &Session,
+    layers: &[LayerRecord],
+    trust: Trust,
+) -> Result<ChainFile, AssembleError> {
+    let chain_key = layout::chain_key(layers.iter().map(|layer| &layer.diff_id));
+    let present = artifacts::present_chain(layout, &chain_key, layers, trust);
+    if let Some(chain) = present.map_err(AssembleError::Io)? {
+        return Ok(chain);
+    }
+    let fsmeta = write_fsmeta(layout, session, &chain_key, layers)?;
+    let text = descriptor(&chain_key, &fsmeta, layers)?;
+    let vmdk = VmdkRecord {
+        file: layout::vmdk_file(&chain_key),
+        size_bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
+        sha256: Digest::of(text.as_bytes()),
+    };
+    let diff_ids = layers.iter().map(|layer| layer.diff_id).collect();
+    let chain = ChainFile {
+        format_version: FORMAT_VERSION,
+        chain_key,
+        layers: diff_ids,
+        fsmeta,
+        vmdk,
+    };
+    let path = session.path(&chain.fsmeta.file);
+    artifacts::publish_chain(layout, session, &path, &text, &chain).map_err(AssembleError::Io)?;
+    Ok(chain)
+}
+
+fn write_fsmeta(
+    layout: &Layout,
+    session: &Session,
+    chain_key: &Digest,
+    layers: &[LayerRecord],
+) -> Result<ErofsRecord, AssembleError> {
+    let trees = layers.iter().map(|layer| {
+        let diff_id = layer.diff_id;
+        read_tree(layout, layer).map_err(|problem| StoredLayerError { diff_id, problem })
+    });
+    let merged = oci_layers::merge(trees).map_err(|error| AssembleError::Merge(Box::new(error)))?;
+    let name = layout::fsmeta_file(chain_key);
+    let path = session.path(&name);
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .map_err(AssembleError::Io)?;
+    let devices = layers.iter().map(device_slot).collect();
+    let options = Options {
+        uuid: chain_key.uuid(),
+        volume_name: String::new(),
+        devices,
+    };
+    let writer = ImageWriter::new(file, options).map_err(AssembleError::Write)?;
+    let (file, summary) = writer.finish(&merged.tree).map_err(AssembleError::Write)?;
+    seal(&path, file, name, summary.blocks).map_err(AssembleError::Io)
+}
+
+fn read_tree(layout: &Layout, layer: &LayerRecord) -> Result<Tree<FileData>, LayerProblem> {
+    let file = fs::File::open(layout.artifact(&layer.erofs.file)).map_err(LayerProblem::Io)?;
+    let image = Image::open(file.into_parts().0).map_err(LayerProblem::Open)?;
+    image.read_tree().map_err(LayerProblem::Read)
+}
+
+fn device_slot(layer: &LayerRecord) -> DeviceSlot {
+    DeviceSlot {
+        tag: layer.diff_id.hex(),
+        blocks: layer.erofs.blocks,
+    }
+}
+
+fn descriptor(
+    chain_key: &Digest,
+    fsmeta: &ErofsRecord,
+    layers: &[LayerRecord],
+) -> Result<String, AssembleError> {
+    let extents = std::iter::once(fsmeta).chain(layers.iter().map(|layer| &layer.erofs));
+    let extents = extents.map(|record| FlatExtent {
+        sectors: record.size_bytes / SECTOR_BYTES,
+        file_name: record.file.clone(),
+    });
+    let descriptor = Descriptor::new(content_id(chain_key), extents.collect());
+    Ok(descriptor.map_err(AssembleError::Descriptor)?.render())
+}
+
+/// Identifies the disk's content to VMDK readers.
+fn content_id(chain_key: &Digest) -> u32 {
+    let first = chain_key
+        .as_bytes()
+        .first_chunk()
+        .expect("a digest has 32 bytes");
+    u32::from_be_bytes(*first)
+}

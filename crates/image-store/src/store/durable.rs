@@ -1,0 +1,45 @@
+//! Files that a crash leaves whole or not at all.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use fs_err as fs;
+
+use super::session::Session;
+
+/// Puts finished and synced files of a session under their final names, then syncs the directory.
+pub(crate) fn publish(files: &[(&Path, &Path)]) -> io::Result<()> {
+    for (from, to) in files {
+        fs::rename(from, to)?;
+    }
+    match files.first().and_then(|(_, to)| to.parent()) {
+        Some(directory) => sync_directory(directory),
+        None => Ok(()),
+    }
+}
+
+/// Writes and syncs a file of a session.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = fs::File::create_new(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes `path` hold `bytes`, durably. A file that holds them already is left alone.
+pub(crate) fn replace(session: &Session, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::read(path) {
+        Ok(present) if present == bytes => return Ok(()),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let part = session.path(&format!("{name}.part"));
+    write(&part, bytes)?;
+    publish(&[(&part, path)])
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    fs::File::open(directory)?.sync_all()
+}

@@ -1,0 +1,62 @@
+//! The store on disk: what lies where, and how it gets there whole.
+
+pub(crate) mod artifacts;
+pub(crate) mod assemble;
+mod check;
+pub(crate) mod durable;
+mod find;
+mod hold;
+pub(crate) mod layout;
+pub(crate) mod lock;
+pub(crate) mod record;
+mod remove;
+pub(crate) mod session;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use assemble::{AssembleError, StoredLayerError};
+pub use check::CheckError;
+pub use find::{FindError, ImageSummary};
+pub use hold::Hold;
+pub use layout::FORMAT_VERSION;
+pub use record::{ErofsRecord, ImageRecord, LayerRecord, StoredImage, VmdkRecord};
+pub use remove::{RemoveError, Removed};
+
+use layout::Layout;
+
+/// The images of one `MSB_HOME`. Any number of processes may use it at once.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(crate) layout: Layout,
+}
+
+/// Why the store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open the store in {}", .home.display())]
+pub struct OpenError {
+    home: PathBuf,
+    source: io::Error,
+}
+
+impl Store {
+    /// Opens the store in `home`, which is made if need be, and removes what dead processes left.
+    ///
+    /// # Errors
+    /// When `home` cannot be written.
+    pub fn open(home: &Path) -> Result<Self, OpenError> {
+        let error = |source| OpenError {
+            home: home.to_owned(),
+            source,
+        };
+        let layout = Layout::new(home);
+        layout.create().map_err(error)?;
+        session::sweep(&layout).map_err(error)?;
+        Ok(Self { layout })
+    }
+
+    /// The directory that holds all artifacts, side by side.
+    pub fn artifacts_directory(&self) -> PathBuf {
+        self.layout.artifacts()
+    }
+}

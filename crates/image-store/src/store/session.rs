@@ -1,0 +1,124 @@
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fs_err as fs;
+use tempfile::TempDir;
+
+use super::layout::Layout;
+use super::lock::{Lock, Mode};
+
+/// How long the end of a session waits for its threads, and how often it looks.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+const END_INTERVAL: Duration = Duration::from_millis(2);
+
+/// The unfinished files of one pull or load, in a directory of their own. They go with it; where
+/// the process dies first, the next sweep removes them.
+#[derive(Debug)]
+pub(crate) struct Session {
+    directory: TempDir,
+    /// Locked while the session lives.
+    _alive: File,
+    /// Keeps removals away.
+    _store: Lock,
+}
+
+impl Session {
+    /// Begins one, once no removal is under way.
+    pub(crate) async fn begin(layout: &Layout) -> io::Result<Self> {
+        let store = Lock::take(&layout.store_lock(), Mode::Shared).await?;
+        // Between making the directory and locking it, it would look dead.
+        let _no_sweep = Lock::take_blocking(&layout.sweep_lock())?;
+        let directory = TempDir::new_in(layout.temporary())?;
+        let alive = fs::File::open(directory.path())?.into_parts().0;
+        alive.lock()?;
+        Ok(Self {
+            directory,
+            _alive: alive,
+            _store: store,
+        })
+    }
+
+    /// Ends it once nobody else uses it: threads that were told to stop may still be at it.
+    pub(crate) async fn end(self: Arc<Self>) {
+        let mut waited = Duration::ZERO;
+        while Arc::strong_count(&self) > 1 && waited < END_PATIENCE {
+            tokio::time::sleep(END_INTERVAL).await;
+            waited += END_INTERVAL;
+        }
+    }
+
+    /// A path for an unfinished file.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.directory.path().join(file)
+    }
+}
+
+/// Removes what dead processes left: sessions that nobody holds, lock files that nobody holds.
+pub(crate) fn sweep(layout: &Layout) -> io::Result<()> {
+    let _no_session = Lock::take_blocking(&layout.sweep_lock())?;
+    for entry in fs::read_dir(layout.temporary())? {
+        sweep_session(&entry?.path())?;
+    }
+    for entry in fs::read_dir(layout.locks())? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "lock")
+        {
+            drop(Lock::try_take(&path, Mode::Exclusive)?.map(Lock::unlinked_at_end));
+        }
+    }
+    Ok(())
+}
+
+fn sweep_session(path: &Path) -> io::Result<()> {
+    let directory = match fs::File::open(path) {
+        Ok(directory) => directory.into_parts().0,
+        // Its owner ended it just now.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if directory.try_lock().is_err() {
+        return Ok(());
+    }
+    let removed = if directory.metadata()?.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_sweep_takes_the_dead_and_leaves_the_living() {
+        let home = tempfile::tempdir().expect("a directory");
+        let layout = Layout::new(home.path());
+        layout.create().expect("a store");
+        let living = Session::begin(&layout).await.expect("a session");
+        fs::write(living.path("part"), b"x").expect("written");
+        let dead = layout.temporary().join("dead");
+        fs::create_dir(&dead).expect("made");
+        fs::write(dead.join("part"), b"x").expect("written");
+        let held_path = layout.locks().join("held.lock");
+        let _held = Lock::try_take(&held_path, Mode::Shared)
+            .expect("a file")
+            .expect("free");
+        fs::write(layout.locks().join("unheld.lock"), b"").expect("written");
+
+        sweep(&layout).expect("swept");
+        assert!(living.path("part").exists() && held_path.exists());
+        assert!(!dead.exists() && !layout.locks().join("unheld.lock").exists());
+        drop(living);
+        assert_eq!(fs::read_dir(layout.temporary()).expect("listed").count(), 0);
+    }
+}

@@ -1,0 +1,33 @@
+/// Most characters of foreign text in a message.
+const EXCERPT_CHARACTERS: usize = 160;
+
+/// The beginning of a text that somebody else wrote, on one line and safe for a terminal.
+pub(crate) fn excerpt(text: &str) -> String {
+    let mut shown = String::new();
+    for (index, character) in text.chars().enumerate() {
+        if index == EXCERPT_CHARACTERS {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_cut_and_escaped() {
+        assert_eq!(excerpt("a\u{1b}[31m\nb"), "a\\u{1b}[31m\\nb");
+        assert_eq!(
+            excerpt(&"x".repeat(1000)).chars().count(),
+            EXCERPT_CHARACTERS + 1
+        );
+    }
+}

@@ -1,0 +1,126 @@
+use fstree::Name;
+
+use crate::error::InvalidEntry;
+
+/// What marks a name as a whiteout.
+pub(crate) const WHITEOUT_PREFIX: &[u8] = b".wh.";
+/// What marks a name as AUFS's own, the opaque marker aside.
+const META_PREFIX: &[u8] = b".wh..wh.";
+const OPAQUE_NAME: &[u8] = b".wh..wh..opq";
+
+/// What an entry's path says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// `./`
+    Root,
+    /// A file: its parents, its name.
+    File(Vec<Name>, Name),
+    /// `.wh.NAME`
+    Whiteout(Vec<Name>, Name),
+    /// `.wh..wh..opq`
+    Opaque(Vec<Name>),
+    /// `.wh..wh.plnk` and its like, and what is in them.
+    Aufs,
+}
+
+/// A path's components, from the root: `.` and empty ones left out, `..` taken back.
+pub(crate) fn components(path: &[u8]) -> Result<Vec<&[u8]>, InvalidEntry> {
+    if path.is_empty() {
+        return Err(InvalidEntry::EmptyPath);
+    }
+    let mut components = Vec::new();
+    for component in path.split(|&byte| byte == b'/') {
+        match component {
+            b"" | b"." => {}
+            b".." => {
+                components.pop().ok_or(InvalidEntry::LeavesRoot)?;
+            }
+            name => components.push(name),
+        }
+    }
+    Ok(components)
+}
+
+impl Target {
+    /// What `path` names, and whether that is a marker.
+    pub(crate) fn parse(path: &[u8]) -> Result<Self, InvalidEntry> {
+        let mut components = components(path)?;
+        let Some(last) = components.pop() else {
+            return Ok(Self::Root);
+        };
+        let is_aufs = |name: &&[u8]| name.starts_with(META_PREFIX) && *name != OPAQUE_NAME;
+        if components.iter().any(is_aufs) || (is_aufs(&last) && last != b".wh..wh.") {
+            return Ok(Self::Aufs);
+        }
+        if components
+            .iter()
+            .any(|name| name.starts_with(WHITEOUT_PREFIX))
+        {
+            return Err(InvalidEntry::Whiteout);
+        }
+        let parents = names(&components)?;
+        if last == OPAQUE_NAME {
+            return Ok(Self::Opaque(parents));
+        }
+        match last.strip_prefix(WHITEOUT_PREFIX) {
+            None => Ok(Self::File(parents, Name::new(last)?)),
+            Some(b"" | b"." | b".." | b".wh.") => Err(InvalidEntry::Whiteout),
+            Some(name) => Ok(Self::Whiteout(parents, Name::new(name)?)),
+        }
+    }
+}
+
+/// Components as names.
+pub(crate) fn names(components: &[&[u8]]) -> Result<Vec<Name>, InvalidEntry> {
+    let names = components.iter().map(|component| Name::new(component));
+    Ok(names.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_normalised_and_kept_inside() {
+        let normalised = |path: &[u8]| components(path).map(|names| names.join(&b'/'));
+        let cases: [(&[u8], &[u8]); 6] = [
+            (b"a/b", b"a/b"),
+            (b"/a//./b/", b"a/b"),
+            (b"./", b""),
+            (b"/", b""),
+            (b"a/../b", b"b"),
+            (b"a/..", b""),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(
+                normalised(path).as_deref(),
+                Ok(expected),
+                "{}",
+                path.escape_ascii()
+            );
+        }
+        assert_eq!(normalised(b".."), Err(InvalidEntry::LeavesRoot));
+        assert_eq!(normalised(b"a/../../b"), Err(InvalidEntry::LeavesRoot));
+        assert_eq!(normalised(b""), Err(InvalidEntry::EmptyPath));
+    }
+
+    #[test]
+    fn markers_are_told_from_files() {
+        let parse = |path: &str| Target::parse(path.as_bytes());
+        let name = |name: &str| Name::new(name.as_bytes()).expect("valid");
+        assert_eq!(
+            parse("a/.wh.b"),
+            Ok(Target::Whiteout(vec![name("a")], name("b")))
+        );
+        assert_eq!(parse("a/.wh..wh..opq"), Ok(Target::Opaque(vec![name("a")])));
+        assert_eq!(parse(".wh..wh.plnk/1.2"), Ok(Target::Aufs));
+        assert_eq!(parse(".wh..wh.aufs"), Ok(Target::Aufs));
+        assert_eq!(parse(".whx"), Ok(Target::File(vec![], name(".whx"))));
+        for path in [".wh.", ".wh..", ".wh...", ".wh..wh.", ".wh.a/b", "a/.wh../"] {
+            assert_eq!(parse(path), Err(InvalidEntry::Whiteout), "{path}");
+        }
+        let long = format!(".wh.{}", "x".repeat(255));
+        assert_eq!(parse(&long), Ok(Target::Whiteout(vec![], name(&long[4..]))));
+        assert!(parse(&format!("{long}x")).is_err());
+    }
+}

@@ -1,0 +1,106 @@
+use std::collections::VecDeque;
+
+use fstree::{FileKind, InodeId, Name, Tree};
+
+use crate::error::InvalidEntry;
+
+/// Symlinks that are followed on one way, as in the kernel.
+const SYMLINKS_MAX: usize = 40;
+/// Components that are passed on one way, those of symlinks among them: bounds time and depth.
+const STEPS_MAX: usize = 16 * 1024;
+
+/// Where a way leads: through directories that are there, and then names that are not.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The directories passed, the root first, each with the name that led to it.
+    passed: Vec<(Option<Name>, InodeId)>,
+    /// What comes after the last of them.
+    pub(crate) missing: Vec<Name>,
+}
+
+impl Place {
+    /// The last directory that is there.
+    pub(crate) fn directory(&self) -> InodeId {
+        self.passed.last().expect("the root is always passed").1
+    }
+
+    /// The whole path, free of symlinks, with a last component of one's own.
+    pub(crate) fn path_of(&self, last: &Name) -> Vec<u8> {
+        let passed = self.passed.iter().filter_map(|(name, _)| name.as_ref());
+        let names: Vec<&[u8]> = passed
+            .chain(&self.missing)
+            .chain([last])
+            .map(Name::as_bytes)
+            .collect();
+        names.join(&b'/')
+    }
+
+    fn leave(&mut self) {
+        if self.missing.pop().is_none() && self.passed.len() > 1 {
+            self.passed.pop();
+        }
+    }
+}
+
+/// Follows directories, and symlinks inside the root as `chroot` would have them, as far as the
+/// tree goes.
+pub(crate) fn resolve<D>(tree: &Tree<D>, way: &[Name]) -> Result<Place, InvalidEntry> {
+    let mut place = Place {
+        passed: vec![(None, tree.root())],
+        missing: Vec::new(),
+    };
+    let mut ahead: VecDeque<Step> = way.iter().cloned().map(Step::Into).collect();
+    let (mut steps_taken, mut symlinks) = (0, 0);
+    while let Some(step) = ahead.pop_front() {
+        steps_taken += 1;
+        let name = match step {
+            Step::Into(name) => name,
+            Step::Out => {
+                place.leave();
+                continue;
+            }
+        };
+        let found = match place.missing.is_empty() {
+            true => tree.lookup(place.directory(), name.as_bytes()),
+            false => None,
+        };
+        let Some(id) = found else {
+            place.missing.push(name);
+            continue;
+        };
+        match &tree.inode(id).kind {
+            FileKind::Directory(_) => place.passed.push((Some(name), id)),
+            FileKind::Symlink(target) => {
+                symlinks += 1;
+                if symlinks > SYMLINKS_MAX || steps_taken + ahead.len() > STEPS_MAX {
+                    return Err(InvalidEntry::SymlinkLoop);
+                }
+                if target.starts_with(b"/") {
+                    place.passed.truncate(1);
+                }
+                for step in steps(target)?.into_iter().rev() {
+                    ahead.push_front(step);
+                }
+            }
+            _ => return Err(InvalidEntry::ParentNotDirectory),
+        }
+    }
+    Ok(place)
+}
+
+enum Step {
+    Into(Name),
+    Out,
+}
+
+fn steps(target: &[u8]) -> Result<Vec<Step>, InvalidEntry> {
+    let mut steps = Vec::new();
+    for component in target.split(|&byte| byte == b'/') {
+        match component {
+            b"" | b"." => {}
+            b".." => steps.push(Step::Out),
+            name => steps.push(Step::Into(Name::new(name)?)),
+        }
+    }
+    Ok(steps)
+}

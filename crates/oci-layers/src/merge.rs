@@ -1,0 +1,191 @@
+use std::collections::HashMap;
+use std::error::Error;
+
+use erofs_writer::FileData;
+use fstree::{Device, Directory, FileKind, Inode, InodeId, Metadata, Name, Tree};
+
+use crate::error::{InvalidEntry, MergeError, RawPath};
+use crate::layer::{components, describe, resolve};
+use crate::markers;
+
+/// A whole image: what its layers make together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The image's files. The content of the file that layer `i` brought, the base being 0, lies on
+    /// device `i + 1`. There are no markers left.
+    pub tree: Tree<FileData>,
+}
+
+/// Puts layers on each other, the base first. Each is dropped before the next is asked for.
+///
+/// Time and memory are linear in the layers' entries.
+///
+/// # Errors
+/// When a layer cannot be had, or has a hard link to something that the layers below do not have.
+pub fn merge<E: Error + 'static>(
+    layers: impl IntoIterator<Item = Result<Tree<FileData>, E>>,
+) -> Result<Merged, MergeError<E>> {
+    let mut merged = Tree::new(Metadata::directory(0o755));
+    for (layer, tree) in layers.into_iter().enumerate() {
+        let tree = tree.map_err(|source| MergeError::Layer { layer, source })?;
+        let device = layer
+            .checked_add(1)
+            .and_then(|slot| u16::try_from(slot).ok());
+        let device = device.ok_or(MergeError::TooManyLayers { limit: u16::MAX })?;
+        let linked = link_lower(&mut merged, &tree).map_err(|refusal| refusal.at(layer))?;
+        Application {
+            merged: &mut merged,
+            layer: tree,
+            device,
+            moved: linked,
+        }
+        .run();
+    }
+    Ok(Merged { tree: merged })
+}
+
+/// Why a hard link to a lower file cannot be made.
+enum Refusal {
+    Absent(RawPath),
+    Directory(RawPath),
+}
+
+impl Refusal {
+    fn at<E: Error + 'static>(self, layer: usize) -> MergeError<E> {
+        match self {
+            Self::Absent(target) => MergeError::HardlinkTarget { layer, target },
+            Self::Directory(target) => MergeError::HardlinkToDirectory { layer, target },
+        }
+    }
+}
+
+/// Finds the lower files that the layer links to, before it removes anything, and gives them the
+/// attributes that the links have.
+fn link_lower(
+    merged: &mut Tree<FileData>,
+    layer: &Tree<FileData>,
+) -> Result<HashMap<InodeId, InodeId>, Refusal> {
+    let mut linked = HashMap::new();
+    for entry in layer.walk() {
+        let metadata = &entry.inode.metadata;
+        let Some(target) = metadata.xattrs.get(markers::HARDLINK) else {
+            continue;
+        };
+        if linked.contains_key(&entry.id) {
+            continue;
+        }
+        let id = find_lower(merged, target)?;
+        let mut metadata = metadata.clone();
+        markers::strip(&mut metadata);
+        describe(merged.inode_mut(id), &metadata);
+        linked.insert(entry.id, id);
+    }
+    Ok(linked)
+}
+
+fn find_lower(merged: &Tree<FileData>, target: &[u8]) -> Result<InodeId, Refusal> {
+    let absent = || Refusal::Absent(target.into());
+    let names = components(target).and_then(|components| {
+        let names = components.into_iter().map(Name::new);
+        names
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(InvalidEntry::from)
+    });
+    let names = names.map_err(|_| absent())?;
+    let (last, parents) = names.split_last().ok_or_else(absent)?;
+    let place = resolve(merged, parents).map_err(|_| absent())?;
+    if !place.missing.is_empty() {
+        return Err(absent());
+    }
+    let id = merged
+        .lookup(place.directory(), last.as_bytes())
+        .ok_or_else(absent)?;
+    match merged.directory(id) {
+        Some(_) => Err(Refusal::Directory(target.into())),
+        None => Ok(id),
+    }
+}
+
+/// One layer on its way into the merged tree.
+struct Application<'a> {
+    merged: &'a mut Tree<FileData>,
+    layer: Tree<FileData>,
+    device: u16,
+    /// Where the layer's files, by their place in it, have gone.
+    moved: HashMap<InodeId, InodeId>,
+}
+
+impl Application<'_> {
+    fn run(&mut self) {
+        let root = self.take(self.layer.root());
+        let lower_root = self.merged.root();
+        let mut open = vec![(self.enter(root, lower_root), lower_root)];
+        while let Some((names, parent)) = open.pop() {
+            for (name, id) in names {
+                if markers::is_whiteout(self.layer.inode(id)) {
+                    self.merged.unlink(parent, name.as_bytes());
+                } else if self.layer.directory(id).is_some() {
+                    open.push(self.put_directory(parent, name, id));
+                } else {
+                    let id = self.put_file(id);
+                    self.merged.link(parent, name, id);
+                }
+            }
+        }
+    }
+
+    /// Puts a directory there and says what is still to go into it.
+    fn put_directory(&mut self, parent: InodeId, name: Name, id: InodeId) -> (Directory, InodeId) {
+        let lower = self.merged.lookup(parent, name.as_bytes());
+        let lower = lower.filter(|&id| self.merged.directory(id).is_some());
+        let target = lower.unwrap_or_else(|| {
+            let directory = Inode::directory(Metadata::directory(0o755));
+            let id = self.merged.add(directory);
+            self.merged.link(parent, name, id);
+            id
+        });
+        let directory = self.take(id);
+        (self.enter(directory, target), target)
+    }
+
+    /// Lays a directory of the layer onto one of the merged tree and gives its names.
+    fn enter(&mut self, upper: Inode<FileData>, target: InodeId) -> Directory {
+        let lower = self.merged.inode_mut(target);
+        if markers::has(&upper.metadata, markers::OPAQUE) {
+            lower.kind = FileKind::Directory(Directory::new());
+        }
+        if !markers::has(&upper.metadata, markers::IMPLIED) {
+            lower.metadata = upper.metadata;
+            markers::strip(&mut lower.metadata);
+        }
+        match upper.kind {
+            FileKind::Directory(names) => names,
+            _ => Directory::new(),
+        }
+    }
+
+    /// Moves a file over, once, however many names it has.
+    fn put_file(&mut self, id: InodeId) -> InodeId {
+        if let Some(&moved) = self.moved.get(&id) {
+            return moved;
+        }
+        let mut inode = self.take(id);
+        markers::strip(&mut inode.metadata);
+        if let FileKind::Regular(data) = &mut inode.kind {
+            for extent in &mut data.extents {
+                extent.device = self.device;
+            }
+        }
+        let moved = self.merged.add(inode);
+        self.moved.insert(id, moved);
+        moved
+    }
+
+    fn take(&mut self, id: InodeId) -> Inode<FileData> {
+        let nothing = Inode {
+            metadata: Metadata::default(),
+            kind: FileKind::CharDevice(Device { major: 0, minor: 0 }),
+        };
+        std::mem::replace(self.layer.inode_mut(id), nothing)
+    }
+}

@@ -1,0 +1,346 @@
+use std::io::Read;
+
+use fstree::{Device, Metadata};
+
+use super::BLOCK_BYTES;
+use super::gnu_long;
+use super::header::Header;
+use super::pax::Pax;
+use super::sparse::{Segment, SparseError, SparseMap};
+use super::stream::Stream;
+use crate::error::{InvalidHeader, LayerError};
+use crate::limits::Limits;
+
+/// One entry, with everything its extended headers say.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Where its header starts.
+    pub(crate) offset_bytes: u64,
+    pub(crate) kind: EntryKind,
+    /// The path, as the archive spells it.
+    pub(crate) path: Vec<u8>,
+    /// The target of a symlink or hard link, as the archive spells it.
+    pub(crate) link: Vec<u8>,
+    /// Attributes; the xattrs unfiltered.
+    pub(crate) metadata: Metadata,
+    /// A regular file's size, holes and all.
+    pub(crate) size_bytes: u64,
+    /// A regular file's data, in ascending order.
+    pub(crate) segments: Vec<Segment>,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    Regular,
+    Directory,
+    Symlink,
+    Hardlink,
+    CharDevice(Device),
+    BlockDevice(Device),
+    Fifo,
+    /// Not a file: a volume label, a continuation, a list of names. The type flag.
+    Meta(u8),
+}
+
+/// What stands before a header and extends it.
+#[derive(Debug, Default)]
+struct Extensions {
+    long_name: Option<Vec<u8>>,
+    long_link: Option<Vec<u8>>,
+    pax: Pax,
+}
+
+/// The entries of an archive, one after the other.
+#[derive(Debug)]
+pub(crate) struct Entries<'a, R> {
+    stream: Stream<R>,
+    limits: &'a Limits,
+    content_bytes: u64,
+    padding_bytes: u64,
+}
+
+impl<'a, R: Read> Entries<'a, R> {
+    pub(crate) const fn new(tar: R, limits: &'a Limits) -> Self {
+        Self {
+            stream: Stream::new(tar),
+            limits,
+            content_bytes: 0,
+            padding_bytes: 0,
+        }
+    }
+
+    /// The next entry; what is unread of the last one's content is passed over. At the archive's
+    /// end the stream is read to its own.
+    pub(crate) fn next(&mut self) -> Result<Option<Entry>, LayerError> {
+        let mut extensions = Extensions::default();
+        loop {
+            self.skip_content()?;
+            let offset_bytes = self.stream.offset_bytes();
+            let Some(block) = self.header_block()? else {
+                self.drain()?;
+                return Ok(None);
+            };
+            let header = Header::parse(&block).map_err(|source| LayerError::Header {
+                offset_bytes,
+                source,
+            })?;
+            if !self.extend(&header, &mut extensions, offset_bytes)? {
+                let unread = Unread {
+                    offset_bytes,
+                    block,
+                    header,
+                };
+                return self.entry(unread, extensions).map(Some);
+            }
+        }
+    }
+
+    /// The content that belongs to the last entry, to be read segment by segment.
+    pub(crate) fn content(&mut self) -> Content<'_, R> {
+        Content {
+            stream: &mut self.stream,
+            left_bytes: &mut self.content_bytes,
+        }
+    }
+
+    /// Why reading content failed, when the stream was the reason.
+    pub(crate) const fn take_failure(&mut self) -> Option<LayerError> {
+        self.stream.take_failure()
+    }
+
+    fn skip_content(&mut self) -> Result<(), LayerError> {
+        let content_bytes = std::mem::take(&mut self.content_bytes);
+        self.stream.skip(content_bytes)?;
+        self.stream.skip(std::mem::take(&mut self.padding_bytes))
+    }
+
+    fn expect_content(&mut self, stored_bytes: u64) {
+        let block_bytes = u64::try_from(BLOCK_BYTES).expect("512 fits");
+        self.content_bytes = stored_bytes;
+        self.padding_bytes = (block_bytes - stored_bytes % block_bytes) % block_bytes;
+    }
+
+    /// The next header; `None` at the end of the stream or at two zero blocks.
+    fn header_block(&mut self) -> Result<Option<[u8; BLOCK_BYTES]>, LayerError> {
+        const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
+        let mut block = ZEROS;
+        for is_second in [false, true] {
+            match self.stream.fill(&mut block)? {
+                0 => return Ok(None),
+                BLOCK_BYTES => {}
+                _ => return Err(self.stream.truncated()),
+            }
+            match (block == ZEROS, is_second) {
+                (true, _) => {}
+                (false, false) => return Ok(Some(block)),
+                (false, true) => {
+                    let end_bytes = self.stream.offset_bytes();
+                    return Err(LayerError::Header {
+                        offset_bytes: end_bytes.saturating_sub(512),
+                        source: InvalidHeader::LoneZeroBlock,
+                    });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn drain(&mut self) -> Result<(), LayerError> {
+        let limit = self.limits.trailing_bytes;
+        if self.stream.skip_up_to(limit.saturating_add(1))? > limit {
+            return Err(LayerError::Limit {
+                offset_bytes: self.stream.offset_bytes(),
+                what: "bytes behind the archive",
+                limit,
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes a header that extends the next one in, and says whether it was one.
+    fn extend(
+        &mut self,
+        header: &Header,
+        extensions: &mut Extensions,
+        offset_bytes: u64,
+    ) -> Result<bool, LayerError> {
+        if !matches!(header.type_flag, b'x' | b'g' | b'L' | b'K') {
+            return Ok(false);
+        }
+        let (size_bytes, limit) = (header.size_bytes, self.limits.record_bytes);
+        self.expect_content(size_bytes);
+        self.content_bytes = 0;
+        let stream = &mut self.stream;
+        match header.type_flag {
+            b'L' => {
+                extensions.long_name = Some(gnu_long::long_name(stream, size_bytes, limit)?);
+            }
+            b'K' => {
+                extensions.long_link = Some(gnu_long::long_name(stream, size_bytes, limit)?);
+            }
+            code => {
+                let body = gnu_long::body(stream, size_bytes, limit)?;
+                let pax = Pax::parse(&body).map_err(|source| LayerError::Header {
+                    offset_bytes,
+                    source,
+                })?;
+                // A global header's records hold for nothing: no engine applies them.
+                if code == b'x' {
+                    extensions.pax = pax;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn entry(&mut self, unread: Unread, extensions: Extensions) -> Result<Entry, LayerError> {
+        let offset_bytes = unread.offset_bytes;
+        let invalid = |source| LayerError::Header {
+            offset_bytes,
+            source,
+        };
+        let Extensions {
+            long_name,
+            long_link,
+            pax,
+        } = extensions;
+        let metadata = unread.metadata(&pax).map_err(invalid)?;
+        let pax_size = pax.number(b"size").map_err(invalid)?;
+        let stored_bytes = pax_size.unwrap_or(unread.header.size_bytes);
+
+        let sparse_name = pax.get(b"GNU.sparse.name");
+        let path = sparse_name.or_else(|| pax.get(b"path")).map(<[u8]>::to_vec);
+        let link = pax.get(b"linkpath").map(<[u8]>::to_vec);
+        let path = path
+            .or(long_name)
+            .unwrap_or_else(|| unread.header.path.clone());
+        let link = link
+            .or(long_link)
+            .unwrap_or_else(|| unread.header.link.clone());
+        self.check_length(&path, offset_bytes)?;
+        self.check_length(&link, offset_bytes)?;
+
+        let kind = unread.kind(&path).map_err(invalid)?;
+        let map = self.content_map(&unread, kind, &pax, stored_bytes);
+        let map = map.map_err(|error| match error {
+            SparseError::Map(source) => invalid(source),
+            SparseError::Stream(error) => error,
+        })?;
+        Ok(Entry {
+            offset_bytes,
+            kind,
+            path,
+            link,
+            metadata,
+            size_bytes: map.size_bytes,
+            segments: map.segments,
+        })
+    }
+
+    /// Where the entry's content belongs in the file. Only files and metadata entries have any,
+    /// whatever size the others state.
+    fn content_map(
+        &mut self,
+        unread: &Unread,
+        kind: EntryKind,
+        pax: &Pax,
+        stored_bytes: u64,
+    ) -> Result<SparseMap, SparseError> {
+        let has_content = matches!(kind, EntryKind::Regular | EntryKind::Meta(_));
+        if has_content || unread.header.type_flag == b'D' {
+            self.expect_content(stored_bytes);
+        }
+        if !has_content {
+            return Ok(SparseMap::default());
+        }
+        let stream = &mut self.stream;
+        if unread.header.type_flag == b'S' {
+            return SparseMap::read_gnu(&unread.block, stored_bytes, stream, self.limits);
+        }
+        if kind == EntryKind::Regular
+            && let Some((map, map_bytes)) =
+                SparseMap::read_pax(pax, stored_bytes, stream, self.limits)?
+        {
+            self.content_bytes -= map_bytes;
+            return Ok(map);
+        }
+        Ok(SparseMap::dense(stored_bytes))
+    }
+
+    fn check_length(&self, path: &[u8], offset_bytes: u64) -> Result<(), LayerError> {
+        if path.len() <= self.limits.path_bytes {
+            return Ok(());
+        }
+        Err(LayerError::Limit {
+            offset_bytes,
+            what: "bytes in a path",
+            limit: u64::try_from(self.limits.path_bytes).unwrap_or(u64::MAX),
+        })
+    }
+}
+
+/// A header whose content is still to come.
+struct Unread {
+    offset_bytes: u64,
+    block: [u8; BLOCK_BYTES],
+    header: Header,
+}
+
+impl Unread {
+    fn kind(&self, path: &[u8]) -> Result<EntryKind, InvalidHeader> {
+        Ok(match self.header.type_flag {
+            // The oldest tars marked directories by the slash alone.
+            0 if path.ends_with(b"/") => EntryKind::Directory,
+            0 | b'0' | b'7' | b'S' => EntryKind::Regular,
+            b'1' => EntryKind::Hardlink,
+            b'2' => EntryKind::Symlink,
+            b'3' => EntryKind::CharDevice(self.header.device),
+            b'4' => EntryKind::BlockDevice(self.header.device),
+            b'5' => EntryKind::Directory,
+            b'6' => EntryKind::Fifo,
+            // GNU's directory with a list of its names as content.
+            b'D' => EntryKind::Directory,
+            code @ (b'V' | b'M' | b'N') => EntryKind::Meta(code),
+            code => return Err(InvalidHeader::Type { code }),
+        })
+    }
+
+    fn metadata(&self, pax: &Pax) -> Result<Metadata, InvalidHeader> {
+        Ok(Metadata {
+            mode: self.header.mode,
+            uid: owner(pax.number(b"uid")?, self.header.uid, "uid")?,
+            gid: owner(pax.number(b"gid")?, self.header.gid, "gid")?,
+            mtime: pax.mtime()?.unwrap_or(self.header.mtime),
+            xattrs: pax.xattrs()?,
+        })
+    }
+}
+
+/// A uid or gid. 2^32 - 1 means "leave it" to the kernel, and past that it would be cut: refused.
+fn owner(pax: Option<u64>, header: i64, field: &'static str) -> Result<u32, InvalidHeader> {
+    let number = match pax {
+        Some(number) => u32::try_from(number),
+        None => u32::try_from(header),
+    };
+    number
+        .ok()
+        .filter(|&number| number != u32::MAX)
+        .ok_or(InvalidHeader::Number { field })
+}
+
+/// The bytes of the entry that is being read.
+pub(crate) struct Content<'a, R> {
+    stream: &'a mut Stream<R>,
+    left_bytes: &'a mut u64,
+}
+
+impl<R: Read> Read for Content<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let wanted = usize::try_from(*self.left_bytes).unwrap_or(usize::MAX);
+        let wanted = wanted.min(buffer.len());
+        let count = self.stream.read(&mut buffer[..wanted])?;
+        *self.left_bytes -= u64::try_from(count).expect("a buffer is below 2^64");
+        Ok(count)
+    }
+}

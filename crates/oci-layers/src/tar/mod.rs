@@ -1,0 +1,15 @@
+//! A pull parser for tar: v7, ustar, STAR, GNU and PAX, read as Go's `archive/tar` reads them.
+
+mod entries;
+mod gnu_long;
+mod header;
+mod number;
+mod pax;
+mod sparse;
+mod stream;
+
+pub(crate) use entries::{Entries, Entry, EntryKind};
+pub(crate) use sparse::Segment;
+
+/// Everything in a tar is in blocks of this many bytes.
+pub(crate) const BLOCK_BYTES: usize = 512;

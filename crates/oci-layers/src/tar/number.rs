@@ -1,0 +1,150 @@
+//! Numbers as tar fields and PAX records spell them.
+
+use fstree::Timestamp;
+
+/// A number field: octal digits between spaces and NULs, or base-256 where the first bit is set.
+pub(crate) fn field(bytes: &[u8]) -> Option<i64> {
+    match bytes.first() {
+        Some(first) if first & 0x80 != 0 => base_256(bytes),
+        _ => octal(bytes),
+    }
+}
+
+/// A number field that may not be negative.
+pub(crate) fn unsigned_field(bytes: &[u8]) -> Option<u64> {
+    field(bytes).and_then(|number| u64::try_from(number).ok())
+}
+
+/// Decimal digits and nothing else, up to 2^63 - 1, as Go takes them.
+pub(crate) fn decimal(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let number = bytes.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })?;
+    i64::try_from(number).is_ok().then_some(number)
+}
+
+/// Seconds with a sign and a fraction, of which nine digits count: `-1.5` is half a second after
+/// `-2`.
+pub(crate) fn timestamp(bytes: &[u8]) -> Option<Timestamp> {
+    let (is_negative, digits) = match bytes.strip_prefix(b"-") {
+        Some(digits) => (true, digits),
+        None => (false, bytes),
+    };
+    let mut parts = digits.splitn(2, |&byte| byte == b'.');
+    let whole = i64::try_from(decimal(parts.next()?)?).ok()?;
+    let nanoseconds = match parts.next() {
+        Some(fraction) => nanoseconds(fraction)?,
+        None => 0,
+    };
+    Some(match (is_negative, nanoseconds) {
+        (false, nanoseconds) => Timestamp {
+            seconds: whole,
+            nanoseconds,
+        },
+        (true, 0) => Timestamp {
+            seconds: -whole,
+            nanoseconds: 0,
+        },
+        (true, nanoseconds) => Timestamp {
+            seconds: -whole - 1,
+            nanoseconds: 1_000_000_000 - nanoseconds,
+        },
+    })
+}
+
+fn nanoseconds(fraction: &[u8]) -> Option<u32> {
+    if !fraction.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let digits = fraction.iter().copied().chain(std::iter::repeat(b'0'));
+    Some(
+        digits
+            .take(9)
+            .fold(0, |number, digit| number * 10 + u32::from(digit - b'0')),
+    )
+}
+
+fn octal(bytes: &[u8]) -> Option<i64> {
+    let start = bytes.iter().position(|byte| !matches!(byte, b' ' | 0));
+    let digits = &bytes[start.unwrap_or(bytes.len())..];
+    let end = digits.iter().position(|byte| matches!(byte, b' ' | 0));
+    let (digits, rest) = digits.split_at(end.unwrap_or(digits.len()));
+    // Behind a space only padding may follow; behind a NUL, as in C, anything.
+    let padding = rest.split(|&byte| byte == 0).next().unwrap_or(&[]);
+    if padding.iter().any(|&byte| byte != b' ') {
+        return None;
+    }
+    digits.iter().try_fold(0_i64, |number, &byte| {
+        let digit = matches!(byte, b'0'..=b'7').then(|| i64::from(byte - b'0'))?;
+        number.checked_mul(8)?.checked_add(digit)
+    })
+}
+
+fn base_256(bytes: &[u8]) -> Option<i64> {
+    let (&first, rest) = bytes.split_first()?;
+    let is_negative = first & 0x40 != 0;
+    // The first bit says "base-256", the second is the sign.
+    let first = if is_negative { first } else { first & 0x3f };
+    let start: i64 = if is_negative { -1 } else { 0 };
+    std::iter::once(first)
+        .chain(rest.iter().copied())
+        .try_fold(start, |number, byte| {
+            number.checked_mul(256)?.checked_add(i64::from(byte))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields() {
+        let cases: [(&[u8], Option<i64>); 12] = [
+            (b"0000755\0", Some(0o755)),
+            (b"   755 \0", Some(0o755)),
+            (b"\0\0\0\0", Some(0)),
+            (b"        ", Some(0)),
+            (b"777\x00junk", Some(0o777)),
+            (b"7 7", None),
+            (b"8", None),
+            (b"-1", None),
+            (b"\x80\0\0\x01", Some(1)),
+            (b"\xff\xff\xff\xff", Some(-1)),
+            (
+                b"\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff",
+                Some(i64::MAX),
+            ),
+            (b"\x80\0\0\0\x80\0\0\0\0\0\0\0", None),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(field(bytes), expected, "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn timestamps() {
+        let at = |seconds, nanoseconds| {
+            Some(Timestamp {
+                seconds,
+                nanoseconds,
+            })
+        };
+        let cases: [(&[u8], Option<Timestamp>); 8] = [
+            (b"1", at(1, 0)),
+            (b"1.5", at(1, 500_000_000)),
+            (b"1.0000000019", at(1, 1)),
+            (b"-1.5", at(-2, 500_000_000)),
+            (b"-1", at(-1, 0)),
+            (b"1.", at(1, 0)),
+            (b"1.x", None),
+            (b"", None),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(timestamp(bytes), expected, "{}", bytes.escape_ascii());
+        }
+    }
+}

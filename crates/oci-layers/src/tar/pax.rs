@@ -1,0 +1,201 @@
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use fstree::{Timestamp, Xattrs};
+
+use super::number;
+use crate::error::InvalidHeader;
+
+const SCHILY: &[u8] = b"SCHILY.xattr.";
+const LIBARCHIVE: &[u8] = b"LIBARCHIVE.xattr.";
+
+/// The records of one PAX header. Of several with one key the last counts.
+#[derive(Debug, Default)]
+pub(crate) struct Pax {
+    records: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// `GNU.sparse.offset` and `GNU.sparse.numbytes`, which repeat, in their order.
+    pub(crate) sparse_pairs: Vec<u64>,
+}
+
+impl Pax {
+    /// Parses `length key=value\n`, again and again.
+    pub(crate) fn parse(mut body: &[u8]) -> Result<Self, InvalidHeader> {
+        let mut pax = Self::default();
+        while !body.is_empty() {
+            let (key, value, rest) = record(body).ok_or(InvalidHeader::PaxRecord)?;
+            pax.insert(key, value)?;
+            body = rest;
+        }
+        if pax.sparse_pairs.len() % 2 == 1 {
+            return Err(InvalidHeader::SparseMap);
+        }
+        Ok(pax)
+    }
+
+    /// A record's value; an empty one is as none.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.records
+            .get(key)
+            .map(Vec::as_slice)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// A record that is a decimal number.
+    pub(crate) fn number(&self, key: &[u8]) -> Result<Option<u64>, InvalidHeader> {
+        self.parsed(key, number::decimal)
+    }
+
+    /// The `mtime` record.
+    pub(crate) fn mtime(&self) -> Result<Option<Timestamp>, InvalidHeader> {
+        self.parsed(b"mtime", number::timestamp)
+    }
+
+    /// Every xattr, by its full name. Where star's and libarchive's spelling differ, star's counts.
+    pub(crate) fn xattrs(&self) -> Result<Xattrs, InvalidHeader> {
+        let mut xattrs = Xattrs::new();
+        for (key, value) in &self.records {
+            if let Some(name) = key.strip_prefix(LIBARCHIVE) {
+                let unpadded = value.trim_suffix_bytes(b'=');
+                let (Some(name), Ok(value)) =
+                    (percent_decoded(name), STANDARD_NO_PAD.decode(unpadded))
+                else {
+                    return Err(InvalidHeader::PaxValue {
+                        key: key.as_slice().into(),
+                    });
+                };
+                xattrs.insert(name.into(), value.into());
+            }
+        }
+        for (key, value) in &self.records {
+            if let Some(name) = key.strip_prefix(SCHILY) {
+                xattrs.insert(name.into(), value.as_slice().into());
+            }
+        }
+        Ok(xattrs)
+    }
+
+    fn parsed<T>(
+        &self,
+        key: &[u8],
+        parse: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, InvalidHeader> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(value) => match parse(value) {
+                Some(parsed) => Ok(Some(parsed)),
+                None => Err(InvalidHeader::PaxValue { key: key.into() }),
+            },
+        }
+    }
+
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<(), InvalidHeader> {
+        let is_text = matches!(key, b"path" | b"linkpath" | b"uname" | b"gname");
+        if key.contains(&0) || (is_text && value.contains(&0)) {
+            return Err(InvalidHeader::PaxValue { key: key.into() });
+        }
+        let place = match key {
+            b"GNU.sparse.offset" => 0,
+            b"GNU.sparse.numbytes" => 1,
+            _ => {
+                self.records.insert(key.to_vec(), value.to_vec());
+                return Ok(());
+            }
+        };
+        if self.sparse_pairs.len() % 2 != place {
+            return Err(InvalidHeader::SparseMap);
+        }
+        let number = number::decimal(value).ok_or(InvalidHeader::SparseMap)?;
+        self.sparse_pairs.push(number);
+        Ok(())
+    }
+}
+
+/// Splits the first record off: key, value, the rest.
+fn record(body: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let digits = body.iter().position(|&byte| byte == b' ')?;
+    let length = usize::try_from(number::decimal(&body[..digits])?).ok()?;
+    let record = body.get(digits + 1..length)?.strip_suffix(b"\n")?;
+    let equals = record.iter().position(|&byte| byte == b'=')?;
+    let (key, value) = (&record[..equals], &record[equals + 1..]);
+    (!key.is_empty()).then_some((key, value, &body[length..]))
+}
+
+/// Undoes `%41`; libarchive escapes what is not printable ASCII, and `%` and `=`.
+fn percent_decoded(name: &[u8]) -> Option<Vec<u8>> {
+    let mut decoded = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((&first, tail)) = rest.split_first() {
+        if first == b'%' {
+            let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
+            decoded.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &tail[2..];
+        } else {
+            decoded.push(first);
+            rest = tail;
+        }
+    }
+    (!decoded.contains(&0)).then_some(decoded)
+}
+
+/// Cuts a run of one byte off the end.
+trait TrimSuffix {
+    fn trim_suffix_bytes(&self, byte: u8) -> &[u8];
+}
+
+impl TrimSuffix for Vec<u8> {
+    fn trim_suffix_bytes(&self, byte: u8) -> &[u8] {
+        let end = self.iter().rposition(|&found| found != byte);
+        &self[..end.map_or(0, |last| last + 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_record_counts_and_an_empty_one_deletes() {
+        let pax = Pax::parse(b"6 a=b\n6 a=c\n8 path=\n").expect("valid");
+        assert_eq!(pax.get(b"a"), Some(&b"c"[..]));
+        assert_eq!(pax.get(b"path"), None);
+    }
+
+    #[test]
+    fn malformed_records_are_refused() {
+        for body in [
+            &b"5 a=b\n"[..],
+            b"7 a=b\n",
+            b"6 =ab\n",
+            b"6 abc\n",
+            b" a=b\n",
+            b"-6 a=b\n",
+            b"0 a=b\n",
+            b"99999999999999999999999 a=b\n",
+            b"10 path=\0a\n",
+        ] {
+            assert!(Pax::parse(body).is_err(), "{}", body.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn both_spellings_of_xattrs_are_read() {
+        let mut body = Vec::new();
+        for record in [
+            &b"LIBARCHIVE.xattr.user.%61=aGk"[..],
+            b"SCHILY.xattr.user.b=x\0\ny=z",
+            b"LIBARCHIVE.xattr.user.b=aGk=",
+        ] {
+            let length = record.len() + 4;
+            body.extend_from_slice(format!("{length} ").as_bytes());
+            body.extend_from_slice(record);
+            body.push(b'\n');
+        }
+        let xattrs = Pax::parse(&body)
+            .and_then(|pax| pax.xattrs())
+            .expect("valid");
+        assert_eq!(xattrs[&b"user.a"[..]].as_ref(), b"hi");
+        assert_eq!(xattrs[&b"user.b"[..]].as_ref(), b"x\0\ny=z");
+        assert_eq!(xattrs.len(), 2);
+    }
+}

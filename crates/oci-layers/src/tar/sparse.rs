@@ -1,0 +1,205 @@
+use std::io::Read;
+
+use super::header::text;
+use super::pax::Pax;
+use super::stream::Stream;
+use super::{BLOCK_BYTES, number};
+use crate::error::{InvalidHeader, LayerError};
+use crate::limits::Limits;
+
+/// Bytes of a file that the archive holds; between segments there are holes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// First byte within the file.
+    pub(crate) offset_bytes: u64,
+    /// How many, at least 1.
+    pub(crate) length_bytes: u64,
+}
+
+/// A sparse file: how large it is, and the segments that hold data.
+#[derive(Debug, Default)]
+pub(crate) struct SparseMap {
+    pub(crate) size_bytes: u64,
+    pub(crate) segments: Vec<Segment>,
+}
+
+/// Why reading a map fails: the map, or the stream it is read from.
+pub(crate) enum SparseError {
+    Map(InvalidHeader),
+    Stream(LayerError),
+}
+
+impl From<LayerError> for SparseError {
+    fn from(error: LayerError) -> Self {
+        Self::Stream(error)
+    }
+}
+
+const INVALID: SparseError = SparseError::Map(InvalidHeader::SparseMap);
+
+impl SparseMap {
+    /// Checks a map of offset-length pairs against the file's size and the bytes stored.
+    pub(crate) fn new(
+        size_bytes: u64,
+        stored_bytes: u64,
+        numbers: &[u64],
+    ) -> Result<Self, InvalidHeader> {
+        let mut segments = Vec::with_capacity(numbers.len() / 2);
+        let (mut end_bytes, mut total_bytes) = (0_u64, 0_u64);
+        for pair in numbers.chunks(2) {
+            let &[offset_bytes, length_bytes] = pair else {
+                return Err(InvalidHeader::SparseMap);
+            };
+            let end = offset_bytes.checked_add(length_bytes);
+            let end = end.filter(|&end| offset_bytes >= end_bytes && end <= size_bytes);
+            end_bytes = end.ok_or(InvalidHeader::SparseMap)?;
+            total_bytes += length_bytes;
+            if length_bytes > 0 {
+                segments.push(Segment {
+                    offset_bytes,
+                    length_bytes,
+                });
+            }
+        }
+        if total_bytes != stored_bytes {
+            return Err(InvalidHeader::SparseMap);
+        }
+        Ok(Self {
+            size_bytes,
+            segments,
+        })
+    }
+
+    /// A file that is all there.
+    pub(crate) fn dense(size_bytes: u64) -> Self {
+        let whole = Segment {
+            offset_bytes: 0,
+            length_bytes: size_bytes,
+        };
+        Self {
+            size_bytes,
+            segments: (size_bytes > 0).then_some(whole).into_iter().collect(),
+        }
+    }
+
+    /// GNU type `S`: the map is in the header and in blocks that follow it.
+    pub(crate) fn read_gnu<R: Read>(
+        block: &[u8; BLOCK_BYTES],
+        stored_bytes: u64,
+        stream: &mut Stream<R>,
+        limits: &Limits,
+    ) -> Result<Self, SparseError> {
+        let size_bytes = number::unsigned_field(&block[483..495]).ok_or(INVALID)?;
+        let mut numbers = Vec::new();
+        gnu_pairs(&block[386..482], &mut numbers)?;
+        let mut goes_on = block[482] != 0;
+        while goes_on {
+            let block = stream.block()?;
+            gnu_pairs(&block[..504], &mut numbers)?;
+            check_count(numbers.len() / 2, stream, limits)?;
+            goes_on = block[504] != 0;
+        }
+        Self::new(size_bytes, stored_bytes, &numbers).map_err(SparseError::Map)
+    }
+
+    /// The three PAX formats; `None` when the records speak of no sparse file. The second value is
+    /// how many of the stored bytes the map itself took.
+    pub(crate) fn read_pax<R: Read>(
+        pax: &Pax,
+        stored_bytes: u64,
+        stream: &mut Stream<R>,
+        limits: &Limits,
+    ) -> Result<Option<(Self, u64)>, SparseError> {
+        let version = (pax.get(b"GNU.sparse.major"), pax.get(b"GNU.sparse.minor"));
+        let is_one = match version {
+            (Some(b"1"), Some(b"0")) => true,
+            (Some(b"0"), Some(b"0" | b"1")) => false,
+            (None, None) if pax.get(b"GNU.sparse.map").is_some() => false,
+            (None, None) if !pax.sparse_pairs.is_empty() => false,
+            (None, None) => return Ok(None),
+            _ => return Err(INVALID),
+        };
+        let size = match pax.number(b"GNU.sparse.realsize") {
+            Ok(None) => pax.number(b"GNU.sparse.size"),
+            found => found,
+        };
+        let size_bytes = size.map_err(SparseError::Map)?.ok_or(INVALID)?;
+        let (numbers, map_bytes) = if is_one {
+            read_map(stored_bytes, stream, limits)?
+        } else if let Some(map) = pax.get(b"GNU.sparse.map") {
+            let numbers = map.split(|&byte| byte == b',').map(number::decimal);
+            (numbers.collect::<Option<_>>().ok_or(INVALID)?, 0)
+        } else {
+            (pax.sparse_pairs.clone(), 0)
+        };
+        check_count(numbers.len() / 2, stream, limits)?;
+        let map = Self::new(size_bytes, stored_bytes - map_bytes, &numbers);
+        Ok(Some((map.map_err(SparseError::Map)?, map_bytes)))
+    }
+}
+
+fn gnu_pairs(bytes: &[u8], numbers: &mut Vec<u64>) -> Result<(), SparseError> {
+    for pair in bytes.chunks_exact(24) {
+        let (offset, length) = pair.split_at(12);
+        if text(offset).is_empty() {
+            break;
+        }
+        for field in [offset, length] {
+            numbers.push(number::unsigned_field(field).ok_or(INVALID)?);
+        }
+    }
+    Ok(())
+}
+
+/// PAX 1.0: decimal lines at the start of the content, padded to a block; the count comes first.
+fn read_map<R: Read>(
+    stored_bytes: u64,
+    stream: &mut Stream<R>,
+    limits: &Limits,
+) -> Result<(Vec<u64>, u64), SparseError> {
+    let start_bytes = stream.offset_bytes();
+    let mut numbers: Vec<u64> = Vec::new();
+    let mut line = Vec::new();
+    loop {
+        let block = stream.block()?;
+        let taken_bytes = stream.offset_bytes() - start_bytes;
+        if taken_bytes > stored_bytes {
+            return Err(INVALID);
+        }
+        if taken_bytes > limits.record_bytes {
+            return Err(too_many(stream, limits).into());
+        }
+        for byte in block {
+            if byte != b'\n' {
+                line.push(byte);
+                continue;
+            }
+            numbers.push(number::decimal(&line).ok_or(INVALID)?);
+            line.clear();
+            let wanted = numbers[0].checked_mul(2).ok_or(INVALID)?;
+            if u64::try_from(numbers.len() - 1).is_ok_and(|count| count == wanted) {
+                numbers.remove(0);
+                return Ok((numbers, taken_bytes));
+            }
+        }
+    }
+}
+
+fn check_count<R: Read>(
+    segments: usize,
+    stream: &Stream<R>,
+    limits: &Limits,
+) -> Result<(), LayerError> {
+    if segments > limits.sparse_segments {
+        return Err(too_many(stream, limits));
+    }
+    Ok(())
+}
+
+fn too_many<R: Read>(stream: &Stream<R>, limits: &Limits) -> LayerError {
+    LayerError::Limit {
+        offset_bytes: stream.offset_bytes(),
+        what: "segments in a sparse file",
+        limit: u64::try_from(limits.sparse_segments).unwrap_or(u64::MAX),
+    }
+}

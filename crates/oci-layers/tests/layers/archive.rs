@@ -1,0 +1,399 @@
+//! One archive: names, types, numbers, and what is refused.
+
+use fstree::{FileKind, Timestamp};
+use oci_layers::{InvalidEntry, LayerError, Limits, NoteReason, read_layer};
+use testkit::{TarBuilder, TarEntry};
+
+use crate::stand::{MemorySink, image_of, message, names, read, read_entries};
+
+fn refusal(entries: impl IntoIterator<Item = TarEntry>) -> String {
+    let error = read(&TarBuilder::of(entries)).expect_err("it is to be refused");
+    message(&error)
+}
+
+#[test]
+fn names_are_normalised_and_kept_byte_for_byte() {
+    let layer = [
+        TarEntry::file("./././a", "1"),
+        TarEntry::file("/b//c/./d", "2"),
+        TarEntry::file("x/../e", "3"),
+        TarEntry::file(b"caf\xe9\x01", "4"),
+        TarEntry::file("E", "5"),
+        TarEntry::directory("dir/"),
+        TarEntry::new(0, "old/"),
+    ];
+    assert_eq!(
+        names(&image_of(&[&layer]).expect("valid")),
+        [
+            "/ d",
+            "/E -",
+            "/a -",
+            "/b d",
+            "/b/c d",
+            "/b/c/d -",
+            "/caf\\xe9\\x01 -",
+            "/dir d",
+            "/e -",
+            "/old d",
+        ]
+    );
+}
+
+#[test]
+fn paths_that_cannot_be_are_refused() {
+    let cases = [
+        ("../a", "leaves the root"),
+        ("a/../../b", "leaves the root"),
+        ("", "path is empty"),
+        (&"x".repeat(256), "256 bytes, the limit is 255"),
+        (&"x/".repeat(10_000), "limit of 16384 bytes in a path"),
+        (".wh.", "not a valid whiteout"),
+        ("a/.wh..", "not a valid whiteout"),
+        (".wh...", "not a valid whiteout"),
+        (".wh.a/b", "not a valid whiteout"),
+        ("./", "the root is not a directory"),
+    ];
+    for (path, expected) in cases {
+        let reason = refusal([TarEntry::file(path, "")]);
+        assert!(reason.contains(expected), "{path:.20}: {reason}");
+    }
+}
+
+#[test]
+fn long_names_come_in_every_way() {
+    let path = format!("{}/{}", "d".repeat(255), "f".repeat(255));
+    let mut by_gnu = TarBuilder::default();
+    for (type_flag, name) in [(b'L', &path), (b'K', &path)] {
+        let mut long = TarEntry::new(type_flag, "././@LongLink");
+        long.content = [name.as_bytes(), b"\0"].concat();
+        by_gnu.entry(&long);
+    }
+    by_gnu.entry(&TarEntry::symlink("short", "short"));
+    let by_pax = TarBuilder::of([TarEntry::symlink(&path, &path)]);
+    let mut ustar = TarEntry::symlink("f", "t").header(0);
+    ustar[345..348].copy_from_slice(b"d/e");
+    TarBuilder::seal(&mut ustar);
+    let mut by_prefix = TarBuilder::default();
+    by_prefix.block(&ustar);
+
+    for (tar, path, target) in [
+        (by_gnu.finish(), path.as_str(), path.as_str()),
+        (by_pax, &path, &path),
+        (by_prefix.finish(), "d/e/f", "t"),
+    ] {
+        let tree = read(&tar).expect("valid").0.tree;
+        let id = tree.find(path.as_bytes()).expect("the name is there");
+        let target = FileKind::Symlink(target.as_bytes().into());
+        assert_eq!(tree.inode(id).kind, target);
+    }
+}
+
+#[test]
+fn pax_wins_over_gnu_names() {
+    let mut long = TarEntry::new(b'L', "long");
+    long.content = b"gnu\0".to_vec();
+    let entry = TarEntry::file("header", "").record("path", "pax");
+    let layer = read_entries([long, entry]);
+    assert!(layer.tree.find(b"pax").is_some());
+    assert_eq!(layer.tree.len(), 2);
+}
+
+#[test]
+fn times_and_owners_are_kept() {
+    for (seconds, nanoseconds) in [(0, 1), (-2, 500_000_000), (-1, 0), (1 << 33, 999_999_999)] {
+        let entry = TarEntry::file("a", "")
+            .mtime(seconds, nanoseconds)
+            .owner(4_294_967_294, 1 << 31)
+            .mode(0o7755);
+        let layer = read_entries([entry]);
+        let id = layer.tree.find(b"a").expect("it is there");
+        let metadata = &layer.tree.inode(id).metadata;
+        let mtime = Timestamp {
+            seconds,
+            nanoseconds,
+        };
+        assert_eq!(metadata.mtime, mtime);
+        assert_eq!((metadata.uid, metadata.gid), (4_294_967_294, 1 << 31));
+        assert_eq!(metadata.mode, 0o7755);
+    }
+    for uid in [1 << 32, (1 << 32) - 1] {
+        let reason = refusal([TarEntry::file("a", "").owner(uid, 0)]);
+        assert!(
+            reason.contains("its uid is not a number in range"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn numbers_may_be_base_256() {
+    let mut header = TarEntry::file("a", "").header(3);
+    header[108..116].copy_from_slice(&(0x8000_0000_0001_0000_u64 + 7).to_be_bytes());
+    header[136..148].copy_from_slice(&[&[0xff; 4][..], &(-5_i64).to_be_bytes()].concat());
+    TarBuilder::seal(&mut header);
+    let mut builder = TarBuilder::default();
+    builder.block(&header).content(b"abc");
+    let layer = read(&builder.finish()).expect("valid").0;
+    let id = layer.tree.find(b"a").expect("it is there");
+    let metadata = &layer.tree.inode(id).metadata;
+    assert_eq!((metadata.uid, metadata.mtime.seconds), (65_543, -5));
+}
+
+#[test]
+fn xattrs_are_kept_where_they_may_be() {
+    let entry = TarEntry::file("a", "")
+        .xattr("user.note", b"x\0\ny=")
+        .xattr("security.capability", [1, 0, 0, 2])
+        .xattr("trusted.overlay.redirect", "/etc")
+        .xattr("user.overlay.opaque", "y")
+        .xattr("odd.name", "1")
+        .record("LIBARCHIVE.xattr.user.b", "aGk=");
+    let link = TarEntry::symlink("s", "t").xattr("user.note", "1");
+    let layer = read_entries([entry, link]);
+    let xattrs = |path: &[u8]| {
+        let id = layer.tree.find(path).expect("it is there");
+        let names = layer.tree.inode(id).metadata.xattrs.keys();
+        names
+            .map(|name| name.escape_ascii().to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(xattrs(b"a"), ["security.capability", "user.b", "user.note"]);
+    assert!(xattrs(b"s").is_empty());
+    let reasons: Vec<_> = layer
+        .notes
+        .iter()
+        .map(|note| note.reason.to_string())
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            "the xattr 'odd.name' is dropped, its namespace is unknown",
+            "the xattr 'trusted.overlay.redirect' is dropped, it is the host's to set",
+            "the xattr 'user.overlay.opaque' is dropped, it is the host's to set",
+            "the xattr 'user.note' is dropped, this type of file has none",
+        ]
+    );
+    let reason = refusal([TarEntry::file("a", "").xattr("user.big", vec![0; 65_536])]);
+    assert!(
+        reason.contains("its xattr 'user.big' is too long"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn types_are_known_or_refused() {
+    let layer = read_entries([
+        TarEntry::new(b'7', "contiguous"),
+        TarEntry::file("label", "").link(""),
+        {
+            let mut dump = TarEntry::new(b'D', "dumped");
+            dump.content = b"Yname\0\0".to_vec();
+            dump
+        },
+        TarEntry::new(b'V', "volume"),
+        TarEntry::new(b'6', "pipe"),
+        TarEntry::char_device("null", 1, 3),
+        TarEntry::char_device("zero-zero", 0, 0),
+        TarEntry::new(b'g', "global"),
+    ]);
+    assert_eq!(
+        layer
+            .tree
+            .directory(layer.tree.root())
+            .map(|names| names.len()),
+        Some(6)
+    );
+    assert_eq!(layer.notes.len(), 1);
+    assert_eq!(layer.notes[0].reason, NoteReason::NotAFile { code: b'V' });
+    assert!(refusal([TarEntry::new(b'Z', "a")]).contains("its type 'Z' is unknown"));
+    let reason = refusal([TarEntry::char_device("a", 1 << 12, 0)]);
+    assert!(reason.contains("4096:0 is out of range"), "{reason}");
+}
+
+#[test]
+fn archives_end_in_every_way() {
+    let mut builder = TarBuilder::default();
+    let file = builder.entry(&TarEntry::file("a", "1")).unfinished();
+    let zeros = [0; 512];
+    for end in [
+        &[][..],
+        &zeros,
+        &[zeros, zeros].concat(),
+        &[&[0; 1024][..], b"junk"].concat(),
+    ] {
+        let layer = read(&[&file[..], end].concat()).expect("valid").0;
+        assert_eq!(layer.tree.len(), 2);
+        assert_eq!(read(end).expect("valid").0.tree.len(), 1);
+    }
+    let lone = [&zeros[..], &file].concat();
+    assert!(message(&read(&lone).expect_err("refused")).contains("single zero block"));
+
+    let limits = Limits {
+        trailing_bytes: 3,
+        ..Limits::default()
+    };
+    let long = [&file[..], &[0; 1024], b"junk"].concat();
+    let error = read_layer(&long[..], &limits, &mut MemorySink::default());
+    assert!(matches!(error, Err(LayerError::Limit { limit: 3, .. })));
+}
+
+#[test]
+fn what_is_cut_is_truncated_and_what_is_changed_is_noticed() {
+    let tar = TarBuilder::of([TarEntry::file("a", [7; 700]).xattr("user.a", "1")]);
+    for cut in (1..tar.len() - 1024).filter(|cut| cut % 512 != 0 || *cut > 512) {
+        match read(&tar[..cut]) {
+            Err(LayerError::Truncated { offset_bytes }) => {
+                assert_eq!(usize::try_from(offset_bytes), Ok(cut));
+            }
+            // A header that extends nothing is no entry.
+            Ok((layer, _)) => assert!(cut == 1024 && layer.tree.len() == 1, "cut at {cut}"),
+            Err(error) => panic!("cut at {cut}: {error}"),
+        }
+    }
+    let mut changed = tar;
+    changed[3] ^= 1;
+    assert!(message(&read(&changed).expect_err("refused")).contains("checksum"));
+}
+
+#[test]
+fn symlinks_of_the_layer_are_followed_inside_the_root() {
+    let layer = [
+        TarEntry::symlink("lib", "usr/lib"),
+        TarEntry::file("lib/x", "1"),
+        TarEntry::symlink("up", "../../../etc"),
+        TarEntry::file("up/y", "2"),
+        TarEntry::directory("usr/bin"),
+        TarEntry::symlink("usr/abs", "/usr/bin"),
+        TarEntry::file("usr/abs/z", "3"),
+        TarEntry::hardlink("z", "usr/abs/z"),
+    ];
+    assert_eq!(
+        names(&image_of(&[&layer]).expect("valid")),
+        [
+            "/ d",
+            "/etc d",
+            "/etc/y -",
+            "/lib l usr/lib",
+            "/up l ../../../etc",
+            "/usr d",
+            "/usr/abs l /usr/bin",
+            "/usr/bin d",
+            "/usr/bin/z - /usr/bin/z",
+            "/usr/lib d",
+            "/usr/lib/x -",
+            "/z - /usr/bin/z",
+        ]
+    );
+    let reason = refusal([TarEntry::symlink("a", "a"), TarEntry::file("a/b", "")]);
+    assert!(reason.contains("too many symlinks"), "{reason}");
+    let reason = refusal([TarEntry::file("a", ""), TarEntry::file("a/b", "")]);
+    assert!(
+        reason.contains("parent of it is not a directory"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn hard_links_lead_somewhere_or_are_refused() {
+    let layer = [
+        TarEntry::hardlink("early", "file"),
+        TarEntry::file("file", "1"),
+        TarEntry::hardlink("late", "./file"),
+        TarEntry::symlink("s", "nowhere"),
+        TarEntry::hardlink("s2", "s"),
+        TarEntry::char_device("dev", 1, 3),
+        TarEntry::hardlink("dev2", "dev"),
+    ];
+    assert_eq!(
+        names(&image_of(&[&layer]).expect("valid")),
+        [
+            "/ d",
+            "/dev c /dev",
+            "/dev2 c /dev",
+            "/early - /early",
+            "/file - /early",
+            "/late - /early",
+            "/s l nowhere /s",
+            "/s2 l nowhere /s",
+        ]
+    );
+    for (entries, expected) in [
+        (vec![TarEntry::hardlink("a", "a")], "leads to itself"),
+        (
+            vec![TarEntry::hardlink("a", "b"), TarEntry::hardlink("b", "a")],
+            "leads to itself",
+        ),
+        (
+            vec![TarEntry::directory("d"), TarEntry::hardlink("a", "d")],
+            "leads to the directory 'd'",
+        ),
+        (vec![TarEntry::hardlink("a", "../b")], "leaves the root"),
+    ] {
+        let tar = TarBuilder::of(entries);
+        let reason = message(&read(&tar).expect_err("it is to be refused"));
+        assert!(reason.contains(expected), "{reason}");
+    }
+}
+
+#[test]
+fn duplicates_the_last_wins() {
+    let layer = [
+        TarEntry::file("a", "1").mode(0o600),
+        TarEntry::file("a", "2").mode(0o640),
+        TarEntry::directory("d").mode(0o700),
+        TarEntry::file("d/x", ""),
+        TarEntry::directory("d").mode(0o711),
+        TarEntry::directory("e"),
+        TarEntry::file("e/x", ""),
+        TarEntry::file("e", ""),
+        TarEntry::symlink("f", "d"),
+        TarEntry::directory("f"),
+    ];
+    let image = image_of(&[&layer]).expect("valid");
+    assert_eq!(
+        names(&image),
+        ["/ d", "/a -", "/d d", "/d/x -", "/e -", "/f d"]
+    );
+    let text = image.to_string();
+    assert!(
+        text.contains("/a - 0640") && text.contains("/d d 0711"),
+        "{text}"
+    );
+}
+
+#[test]
+fn limits_hold() {
+    let limits = Limits {
+        record_bytes: 100,
+        entries: 3,
+        xattr_bytes: 20,
+        ..Limits::default()
+    };
+    let read = |entries: Vec<TarEntry>| {
+        let tar = TarBuilder::of(entries);
+        read_layer(&tar[..], &limits, &mut MemorySink::default())
+    };
+    let file = |path: &str| TarEntry::file(path, "");
+    assert!(read(vec![file("a"), file("b"), file("c")]).is_ok());
+    for entries in [
+        vec![file("a/b/c/d")],
+        vec![file("a"), file("a"), file("a"), file("a")],
+        vec![file("a").xattr("user.a", [0; 15])],
+        vec![file("a").record("comment", [b'x'; 100])],
+    ] {
+        assert!(matches!(read(entries), Err(LayerError::Limit { .. })));
+    }
+}
+
+#[test]
+fn errors_name_the_entry() {
+    let tar = TarBuilder::of([TarEntry::file("a", ""), TarEntry::file("../etc", "")]);
+    match read(&tar) {
+        Err(LayerError::Entry {
+            offset_bytes: 512,
+            path,
+            source: InvalidEntry::LeavesRoot,
+        }) => assert_eq!(path.as_bytes(), b"../etc"),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,45 @@
+use std::io;
+use std::io::Write as _;
+use std::path::Path;
+
+use fs_err as fs;
+use tempfile::NamedTempFile;
+
+/// Puts a file at `path` so that a crash at any instant leaves either all of it or none: written
+/// under another name in the same directory, synced, renamed, the directory synced.
+pub(crate) fn publish(
+    path: &Path,
+    fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>,
+) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)?;
+    let mut file = NamedTempFile::with_prefix_in(".new-", directory)?;
+    fill(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    fs::File::open(directory)?.sync_all()
+}
+
+/// [`publish`] for bytes that are at hand.
+pub(crate) fn publish_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    publish(path, |file| file.write_all(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_fill_leaves_the_old_file_and_nothing_else() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("file");
+        publish_bytes(&path, b"old").expect("published");
+        publish(&path, |file| {
+            file.write_all(b"half")?;
+            Err(io::ErrorKind::StorageFull.into())
+        })
+        .expect_err("the fill fails");
+        assert_eq!(fs::read(&path).expect("readable"), b"old");
+        assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 1);
+    }
+}

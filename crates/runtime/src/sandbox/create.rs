@@ -1,0 +1,109 @@
+use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fs_err as fs;
+use image_store::StoredImage;
+
+use super::{CreateError, Files, Lock, Sandbox, SandboxId, Spec, upper};
+use crate::{Home, durable};
+
+/// What a sandbox may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resources {
+    /// Virtual processors.
+    pub cpus: u8,
+    /// Guest memory, in MiB.
+    pub memory_mib: u32,
+    /// Size of the upper disk, in bytes. It is sparse: what is not written costs nothing.
+    pub upper_bytes: u64,
+}
+
+/// How to create a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// What the user calls it; without one, the id is the name.
+    pub name: Option<String>,
+    /// The image's name as the user gave it.
+    pub image: String,
+    /// What it may use.
+    pub resources: Resources,
+    /// Remove it once it has stopped.
+    pub remove_when_stopped: bool,
+    /// The command line of its first command, to show.
+    pub command: Vec<String>,
+}
+
+impl Sandbox {
+    /// Creates a sandbox of `image`: its directory, its upper disk, its description last.
+    /// The lock goes to whoever starts it.
+    ///
+    /// # Errors
+    /// A name that is taken or not one, a full disk, an image that cannot be read. Nothing is left
+    /// of a sandbox that was not created.
+    pub fn create(
+        home: &Home,
+        image: &StoredImage,
+        options: CreateOptions,
+    ) -> Result<(Self, Lock), CreateError> {
+        let io_error = |source| CreateError::Io { directory: home.sandboxes(), source };
+        let id = SandboxId::random().map_err(io_error)?;
+        let name = options.name.unwrap_or_else(|| id.to_string());
+        check_name(home, &name)?;
+        let spec = Spec {
+            id,
+            name,
+            image: options.image,
+            image_digest: image.record.manifest_digest.to_string(),
+            created_s: now_s(),
+            cpus: options.resources.cpus,
+            memory_mib: options.resources.memory_mib,
+            upper_bytes: options.resources.upper_bytes,
+            remove_when_stopped: options.remove_when_stopped,
+            command: options.command,
+        };
+        let sandbox = Self::at(home, spec);
+        fs::create_dir_all(home.sandboxes()).map_err(io_error)?;
+        fs::create_dir(&sandbox.files.directory).map_err(io_error)?;
+        let lock = sandbox.fill(image).inspect_err(|_| {
+            // The first error is the one to report.
+            let _ = fs::remove_dir_all(&sandbox.files.directory);
+        })?;
+        Ok((sandbox, lock))
+    }
+
+    fn fill(&self, image: &StoredImage) -> Result<Lock, CreateError> {
+        let io_error = |source| CreateError::Io { directory: self.files.directory.clone(), source };
+        let lock = Lock::take(&self.files).map_err(io_error)?;
+        let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
+        upper::write(&self.files, &self.spec, image)?;
+        write_spec(&self.files, &self.spec).map_err(io_error)?;
+        Ok(lock)
+    }
+}
+
+fn write_spec(files: &Files, spec: &Spec) -> io::Result<()> {
+    let mut json = serde_json::to_vec_pretty(spec)?;
+    json.push(b'\n');
+    durable::publish_bytes(&files.spec(), &json)
+}
+
+fn check_name(home: &Home, name: &str) -> Result<(), CreateError> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let valid = (1..=63).contains(&name.len())
+        && name.as_bytes()[0].is_ascii_alphanumeric()
+        && name.as_bytes().iter().all(plain);
+    if !valid {
+        return Err(CreateError::InvalidName { name: name.to_owned() });
+    }
+    let sandboxes = Sandbox::all(home)
+        .map_err(|source| CreateError::Io { directory: home.sandboxes(), source })?;
+    if sandboxes.iter().any(|sandbox| sandbox.spec.name == name) {
+        return Err(CreateError::NameTaken { name: name.to_owned() });
+    }
+    Ok(())
+}
+
+/// Seconds since the epoch, 0 on a host whose clock stands before it.
+pub(crate) fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

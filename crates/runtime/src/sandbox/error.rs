@@ -1,0 +1,94 @@
+use std::io;
+use std::path::PathBuf;
+
+use crate::{BootDiskError, KernelError};
+
+use super::UpperError;
+
+/// Why a sandbox was not created. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// Its directory cannot be written.
+    #[error("cannot create the sandbox in {}", .directory.display())]
+    Io {
+        /// Where sandboxes live.
+        directory: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Another sandbox has this name.
+    #[error("the name '{name}' is taken by another sandbox")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// The name is not one a host may have.
+    #[error("'{name}' is not a sandbox name: 1 to 63 letters, digits, '-', '_' or '.', a letter or digit first")]
+    InvalidName {
+        /// The name.
+        name: String,
+    },
+    /// Its upper disk cannot be made.
+    #[error("cannot create the sandbox's writable disk")]
+    Upper(#[from] UpperError),
+}
+
+/// Why a sandbox did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no kernel to boot.
+    #[error("cannot boot")]
+    Kernel(#[from] KernelError),
+    /// There is no boot disk.
+    #[error("cannot boot")]
+    BootDisk(#[from] BootDiskError),
+    /// Something on the host failed.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The VMM's process ended before the guest's agent answered.
+    #[error("the virtual machine ended before its agent answered ({outcome})")]
+    Ended {
+        /// The process's exit status.
+        outcome: String,
+        /// The last lines that it and the guest's kernel printed.
+        last_words: Vec<String>,
+    },
+    /// The guest's agent did not answer in time.
+    #[error("the guest did not answer within {limit_s} s")]
+    Silent {
+        /// How long it was waited for.
+        limit_s: u64,
+        /// The last lines that the guest's kernel printed.
+        last_words: Vec<String>,
+    },
+    /// The agent answered, and not as it should.
+    #[error("the guest's agent gave an unusable answer")]
+    Agent(#[source] msb_agent_protocol::ClientError),
+}
+
+/// Why a sandbox was not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// It runs.
+    #[error("sandbox {name} is running")]
+    Running {
+        /// Its name.
+        name: String,
+    },
+    /// Its directory cannot be removed.
+    #[error("cannot remove {}", .directory.display())]
+    Io {
+        /// Which directory.
+        directory: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}

@@ -1,0 +1,121 @@
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use fs_err as fs;
+
+use super::{Files, Lock, RemoveError, Sandbox, Spec};
+use crate::Home;
+
+/// Whether a sandbox has a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Its machine runs.
+    Running,
+    /// It has none; its upper disk is kept.
+    Stopped,
+}
+
+impl Sandbox {
+    /// Every sandbox in `home`, oldest first. A directory without a description is not one.
+    ///
+    /// # Errors
+    /// When the directory of sandboxes cannot be read.
+    pub fn all(home: &Home) -> io::Result<Vec<Self>> {
+        let entries = match fs::read_dir(home.sandboxes()) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut sandboxes = Vec::new();
+        for entry in entries {
+            if let Ok(spec) = Spec::read(&entry?.path()) {
+                sandboxes.push(Self::at(home, spec));
+            }
+        }
+        sandboxes.sort_by(|a, b| {
+            (a.spec.created_s, a.spec.id.as_str()).cmp(&(b.spec.created_s, b.spec.id.as_str()))
+        });
+        Ok(sandboxes)
+    }
+
+    /// The sandbox with this name, this id, or the one id that begins so.
+    ///
+    /// # Errors
+    /// When the directory of sandboxes cannot be read.
+    pub fn find(home: &Home, name: &str) -> io::Result<Option<Self>> {
+        let mut sandboxes = Self::all(home)?;
+        if let Some(index) = sandboxes.iter().position(|sandbox| sandbox.spec.name == name) {
+            return Ok(Some(sandboxes.swap_remove(index)));
+        }
+        sandboxes.retain(|sandbox| !name.is_empty() && sandbox.spec.id.as_str().starts_with(name));
+        Ok(if sandboxes.len() == 1 { sandboxes.pop() } else { None })
+    }
+
+    /// Whether its machine runs: the process that has it holds the sandbox's lock.
+    ///
+    /// # Errors
+    /// When the lock cannot be opened.
+    pub fn state(&self) -> io::Result<State> {
+        Ok(if Lock::take(&self.files)?.is_some() { State::Stopped } else { State::Running })
+    }
+
+    /// The right to start it, or `None` while it runs.
+    ///
+    /// # Errors
+    /// When the lock cannot be opened.
+    pub fn lock(&self) -> io::Result<Option<Lock>> {
+        Lock::take(&self.files)
+    }
+
+    /// Removes a stopped sandbox and its upper disk.
+    ///
+    /// # Errors
+    /// When it runs, or its directory cannot be removed.
+    pub fn remove(self) -> Result<(), RemoveError> {
+        let io_error = |source| RemoveError::Io { directory: self.files.directory.clone(), source };
+        let lock = Lock::take(&self.files).map_err(io_error)?;
+        if lock.is_none() {
+            return Err(RemoveError::Running { name: self.spec.name.clone() });
+        }
+        // The description goes first: what is left of a removal cut short is no sandbox.
+        fs::remove_file(self.files.spec()).map_err(io_error)?;
+        fs::remove_dir_all(&self.files.directory).map_err(io_error)
+    }
+
+    /// Removes what dead processes left: stopped sandboxes that were to go, and directories that
+    /// never became a sandbox or are none any more.
+    ///
+    /// # Errors
+    /// When the directory of sandboxes cannot be read.
+    pub fn sweep(home: &Home) -> io::Result<()> {
+        for sandbox in Self::all(home)? {
+            if sandbox.spec.remove_when_stopped {
+                // One that runs refuses, and another process's sweep may be faster.
+                let _ = sandbox.remove();
+            }
+        }
+        match fs::read_dir(home.sandboxes()) {
+            Ok(entries) => entries.flatten().for_each(|entry| sweep_remains(&entry.path())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Removes a directory that describes no sandbox, unless somebody is just making it one.
+fn sweep_remains(directory: &Path) {
+    let files = Files { directory: directory.to_owned() };
+    let old = fs::metadata(directory)
+        .and_then(|metadata| metadata.modified())
+        .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_LIMIT));
+    if old && !files.spec().exists() && !matches!(Lock::take(&files), Ok(None)) {
+        // What cannot be removed now is tried again by the next sweep.
+        let _ = fs::remove_dir_all(directory);
+    }
+}
+
+/// Far longer than a directory stands empty while its sandbox is created.
+const CREATION_LIMIT: Duration = Duration::from_secs(60);

@@ -1,0 +1,40 @@
+//! One sandbox: an image, an upper disk of its own, and a machine that boots them.
+
+mod create;
+mod error;
+mod id;
+mod list;
+mod lock;
+mod running;
+mod spec;
+mod start;
+mod upper;
+
+pub use create::{CreateOptions, Resources};
+pub use error::{CreateError, RemoveError, StartError};
+pub use id::SandboxId;
+pub use list::State;
+pub use lock::Lock;
+pub use running::Running;
+pub use spec::Spec;
+pub use start::{Place, VmmCommand};
+pub use upper::UpperError;
+
+pub(crate) use spec::{Files, Parts};
+
+use crate::Home;
+
+/// A sandbox on this host, running or not.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    /// What it is.
+    pub spec: Spec,
+    pub(crate) files: Files,
+}
+
+impl Sandbox {
+    fn at(home: &Home, spec: Spec) -> Self {
+        let directory = home.sandboxes().join(spec.id.as_str());
+        Self { spec, files: Files { directory } }
+    }
+}

@@ -1,0 +1,122 @@
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine};
+use serde::{Deserialize, Serialize};
+
+use super::SandboxId;
+
+/// The serial of the image disk, `/dev/vda`.
+const IMAGE_SERIAL: &str = "msb-image";
+/// The serial of the upper disk, `/dev/vdb`.
+const UPPER_SERIAL: &str = "msb-upper";
+/// The serial of the boot disk, `/dev/vdc`, which is the kernel's root.
+const BOOT_SERIAL: &str = "msb-boot";
+
+/// A sandbox as its directory describes it, in `sandbox.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// Which sandbox.
+    pub id: SandboxId,
+    /// What the user calls it; the id where the user gave none.
+    pub name: String,
+    /// The image's name as the user gave it.
+    pub image: String,
+    /// The digest of the image's manifest.
+    pub image_digest: String,
+    /// Seconds since the epoch when it was created.
+    pub created_s: u64,
+    /// Virtual processors.
+    pub cpus: u8,
+    /// Guest memory, in MiB.
+    pub memory_mib: u32,
+    /// Size of the upper disk, in bytes.
+    pub upper_bytes: u64,
+    /// Remove it once it has stopped.
+    pub remove_when_stopped: bool,
+    /// The command line of its first command, to show.
+    pub command: Vec<String>,
+}
+
+/// The files of one sandbox.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    pub(crate) directory: PathBuf,
+}
+
+impl Files {
+    pub(crate) fn spec(&self) -> PathBuf {
+        self.directory.join("sandbox.json")
+    }
+
+    pub(crate) fn upper(&self) -> PathBuf {
+        self.directory.join("upper.ext4")
+    }
+
+    /// What the machine's process is to do.
+    pub(crate) fn errand(&self) -> PathBuf {
+        self.directory.join("machine.json")
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.directory.join("lock")
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.join("agent.sock")
+    }
+
+    /// What the guest kernel prints.
+    pub(crate) fn console_log(&self) -> PathBuf {
+        self.directory.join("console.log")
+    }
+
+    /// What the VMM's process prints.
+    pub(crate) fn vmm_log(&self) -> PathBuf {
+        self.directory.join("vmm.log")
+    }
+}
+
+/// What a machine is made of besides its sandbox's own files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Parts {
+    pub(crate) kernel: PathBuf,
+    pub(crate) boot_disk: PathBuf,
+    pub(crate) image_vmdk: PathBuf,
+    /// Seconds since the epoch: the guest has no clock of its own to trust.
+    pub(crate) now_s: u64,
+}
+
+impl Spec {
+    pub(crate) fn read(directory: &Path) -> std::io::Result<Self> {
+        let path = Files { directory: directory.to_owned() }.spec();
+        serde_json::from_slice(&fs::read(path)?).map_err(Into::into)
+    }
+
+    /// The machine that boots this sandbox.
+    pub(crate) fn machine(&self, files: &Files, parts: &Parts) -> Machine {
+        let disk = |path: &Path, format, access, serial: &str| Disk {
+            path: path.to_owned(),
+            format,
+            access,
+            serial: serial.to_owned(),
+        };
+        let disks = vec![
+            disk(&parts.image_vmdk, DiskFormat::Vmdk, DiskAccess::ReadOnly, IMAGE_SERIAL),
+            disk(&files.upper(), DiskFormat::Raw, DiskAccess::ReadWrite, UPPER_SERIAL),
+            disk(&parts.boot_disk, DiskFormat::Raw, DiskAccess::ReadOnly, BOOT_SERIAL),
+        ];
+        Machine {
+            kernel: parts.kernel.clone(),
+            cpus: self.cpus,
+            memory_mib: self.memory_mib,
+            root_disk: disks.len() - 1,
+            disks,
+            kernel_arguments: vec![
+                format!("msb_hostname={}", self.name),
+                format!("msb_epoch={}", parts.now_s),
+            ],
+            console_log: files.console_log(),
+        }
+    }
+}

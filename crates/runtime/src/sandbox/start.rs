@@ -1,0 +1,154 @@
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use fs_err as fs;
+use image_store::StoredImage;
+use msb_agent_protocol::Info;
+use tokio::process::{Child, Command};
+
+use super::create::now_s;
+use super::running::last_words;
+use super::{Lock, Parts, Running, Sandbox, StartError};
+use crate::boot::boot_disk;
+use crate::vmm_process::Errand;
+use crate::{Home, Kernel, durable, socket};
+
+/// How to run the process that a machine runs in: this program and these arguments, the sandbox's
+/// directory after them.
+#[derive(Debug, Clone)]
+pub struct VmmCommand {
+    /// The program: as a rule the one that is running.
+    pub program: PathBuf,
+    /// Arguments before the directory.
+    pub arguments: Vec<OsString>,
+}
+
+/// Where and how a sandbox is started.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Where everything is kept.
+    pub home: Home,
+    /// The image, checked.
+    pub image: StoredImage,
+    /// Which VMM.
+    pub vmm: &'static str,
+    /// The process to run it in.
+    pub vmm_command: VmmCommand,
+    /// Where the user says the kernel is (`MSB_KERNEL`).
+    pub msb_kernel: Option<OsString>,
+    /// How long the guest may take to answer.
+    pub boot_limit: Duration,
+    /// End the machine when nobody is connected to it any more.
+    pub end_with_owner: bool,
+}
+
+impl Sandbox {
+    /// Boots the sandbox and waits until its agent answers.
+    ///
+    /// # Errors
+    /// No kernel, a machine that ends or stays silent. The machine is gone then, the upper is kept.
+    pub async fn start(&self, lock: Lock, place: &Place) -> Result<Running, StartError> {
+        let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref())?;
+        let parts = Parts {
+            kernel: kernel.path,
+            boot_disk: boot_disk(&place.home)?,
+            image_vmdk: place.image.vmdk.clone(),
+            now_s: now_s(),
+        };
+        let errand = Errand {
+            machine: self.spec.machine(&self.files, &parts),
+            vmm: place.vmm.to_owned(),
+            home: place.home.root().to_owned(),
+            image_digest: self.spec.image_digest.clone(),
+            end_with_owner: place.end_with_owner,
+        };
+        let listener = self.prepare(&errand).map_err(io_error("prepare the sandbox"))?;
+        let mut child = self
+            .spawn(lock, listener, &place.vmm_command)
+            .map_err(io_error("start the process of the virtual machine"))?;
+        match self.greet(&mut child, place.boot_limit).await {
+            Ok((owner, info)) => Ok(Running::new(self.files.clone(), child, owner, info)),
+            Err(error) => {
+                // It may have ended by itself; either way it is gone afterwards.
+                let _ = child.kill().await;
+                Err(error)
+            }
+        }
+    }
+
+    fn prepare(&self, errand: &Errand) -> io::Result<UnixListener> {
+        durable::publish_bytes(&self.files.errand(), &serde_json::to_vec_pretty(errand)?)?;
+        for stale in [self.files.socket(), self.files.console_log(), self.files.vmm_log()] {
+            match fs::remove_file(stale) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        socket::bind(&self.files.socket())
+    }
+
+    /// The listener travels as standard input and the lock as standard output, so that both live
+    /// exactly as long as the machine's processes do.
+    fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
+        let log = File::create(self.files.vmm_log())?;
+        Command::new(&command.program)
+            .args(&command.arguments)
+            .arg(&self.files.directory)
+            .stdin(Stdio::from(OwnedFd::from(listener)))
+            .stdout(Stdio::from(lock.0))
+            .stderr(Stdio::from(log))
+            .process_group(0)
+            .spawn()
+    }
+
+    /// Waits for the agent's first answer, the end of the process, or the limit.
+    async fn greet(
+        &self,
+        child: &mut Child,
+        limit: Duration,
+    ) -> Result<(tokio::net::UnixStream, Info), StartError> {
+        let hello = async {
+            let mut stream = socket::connect(&self.files.socket())
+                .await
+                .map_err(io_error("connect to the virtual machine's process"))?;
+            let info = msb_agent_protocol::hello(&mut stream).await.map_err(StartError::Agent)?;
+            Ok((stream, info))
+        };
+        tokio::select! {
+            greeted = hello => match greeted {
+                // A process that ends closes the socket too; its end says more.
+                Err(StartError::Agent(error)) => match ended_soon(child).await {
+                    Some(status) => Err(self.ended(status)),
+                    None => Err(StartError::Agent(error)),
+                },
+                other => other,
+            },
+            status = child.wait() => match status {
+                Ok(status) => Err(self.ended(status)),
+                Err(source) => Err(StartError::Io { action: "wait for the virtual machine", source }),
+            },
+            () = tokio::time::sleep(limit) => Err(StartError::Silent {
+                limit_s: limit.as_secs(),
+                last_words: last_words(&self.files),
+            }),
+        }
+    }
+
+    fn ended(&self, status: ExitStatus) -> StartError {
+        StartError::Ended { outcome: status.to_string(), last_words: last_words(&self.files) }
+    }
+}
+
+async fn ended_soon(child: &mut Child) -> Option<ExitStatus> {
+    tokio::time::timeout(Duration::from_secs(2), child.wait()).await.ok()?.ok()
+}
+
+fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |source| StartError::Io { action, source }
+}

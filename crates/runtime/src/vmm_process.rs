@@ -1,0 +1,169 @@
+//! The process that a machine runs in.
+//!
+//! It owns the machine, the sandbox's lock, the agent's port and the socket on which command line
+//! and SDKs attach. Each connection becomes one stream of the session with the agent, its bytes
+//! passed on unread.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fs_err as fs;
+use image_store::{FindError, Hold, OpenError, Store};
+use msb_agent_protocol::Session;
+use msb_vmm::{Machine, RunError, Vmm};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::sandbox::Files;
+
+/// What the process is to do: the file `machine.json` in the sandbox's directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Errand {
+    pub(crate) machine: Machine,
+    pub(crate) vmm: String,
+    pub(crate) home: PathBuf,
+    pub(crate) image_digest: String,
+    pub(crate) end_with_owner: bool,
+}
+
+/// Why the process could not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum VmmProcessError {
+    /// The host side failed.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error("cannot open the image store")]
+    Store(#[from] OpenError),
+    /// The image is gone.
+    #[error("cannot hold the image")]
+    Image(#[from] FindError),
+    /// This build has no such VMM.
+    #[error("there is no VMM '{name}'")]
+    UnknownVmm {
+        /// The name in the errand.
+        name: String,
+    },
+    /// The machine did not run, or did not end well.
+    #[error("the virtual machine failed")]
+    Run(#[from] RunError),
+}
+
+/// How long a machine without anybody connected waits for somebody.
+const OWNERLESS_LIMIT: Duration = Duration::from_secs(1);
+
+/// Runs the machine described in `directory`. Standard input is the socket to listen on; standard
+/// output is the sandbox's lock, which stays held while this process lives.
+///
+/// A VMM may end the process instead of returning.
+///
+/// # Errors
+/// When the machine could not be started, or ended badly.
+pub fn serve(directory: &Path, backends: &[&dyn Vmm]) -> Result<(), VmmProcessError> {
+    let files = Files { directory: directory.to_owned() };
+    let errand = read_errand(&files).map_err(io_error("read machine.json"))?;
+    let vmm = backends.iter().find(|vmm| vmm.name() == errand.vmm);
+    let vmm = vmm.ok_or_else(|| VmmProcessError::UnknownVmm { name: errand.vmm.clone() })?;
+    let _hold = hold(&errand)?;
+    let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
+    let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
+    let end_with_owner = errand.end_with_owner;
+    std::thread::Builder::new()
+        .name("switchboard".to_owned())
+        .spawn(move || switchboard(listener, host_end, end_with_owner))
+        .map_err(io_error("start the switchboard"))?;
+    Ok(vmm.run(&errand.machine, guest_end.into())?)
+}
+
+fn read_errand(files: &Files) -> io::Result<Errand> {
+    serde_json::from_slice(&fs::read(files.errand())?).map_err(Into::into)
+}
+
+/// While this process lives, nobody removes the image.
+fn hold(errand: &Errand) -> Result<Hold, VmmProcessError> {
+    let store = Store::open(&errand.home)?;
+    let image = store.find(&errand.image_digest)?;
+    store.hold(&image).map_err(io_error("hold the image"))
+}
+
+fn inherited_listener() -> io::Result<UnixListener> {
+    let listener = UnixListener::from(io::stdin().as_fd().try_clone_to_owned()?);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Joins clients to the agent until the process ends.
+#[expect(clippy::print_stderr, reason = "standard error is this process's log")]
+fn switchboard(listener: UnixListener, port: UnixStream, end_with_owner: bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let served = runtime.and_then(|runtime| {
+        runtime.block_on(async {
+            port.set_nonblocking(true)?;
+            let listener = tokio::net::UnixListener::from_std(listener)?;
+            let port = tokio::net::UnixStream::from_std(port)?;
+            join_clients(listener, port, end_with_owner).await
+        })
+    });
+    if let Err(error) = served {
+        eprintln!("switchboard: {error}");
+    }
+}
+
+async fn join_clients(
+    listener: tokio::net::UnixListener,
+    port: tokio::net::UnixStream,
+    end_with_owner: bool,
+) -> io::Result<()> {
+    let session = Arc::new(Session::connect(port).await.map_err(io::Error::other)?);
+    let (clients, watched) = watch::channel(0_usize);
+    let clients = Arc::new(clients);
+    if end_with_owner {
+        tokio::spawn(end_when_ownerless(Arc::clone(&session), watched));
+    }
+    loop {
+        let (mut client, _) = listener.accept().await?;
+        let session = Arc::clone(&session);
+        let clients = Arc::clone(&clients);
+        clients.send_modify(|count| *count += 1);
+        tokio::spawn(async move {
+            if let Ok(mut stream) = session.open_stream().await {
+                // Either side may hang up at any time; that is how requests end.
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut stream).await;
+            }
+            clients.send_modify(|count| *count -= 1);
+        });
+    }
+}
+
+/// Once the last client has gone, and none comes back, asks the guest to power off.
+async fn end_when_ownerless(session: Arc<Session>, mut clients: watch::Receiver<usize>) {
+    loop {
+        if clients.wait_for(|&count| count > 0).await.is_err()
+            || clients.wait_for(|&count| count == 0).await.is_err()
+        {
+            return;
+        }
+        let back = clients.wait_for(|&count| count > 0);
+        if tokio::time::timeout(OWNERLESS_LIMIT, back).await.is_err() {
+            break;
+        }
+    }
+    if let Ok(mut stream) = session.open_stream().await {
+        // The machine ends with it, and this process with the machine.
+        let _ = msb_agent_protocol::shutdown(&mut stream).await;
+    }
+}
+
+fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> VmmProcessError {
+    move |source| VmmProcessError::Io { action, source }
+}

@@ -1,0 +1,124 @@
+use proptest::prelude::*;
+
+use crate::TarEntry;
+
+/// One entry of a layer.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Where; one to three components.
+    pub path: Vec<String>,
+    /// What.
+    pub action: Action,
+    /// From which mode, owner, time and xattr follow.
+    pub seed: u8,
+}
+
+/// What an entry does.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// A regular file with this content.
+    File(Vec<u8>),
+    /// A directory.
+    Directory,
+    /// A symlink to this.
+    Symlink(String),
+    /// A hard link to this.
+    Hardlink(Vec<String>),
+    /// A pipe.
+    Fifo,
+    /// `.wh.` before the last component.
+    Whiteout,
+    /// `.wh..wh..opq` in the directory.
+    Opaque,
+}
+
+impl Step {
+    /// The entry that says so.
+    pub fn entry(&self) -> TarEntry {
+        let path = self.path.join("/");
+        let entry = match &self.action {
+            Action::File(content) => TarEntry::file(path, content),
+            Action::Directory => TarEntry::directory(path),
+            Action::Symlink(target) => TarEntry::symlink(path, target),
+            Action::Hardlink(target) => TarEntry::hardlink(path, target.join("/")),
+            Action::Fifo => TarEntry::new(b'6', path),
+            Action::Whiteout => {
+                let (last, parents) = self.path.split_last().expect("paths have components");
+                let marker = format!(".wh.{last}");
+                TarEntry::file([parents, &[marker]].concat().join("/"), "")
+            }
+            Action::Opaque => TarEntry::file(format!("{path}/.wh..wh..opq"), ""),
+        };
+        let entry = entry
+            .mode(self.mode().into())
+            .owner(self.uid().into(), 0)
+            .mtime(self.seconds(), 0);
+        match self.xattr() {
+            Some((name, value)) => entry.xattr(name, value),
+            None => entry,
+        }
+    }
+
+    /// The permission bits.
+    pub const fn mode(&self) -> u16 {
+        if self.seed.is_multiple_of(2) {
+            0o600
+        } else {
+            0o4755
+        }
+    }
+
+    /// The owner.
+    pub fn uid(&self) -> u32 {
+        u32::from(self.seed % 3)
+    }
+
+    /// The time.
+    pub fn seconds(&self) -> i64 {
+        i64::from(self.seed)
+    }
+
+    /// An xattr, now and then, of a name that every type of file may have.
+    pub fn xattr(&self) -> Option<(&'static str, Vec<u8>)> {
+        let name = match self.seed % 7 {
+            0 => "security.one",
+            1 => "security.two",
+            _ => return None,
+        };
+        Some((name, vec![self.seed]))
+    }
+}
+
+/// One to four layers of up to ten entries.
+pub fn layers() -> impl Strategy<Value = Vec<Vec<Step>>> {
+    prop::collection::vec(prop::collection::vec(step(), 0..10), 1..5)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    (path(), action(), any::<u8>()).prop_map(|(path, action, seed)| Step { path, action, seed })
+}
+
+fn path() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(component(), 1..4)
+}
+
+fn component() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a", "b", "c"]).prop_map(str::to_owned)
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        5 => prop::collection::vec(any::<u8>(), 0..3).prop_map(Action::File),
+        5 => Just(Action::Directory),
+        1 => target().prop_map(Action::Symlink),
+        2 => path().prop_map(Action::Hardlink),
+        1 => Just(Action::Fifo),
+        3 => Just(Action::Whiteout),
+        1 => Just(Action::Opaque),
+    ]
+}
+
+fn target() -> impl Strategy<Value = String> {
+    let targets = vec!["a", "b", "/c", "../b", "../../a", "/a/b", "b/../c"];
+    prop::sample::select(targets).prop_map(str::to_owned)
+}
