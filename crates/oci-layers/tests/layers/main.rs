@@ -1,8 +1,10 @@
 //! What layers and images of layers come to.
 
 mod archive;
+mod hostile;
 mod image;
 mod markers;
+mod oracle_gnu_tar;
 mod oracle_umoci;
 mod reference;
 mod sparse;

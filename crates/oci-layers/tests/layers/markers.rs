@@ -1,10 +1,12 @@
 //! What a layer's own tree says about the layers below, and that an image keeps none of it.
 
 use std::convert::Infallible;
+use std::io::Cursor;
 
+use erofs_writer::{FileData, Image, ImageWriter, Options};
 use fstree::{FileKind, Tree};
-use oci_layers::{markers, merge};
-use testkit::TarEntry;
+use oci_layers::{Limits, markers, merge, read_layer};
+use testkit::{Content, TarBuilder, TarEntry, TreeDump};
 
 use crate::stand::read_entries;
 
@@ -64,4 +66,24 @@ fn an_image_has_none_and_keeps_a_literal_device() {
     let literal = tree.find(b"literal").expect("it is there");
     assert!(matches!(tree.inode(literal).kind, FileKind::CharDevice(_)));
     assert_eq!(tree.find(b"gone"), None);
+}
+
+#[test]
+fn an_erofs_image_brings_a_layer_back_as_it_was() {
+    let writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default());
+    let mut writer = writer.expect("memory does not fail");
+    let tar = TarBuilder::of(entries());
+    let tree = read_layer(&tar[..], &Limits::default(), &mut writer)
+        .expect("valid")
+        .tree;
+    let (out, _) = writer.finish(&tree).expect("it fits");
+    let image = Image::open(out.into_inner()).expect("an image");
+    image.verify().expect("sound");
+    let back = image.read_tree().expect("readable");
+    let dump = |tree: &Tree<FileData>| {
+        TreeDump::of_tree(tree, |data| Content::of(format!("{data:?}").as_bytes()))
+            .expect("memory does not fail")
+    };
+    assert_eq!(dump(&back).to_string(), dump(&tree).to_string());
+    assert_eq!(markers_at(&back, "implied"), markers_at(&tree, "implied"));
 }

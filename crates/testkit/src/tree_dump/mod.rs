@@ -3,6 +3,7 @@ mod directory;
 mod line;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -43,16 +44,14 @@ impl TreeDump {
         Self { lines }
     }
 
-    /// The names whose lines differ, with both lines; for messages.
+    /// The lines that only one of them has: `-` this, `+` the other; for messages.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let text =
-            |dump: &Self| -> Vec<String> { dump.lines.iter().map(Line::to_string).collect() };
+            |dump: &Self| -> BTreeSet<String> { dump.lines.iter().map(Line::to_string).collect() };
         let (ours, theirs) = (text(self), text(other));
-        let gone = ours.iter().filter(|line| !theirs.contains(line));
-        let new = theirs.iter().filter(|line| !ours.contains(line));
-        gone.map(|line| format!("- {line}"))
-            .chain(new.map(|line| format!("+ {line}")))
-            .collect()
+        let gone = ours.difference(&theirs).map(|line| format!("- {line}"));
+        let new = theirs.difference(&ours).map(|line| format!("+ {line}"));
+        gone.chain(new).collect()
     }
 }
 

@@ -1,0 +1,51 @@
+//! Archives with changed bytes: an error or a tree, never a panic.
+
+use std::convert::Infallible;
+
+use oci_layers::merge;
+use proptest::prelude::*;
+use testkit::strategies::layers;
+use testkit::{TarBuilder, TarEntry};
+
+use crate::stand::read;
+
+/// Changes bytes, then puts the checksums right again, so that the change is seen.
+fn changed(mut tar: Vec<u8>, changes: &[(prop::sample::Index, u8)]) -> Vec<u8> {
+    for (index, byte) in changes {
+        let place = index.index(tar.len());
+        tar[place] = *byte;
+    }
+    for block in tar.as_chunks_mut::<512>().0.iter_mut() {
+        if block[257..262] == *b"ustar" {
+            TarBuilder::seal(block);
+        }
+    }
+    tar
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn changed_archives_are_refused_or_read(
+        layers in layers(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut sparse = TarEntry::new(b'S', "sparse");
+        sparse.content = vec![b'1'; 40];
+        let entries = layers.iter().flatten().map(|step| step.entry());
+        let extra = [
+            sparse,
+            TarEntry::file("map", "1\n0\n4\nabcd").record("GNU.sparse.map", "0,4"),
+            TarEntry::file("x", "").xattr("user.x", "1").mtime(-1, 5),
+        ];
+        let tar = changed(TarBuilder::of(extra.into_iter().chain(entries)), &changes);
+        for tar in [&tar[..], &tar[..cut.index(tar.len())]] {
+            if let Ok((layer, _)) = read(tar) {
+                let again = Ok::<_, Infallible>(layer.tree.clone());
+                let _ = merge([Ok(layer.tree), again]);
+            }
+        }
+    }
+}
