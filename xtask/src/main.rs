@@ -1,2 +1,129 @@
-//! xtask
-fn main() {}
+//! The project's recipes: `cargo xtask RECIPE`.
+//!
+//! Everything that a recipe needs it installs or makes; what it keeps is below `target/xtask`.
+
+mod build;
+mod checks;
+mod demo;
+mod image;
+mod kernel;
+mod kernel_check;
+mod lab;
+mod lab_recipe;
+mod layers;
+mod lint;
+mod oracle;
+mod place;
+mod registry;
+mod run;
+mod test;
+mod tools;
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+/// The project's recipes.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+enum Recipe {
+    /// Install what the other recipes need (Debian packages; needs root where something is missing)
+    Tools,
+    /// Fetch the guest kernel (libkrunfw) and print its path
+    Kernel,
+    /// Build target/release/msb
+    Build,
+    /// Build the images that the demo and the tests use
+    Image,
+    /// Build msb, pull an image over HTTP, run python3 in a microVM
+    Demo,
+    /// Run every check and test
+    Test,
+    /// Format, clippy, dependency direction, file sizes
+    Lint,
+    /// Prove that dependencies point one way
+    Layers,
+    /// Check licences, sources and duplicate versions of dependencies
+    Deny,
+    /// Boot the guest kernel and prove each option of kernel-config by using it
+    KernelCheck,
+    /// Run a command in the KVM lab: a guest with (emulated) AMD-V, where libkrun works
+    Lab(lab_recipe::Arguments),
+    /// Check a built msb as its users use it
+    Checks(CheckArguments),
+    /// Print the tree that a guest sees, made by a tree-dump that is sent into it
+    GuestTree(GuestTreeArguments),
+}
+
+/// Which msb, image and VMM to check.
+#[derive(Debug, clap::Args)]
+struct CheckArguments {
+    #[arg(long)]
+    msb: PathBuf,
+    #[arg(long)]
+    image: String,
+    #[arg(long)]
+    vmm: String,
+    #[arg(long, default_value_t = 60)]
+    boot_timeout: u32,
+    /// Guest memory, in MiB
+    #[arg(long, default_value_t = 512)]
+    memory: u32,
+}
+
+#[derive(Debug, clap::Args)]
+struct GuestTreeArguments {
+    #[command(flatten)]
+    check: CheckArguments,
+    /// A static tree-dump
+    #[arg(long)]
+    tree_dump: PathBuf,
+}
+
+impl CheckArguments {
+    fn bed(self) -> checks::Bed {
+        checks::Bed {
+            msb: self.msb,
+            image: self.image,
+            vmm: self.vmm,
+            boot_timeout_s: self.boot_timeout,
+            memory_mib: self.memory,
+            fresh_starts: Cell::new(0),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match dispatch(Recipe::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(recipe: Recipe) -> Result<ExitCode> {
+    match recipe {
+        Recipe::Tools => tools::install()?,
+        Recipe::Kernel => println!("{}", kernel::fetch()?.display()),
+        Recipe::Build => println!("{}", build::msb()?.display()),
+        Recipe::Image => println!("{}", image::demo()?.display()),
+        Recipe::Demo => return demo::run(),
+        Recipe::Test => test::run()?,
+        Recipe::Lint => lint::run()?,
+        Recipe::Layers => layers::check()?,
+        Recipe::Deny => lint::deny()?,
+        Recipe::KernelCheck => lab_recipe::kernel_check()?,
+        Recipe::Lab(arguments) => return lab_recipe::run(arguments),
+        Recipe::Checks(arguments) => checks::run(&arguments.bed())?,
+        Recipe::GuestTree(arguments) => {
+            let bed = arguments.check.bed();
+            print!("{}", oracle::guest_tree(&bed, &arguments.tree_dump)?);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{completion, doctor, image, images, load, ps, pull, rm, run, start, version, vmm};
+use crate::commands::{
+    completion, doctor, image, images, load, ps, pull, rm, run, start, version, vmm,
+};
 
 /// Run any OCI image in a microVM.
 ///

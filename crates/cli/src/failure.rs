@@ -31,7 +31,10 @@ impl Failure {
     }
 
     /// Prints `msb: what: why`, then hints on lines of their own.
-    #[expect(clippy::print_stderr, reason = "the one place where failures are printed")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "the one place where failures are printed"
+    )]
     pub(crate) fn print(&self) {
         eprintln!("msb: {}", self.line());
         for hint in self.hints() {
@@ -82,17 +85,31 @@ fn start_hints(error: &StartError) -> Vec<String> {
     else {
         return Vec::new();
     };
-    last_words.iter().map(|line| format!("  | {}", printable(line))).collect()
+    last_words
+        .iter()
+        .map(|line| format!("  | {}", printable(line)))
+        .collect()
 }
 
 /// `text` on one line, with control characters escaped.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
+    text.chars()
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect::<Vec<_>>()
+            } else {
+                vec![c]
+            }
+        })
+        .collect()
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { error: error.into(), exit_code: EXIT_MSB_FAILED }
+        Self {
+            error: error.into(),
+            exit_code: EXIT_MSB_FAILED,
+        }
     }
 }
 
@@ -104,7 +121,10 @@ mod tests {
     fn a_failure_is_one_printable_line() {
         let error = anyhow::anyhow!("registry said \u{1b}[31mno\nreally").context("cannot pull x");
         let failure = Failure::from(error);
-        assert_eq!(failure.line(), "cannot pull x: registry said \\u{1b}[31mno\\nreally");
+        assert_eq!(
+            failure.line(),
+            "cannot pull x: registry said \\u{1b}[31mno\\nreally"
+        );
         assert_eq!(failure.exit_code(), 125);
     }
 }

@@ -21,7 +21,11 @@ fn main() -> ExitCode {
             // Help and version are what was asked for; anything else is a mistake.
             let asked = !error.use_stderr();
             let printed = error.print().is_ok();
-            return if asked && printed { ExitCode::SUCCESS } else { ExitCode::from(EXIT_MSB_FAILED) };
+            return if asked && printed {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(EXIT_MSB_FAILED)
+            };
         }
     };
     match commands::run(arguments) {

@@ -16,7 +16,10 @@ pub(crate) enum Format {
 /// Prints bytes on standard output. A reader that went away is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
@@ -37,12 +40,19 @@ pub(crate) fn print_table<const N: usize>(
     let header = header.map(str::to_owned);
     let lines: Vec<&[String; N]> = std::iter::once(&header).chain(rows).collect();
     let widths: [usize; N] = std::array::from_fn(|column| {
-        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
+        lines
+            .iter()
+            .map(|line| line[column].chars().count())
+            .max()
+            .unwrap_or(0)
     });
     let mut text = String::new();
     for line in lines {
-        let cells: Vec<String> =
-            line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> = line
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
         text.push_str(cells.join("   ").trim_end());
         text.push('\n');
     }
@@ -50,7 +60,10 @@ pub(crate) fn print_table<const N: usize>(
 }
 
 /// Says something to the user beside the data, on standard error.
-#[expect(clippy::print_stderr, reason = "the one place where notices are printed")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the one place where notices are printed"
+)]
 pub(crate) fn notice(text: &str) {
     eprintln!("msb: {text}");
 }
@@ -100,7 +113,9 @@ pub(crate) fn now_s() -> u64 {
 /// it as they like.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
-    let digits_end = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
+    let digits_end = lower
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(lower.len());
     let (digits, unit) = lower.split_at(digits_end);
     let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
         "" => 0,
@@ -110,8 +125,12 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         "t" => 40,
         _ => return Err(format!("'{text}' is not a size; write 512M or 8G")),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("'{text}' is not a size; write 512M or 8G"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is too large"))
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("'{text}' is not a size; write 512M or 8G"))?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| format!("'{text}' is too large"))
 }
 
 #[cfg(test)]

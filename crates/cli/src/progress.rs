@@ -22,7 +22,10 @@ impl Bars {
         } else {
             ProgressDrawTarget::hidden()
         };
-        Self { all: MultiProgress::with_draw_target(target), layers: Mutex::default() }
+        Self {
+            all: MultiProgress::with_draw_target(target),
+            layers: Mutex::default(),
+        }
     }
 
     /// Takes the bars off the screen.
@@ -52,13 +55,21 @@ impl Bars {
 
     fn with_layers<T>(&self, work: impl FnOnce(&mut HashMap<Digest, ProgressBar>) -> T) -> T {
         // A thread that panicked leaves bars in any state, which is good enough for bars.
-        let mut layers = self.layers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut layers = self
+            .layers
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         work(&mut layers)
     }
 }
 
 fn short(digest: &Digest) -> String {
-    digest.to_string().chars().skip("sha256:".len()).take(12).collect()
+    digest
+        .to_string()
+        .chars()
+        .skip("sha256:".len())
+        .take(12)
+        .collect()
 }
 
 impl Progress for Bars {
@@ -78,7 +89,11 @@ impl Progress for Bars {
             Event::LayerDone { diff_id } => self.layer(diff_id, |bar| {
                 bar.finish_with_message("done");
             }),
-            Event::Retrying { what, reason, after } => {
+            Event::Retrying {
+                what,
+                reason,
+                after,
+            } => {
                 let what = crate::failure::printable(what);
                 let reason = crate::failure::printable(reason);
                 let line = format!("{what}: {reason}; again in {} s", after.as_secs());

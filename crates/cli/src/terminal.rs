@@ -34,11 +34,17 @@ pub(crate) fn stdin_is_terminal() -> bool {
 
 /// The terminal's size; 24 by 80 where there is none, or it does not know.
 pub(crate) fn size() -> WindowSize {
-    let size = tcgetwinsize(io::stdout()).or_else(|_| tcgetwinsize(io::stdin())).ok();
+    let size = tcgetwinsize(io::stdout())
+        .or_else(|_| tcgetwinsize(io::stdin()))
+        .ok();
     match size {
-        Some(size) if size.ws_row > 0 && size.ws_col > 0 => {
-            WindowSize { rows: size.ws_row, columns: size.ws_col }
-        }
-        _ => WindowSize { rows: 24, columns: 80 },
+        Some(size) if size.ws_row > 0 && size.ws_col > 0 => WindowSize {
+            rows: size.ws_row,
+            columns: size.ws_col,
+        },
+        _ => WindowSize {
+            rows: 24,
+            columns: 80,
+        },
     }
 }

@@ -9,6 +9,8 @@ pub(crate) const LOG_GROUPS_PER_FLEX: u8 = 4;
 const DESCRIPTOR_BYTES: u64 = 64;
 /// Inodes of one block of an inode table.
 const INODES_PER_BLOCK: u32 = 16;
+/// One inode for so much disk, as mke2fs has it.
+const BYTES_PER_INODE: u64 = 16 << 10;
 /// What mke2fs wants free in a last, short group beyond its own metadata; else it leaves it out.
 const LAST_GROUP_MIN_FREE_BLOCKS: u64 = 50;
 /// `JBD2_MIN_JOURNAL_BLOCKS`
@@ -39,18 +41,18 @@ impl Geometry {
             descriptor_blocks: 0,
             journal_blocks: 0,
         };
-        geometry.size_groups(options.inode_ratio_bytes);
+        geometry.size_groups();
         if geometry.drop_useless_last_group() {
-            geometry.size_groups(options.inode_ratio_bytes);
+            geometry.size_groups();
         }
         geometry.journal_blocks = geometry.journal(options.journal_bytes)?;
         Ok(geometry)
     }
 
-    fn size_groups(&mut self, inode_ratio_bytes: u64) {
+    fn size_groups(&mut self) {
         let per_group = u64::from(BLOCKS_PER_GROUP);
         self.groups = narrow(self.blocks.div_ceil(per_group));
-        let inodes = self.blocks * BLOCK_SIZE / inode_ratio_bytes.max(BLOCK_SIZE);
+        let inodes = self.blocks * BLOCK_SIZE / BYTES_PER_INODE;
         let inodes_per_group = inodes.div_ceil(u64::from(self.groups)).max(16);
         self.inodes_per_group = narrow(inodes_per_group).next_multiple_of(INODES_PER_BLOCK);
         let table_bytes = u64::from(self.inodes_per_group) * length(INODE_BYTES);

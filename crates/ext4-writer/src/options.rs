@@ -17,8 +17,6 @@ pub struct Options {
     pub label: String,
     /// Size of the journal; by default as mke2fs chooses, 64 MiB at most.
     pub journal_bytes: Option<u64>,
-    /// One inode for so many bytes of disk.
-    pub inode_ratio_bytes: u64,
 }
 
 impl Default for Options {
@@ -29,7 +27,6 @@ impl Default for Options {
             hash_seed: [0; 16],
             label: String::new(),
             journal_bytes: None,
-            inode_ratio_bytes: 16 << 10,
         }
     }
 }

@@ -19,12 +19,17 @@ pub struct BootDiskError {
 /// # Errors
 /// When it cannot be written.
 pub(crate) fn boot_disk(home: &Home) -> Result<PathBuf, BootDiskError> {
-    let path = home.boot_disks().join(format!("{}.erofs", boot_disk::identity()));
+    let path = home
+        .boot_disks()
+        .join(format!("{}.erofs", boot_disk::identity()));
     if !path.is_file() {
         durable::publish(&path, |file| {
             boot_disk::write(file).map(drop).map_err(io::Error::other)
         })
-        .map_err(|source| BootDiskError { path: path.clone(), source })?;
+        .map_err(|source| BootDiskError {
+            path: path.clone(),
+            source,
+        })?;
     }
     Ok(path)
 }

@@ -43,7 +43,10 @@ pub fn exec(config: &ImageConfig, overrides: &Overrides) -> Result<Exec, NoComma
     };
     Ok(Exec {
         argv: argv.into_iter().map(String::into_bytes).collect(),
-        env: environment(config, overrides).into_iter().map(String::into_bytes).collect(),
+        env: environment(config, overrides)
+            .into_iter()
+            .map(String::into_bytes)
+            .collect(),
         working_directory: either(&overrides.working_directory, &config.working_dir).into_bytes(),
         user: either(&overrides.user, &config.user),
         terminal: overrides.terminal,
@@ -55,9 +58,16 @@ fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {
     let (mut argv, image_command) = match &overrides.entrypoint {
         Some(entrypoint) if entrypoint.is_empty() => (Vec::new(), &[][..]),
         Some(entrypoint) => (vec![entrypoint.clone()], &[][..]),
-        None => (config.entrypoint.clone().unwrap_or_default(), config.cmd.as_deref().unwrap_or(&[])),
+        None => (
+            config.entrypoint.clone().unwrap_or_default(),
+            config.cmd.as_deref().unwrap_or(&[]),
+        ),
     };
-    let command = if overrides.command.is_empty() { image_command } else { &overrides.command };
+    let command = if overrides.command.is_empty() {
+        image_command
+    } else {
+        &overrides.command
+    };
     argv.extend_from_slice(command);
     argv
 }
@@ -66,10 +76,14 @@ fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {
 fn environment(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {
     let terminal = overrides.terminal.map(|_| "TERM=xterm".to_owned());
     let base = [DEFAULT_PATH.to_owned()].into_iter().chain(terminal);
-    let all = base.chain(config.env.iter().flatten().cloned()).chain(overrides.env.iter().cloned());
+    let all = base
+        .chain(config.env.iter().flatten().cloned())
+        .chain(overrides.env.iter().cloned());
     let mut environment: Vec<String> = Vec::new();
     for setting in all {
-        let same = environment.iter_mut().find(|earlier| name(earlier) == name(&setting));
+        let same = environment
+            .iter_mut()
+            .find(|earlier| name(earlier) == name(&setting));
         match same {
             Some(earlier) => *earlier = setting,
             None => environment.push(setting),
@@ -101,8 +115,12 @@ mod tests {
             command: strings(args),
             ..Overrides::default()
         };
-        let argv = exec(&config, &overrides).map(|exec| exec.argv).unwrap_or_default();
-        argv.into_iter().map(|word| String::from_utf8(word).expect("UTF-8")).collect()
+        let argv = exec(&config, &overrides)
+            .map(|exec| exec.argv)
+            .unwrap_or_default();
+        argv.into_iter()
+            .map(|word| String::from_utf8(word).expect("UTF-8"))
+            .collect()
     }
 
     #[test]
@@ -117,8 +135,17 @@ mod tests {
 
     #[test]
     fn later_environment_wins_in_place() {
-        let config = ImageConfig { env: Some(strings(&["PATH=/bin", "A=1"])), ..Default::default() };
-        let overrides = Overrides { env: strings(&["A=2", "B=3"]), ..Overrides::default() };
-        assert_eq!(environment(&config, &overrides), ["PATH=/bin", "A=2", "B=3"]);
+        let config = ImageConfig {
+            env: Some(strings(&["PATH=/bin", "A=1"])),
+            ..Default::default()
+        };
+        let overrides = Overrides {
+            env: strings(&["A=2", "B=3"]),
+            ..Overrides::default()
+        };
+        assert_eq!(
+            environment(&config, &overrides),
+            ["PATH=/bin", "A=2", "B=3"]
+        );
     }
 }

@@ -33,11 +33,21 @@ pub struct Health {
 
 impl Health {
     fn good(subject: &str, finding: String) -> Self {
-        Self { subject: subject.to_owned(), level: Level::Good, finding, remedy: None }
+        Self {
+            subject: subject.to_owned(),
+            level: Level::Good,
+            finding,
+            remedy: None,
+        }
     }
 
     fn bad(subject: &str, level: Level, finding: String, remedy: String) -> Self {
-        Self { subject: subject.to_owned(), level, finding, remedy: Some(remedy) }
+        Self {
+            subject: subject.to_owned(),
+            level,
+            finding,
+            remedy: Some(remedy),
+        }
     }
 }
 
@@ -71,18 +81,30 @@ fn kernel(home: &Home) -> Health {
     let msb_kernel = std::env::var_os("MSB_KERNEL");
     match Kernel::find(home, msb_kernel.as_deref().map(OsStr::new)) {
         Ok(kernel) => {
-            let release = kernel.release.unwrap_or_else(|| "of unknown release".to_owned());
-            Health::good("guest kernel", format!("{release} from {}", kernel.source.display()))
+            let release = kernel
+                .release
+                .unwrap_or_else(|| "of unknown release".to_owned());
+            Health::good(
+                "guest kernel",
+                format!("{release} from {}", kernel.source.display()),
+            )
         }
-        Err(error) => {
-            Health::bad("guest kernel", Level::Broken, error.to_string(), KERNEL_REMEDY.to_owned())
-        }
+        Err(error) => Health::bad(
+            "guest kernel",
+            Level::Broken,
+            error.to_string(),
+            KERNEL_REMEDY.to_owned(),
+        ),
     }
 }
 
 fn disk(home: &Home) -> Health {
     // The home may not be there yet; its nearest ancestor is on the same disk.
-    let there = home.root().ancestors().find(|path| path.exists()).unwrap_or(home.root());
+    let there = home
+        .root()
+        .ancestors()
+        .find(|path| path.exists())
+        .unwrap_or(home.root());
     let remedy = || "free space, or set MSB_HOME to a directory on a larger disk".to_owned();
     match statvfs(there) {
         Ok(stat) => {

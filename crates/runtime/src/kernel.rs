@@ -65,16 +65,25 @@ impl Kernel {
     }
 
     fn wrap(home: &Home, source: PathBuf) -> Result<Self, KernelError> {
-        let io_error = |source_error| KernelError::Io { path: source.clone(), source: source_error };
+        let io_error = |source_error| KernelError::Io {
+            path: source.clone(),
+            source: source_error,
+        };
         let bytes = fs::read(&source).map_err(io_error)?;
-        let wrapped = guest_kernel::wrap(&bytes)
-            .map_err(|error| KernelError::Unusable { path: source.clone(), source: error })?;
+        let wrapped = guest_kernel::wrap(&bytes).map_err(|error| KernelError::Unusable {
+            path: source.clone(),
+            source: error,
+        })?;
         let name = hex::encode(Sha256::digest(&wrapped.image));
         let path = home.kernels().join(format!("{name}.elf"));
         if !is_file_of_length(&path, wrapped.image.len()) {
             durable::publish_bytes(&path, &wrapped.image).map_err(io_error)?;
         }
-        Ok(Self { path, source, release: wrapped.release })
+        Ok(Self {
+            path,
+            source,
+            release: wrapped.release,
+        })
     }
 }
 
@@ -83,6 +92,9 @@ fn is_file_of_length(path: &std::path::Path, length_bytes: usize) -> bool {
 }
 
 fn list(places: &[PathBuf]) -> String {
-    let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+    let places: Vec<_> = places
+        .iter()
+        .map(|place| place.display().to_string())
+        .collect();
     places.join(", ")
 }

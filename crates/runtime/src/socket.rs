@@ -30,7 +30,11 @@ fn shorten(path: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
     if path.as_os_str().len() <= PATH_MAX_BYTES {
         return Ok((path.to_owned(), None));
     }
-    let directory = open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let directory = open(
+        directory,
+        OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let short = format!("/dev/fd/{}", directory.as_raw_fd());
     Ok((Path::new(&short).join(name), Some(directory)))
 }

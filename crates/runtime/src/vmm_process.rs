@@ -70,10 +70,14 @@ const OWNERLESS_LIMIT: Duration = Duration::from_secs(1);
 /// # Errors
 /// When the machine could not be started, or ended badly.
 pub fn serve(directory: &Path, backends: &[&dyn Vmm]) -> Result<(), VmmProcessError> {
-    let files = Files { directory: directory.to_owned() };
+    let files = Files {
+        directory: directory.to_owned(),
+    };
     let errand = read_errand(&files).map_err(io_error("read machine.json"))?;
     let vmm = backends.iter().find(|vmm| vmm.name() == errand.vmm);
-    let vmm = vmm.ok_or_else(|| VmmProcessError::UnknownVmm { name: errand.vmm.clone() })?;
+    let vmm = vmm.ok_or_else(|| VmmProcessError::UnknownVmm {
+        name: errand.vmm.clone(),
+    })?;
     let _hold = hold(&errand)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
@@ -105,7 +109,9 @@ fn inherited_listener() -> io::Result<UnixListener> {
 /// Joins clients to the agent until the process ends.
 #[expect(clippy::print_stderr, reason = "standard error is this process's log")]
 fn switchboard(listener: UnixListener, port: UnixStream, end_with_owner: bool) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let served = runtime.and_then(|runtime| {
         runtime.block_on(async {
             port.set_nonblocking(true)?;

@@ -36,7 +36,10 @@ pub(crate) struct Backends {
 impl Backends {
     /// As the environment sets them up.
     pub(crate) fn from_environment() -> Self {
-        Self { krun: Krun, qemu: Qemu::from_environment() }
+        Self {
+            krun: Krun,
+            qemu: Qemu::from_environment(),
+        }
     }
 
     /// The preferred one first.
@@ -75,7 +78,10 @@ pub(crate) async fn start_and_attach(
         boot_limit: start.boot_limit,
         end_with_owner: true,
     };
-    let running = sandbox.start(lock, &place).await.context("cannot start the sandbox")?;
+    let running = sandbox
+        .start(lock, &place)
+        .await
+        .context("cannot start the sandbox")?;
     let code = attach(&running, exec).await;
     let ended = running.shutdown().await;
     let code = code?;
@@ -85,15 +91,23 @@ pub(crate) async fn start_and_attach(
 
 fn this_program() -> Result<VmmCommand, Failure> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    Ok(VmmCommand { program, arguments: vec!["vmm".into()] })
+    Ok(VmmCommand {
+        program,
+        arguments: vec!["vmm".into()],
+    })
 }
 
 /// Joins this process's streams and signals to a command in the sandbox until it ends.
 async fn attach(running: &Running, exec: Exec) -> Outcome {
     let has_terminal = exec.terminal.is_some();
     let wants_stdin = exec.stdin;
-    let session = running.exec(exec).await.context("cannot reach the sandbox")?;
-    let raw = (has_terminal && terminal::stdin_is_terminal()).then(RawTerminal::enter).transpose()?;
+    let session = running
+        .exec(exec)
+        .await
+        .context("cannot reach the sandbox")?;
+    let raw = (has_terminal && terminal::stdin_is_terminal())
+        .then(RawTerminal::enter)
+        .transpose()?;
     let (mut inputs, mut events) = session.split();
     let (sender, mut pending) = mpsc::channel(4);
     if wants_stdin {
@@ -109,7 +123,10 @@ async fn attach(running: &Running, exec: Exec) -> Outcome {
             }
         }
     });
-    let mut streams = Streams { stdout: tokio::io::stdout(), stderr: tokio::io::stderr() };
+    let mut streams = Streams {
+        stdout: tokio::io::stdout(),
+        stderr: tokio::io::stderr(),
+    };
     let outcome = loop {
         match events.next().await {
             Ok(Some(event)) => match streams.handle(event).await {
@@ -127,7 +144,9 @@ async fn attach(running: &Running, exec: Exec) -> Outcome {
 
 fn vanished(running: &Running, error: anyhow::Error) -> Failure {
     let words = running.last_words().join("\n  | ");
-    let error = error.context(format!("the sandbox ended before its command did\n  | {words}"));
+    let error = error.context(format!(
+        "the sandbox ended before its command did\n  | {words}"
+    ));
     Failure::with_exit_code(error, EXIT_MSB_FAILED)
 }
 

@@ -6,7 +6,9 @@ use crate::output;
 
 /// Arguments of `msb completion`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  msb completion bash > ~/.local/share/bash-completion/completions/msb")]
+#[command(
+    after_help = "Example:\n  msb completion bash > ~/.local/share/bash-completion/completions/msb"
+)]
 pub(crate) struct Arguments {
     /// For which shell
     shell: Shell,
@@ -14,7 +16,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut crate::args::Arguments::command(), "msb", &mut script);
+    clap_complete::generate(
+        arguments.shell,
+        &mut crate::args::Arguments::command(),
+        "msb",
+        &mut script,
+    );
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(0)
 }

@@ -24,7 +24,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         }
     }
     let broken = checks.iter().any(|check| check.level == Level::Broken);
-    Ok(if broken { crate::failure::EXIT_MSB_FAILED } else { 0 })
+    Ok(if broken {
+        crate::failure::EXIT_MSB_FAILED
+    } else {
+        0
+    })
 }
 
 fn line(check: &Health) -> String {
@@ -33,6 +37,10 @@ fn line(check: &Health) -> String {
         Level::Degraded => "notice ",
         Level::Broken => "BROKEN ",
     };
-    let remedy = check.remedy.as_ref().map(|text| format!("\n         {text}")).unwrap_or_default();
+    let remedy = check
+        .remedy
+        .as_ref()
+        .map(|text| format!("\n         {text}"))
+        .unwrap_or_default();
     format!("{mark} {}: {}{remedy}\n", check.subject, check.finding)
 }

@@ -79,7 +79,10 @@ fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
         Format::Json => output::print_json(&inspection)?,
         Format::Table => {
             let rows = [
-                ["digest".to_owned(), image.record.manifest_digest.to_string()],
+                [
+                    "digest".to_owned(),
+                    image.record.manifest_digest.to_string(),
+                ],
                 ["platform".to_owned(), image.record.platform.to_string()],
                 ["layers".to_owned(), image.layers.len().to_string()],
                 ["fsmeta".to_owned(), inspection.fsmeta],
@@ -98,7 +101,10 @@ fn inspection(image: &StoredImage) -> Result<Inspection, serde_json::Error> {
         // What the record says of each artifact stays, under another key than its path.
         for key in ["fsmeta", "vmdk", "layers"] {
             if let Some(detail) = fields.remove(key) {
-                fields.insert(format!("{key}_artifact{}", if key == "layers" { "s" } else { "" }), detail);
+                fields.insert(
+                    format!("{key}_artifact{}", if key == "layers" { "s" } else { "" }),
+                    detail,
+                );
             }
         }
     }

@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let name = |name: &String| {
-        name.parse::<Reference>().with_context(|| format!("'{name}' is no name for an image"))
+        name.parse::<Reference>()
+            .with_context(|| format!("'{name}' is no name for an image"))
     };
     let options = LoadOptions {
         name: arguments.tag.as_ref().map(name).transpose()?,

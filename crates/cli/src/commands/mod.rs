@@ -41,7 +41,10 @@ impl Context {
         // Sandboxes are run by processes that may stand elsewhere.
         let root: PathBuf = std::path::absolute(&root)
             .with_context(|| format!("cannot use {} as MSB_HOME", root.display()))?;
-        Ok(Self { home: Home::new(root), quiet: global.quiet })
+        Ok(Self {
+            home: Home::new(root),
+            quiet: global.quiet,
+        })
     }
 
     pub(crate) fn store(&self) -> Result<Store, Failure> {
@@ -76,7 +79,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 
 /// Runs a future to its end. A thread that still waits for standard input is left behind.
 fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     let outcome = runtime.block_on(future);
     runtime.shutdown_background();
     outcome

@@ -60,7 +60,11 @@ fn print_table(rows: &[Row]) -> std::io::Result<()> {
     let cells: Vec<_> = rows
         .iter()
         .map(|row| {
-            let state = if row.state == State::Running { "running" } else { "stopped" };
+            let state = if row.state == State::Running {
+                "running"
+            } else {
+                "stopped"
+            };
             [
                 row.id.clone(),
                 row.image.clone(),
@@ -71,5 +75,8 @@ fn print_table(rows: &[Row]) -> std::io::Result<()> {
             ]
         })
         .collect();
-    output::print_table(["SANDBOX ID", "IMAGE", "COMMAND", "CREATED", "STATE", "NAME"], &cells)
+    output::print_table(
+        ["SANDBOX ID", "IMAGE", "COMMAND", "CREATED", "STATE", "NAME"],
+        &cells,
+    )
 }

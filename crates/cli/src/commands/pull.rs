@@ -10,12 +10,14 @@ use crate::progress::Bars;
 
 /// Arguments of `msb pull`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its \
+#[command(
+    after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its \
     credential helpers included.\n\n\
     Examples:\n  \
     msb pull alpine\n  \
     msb pull --platform linux/arm64 ghcr.io/owner/image:tag\n  \
-    msb pull --plain-http registry.local:5000/image")]
+    msb pull --plain-http registry.local:5000/image"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: SourceArguments,
@@ -48,8 +50,9 @@ pub(crate) async fn pull(
     name: &str,
     source: &SourceArguments,
 ) -> Result<StoredImage, Failure> {
-    let reference: Reference =
-        name.parse().with_context(|| format!("'{name}' names no image in a registry"))?;
+    let reference: Reference = name
+        .parse()
+        .with_context(|| format!("'{name}' names no image in a registry"))?;
     let options = PullOptions {
         platform: source.platform.clone(),
         plain_http: source.plain_http,

@@ -11,13 +11,15 @@ use crate::terminal;
 
 /// Arguments of `msb run`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed.\n\n\
+#[command(
+    after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed.\n\n\
     Exit code: the command's own; 128+N when signal N killed it; 125 when msb failed, 126 when the \
     command cannot be executed, 127 when there is no such command.\n\n\
     Examples:\n  \
     msb run --rm alpine cat /etc/os-release\n  \
     echo 'print(6*7)' | msb run --rm -i python:3-slim python3 -\n  \
-    msb run -it --name work --memory 2G debian bash; msb start -it work bash")]
+    msb run -it --name work --memory 2G debian bash; msb start -it work bash"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
@@ -124,7 +126,11 @@ impl ProcessArguments {
         Ok(Overrides {
             entrypoint: self.entrypoint.clone(),
             command: command.to_vec(),
-            env: self.env.iter().filter_map(|setting| passed_on(setting)).collect(),
+            env: self
+                .env
+                .iter()
+                .filter_map(|setting| passed_on(setting))
+                .collect(),
             working_directory: self.workdir.clone(),
             user: self.user.clone(),
             terminal: self.tty.then(terminal::size),
@@ -138,7 +144,9 @@ fn passed_on(setting: &str) -> Option<String> {
     if setting.contains('=') {
         return Some(setting.to_owned());
     }
-    std::env::var(setting).ok().map(|value| format!("{setting}={value}"))
+    std::env::var(setting)
+        .ok()
+        .map(|value| format!("{setting}={value}"))
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -152,7 +160,11 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         image: arguments.image.clone(),
         resources: resources(arguments)?,
         remove_when_stopped: arguments.rm,
-        command: exec.argv.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect(),
+        command: exec
+            .argv
+            .iter()
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect(),
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     let start = attach::Start {
@@ -200,5 +212,9 @@ fn resources(arguments: &Arguments) -> Result<Resources, Failure> {
         .ok()
         .filter(|&mib| mib >= 64)
         .with_context(|| format!("--memory {} is outside 64M to 4P", arguments.memory))?;
-    Ok(Resources { cpus, memory_mib, upper_bytes: arguments.upper_size })
+    Ok(Resources {
+        cpus,
+        memory_mib,
+        upper_bytes: arguments.upper_size,
+    })
 }

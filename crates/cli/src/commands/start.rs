@@ -7,8 +7,10 @@ use crate::failure::Outcome;
 
 /// Arguments of `msb start`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The sandbox boots from the disk it was stopped with.\n\n\
-    Example:\n  msb run --name work debian touch /made; msb start work ls /made")]
+#[command(
+    after_help = "The sandbox boots from the disk it was stopped with.\n\n\
+    Example:\n  msb run --name work debian touch /made; msb start work ls /made"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
@@ -27,10 +29,12 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Sandbox::find(&context.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}"))?;
     let store = context.store()?;
     let image = store.find(&sandbox.spec.image_digest)?;
-    let lock = sandbox.lock()?.ok_or_else(|| anyhow!("sandbox {name} is running"))?;
+    let lock = sandbox
+        .lock()?
+        .ok_or_else(|| anyhow!("sandbox {name} is running"))?;
     let overrides = arguments.process.overrides(&arguments.command)?;
-    let exec = exec(&image.record.config, &overrides)
-        .with_context(|| format!("cannot start {name}"))?;
+    let exec =
+        exec(&image.record.config, &overrides).with_context(|| format!("cannot start {name}"))?;
     let start = attach::Start {
         context,
         store: &store,

@@ -13,7 +13,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    msb_runtime::serve(&arguments.directory, &attach::Backends::from_environment().all())
-        .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
+    msb_runtime::serve(
+        &arguments.directory,
+        &attach::Backends::from_environment().all(),
+    )
+    .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
     Ok(0)
 }

@@ -45,7 +45,10 @@ impl Sandbox {
         image: &StoredImage,
         options: CreateOptions,
     ) -> Result<(Self, Lock), CreateError> {
-        let io_error = |source| CreateError::Io { directory: home.sandboxes(), source };
+        let io_error = |source| CreateError::Io {
+            directory: home.sandboxes(),
+            source,
+        };
         let id = SandboxId::random().map_err(io_error)?;
         let name = options.name.unwrap_or_else(|| id.to_string());
         check_name(home, &name)?;
@@ -72,7 +75,10 @@ impl Sandbox {
     }
 
     fn fill(&self, image: &StoredImage) -> Result<Lock, CreateError> {
-        let io_error = |source| CreateError::Io { directory: self.files.directory.clone(), source };
+        let io_error = |source| CreateError::Io {
+            directory: self.files.directory.clone(),
+            source,
+        };
         let lock = Lock::take(&self.files).map_err(io_error)?;
         let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
         upper::write(&self.files, &self.spec, image)?;
@@ -93,17 +99,25 @@ fn check_name(home: &Home, name: &str) -> Result<(), CreateError> {
         && name.as_bytes()[0].is_ascii_alphanumeric()
         && name.as_bytes().iter().all(plain);
     if !valid {
-        return Err(CreateError::InvalidName { name: name.to_owned() });
+        return Err(CreateError::InvalidName {
+            name: name.to_owned(),
+        });
     }
-    let sandboxes = Sandbox::all(home)
-        .map_err(|source| CreateError::Io { directory: home.sandboxes(), source })?;
+    let sandboxes = Sandbox::all(home).map_err(|source| CreateError::Io {
+        directory: home.sandboxes(),
+        source,
+    })?;
     if sandboxes.iter().any(|sandbox| sandbox.spec.name == name) {
-        return Err(CreateError::NameTaken { name: name.to_owned() });
+        return Err(CreateError::NameTaken {
+            name: name.to_owned(),
+        });
     }
     Ok(())
 }
 
 /// Seconds since the epoch, 0 on a host whose clock stands before it.
 pub(crate) fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }

@@ -24,7 +24,9 @@ pub enum CreateError {
         name: String,
     },
     /// The name is not one a host may have.
-    #[error("'{name}' is not a sandbox name: 1 to 63 letters, digits, '-', '_' or '.', a letter or digit first")]
+    #[error(
+        "'{name}' is not a sandbox name: 1 to 63 letters, digits, '-', '_' or '.', a letter or digit first"
+    )]
     InvalidName {
         /// The name.
         name: String,

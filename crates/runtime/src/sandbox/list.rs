@@ -46,11 +46,18 @@ impl Sandbox {
     /// When the directory of sandboxes cannot be read.
     pub fn find(home: &Home, name: &str) -> io::Result<Option<Self>> {
         let mut sandboxes = Self::all(home)?;
-        if let Some(index) = sandboxes.iter().position(|sandbox| sandbox.spec.name == name) {
+        if let Some(index) = sandboxes
+            .iter()
+            .position(|sandbox| sandbox.spec.name == name)
+        {
             return Ok(Some(sandboxes.swap_remove(index)));
         }
         sandboxes.retain(|sandbox| !name.is_empty() && sandbox.spec.id.as_str().starts_with(name));
-        Ok(if sandboxes.len() == 1 { sandboxes.pop() } else { None })
+        Ok(if sandboxes.len() == 1 {
+            sandboxes.pop()
+        } else {
+            None
+        })
     }
 
     /// Whether its machine runs: the process that has it holds the sandbox's lock.
@@ -58,7 +65,11 @@ impl Sandbox {
     /// # Errors
     /// When the lock cannot be opened.
     pub fn state(&self) -> io::Result<State> {
-        Ok(if Lock::take(&self.files)?.is_some() { State::Stopped } else { State::Running })
+        Ok(if Lock::take(&self.files)?.is_some() {
+            State::Stopped
+        } else {
+            State::Running
+        })
     }
 
     /// The right to start it, or `None` while it runs.
@@ -74,10 +85,15 @@ impl Sandbox {
     /// # Errors
     /// When it runs, or its directory cannot be removed.
     pub fn remove(self) -> Result<(), RemoveError> {
-        let io_error = |source| RemoveError::Io { directory: self.files.directory.clone(), source };
+        let io_error = |source| RemoveError::Io {
+            directory: self.files.directory.clone(),
+            source,
+        };
         let lock = Lock::take(&self.files).map_err(io_error)?;
         if lock.is_none() {
-            return Err(RemoveError::Running { name: self.spec.name.clone() });
+            return Err(RemoveError::Running {
+                name: self.spec.name.clone(),
+            });
         }
         // The description goes first: what is left of a removal cut short is no sandbox.
         fs::remove_file(self.files.spec()).map_err(io_error)?;
@@ -97,7 +113,9 @@ impl Sandbox {
             }
         }
         match fs::read_dir(home.sandboxes()) {
-            Ok(entries) => entries.flatten().for_each(|entry| sweep_remains(&entry.path())),
+            Ok(entries) => entries
+                .flatten()
+                .for_each(|entry| sweep_remains(&entry.path())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -107,7 +125,9 @@ impl Sandbox {
 
 /// Removes a directory that describes no sandbox, unless somebody is just making it one.
 fn sweep_remains(directory: &Path) {
-    let files = Files { directory: directory.to_owned() };
+    let files = Files {
+        directory: directory.to_owned(),
+    };
     let old = fs::metadata(directory)
         .and_then(|metadata| metadata.modified())
         .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_LIMIT));

@@ -13,8 +13,11 @@ pub struct Lock(pub(crate) File);
 impl Lock {
     /// Takes the lock, or `None` while another process holds it.
     pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
-        let file =
-            File::options().create(true).truncate(false).write(true).open(files.lock())?;
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(files.lock())?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Self(file))),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),

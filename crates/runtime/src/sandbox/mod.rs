@@ -35,6 +35,9 @@ pub struct Sandbox {
 impl Sandbox {
     fn at(home: &Home, spec: Spec) -> Self {
         let directory = home.sandboxes().join(spec.id.as_str());
-        Self { spec, files: Files { directory } }
+        Self {
+            spec,
+            files: Files { directory },
+        }
     }
 }

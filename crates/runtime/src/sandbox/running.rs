@@ -28,7 +28,12 @@ pub struct Running {
 
 impl Running {
     pub(super) fn new(files: Files, process: Child, owner: UnixStream, info: Info) -> Self {
-        Self { files, process, _owner: owner, info }
+        Self {
+            files,
+            process,
+            _owner: owner,
+            info,
+        }
     }
 
     /// What the agent said of itself and the boot.
@@ -41,7 +46,9 @@ impl Running {
     /// # Errors
     /// When the machine's process cannot be reached or answers wrongly.
     pub async fn exec(&self, exec: Exec) -> Result<ExecSession<UnixStream>, ClientError> {
-        let stream = socket::connect(&self.files.socket()).await.map_err(ClientError::Io)?;
+        let stream = socket::connect(&self.files.socket())
+            .await
+            .map_err(ClientError::Io)?;
         ExecSession::start(stream, exec).await
     }
 
@@ -80,7 +87,10 @@ impl Running {
 }
 
 pub(super) fn last_words(files: &Files) -> Vec<String> {
-    [files.vmm_log(), files.console_log()].iter().flat_map(|log| tail(log)).collect()
+    [files.vmm_log(), files.console_log()]
+        .iter()
+        .flat_map(|log| tail(log))
+        .collect()
 }
 
 /// The last few lines of a log; none of one that is not there.
@@ -95,7 +105,13 @@ fn tail(log: &Path) -> Vec<String> {
     };
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let from = lines.len().saturating_sub(LAST_WORDS_LINES);
-    lines[from..].iter().map(|line| (*line).to_owned()).collect()
+    lines[from..]
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect()
 }

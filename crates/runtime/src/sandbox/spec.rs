@@ -89,7 +89,10 @@ pub(crate) struct Parts {
 
 impl Spec {
     pub(crate) fn read(directory: &Path) -> std::io::Result<Self> {
-        let path = Files { directory: directory.to_owned() }.spec();
+        let path = Files {
+            directory: directory.to_owned(),
+        }
+        .spec();
         serde_json::from_slice(&fs::read(path)?).map_err(Into::into)
     }
 
@@ -102,9 +105,24 @@ impl Spec {
             serial: serial.to_owned(),
         };
         let disks = vec![
-            disk(&parts.image_vmdk, DiskFormat::Vmdk, DiskAccess::ReadOnly, IMAGE_SERIAL),
-            disk(&files.upper(), DiskFormat::Raw, DiskAccess::ReadWrite, UPPER_SERIAL),
-            disk(&parts.boot_disk, DiskFormat::Raw, DiskAccess::ReadOnly, BOOT_SERIAL),
+            disk(
+                &parts.image_vmdk,
+                DiskFormat::Vmdk,
+                DiskAccess::ReadOnly,
+                IMAGE_SERIAL,
+            ),
+            disk(
+                &files.upper(),
+                DiskFormat::Raw,
+                DiskAccess::ReadWrite,
+                UPPER_SERIAL,
+            ),
+            disk(
+                &parts.boot_disk,
+                DiskFormat::Raw,
+                DiskAccess::ReadOnly,
+                BOOT_SERIAL,
+            ),
         ];
         Machine {
             kernel: parts.kernel.clone(),

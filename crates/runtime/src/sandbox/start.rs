@@ -68,7 +68,9 @@ impl Sandbox {
             image_digest: self.spec.image_digest.clone(),
             end_with_owner: place.end_with_owner,
         };
-        let listener = self.prepare(&errand).map_err(io_error("prepare the sandbox"))?;
+        let listener = self
+            .prepare(&errand)
+            .map_err(io_error("prepare the sandbox"))?;
         let mut child = self
             .spawn(lock, listener, &place.vmm_command)
             .map_err(io_error("start the process of the virtual machine"))?;
@@ -84,7 +86,11 @@ impl Sandbox {
 
     fn prepare(&self, errand: &Errand) -> io::Result<UnixListener> {
         durable::publish_bytes(&self.files.errand(), &serde_json::to_vec_pretty(errand)?)?;
-        for stale in [self.files.socket(), self.files.console_log(), self.files.vmm_log()] {
+        for stale in [
+            self.files.socket(),
+            self.files.console_log(),
+            self.files.vmm_log(),
+        ] {
             match fs::remove_file(stale) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -117,7 +123,9 @@ impl Sandbox {
             let mut stream = socket::connect(&self.files.socket())
                 .await
                 .map_err(io_error("connect to the virtual machine's process"))?;
-            let info = msb_agent_protocol::hello(&mut stream).await.map_err(StartError::Agent)?;
+            let info = msb_agent_protocol::hello(&mut stream)
+                .await
+                .map_err(StartError::Agent)?;
             Ok((stream, info))
         };
         tokio::select! {
@@ -141,12 +149,18 @@ impl Sandbox {
     }
 
     fn ended(&self, status: ExitStatus) -> StartError {
-        StartError::Ended { outcome: status.to_string(), last_words: last_words(&self.files) }
+        StartError::Ended {
+            outcome: status.to_string(),
+            last_words: last_words(&self.files),
+        }
     }
 }
 
 async fn ended_soon(child: &mut Child) -> Option<ExitStatus> {
-    tokio::time::timeout(Duration::from_secs(2), child.wait()).await.ok()?.ok()
+    tokio::time::timeout(Duration::from_secs(2), child.wait())
+        .await
+        .ok()?
+        .ok()
 }
 
 fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> StartError {

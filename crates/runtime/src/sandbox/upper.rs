@@ -49,9 +49,14 @@ pub(crate) fn write(files: &Files, spec: &Spec, image: &StoredImage) -> Result<(
         label: "msb-upper".to_owned(),
         ..Options::default()
     };
-    let file = fs::File::create_new(files.upper()).map_err(UpperError::Io)?.into_parts().0;
-    ext4_writer::write(&tree(root), &options, &file)
-        .map_err(|source| UpperError::Layout { size_bytes: spec.upper_bytes, source })?;
+    let file = fs::File::create_new(files.upper())
+        .map_err(UpperError::Io)?
+        .into_parts()
+        .0;
+    ext4_writer::write(&tree(root), &options, &file).map_err(|source| UpperError::Layout {
+        size_bytes: spec.upper_bytes,
+        source,
+    })?;
     file.sync_all().map_err(UpperError::Io)
 }
 
@@ -63,7 +68,11 @@ fn tree(mut root: Metadata) -> Tree<Vec<u8>> {
     for (name, metadata) in [("upper", root), ("work", Metadata::directory(0o700))] {
         let directory = tree.add(Inode::directory(metadata));
         let parent = tree.root();
-        tree.link(parent, Name::new(name.as_bytes()).expect("a plain word"), directory);
+        tree.link(
+            parent,
+            Name::new(name.as_bytes()).expect("a plain word"),
+            directory,
+        );
     }
     tree
 }

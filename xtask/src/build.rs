@@ -1,0 +1,44 @@
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::place;
+use crate::run::{shown, step};
+
+/// Builds msb for use and gives its path.
+pub(crate) fn msb() -> Result<PathBuf> {
+    step("build msb");
+    shown(cargo().args(["build", "--release", "--locked", "--package", "msb"]))?;
+    Ok(place::root().join("target/release/msb"))
+}
+
+/// Builds a `tree-dump` that runs in any guest.
+pub(crate) fn tree_dump() -> Result<PathBuf> {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let directory = place::root().join("target/xtask/static");
+    shown(
+        cargo()
+            .args([
+                "build",
+                "--release",
+                "--locked",
+                "--package",
+                "testkit",
+                "--bin",
+                "tree-dump",
+            ])
+            .args(["--target", &target])
+            .arg("--target-dir")
+            .arg(&directory)
+            .env("RUSTFLAGS", "-C target-feature=+crt-static"),
+    )?;
+    Ok(directory.join(target).join("release/tree-dump"))
+}
+
+/// Cargo in the repository, its messages on standard error.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(place::root());
+    cargo
+}

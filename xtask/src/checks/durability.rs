@@ -1,0 +1,162 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::bed::{Bed, describe, expect_code, finish, spawn};
+
+const CHANGES: &str = "set -e; echo kept > /root/kept; echo more >> /etc/passwd; \
+    mv /etc/skel /etc/skel-renamed; chmod 0600 /etc/issue; rm /etc/debian_version; \
+    ln /etc/hostname /etc/hostname-linked 2>/dev/null || true; sync; cat /root/kept";
+const LOOK: &str = "set -e; cat /root/kept; tail -n 1 /etc/passwd; test -d /etc/skel-renamed; \
+    test ! -e /etc/skel; stat -c %a /etc/issue; test ! -e /etc/debian_version; echo all there";
+const SEEN: &str = "kept\nmore\n600\nall there\n";
+
+pub(super) fn stop_and_start(bed: &Bed) -> Result<()> {
+    let kept = Kept::create(bed, "checks-stopped", CHANGES)?;
+    check_upper(&kept.upper(bed)?)?;
+    kept.look(bed)?;
+    check_upper(&kept.upper(bed)?)
+}
+
+pub(super) fn kill_and_start(bed: &Bed) -> Result<()> {
+    let name = "checks-killed";
+    let script = format!("{CHANGES}; sleep 600");
+    for _ in 0..5 {
+        remove(bed, name)?;
+        let mut child = spawn(&mut bed.run_command(&["--name", name], &["sh", "-c", &script]))?;
+        let stdout = child
+            .stdout
+            .take()
+            .context("no pipe from standard output")?;
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stdout));
+        let Some(line) = lines.next() else {
+            let output = finish(child, &[])?;
+            ensure!(
+                describe(&output).contains("did not answer"),
+                "{}",
+                describe(&output)
+            );
+            bed.fresh_starts.set(bed.fresh_starts() + 1);
+            continue;
+        };
+        ensure!(line? == "kept", "the changes were not made");
+        let kept = Kept { name };
+        kill_machine(&kept.directory(bed)?)?;
+        expect_code(&finish(child, &[])?, 125)?;
+        return kept.look(bed);
+    }
+    bail!("the guest stayed silent")
+}
+
+/// No sandbox, no directory of one, no process.
+pub(super) fn no_left_overs(bed: &Bed) -> Result<()> {
+    for name in ["checks-stopped", "checks-killed"] {
+        remove(bed, name)?;
+    }
+    let listed = Command::new(&bed.msb)
+        .args(["ps", "--all", "--format", "json"])
+        .output()?;
+    ensure!(listed.stdout.trim_ascii() == b"[]", "{}", describe(&listed));
+    let home = PathBuf::from(std::env::var_os("MSB_HOME").context("MSB_HOME is not set")?);
+    let sandboxes: Vec<_> = std::fs::read_dir(home.join("sandboxes"))?.collect();
+    ensure!(sandboxes.is_empty(), "{sandboxes:?}");
+    let directory = home.join("sandboxes").display().to_string();
+    let found = Command::new("pgrep").args(["-f", &directory]).output()?;
+    ensure!(
+        found.stdout.is_empty(),
+        "processes {}",
+        String::from_utf8_lossy(&found.stdout)
+    );
+    Ok(())
+}
+
+/// A sandbox that is kept when it stops.
+struct Kept {
+    name: &'static str,
+}
+
+impl Kept {
+    fn create(bed: &Bed, name: &'static str, script: &str) -> Result<Self> {
+        let line = || {
+            // A start that stayed silent leaves its sandbox.
+            let _ = remove(bed, name);
+            bed.run_command(&["--name", name], &["sh", "-c", script])
+        };
+        expect_code(&bed.retried(line, &[])?, 0)?;
+        Ok(Self { name })
+    }
+
+    fn look(&self, bed: &Bed) -> Result<()> {
+        let line = || {
+            let mut line = bed.machine_command("start");
+            line.args([self.name, "sh", "-c", LOOK]);
+            line
+        };
+        let output = bed.retried(line, &[])?;
+        expect_code(&output, 0)?;
+        ensure!(output.stdout == SEEN.as_bytes(), "{}", describe(&output));
+        Ok(())
+    }
+
+    fn directory(&self, bed: &Bed) -> Result<PathBuf> {
+        let listed = Command::new(&bed.msb)
+            .args(["ps", "--all", "--format", "json"])
+            .output()?;
+        let rows: serde_json::Value = serde_json::from_slice(&listed.stdout)?;
+        let rows = rows.as_array().context("no array of sandboxes")?;
+        let row = rows.iter().find(|row| row["name"] == self.name);
+        let id = row
+            .and_then(|row| row["id"].as_str())
+            .context("the sandbox is not listed")?;
+        let home = std::env::var_os("MSB_HOME").context("MSB_HOME is not set")?;
+        Ok(Path::new(&home).join("sandboxes").join(id))
+    }
+
+    fn upper(&self, bed: &Bed) -> Result<PathBuf> {
+        Ok(self.directory(bed)?.join("upper.ext4"))
+    }
+}
+
+fn remove(bed: &Bed, name: &str) -> Result<()> {
+    let listed = Command::new(&bed.msb)
+        .args(["ps", "--all", "--format", "json"])
+        .output()?;
+    if String::from_utf8_lossy(&listed.stdout).contains(&format!("\"{name}\"")) {
+        let output = Command::new(&bed.msb).args(["rm", name]).output()?;
+        ensure!(output.status.success(), "{}", describe(&output));
+    }
+    Ok(())
+}
+
+/// A stopped upper is clean: its journal is empty and nothing in it needs mending.
+fn check_upper(upper: &Path) -> Result<()> {
+    let output = Command::new("e2fsck")
+        .arg("-fn")
+        .arg(upper)
+        .output()
+        .context("cannot run e2fsck")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.code() == Some(0), "e2fsck: {said}");
+    ensure!(
+        !said.contains("recovering journal"),
+        "the journal was not empty: {said}"
+    );
+    Ok(())
+}
+
+/// Kills the machine's processes as a power cut would, and waits until they are gone.
+fn kill_machine(directory: &Path) -> Result<()> {
+    let pattern = directory.display().to_string();
+    for _ in 0..100 {
+        let found = Command::new("pkill")
+            .args(["-KILL", "-f", &pattern])
+            .status()?;
+        if found.code() == Some(1) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    bail!("the machine's processes do not die")
+}

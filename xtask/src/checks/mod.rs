@@ -1,0 +1,75 @@
+//! What a user of `msb run` relies on, checked on a real guest.
+//!
+//! The same checks run on this machine under QEMU and, inside the KVM lab, under libkrun. Each is a
+//! function that fails with what it saw.
+
+mod bed;
+mod durability;
+mod streams;
+mod surroundings;
+
+pub(crate) use bed::Bed;
+
+use anyhow::{Result, bail};
+
+/// One thing to check: its name, and how.
+type Check = (&'static str, fn(&Bed) -> Result<()>);
+
+const CHECKS: [Check; 14] = [
+    (
+        "the guest's mounts are overlay over EROFS and ext4",
+        surroundings::mounts,
+    ),
+    (
+        "everything a container expects is mounted",
+        surroundings::container_mounts,
+    ),
+    (
+        "the image's config is followed and overridden",
+        surroundings::config,
+    ),
+    ("exit codes are passed through", surroundings::exit_codes),
+    (
+        "commands that cannot run give 126 and 127",
+        surroundings::unrunnable_commands,
+    ),
+    ("stdout and stderr are apart", streams::apart),
+    ("stdin arrives whole and ends", streams::stdin),
+    ("output arrives whole", streams::large_output),
+    ("without -i stdin is empty", streams::no_stdin),
+    ("-t gives a terminal of the right size", streams::terminal),
+    ("signals reach the command", streams::signals),
+    (
+        "a stopped sandbox keeps its files",
+        durability::stop_and_start,
+    ),
+    (
+        "synced files survive a killed machine",
+        durability::kill_and_start,
+    ),
+    ("nothing is left behind", durability::no_left_overs),
+];
+
+/// Runs every check and prints a line for each.
+pub(crate) fn run(bed: &Bed) -> Result<()> {
+    let mut failed = 0;
+    for (name, check) in CHECKS {
+        match check(bed) {
+            Ok(()) => println!("ok      {name}"),
+            Err(error) => {
+                failed += 1;
+                println!("FAILED  {name}: {error:?}");
+            }
+        }
+    }
+    let passed = CHECKS.len() - failed;
+    println!(
+        "checks under {}: {passed} passed, {failed} failed, {} fresh starts",
+        bed.vmm(),
+        bed.fresh_starts()
+    );
+    if failed > 0 {
+        bail!("{failed} of {} checks failed", CHECKS.len());
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::bed::{Bed, describe, expect_code, finish, spawn};
+
+pub(super) fn apart(bed: &Bed) -> Result<()> {
+    let output = bed.run(&["-q"], &["sh", "-c", "echo out; echo err >&2"])?;
+    expect_code(&output, 0)?;
+    ensure!(
+        output.stdout == b"out\n" && output.stderr == b"err\n",
+        "{}",
+        describe(&output)
+    );
+    Ok(())
+}
+
+/// Bytes of every value, in no order that compresses or repeats.
+fn noise(length_bytes: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut bytes = Vec::with_capacity(length_bytes + 8);
+    while bytes.len() < length_bytes {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length_bytes);
+    bytes
+}
+
+pub(super) fn stdin(bed: &Bed) -> Result<()> {
+    let sent = noise(3_000_001);
+    let output = bed.run_with_input(&["-i"], &["cat"], &sent)?;
+    expect_code(&output, 0)?;
+    ensure!(
+        output.stdout == sent,
+        "{} of {} bytes came back, or others",
+        output.stdout.len(),
+        sent.len()
+    );
+    Ok(())
+}
+
+pub(super) fn large_output(bed: &Bed) -> Result<()> {
+    let script = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done";
+    let output = bed.run(&[], &["sh", "-c", script])?;
+    expect_code(&output, 0)?;
+    let expected: String = (0..20_000).map(|line| format!("line {line}\n")).collect();
+    ensure!(
+        output.stdout == expected.as_bytes(),
+        "{} bytes came",
+        output.stdout.len()
+    );
+    Ok(())
+}
+
+pub(super) fn no_stdin(bed: &Bed) -> Result<()> {
+    let output = bed.run_with_input(&[], &["wc", "-c"], b"not for the guest")?;
+    ensure!(output.stdout.trim_ascii() == b"0", "{}", describe(&output));
+    Ok(())
+}
+
+/// `script` gives msb a terminal here, as a user's shell would.
+pub(super) fn terminal(bed: &Bed) -> Result<()> {
+    let words = bed.run_command(
+        &["--rm", "-it"],
+        &["sh", "-c", "tty; stty size; echo typed $(head -n 1)"],
+    );
+    let line: Vec<String> = std::iter::once(words.get_program())
+        .chain(words.get_args())
+        .map(|word| format!("'{}'", word.to_string_lossy()))
+        .collect();
+    let line = format!("stty rows 33 cols 99; exec {}", line.join(" "));
+    let script = || {
+        let mut script = Command::new("script");
+        script
+            .args(["-qefc", &line, "/dev/null"])
+            .env("SHELL", "/bin/sh");
+        script
+    };
+    let output = bed.retried(script, b"hello\n")?;
+    let seen = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "{}", describe(&output));
+    for part in ["/dev/pts/", "33 99", "typed hello"] {
+        ensure!(seen.contains(part), "no '{part}' in {seen:?}");
+    }
+    Ok(())
+}
+
+pub(super) fn signals(bed: &Bed) -> Result<()> {
+    let script = "trap 'echo caught; exit 7' TERM; echo ready; sleep 60 & wait";
+    for _ in 0..5 {
+        let mut child = spawn(&mut bed.run_command(&["--rm"], &["sh", "-c", script]))?;
+        let pid = child.id().to_string();
+        let stdout = child
+            .stdout
+            .take()
+            .context("no pipe from standard output")?;
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stdout));
+        let Some(ready) = lines.next() else {
+            // Only a guest that never answered prints nothing.
+            let output = finish(child, &[])?;
+            ensure!(
+                describe(&output).contains("did not answer"),
+                "{}",
+                describe(&output)
+            );
+            bed.fresh_starts.set(bed.fresh_starts() + 1);
+            continue;
+        };
+        ensure!(ready? == "ready", "the command did not start");
+        std::thread::sleep(Duration::from_millis(200));
+        Command::new("kill").args(["-TERM", &pid]).status()?;
+        let caught = lines.next().context("the signal did not arrive")??;
+        ensure!(caught == "caught", "{caught}");
+        return expect_code(&finish(child, &[])?, 7);
+    }
+    anyhow::bail!("the guest stayed silent")
+}

@@ -1,0 +1,135 @@
+use anyhow::{Context as _, Result, ensure};
+
+use super::bed::{Bed, describe, expect_code};
+
+/// One line of `/proc/mounts`.
+struct Mount<'a> {
+    source: &'a str,
+    target: &'a str,
+    kind: &'a str,
+    options: &'a str,
+}
+
+fn parse(mounts: &str) -> Vec<Mount<'_>> {
+    mounts
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(' ');
+            Some(Mount {
+                source: fields.next()?,
+                target: fields.next()?,
+                kind: fields.next()?,
+                options: fields.next()?,
+            })
+        })
+        .collect()
+}
+
+pub(super) fn mounts(bed: &Bed) -> Result<()> {
+    let text = bed.sh("cat /proc/mounts")?;
+    let mounts = parse(&text);
+    let root = mounts
+        .iter()
+        .rfind(|mount| mount.target == "/")
+        .context("nothing at /")?;
+    ensure!(root.kind == "overlay", "/ is {}: {text}", root.kind);
+    for option in [
+        "lowerdir=",
+        "upperdir=",
+        "workdir=",
+        "redirect_dir=on",
+        "index=on",
+    ] {
+        ensure!(
+            root.options.contains(option),
+            "no {option} in {}",
+            root.options
+        );
+    }
+    let of = |source: &str| mounts.iter().find(|mount| mount.source == source);
+    let image = of("/dev/vda").with_context(|| format!("no /dev/vda: {text}"))?;
+    ensure!(
+        image.kind == "erofs" && image.options.starts_with("ro"),
+        "{text}"
+    );
+    let upper = of("/dev/vdb").with_context(|| format!("no /dev/vdb: {text}"))?;
+    ensure!(upper.kind == "ext4", "{text}");
+    Ok(())
+}
+
+pub(super) fn container_mounts(bed: &Bed) -> Result<()> {
+    let text = bed.sh("cat /proc/mounts; test -c /dev/null && echo x > /dev/null; test -w /tmp; test -w /dev/shm; test -e /dev/ptmx; test -L /dev/fd")?;
+    let mounts = parse(&text);
+    for (target, kind) in [
+        ("/proc", "proc"),
+        ("/sys", "sysfs"),
+        ("/dev", "devtmpfs"),
+        ("/dev/pts", "devpts"),
+        ("/dev/shm", "tmpfs"),
+        ("/run", "tmpfs"),
+        ("/tmp", "tmpfs"),
+    ] {
+        let found = mounts
+            .iter()
+            .any(|mount| mount.target == target && mount.kind == kind);
+        ensure!(found, "no {kind} at {target}: {text}");
+    }
+    Ok(())
+}
+
+pub(super) fn config(bed: &Bed) -> Result<()> {
+    let script = "echo $A $B $(pwd) $(id -u):$(id -g) $(hostname)";
+    let options = [
+        "-e",
+        "A=1",
+        "-e",
+        "B=two words",
+        "-w",
+        "/made/here",
+        "-u",
+        "1234:4321",
+        "--name",
+        "dog",
+    ];
+    let output = bed.run(&options, &["sh", "-c", script])?;
+    expect_code(&output, 0)?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        stdout == "1 two words /made/here 1234:4321 dog\n",
+        "{}",
+        describe(&output)
+    );
+
+    let output = bed.run(&["--entrypoint", "echo"], &["from", "the entrypoint"])?;
+    ensure!(
+        output.stdout == b"from the entrypoint\n",
+        "{}",
+        describe(&output)
+    );
+    Ok(())
+}
+
+pub(super) fn exit_codes(bed: &Bed) -> Result<()> {
+    for (script, code) in [("exit 42", 42), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
+        expect_code(&bed.run(&[], &["sh", "-c", script])?, code)?;
+    }
+    Ok(())
+}
+
+pub(super) fn unrunnable_commands(bed: &Bed) -> Result<()> {
+    for (command, code) in [
+        ("no-such-command", 127),
+        ("/no/such/file", 127),
+        ("/etc/passwd", 126),
+    ] {
+        let output = bed.run(&[], &[command])?;
+        expect_code(&output, code)?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            stderr.contains(command),
+            "the error does not name {command}: {stderr}"
+        );
+    }
+    let output = bed.run(&["-u", "nobody-knows"], &["true"])?;
+    expect_code(&output, 125)
+}

@@ -1,0 +1,85 @@
+//! The images that demo and tests use, made of Debian's packages.
+
+mod layers;
+mod layout;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::run::{quiet, step};
+use crate::{place, tools};
+
+/// What the base has beyond Debian's minimum: python3 for the demo, the rest for the lab.
+const PACKAGES: &str = "python3,procps,e2fsprogs,libcap2-bin,attr";
+const SUITE: &str = "bookworm";
+const MIRROR: &str = "http://deb.debian.org/debian";
+
+/// A Debian tree, made the first time.
+pub(crate) fn base_tree() -> Result<PathBuf> {
+    tools::install()?;
+    let directory = place::kept("debian")?;
+    let tree = directory.join("tree");
+    if tree.exists() {
+        return Ok(tree);
+    }
+    step("debootstrap a Debian base");
+    let unfinished = directory.join("unfinished");
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished)?;
+    }
+    quiet(
+        Command::new("debootstrap")
+            .args(["--variant=minbase", &format!("--include={PACKAGES}"), SUITE])
+            .arg(&unfinished)
+            .arg(MIRROR),
+    )?;
+    // Downloaded packages are no part of a system.
+    quiet(
+        Command::new("chroot")
+            .arg(&unfinished)
+            .args(["apt-get", "clean"]),
+    )?;
+    fs::rename(&unfinished, &tree)?;
+    Ok(tree)
+}
+
+/// An OCI layout of a Debian with python3 in more than ten gzip layers, among them deletions,
+/// replaced files, opaque directories, hard links, capabilities, devices and type changes.
+pub(crate) fn demo() -> Result<PathBuf> {
+    let tree = base_tree()?;
+    let layout = place::kept("images")?.join("debian-python");
+    if layout.exists() {
+        return Ok(layout);
+    }
+    step("make the demo image's layers");
+    let work = place::scratch("image")?;
+    let mut tars = layers::of_base(&tree, &work)?;
+    tars.extend(layers::of_changes(&work)?);
+    layout::assemble(&layout, &tars)?;
+    fs::remove_dir_all(work)?;
+    Ok(layout)
+}
+
+/// A small image with the same changes, for what is done hundreds of times.
+pub(crate) fn small() -> Result<PathBuf> {
+    let tree = base_tree()?;
+    let layout = place::kept("images")?.join("small");
+    if layout.exists() {
+        return Ok(layout);
+    }
+    let work = place::scratch("small-image")?;
+    let mut tars = vec![layers::part(
+        &tree,
+        &work,
+        "python-stdlib",
+        &["./usr/lib/python3.11"],
+        &[],
+    )?];
+    tars.extend(layers::of_changes(&work)?);
+    layout::assemble(&layout, &tars)?;
+    fs::remove_dir_all(work)?;
+    Ok(layout)
+}

@@ -1,0 +1,200 @@
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result, bail};
+use fs_err::File;
+
+use super::Job;
+use super::disks::Disks;
+
+/// What the init script writes to the console just before the job's command.
+const BEGAN: &[u8] = b"msb-lab: began";
+
+/// The boot takes 2 to 4 s on an idle machine.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// The slowest unpacking of inputs that is still taken for progress.
+const UNPACK_BYTES_PER_S: u64 = 2 << 20;
+
+/// How long the guest may take to kill an overdue command and to pack its output.
+const PACK_TIMEOUT: Duration = Duration::from_secs(120);
+
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How an outer guest came to its end.
+pub(super) enum Ending {
+    /// The emulation stood still, or the kernel or the init script failed.
+    JobNeverBegan,
+    /// The guest began its job and ended itself.
+    Powered,
+}
+
+/// One outer guest.
+pub(super) struct Machine<'a> {
+    pub(super) kernel_elf: &'a Path,
+    pub(super) disks: &'a Disks,
+    pub(super) job: &'a Job,
+}
+
+impl Machine<'_> {
+    /// Boots, and waits for the guest's end. What the guest writes to its console goes to `console`.
+    ///
+    /// # Errors
+    /// When QEMU cannot be started or fails, and when the guest is overdue after its job began.
+    pub(super) fn boot_to_end(&self, console: &Path) -> Result<Ending> {
+        let qemu_errors = console.with_extension("qemu-stderr");
+        let mut qemu = Qemu(
+            self.command(console)?
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(File::create(&qemu_errors)?.into_parts().0)
+                .spawn()
+                .context("cannot start qemu-system-x86_64")?,
+        );
+        let unpacking = Duration::from_secs(self.disks.input_bytes()? / UNPACK_BYTES_PER_S);
+        let boot_deadline = Instant::now() + BOOT_TIMEOUT + unpacking;
+        let end = loop {
+            if has_begun(console) {
+                break qemu.wait_until(Instant::now() + self.job.timeout + PACK_TIMEOUT)?;
+            }
+            match qemu.wait_until(Instant::now() + POLL_INTERVAL)? {
+                None if Instant::now() > boot_deadline => return Ok(Ending::JobNeverBegan),
+                None => {}
+                end => break end,
+            }
+        };
+        match end {
+            None => bail!("the outer guest hung in its job; see {}", console.display()),
+            Some(status) if !status.success() => {
+                bail!(
+                    "QEMU: {status}: {}",
+                    fs_err::read_to_string(&qemu_errors)?.trim_end()
+                )
+            }
+            Some(_) if has_begun(console) => Ok(Ending::Powered),
+            Some(_) => Ok(Ending::JobNeverBegan),
+        }
+    }
+
+    fn command(&self, console: &Path) -> Result<Command> {
+        let job = self.job;
+        let mut qemu = Command::new("qemu-system-x86_64");
+        // SVM with shadow paging and one processor in a single thread: the choice in which inner
+        // guests do not hang.
+        let (processor, count) = if job.nested {
+            ("EPYC,+svm,-npt", "1")
+        } else {
+            ("max", "2")
+        };
+        qemu.args(["-machine", "microvm,acpi=off,rtc=on,isa-serial=off"])
+            .args(["-accel", "tcg,thread=single,tb-size=512"])
+            .args(["-cpu", processor, "-smp", count])
+            .args(["-m", &job.memory_mib.to_string()])
+            .args([
+                "-nodefaults",
+                "-no-user-config",
+                "-display",
+                "none",
+                "-no-reboot",
+            ])
+            .arg("-kernel")
+            .arg(self.kernel_elf)
+            .args(["-append", &kernel_command_line()?])
+            .args(["-device", "virtio-serial-device"])
+            .args([
+                "-chardev",
+                &format!("file,id=console,path={}", option_path(console)?),
+            ])
+            .args(["-device", "virtconsole,chardev=console"])
+            .args(["-chardev", "null,id=port"])
+            .args(["-device", "virtserialport,chardev=port,name=msb-lab.port"])
+            .args([
+                "-device",
+                "virtio-rng-device",
+                "-device",
+                "virtio-balloon-device",
+            ]);
+        let disks = self.disks;
+        for (name, path, options) in [
+            ("root", &disks.root, "readonly=on"),
+            ("scratch", &disks.scratch, "cache=unsafe"),
+            ("input", &disks.input, "readonly=on"),
+            ("output", &disks.output, "cache=unsafe"),
+        ] {
+            let path = option_path(path)?;
+            qemu.args([
+                "-drive",
+                &format!("id={name},file={path},format=raw,if=none,{options}"),
+            ])
+            .args([
+                "-device",
+                &format!("virtio-blk-device,drive={name},serial={name}"),
+            ]);
+        }
+        Ok(qemu)
+    }
+}
+
+/// The root is the disk whose node comes first; QEMU's microvm hands out its transports such that
+/// the disk named first is `/dev/vda`.
+fn kernel_command_line() -> Result<String> {
+    let clock_s = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let tsc = match tsc_khz() {
+        Some(khz) => format!("tsc=reliable tsc_early_khz={khz}"),
+        None => "tsc=reliable".to_string(),
+    };
+    Ok(format!(
+        "console=hvc0 panic=-1 reboot=t quiet no_timer_check {tsc} \
+         root=/dev/vda rootfstype=erofs ro init=/sbin/msb-lab-init msb_lab.clock={clock_s}"
+    ))
+}
+
+/// The frequency of the host's time stamp counter, which is the one that TCG's guests read. Left
+/// to itself the emulated kernel now and then fails to measure it, and then no inner guest gets on.
+fn tsc_khz() -> Option<u64> {
+    let processors = fs_err::read_to_string("/proc/cpuinfo").ok()?;
+    let line = processors
+        .lines()
+        .find(|line| line.starts_with("cpu MHz"))?;
+    let (mhz, fraction) = line.split_once(':')?.1.trim().split_once('.')?;
+    Some(mhz.parse::<u64>().ok()? * 1000 + fraction.get(..3)?.parse::<u64>().ok()?)
+}
+
+/// A path inside a QEMU option, where commas are doubled.
+fn option_path(path: &Path) -> Result<String> {
+    let path = path
+        .to_str()
+        .with_context(|| format!("{} is not UTF-8", path.display()))?;
+    Ok(path.replace(',', ",,"))
+}
+
+fn has_begun(console: &Path) -> bool {
+    let text = fs_err::read(console).unwrap_or_default();
+    text.windows(BEGAN.len()).any(|window| window == BEGAN)
+}
+
+/// A QEMU process that does not outlive this value.
+struct Qemu(Child);
+
+impl Qemu {
+    /// `None` when it still runs at `deadline`.
+    fn wait_until(&mut self, deadline: Instant) -> Result<Option<ExitStatus>> {
+        loop {
+            let status = self.0.try_wait()?;
+            if status.is_some() || Instant::now() > deadline {
+                return Ok(status);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,84 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail, ensure};
+
+use crate::build::cargo;
+use crate::run::{quiet, shown, step};
+use crate::{layers, place};
+
+/// No production file is longer; one that passes the aim must have its reason.
+const FILE_MAX_LINES: usize = 500;
+
+/// Everything that is checked without running msb.
+pub(crate) fn run() -> Result<()> {
+    step("lint: format");
+    shown(cargo().args(["fmt", "--all", "--check"]))?;
+    step("lint: dependency direction");
+    layers::check()?;
+    step("lint: file sizes");
+    file_sizes()?;
+    step("lint: clippy");
+    let clippy = [
+        "clippy",
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+    ];
+    shown(cargo().args(clippy).args(["--", "-D", "warnings"]))
+}
+
+/// Licences, sources, duplicates. The advisory database lies outside the package registries and is
+/// asked only where it can be reached.
+pub(crate) fn deny() -> Result<()> {
+    let installed = quiet(cargo().args(["deny", "--version"])).is_ok();
+    if !installed {
+        step("install cargo-deny");
+        shown(cargo().args(["install", "--locked", "cargo-deny"]))?;
+    }
+    shown(cargo().args(["deny", "check", "bans", "licenses", "sources"]))
+}
+
+fn file_sizes() -> Result<()> {
+    let mut directories = vec![
+        place::root().join("crates"),
+        place::root().join("xtask"),
+        place::root().join("bench"),
+    ];
+    let mut long = Vec::new();
+    let mut files = 0;
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            if path.is_dir() && !is_test_directory(&path) {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files += 1;
+                let lines = production_lines(&path)?;
+                if lines > FILE_MAX_LINES {
+                    long.push((path, lines));
+                }
+            }
+        }
+    }
+    ensure!(files > 0, "no source files found");
+    if !long.is_empty() {
+        bail!("files over {FILE_MAX_LINES} production lines: {long:?}");
+    }
+    Ok(())
+}
+
+fn is_test_directory(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name == "tests" || name == "target")
+}
+
+/// Lines before the file's own tests.
+fn production_lines(path: &PathBuf) -> Result<usize> {
+    let text = fs::read_to_string(path)?;
+    Ok(text
+        .lines()
+        .take_while(|line| *line != "#[cfg(test)]")
+        .count())
+}

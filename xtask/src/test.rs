@@ -1,0 +1,222 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::lab::Job;
+use crate::oracle::{self, Msb};
+use crate::registry::Registry;
+use crate::run::{shown, step};
+use crate::{build, image, kernel, lab_recipe, lint, place, tools};
+
+const IMAGE: &str = "localhost/debian-python:latest";
+/// How often `msb load` is killed.
+const KILLS: u32 = 200;
+
+/// What the steps after the build work with.
+struct Ground {
+    msb: Msb,
+    kernel: PathBuf,
+    layout: PathBuf,
+    small: PathBuf,
+    tree_dump: PathBuf,
+    work: PathBuf,
+}
+
+/// One step: its name, and what it does; it gives what it found.
+type Step = (&'static str, fn(&Ground) -> Result<String>);
+
+const STEPS: [Step; 9] = [
+    ("oracle: two stores hold the same bytes", same_bytes),
+    (
+        "oracle: artifacts are accepted by fsck.erofs and qemu-img",
+        artifacts,
+    ),
+    ("oracle: bad input is refused clearly", refusals),
+    ("oracle: msb load survives being killed", kills),
+    ("boot: pulled from a real registry", pulled),
+    ("boot: checks under QEMU", checks_under_qemu),
+    (
+        "boot: the guest's tree under QEMU equals umoci's and the host's",
+        trees_under_qemu,
+    ),
+    ("boot: the kernel's options", kernel_options),
+    ("boot: checks and tree under libkrun, in the lab", lab),
+];
+
+/// Runs everything, cheap first; goes on after a failed step, and fails at the end.
+pub(crate) fn run() -> Result<()> {
+    tools::install()?;
+    let kernel = kernel::fetch()?;
+    lint::run()?;
+    step("unit, golden, property and oracle tests");
+    shown(
+        build::cargo()
+            .args(["test", "--workspace", "--locked"])
+            .env("MSB_KERNEL", &kernel),
+    )?;
+    let ground = Ground {
+        msb: Msb {
+            program: build::msb()?,
+            home: place::scratch("test-home")?,
+        },
+        kernel,
+        layout: image::demo()?,
+        small: image::small()?,
+        tree_dump: build::tree_dump()?,
+        work: place::scratch("test")?,
+    };
+    ground.msb.load(&ground.layout, IMAGE)?;
+    let mut failed = 0;
+    for (name, check) in STEPS {
+        step(name);
+        let begun = Instant::now();
+        match check(&ground) {
+            Ok(found) => println!("ok      {name}: {found} ({} s)", begun.elapsed().as_secs()),
+            Err(error) => {
+                failed += 1;
+                println!("FAILED  {name}: {error:?}");
+            }
+        }
+    }
+    println!("steps: {} passed, {failed} failed", STEPS.len() - failed);
+    if failed > 0 {
+        bail!("{failed} of {} steps failed", STEPS.len());
+    }
+    Ok(())
+}
+
+fn same_bytes(ground: &Ground) -> Result<String> {
+    let files = oracle::load_twice(&ground.msb.program, &ground.layout, &ground.work)?;
+    Ok(format!("{files} files"))
+}
+
+fn artifacts(ground: &Ground) -> Result<String> {
+    let layers = oracle::check_artifacts(&ground.msb, IMAGE, &ground.work)?;
+    ensure!(layers >= 10, "the image has {layers} layers");
+    Ok(format!("{layers} layers"))
+}
+
+fn refusals(ground: &Ground) -> Result<String> {
+    let cases = oracle::check_refusals(&ground.msb.program, &ground.small, &ground.work)?;
+    Ok(format!("{cases} cases"))
+}
+
+fn kills(ground: &Ground) -> Result<String> {
+    let in_time = oracle::kill_loads(&ground.msb.program, &ground.small, &ground.work, KILLS)?;
+    ensure!(
+        in_time > KILLS / 2,
+        "only {in_time} kills came in time to prove anything"
+    );
+    Ok(format!(
+        "{KILLS} kills, {in_time} before the load had ended"
+    ))
+}
+
+fn pulled(ground: &Ground) -> Result<String> {
+    let registry = Registry::start()?;
+    let name = registry.push(&ground.layout, "debian-python")?;
+    let msb = Msb {
+        program: ground.msb.program.clone(),
+        home: ground.work.join("pulled"),
+    };
+    oracle::succeed(&mut msb.command(&["pull", "-q", "--plain-http", &name]))?;
+    let mut run = msb.command(&[
+        "run", "-q", "--rm", "--vmm", "qemu", "--pull", "never", &name,
+    ]);
+    run.args(["python3", "-c", "print(6 * 7)"])
+        .env("MSB_KERNEL", &ground.kernel);
+    let output = oracle::succeed(&mut run)?;
+    ensure!(
+        output.stdout == b"42\n",
+        "python3 said {:?}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    std::fs::remove_dir_all(&msb.home)?;
+    Ok("python3 computes".to_owned())
+}
+
+/// This program, as it runs in a guest too: the checks with an msb and a VMM.
+fn itself(ground: &Ground, recipe: &str, vmm: &str) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .arg(recipe)
+        .arg("--msb")
+        .arg(&ground.msb.program)
+        .args(["--image", IMAGE, "--vmm", vmm])
+        .env("MSB_HOME", &ground.msb.home)
+        .env("MSB_KERNEL", &ground.kernel);
+    Ok(command)
+}
+
+fn checks_under_qemu(ground: &Ground) -> Result<String> {
+    shown(&mut itself(ground, "checks", "qemu")?)?;
+    Ok("all".to_owned())
+}
+
+fn host_trees(ground: &Ground) -> Result<String> {
+    oracle::host_tree(
+        &ground.msb,
+        IMAGE,
+        &ground.layout,
+        &ground.tree_dump,
+        &ground.work,
+    )
+}
+
+fn trees_under_qemu(ground: &Ground) -> Result<String> {
+    let expected = host_trees(ground)?;
+    let mut dump = itself(ground, "guest-tree", "qemu")?;
+    let seen = oracle::succeed(dump.arg("--tree-dump").arg(&ground.tree_dump))?.stdout;
+    oracle::compare(
+        "umoci unpack",
+        &expected,
+        "the guest",
+        &String::from_utf8(seen)?,
+    )?;
+    Ok(format!("{} entries", expected.lines().count()))
+}
+
+fn kernel_options(_: &Ground) -> Result<String> {
+    lab_recipe::kernel_check()?;
+    Ok("all".to_owned())
+}
+
+/// The same checks, with the store as it is here, under real libkrun.
+fn lab(ground: &Ground) -> Result<String> {
+    const SCRIPT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/libkrunfw.so; \
+        ./xtask checks --msb ./msb --vmm krun --memory 256 --boot-timeout 90 --image \"$0\" && \
+        ./xtask guest-tree --msb ./msb --vmm krun --memory 512 --boot-timeout 90 --image \"$0\" \
+            --tree-dump ./tree-dump > out/tree";
+    let input = |path: &Path, name: &str| (path.to_owned(), name.to_owned());
+    let job = Job {
+        inputs: vec![
+            input(&ground.msb.program, "msb"),
+            input(&std::env::current_exe()?, "xtask"),
+            input(&ground.tree_dump, "tree-dump"),
+            input(&ground.kernel, "libkrunfw.so"),
+            input(&ground.msb.home, "home"),
+        ],
+        command: ["sh", "-c", SCRIPT, IMAGE].map(str::to_owned).to_vec(),
+        timeout: Duration::from_secs(1200),
+        memory_mib: 3072,
+        nested: true,
+    };
+    let outcome = lab_recipe::with_lab(|lab| lab.run(&job))?;
+    print!("{}", String::from_utf8_lossy(&outcome.stdout));
+    let stderr = String::from_utf8_lossy(&outcome.stderr);
+    ensure!(
+        outcome.code == 0,
+        "the lab's job gave {}: {stderr}",
+        outcome.code
+    );
+    let tree = std::fs::read_to_string(outcome.out.join("tree")).context("no tree came back")?;
+    let expected = host_trees(ground)?;
+    oracle::compare("umoci unpack", &expected, "the guest under libkrun", &tree)?;
+    Ok(format!(
+        "{} entries, {} outer starts",
+        expected.lines().count(),
+        outcome.outer_starts
+    ))
+}

@@ -1,0 +1,85 @@
+use std::process::Command;
+
+use anyhow::{Result, bail, ensure};
+
+use crate::run::{quiet, shown, step};
+
+/// A program that a recipe runs, and the Debian package that has it.
+const TOOLS: [(&str, &str); 22] = [
+    ("cc", "gcc"),
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("qemu-img", "qemu-utils"),
+    ("skopeo", "skopeo"),
+    ("umoci", "umoci"),
+    ("fsck.erofs", "erofs-utils"),
+    ("mkfs.erofs", "erofs-utils"),
+    ("docker-registry", "docker-registry"),
+    ("debootstrap", "debootstrap"),
+    ("e2fsck", "e2fsprogs"),
+    ("setfattr", "attr"),
+    ("setcap", "libcap2-bin"),
+    ("setpriv", "util-linux"),
+    ("mount", "mount"),
+    ("script", "bsdutils"),
+    ("pgrep", "procps"),
+    ("curl", "curl"),
+    ("tar", "tar"),
+    ("gzip", "gzip"),
+    ("zstd", "zstd"),
+    ("dpkg-deb", "dpkg"),
+    ("perl", "perl"),
+];
+
+/// Directories of programs that a user's `PATH` may lack.
+const MORE_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin";
+
+/// Installs the packages of the programs that are missing, and makes sure they are there then.
+pub(crate) fn install() -> Result<()> {
+    let mut packages: Vec<&str> = TOOLS
+        .iter()
+        .filter(|(tool, _)| !is_here(tool))
+        .map(|(_, package)| *package)
+        .collect();
+    packages.dedup();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let line = format!(
+        "apt-get install --yes --no-install-recommends {}",
+        packages.join(" ")
+    );
+    if !is_root()? {
+        bail!("missing programs; as root, run: {line}");
+    }
+    step(&line);
+    shown(&mut apt(&["update", "--quiet=2"]))?;
+    let mut install = vec!["install", "--yes", "--quiet=2", "--no-install-recommends"];
+    install.extend(&packages);
+    shown(apt(&install).stdout(std::io::stderr()))?;
+    for (tool, package) in TOOLS {
+        ensure!(
+            is_here(tool),
+            "the package {package} was installed, and {tool} is still missing"
+        );
+    }
+    Ok(())
+}
+
+fn apt(arguments: &[&str]) -> Command {
+    let mut command = Command::new("apt-get");
+    command
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args(arguments);
+    command
+}
+
+fn is_here(tool: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{path}:{MORE_PATH}");
+    path.split(':')
+        .any(|directory| std::path::Path::new(directory).join(tool).is_file())
+}
+
+pub(crate) fn is_root() -> Result<bool> {
+    Ok(quiet(Command::new("id").arg("-u"))?.stdout.trim_ascii() == b"0")
+}
