@@ -54,7 +54,7 @@ def kvm_clock():
 def kernel_log():
     words = f"msb kernel-check {os.getpid()}"
     with open("/dev/kmsg", "w") as log:
-        log.write(words)
+        log.write(words + "\n")
     assert words in subprocess.run(["dmesg"], capture_output=True, text=True).stdout
 
 
@@ -103,8 +103,8 @@ def entropy():
 
 @proves("MEMORY_BALLOON", "VIRTIO_BALLOON")
 def balloon():
+    # The driver selects MEMORY_BALLOON and cannot be without it.
     assert bound("virtio_balloon")
-    assert "balloon_inflate" in read("/proc/vmstat")
 
 
 @proves("DEVTMPFS")

@@ -43,14 +43,20 @@ pub(crate) fn run(lab: &Lab<'_>) -> Result<()> {
     })?;
     let stdout = String::from_utf8_lossy(&outcome.stdout);
     let stderr = String::from_utf8_lossy(&outcome.stderr);
-    ensure!(outcome.code == 0, "the probes ended with {}: {stderr}", outcome.code);
-    judge(&wanted, &verdicts(&stdout)).with_context(|| stderr.into_owned())
+    ensure!(
+        outcome.code == 0,
+        "the probes ended with {}: {stderr}",
+        outcome.code
+    );
+    judge(&wanted, &verdicts(&stdout)).with_context(|| format!("the probes wrote:\n{stderr}"))
 }
 
 /// The options that a configuration fragment sets.
 fn options(fragment: &str) -> BTreeSet<&str> {
     let settings = fragment.lines().filter(|line| line.starts_with("CONFIG_"));
-    settings.filter_map(|line| Some(line.split_once('=')?.0)).collect()
+    settings
+        .filter_map(|line| Some(line.split_once('=')?.0))
+        .collect()
 }
 
 /// What the probes said: whether each option is there. One that several prove needs all of them.
@@ -74,7 +80,11 @@ fn judge(wanted: &BTreeSet<&str>, verdicts: &BTreeMap<&str, bool>) -> Result<()>
             missing.push(option);
         }
     }
-    ensure!(missing.is_empty(), "the kernel lacks {}", missing.join(", "));
+    ensure!(
+        missing.is_empty(),
+        "the kernel lacks {}",
+        missing.join(", ")
+    );
     Ok(())
 }
 
@@ -87,8 +97,11 @@ fn make_image(work: &Path) -> Result<(PathBuf, PathBuf)> {
     fs::create_dir_all(&directory)?;
     let file = directory.join("file");
     fs::write(&file, CONTENT.repeat(CONTENT_REPEATS))?;
-    let attributes: [(&str, &[u8]); 3] =
-        [("user.probe", b"1"), ("trusted.probe", b"2"), ("security.capability", &CAPABILITY)];
+    let attributes: [(&str, &[u8]); 3] = [
+        ("user.probe", b"1"),
+        ("trusted.probe", b"2"),
+        ("security.capability", &CAPABILITY),
+    ];
     for (name, value) in attributes {
         lsetxattr(&file, name, value, XattrFlags::empty())
             .with_context(|| format!("cannot set {name} on {}", file.display()))?;
@@ -113,7 +126,10 @@ mod tests {
     #[test]
     fn a_fragment_names_its_options() {
         let fragment = "# CONFIG_NO is not set\n\nCONFIG_A=y\n# words\nCONFIG_B_2=64\n";
-        assert_eq!(options(fragment), BTreeSet::from(["CONFIG_A", "CONFIG_B_2"]));
+        assert_eq!(
+            options(fragment),
+            BTreeSet::from(["CONFIG_A", "CONFIG_B_2"])
+        );
     }
 
     #[test]

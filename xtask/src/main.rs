@@ -41,7 +41,11 @@ enum Recipe {
     /// Build msb, pull an image over HTTP, run python3 in a microVM
     Demo,
     /// Run every check and test
-    Test,
+    Test {
+        /// Only the steps whose name holds this
+        #[arg(long, value_name = "WORDS")]
+        only: Option<String>,
+    },
     /// Format, clippy, dependency direction, file sizes
     Lint,
     /// Prove that dependencies point one way
@@ -113,7 +117,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Build => println!("{}", build::msb()?.display()),
         Recipe::Image => println!("{}", image::demo()?.display()),
         Recipe::Demo => return demo::run(),
-        Recipe::Test => test::run()?,
+        Recipe::Test { only } => test::run(only.as_deref())?,
         Recipe::Lint => lint::run()?,
         Recipe::Layers => layers::check()?,
         Recipe::Deny => lint::deny()?,

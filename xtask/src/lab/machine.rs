@@ -28,7 +28,7 @@ pub(super) enum Ending {
     /// The emulation stood still, or the kernel or the init script failed.
     JobNeverBegan,
     /// The guest began its job and ended itself.
-    Powered,
+    JobEnded,
 }
 
 /// One outer guest.
@@ -73,7 +73,7 @@ impl Machine<'_> {
                     fs_err::read_to_string(&qemu_errors)?.trim_end()
                 )
             }
-            Some(_) if has_begun(console) => Ok(Ending::Powered),
+            Some(_) if has_begun(console) => Ok(Ending::JobEnded),
             Some(_) => Ok(Ending::JobNeverBegan),
         }
     }
@@ -108,7 +108,8 @@ impl Machine<'_> {
                 &format!("file,id=console,path={}", option_path(console)?),
             ])
             .args(["-device", "virtconsole,chardev=console"])
-            .args(["-chardev", "null,id=port"])
+            // A port to write to; unlike `null`, a ring counts as connected.
+            .args(["-chardev", "ringbuf,id=port"])
             .args(["-device", "virtserialport,chardev=port,name=msb-lab.port"])
             .args([
                 "-device",

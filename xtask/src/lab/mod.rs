@@ -75,7 +75,7 @@ impl Lab<'_> {
             };
             match machine.boot_to_end(&run.join(format!("console-{outer_starts}.txt")))? {
                 Ending::JobNeverBegan => {}
-                Ending::Powered => return report::read(&disks, &run, outer_starts),
+                Ending::JobEnded => return report::read(&disks, &run, outer_starts),
             }
         }
         bail!(
