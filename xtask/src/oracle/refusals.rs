@@ -19,7 +19,7 @@ const CASES: [Case; 11] = [
         wrong_digest,
     ),
     ("a layer that is cut short", "sha256:", truncated_layer),
-    ("a truncated archive", "archive", truncated_archive),
+    ("a truncated archive", "is truncated", truncated_archive),
     ("a file that is no archive", "archive", unknown_archive),
     (
         "an unsupported media type",
