@@ -55,6 +55,9 @@ pub enum Problem {
     /// An extent line that does not have the form.
     #[error("the extent does not read: RW SECTORS FLAT \"NAME\" 0")]
     ExtentForm,
+    /// An extent that QEMU would count twice.
+    #[error("the extent follows an empty line")]
+    AfterBlank,
     /// More than [`EXTENTS_MAX`].
     #[error("there are more than {EXTENTS_MAX} extents")]
     TooManyExtents,
@@ -82,13 +85,22 @@ impl Descriptor {
         }
         let mut settings = BTreeMap::new();
         let mut extents = Vec::new();
+        let mut after_blank = false;
         for (index, line) in text.lines().enumerate() {
-            read_line(line.trim(), &mut settings, &mut extents).map_err(|problem| {
-                ParseError::Line {
-                    line: index.saturating_add(1),
-                    problem,
-                }
+            let line = line.trim();
+            let known = extents.len();
+            let read = read_line(line, &mut settings, &mut extents);
+            let doubled = after_blank && extents.len() > known;
+            let read = read.and(if doubled {
+                Err(Problem::AfterBlank)
+            } else {
+                Ok(())
+            });
+            read.map_err(|problem| ParseError::Line {
+                line: index.saturating_add(1),
+                problem,
             })?;
+            after_blank = line.is_empty();
         }
         for (key, _) in SETTINGS {
             if !settings.contains_key(key) {
@@ -128,13 +140,19 @@ fn read_line<'a>(
     }
     let known = SETTINGS.iter().find(|(name, _)| *name == key);
     let (_, only) = known.ok_or(Problem::Unknown)?;
-    if only.is_some_and(|only| only != value) {
+    if only.is_some_and(|only| only != value) || (key == "CID" && content_id(value).is_none()) {
         return Err(Problem::Value);
     }
     match settings.insert(key, value) {
         Some(_) => Err(Problem::Repeated),
         None => Ok(()),
     }
+}
+
+/// Up to eight hex digits, and nothing else.
+fn content_id(text: &str) -> Option<u32> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u32::from_str_radix(text, 16).ok().filter(|_| digits)
 }
 
 fn read_extent(line: &str) -> Result<FlatExtent, Problem> {
@@ -187,12 +205,25 @@ mod tests {
             ("RW 8 SPARSE \"a\" 0", Problem::ExtentKind),
             ("encoding=\"UTF-8\"", Problem::Unknown),
             ("CID=2", Problem::Repeated),
+            ("\nRW 8 FLAT \"a\" 0", Problem::AfterBlank),
             ("version=2", Problem::Value),
             ("nonsense", Problem::Unknown),
         ];
         for (line, problem) in cases {
-            let expected = Err(ParseError::Line { line: 5, problem });
+            let number = 5 + line.matches('\n').count();
+            let expected = Err(ParseError::Line {
+                line: number,
+                problem,
+            });
             assert_eq!(Descriptor::parse(&with_extent(line)), expected, "{line}");
+        }
+        for value in ["+1", "x", "123456789"] {
+            let text = with_extent("").replace("CID=1", &format!("CID={value}"));
+            let expected = Err(ParseError::Line {
+                line: 2,
+                problem: Problem::Value,
+            });
+            assert_eq!(Descriptor::parse(&text), expected, "{value}");
         }
         let no_extents = Descriptor::parse(&with_extent(""));
         assert_eq!(
