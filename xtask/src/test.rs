@@ -148,8 +148,16 @@ fn pulled(ground: &Ground) -> Result<String> {
         "python3 said {:?}",
         String::from_utf8_lossy(&output.stdout)
     );
+    let boot_disks = std::fs::read_dir(msb.home.join("boot"))?;
+    for disk in boot_disks {
+        oracle::succeed(
+            Command::new("fsck.erofs")
+                .arg("--extract")
+                .arg(disk?.path()),
+        )?;
+    }
     std::fs::remove_dir_all(&msb.home)?;
-    Ok("python3 computes".to_owned())
+    Ok("python3 computes, fsck.erofs accepts the boot disk".to_owned())
 }
 
 /// This program, as it runs in a guest too: the checks with an msb and a VMM.
