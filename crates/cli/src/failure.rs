@@ -17,6 +17,21 @@ pub(crate) struct Failure {
     exit_code: u8,
 }
 
+/// A sandbox that was gone before its command had ended.
+#[derive(Debug)]
+pub(crate) struct Vanished {
+    /// The last lines that its process and its kernel printed.
+    pub(crate) last_words: Vec<String>,
+}
+
+impl std::fmt::Display for Vanished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the sandbox ended before its command did")
+    }
+}
+
+impl std::error::Error for Vanished {}
+
 /// What every command gives: an exit code.
 pub(crate) type Outcome = Result<u8, Failure>;
 
@@ -60,9 +75,11 @@ impl Failure {
     fn hints(&self) -> Vec<String> {
         let mut hints = Vec::new();
         for cause in self.error.chain() {
-            if let Some(error) = cause.downcast_ref::<StartError>() {
-                hints.extend(start_hints(error));
-            }
+            hints.extend(
+                last_words(cause)
+                    .iter()
+                    .map(|line| format!("  | {}", printable(line))),
+            );
             let hint = match () {
                 () if cause.is::<msb_runtime::KernelError>() => Some(KERNEL_REMEDY.to_owned()),
                 () => store_hint(cause),
@@ -80,15 +97,16 @@ fn store_hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     pull.or(load).or(find)
 }
 
-fn start_hints(error: &StartError) -> Vec<String> {
-    let (StartError::Ended { last_words, .. } | StartError::Silent { last_words, .. }) = error
-    else {
-        return Vec::new();
-    };
-    last_words
-        .iter()
-        .map(|line| format!("  | {}", printable(line)))
-        .collect()
+/// What a machine printed before it failed.
+fn last_words<'a>(cause: &'a (dyn std::error::Error + 'static)) -> &'a [String] {
+    match cause.downcast_ref::<StartError>() {
+        Some(StartError::Ended { last_words, .. } | StartError::Silent { last_words, .. }) => {
+            last_words
+        }
+        _ => cause
+            .downcast_ref::<Vanished>()
+            .map_or(&[], |vanished| &vanished.last_words),
+    }
 }
 
 /// `text` on one line, with control characters escaped.

@@ -14,7 +14,9 @@ use tokio::sync::mpsc;
 
 use super::Context;
 use super::run::VmmName;
-use crate::failure::{EXIT_MSB_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, Failure, Outcome};
+use crate::failure::{
+    EXIT_MSB_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, Failure, Outcome, Vanished,
+};
 use crate::output;
 use crate::terminal::{self, RawTerminal};
 
@@ -134,20 +136,19 @@ async fn attach(running: &Running, exec: Exec) -> Outcome {
                 Ok(Some(code)) => break Ok(code),
                 Err(failure) => break Err(failure),
             },
-            Ok(None) => break Err(vanished(running, anyhow!("the connection ended"))),
-            Err(error) => break Err(vanished(running, error.into())),
+            // How the connection broke says only how it was noticed.
+            Ok(None) | Err(_) => break Err(vanished(running)),
         }
     };
     drop(raw);
     outcome
 }
 
-fn vanished(running: &Running, error: anyhow::Error) -> Failure {
-    let words = running.last_words().join("\n  | ");
-    let error = error.context(format!(
-        "the sandbox ended before its command did\n  | {words}"
-    ));
-    Failure::with_exit_code(error, EXIT_MSB_FAILED)
+fn vanished(running: &Running) -> Failure {
+    Vanished {
+        last_words: running.last_words(),
+    }
+    .into()
 }
 
 /// Where a command's output goes.
