@@ -7,7 +7,7 @@ use crate::build::cargo;
 use crate::run::{quiet, shown, step};
 use crate::{layers, place};
 
-/// No production file is longer; one that passes the aim must have its reason.
+/// No production file is longer.
 const FILE_MAX_LINES: usize = 500;
 
 /// Everything that is checked without running msb.

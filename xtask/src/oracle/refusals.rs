@@ -255,6 +255,9 @@ fn full_disk(ground: &Ground<'_>) -> Result<Output> {
     succeed(&mut mount("size=2m"))?;
     let outcome = (|| {
         let output = ground.load(ground.layout)?;
+        // The caller looks again once this filesystem is gone, and would see nothing.
+        let left = left_overs(&ground.msb.home)?;
+        ensure!(left.is_empty(), "left over on the full disk: {left:?}");
         succeed(
             Command::new("mount")
                 .args(["-o", "remount,size=1g"])
