@@ -5,6 +5,7 @@
 mod build;
 mod checks;
 mod demo;
+mod fidelity;
 mod image;
 mod kernel;
 mod kernel_check;
@@ -45,6 +46,12 @@ enum Recipe {
         /// Only the steps whose name holds this
         #[arg(long, value_name = "WORDS")]
         only: Option<String>,
+    },
+    /// Judge every case of layer semantics against its oracle, natively and in the guest
+    Fidelity {
+        /// Write docs/fidelity.md from this run
+        #[arg(long)]
+        record: bool,
     },
     /// Format, clippy, dependency direction, file sizes
     Lint,
@@ -118,6 +125,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Image => println!("{}", image::demo()?.display()),
         Recipe::Demo => return demo::run(),
         Recipe::Test { only } => test::run(only.as_deref())?,
+        Recipe::Fidelity { record } => println!("{}", fidelity::run(record)?),
         Recipe::Lint => lint::run()?,
         Recipe::Layers => layers::check()?,
         Recipe::Deny => lint::deny()?,

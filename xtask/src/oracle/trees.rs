@@ -57,7 +57,8 @@ fn umoci_tree(layout: &Path, tree_dump: &Path, work: &Path) -> Result<String> {
     tree
 }
 
-fn mounted_tree(artifacts: &Artifacts, tree_dump: &Path, work: &Path) -> Result<String> {
+/// The image as the host's kernel mounts msb's artifacts.
+pub(crate) fn mounted_tree(artifacts: &Artifacts, tree_dump: &Path, work: &Path) -> Result<String> {
     let flat = work.join("flat.img");
     concatenate(artifacts, &flat)?;
     let mount = Mount::new(&flat, work.join("mount"))?;

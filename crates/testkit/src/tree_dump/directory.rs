@@ -16,7 +16,8 @@ const XATTR_MAX_BYTES: usize = 65_536;
 
 impl TreeDump {
     /// Dumps a directory and what is in it, on one file system: a directory that something is
-    /// mounted on has a line, what is in it has none. Ext4's `lost+found` in the root is left out.
+    /// mounted on has a line, what is in it has none. Ext4's `lost+found` in the root is left out, and
+    /// so is a name that is listed and cannot be found.
     ///
     /// # Errors
     /// The first thing that cannot be read.
@@ -26,7 +27,12 @@ impl TreeDump {
         let mut open = vec![Vec::new()];
         while let Some(path) = open.pop() {
             let place = join(root, &path);
-            let stat = lstat(&place).map_err(|error| failed(&place, error))?;
+            let stat = match lstat(&place) {
+                Ok(stat) => stat,
+                // Overlayfs lists a device 0:0 of a directory that only one layer has, and finds it not.
+                Err(Errno::NOENT) if !path.is_empty() => continue,
+                Err(error) => return Err(failed(&place, error)),
+            };
             let line = line(&path, &place, &stat).map_err(|error| failed(&place, error))?;
             if line.file_type == FileType::Directory && stat.st_dev == device {
                 let names = names(&place).map_err(|error| failed(&place, error))?;

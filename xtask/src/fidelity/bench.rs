@@ -1,0 +1,209 @@
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use fs_err as fs;
+use testkit::TarEntry;
+
+use super::layout::{self, Blob};
+use super::oracle;
+use super::row::{Answer, At, Image, Row, entries, finished};
+use crate::oracle::{Msb, compare, mounted_tree, succeed};
+
+/// The program that the guest shows its tree with.
+const TOOL: &str = "tree-dump";
+/// Where the guest's agent mounts something, which an image that has them keeps its root by.
+const MOUNT_POINTS: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
+/// The image of all rows that need none of their own.
+const SHARED: &str = "localhost/fidelity/shared:latest";
+
+/// What rows are judged with.
+pub(super) struct Bench {
+    pub(super) msb: Msb,
+    pub(super) kernel: PathBuf,
+    pub(super) tree_dump: PathBuf,
+    pub(super) work: PathBuf,
+}
+
+/// The trees that msb's image shows.
+struct Seen {
+    native: String,
+    guest: String,
+}
+
+impl Bench {
+    /// Judges rows; a finding for each, in their order.
+    pub(super) fn judge(&self, rows: &[&Row]) -> Result<Vec<Result<()>>> {
+        let shared: Vec<&Row> = rows
+            .iter()
+            .copied()
+            .filter(|row| row.place() != At::root() && !matches!(row.answer, Answer::Refused(_)))
+            .collect();
+        let seen = self.shared(&shared)?;
+        Ok(rows.iter().map(|row| self.finding(row, &seen)).collect())
+    }
+
+    fn finding(&self, row: &Row, shared: &Seen) -> Result<()> {
+        if let Answer::Refused(words) = row.answer {
+            return self.refused(row, words);
+        }
+        let at = row.place();
+        let right = oracle::tree(row, &at, &self.tree_dump, &self.work)?;
+        if at == At::root() {
+            return same(row, &at, &right, &self.alone(row)?);
+        }
+        same(row, &at, &right, shared)
+    }
+
+    /// Loads all rows as one image and shows it.
+    fn shared(&self, rows: &[&Row]) -> Result<Seen> {
+        let mut layers: Vec<Vec<u8>> = Vec::new();
+        for row in rows {
+            let at = row.place();
+            let Image::Shared(own) = (row.image)(&at) else {
+                bail!("{} has an image of its own", row.id);
+            };
+            for (index, entries) in own.into_iter().enumerate() {
+                if layers.len() == index {
+                    layers.push(Vec::new());
+                }
+                layers[index].extend(oracle::own(&at));
+                layers[index].extend(entries);
+            }
+        }
+        let mut blobs: Vec<Blob> = layers.into_iter().map(finished).map(Blob::plain).collect();
+        blobs.push(self.tool()?);
+        self.load(SHARED, &blobs)?;
+        self.show(SHARED)
+    }
+
+    /// Loads a row's own image, all but the last of its layers first, and shows it.
+    fn alone(&self, row: &Row) -> Result<Seen> {
+        let name = format!("localhost/fidelity/{}:latest", row.id);
+        let mut layers = oracle::layers(row, &At::root());
+        if layers.len() > 1 {
+            let base = format!("localhost/fidelity/{}-base:latest", row.id);
+            self.load(&base, &layers[..layers.len() - 1])?;
+        }
+        layers.push(self.tool()?);
+        self.load(&name, &layers)?;
+        self.show(&name)
+    }
+
+    /// The layer that has what a guest needs to show its tree.
+    fn tool(&self) -> Result<Blob> {
+        let program = TarEntry::file(TOOL, fs::read(&self.tree_dump)?).mode(0o755);
+        let mount_points = MOUNT_POINTS.map(TarEntry::directory);
+        let all = mount_points.into_iter().chain([program]);
+        Ok(Blob::plain(finished(entries(all))))
+    }
+
+    fn load(&self, name: &str, layers: &[Blob]) -> Result<()> {
+        let directory = self.work.join("image");
+        layout::write(&directory, layers)?;
+        self.msb.load(&directory, name)?;
+        fs::remove_dir_all(directory)?;
+        Ok(())
+    }
+
+    fn show(&self, name: &str) -> Result<Seen> {
+        let artifacts = self.msb.inspect(name)?;
+        let native = mounted_tree(&artifacts, &self.tree_dump, &self.work)?;
+        let mut run = self.msb.command(&["run", "-q", "--rm", "--vmm", "qemu"]);
+        run.args(["--pull", "never", name, &format!("/{TOOL}"), "/"])
+            .env("MSB_KERNEL", &self.kernel);
+        let guest = String::from_utf8(succeed(&mut run)?.stdout)?;
+        Ok(Seen { native, guest })
+    }
+
+    /// The image is not taken, the reason is said, and the store is as it was.
+    fn refused(&self, row: &Row, words: &str) -> Result<()> {
+        let directory = self.work.join("refused");
+        layout::write(&directory, &oracle::layers(row, &row.place()))?;
+        let before = self.stored()?;
+        let output = self
+            .msb
+            .command(&["load", "-q", "-t", "localhost/refused:latest"])
+            .arg(&directory)
+            .output()?;
+        fs::remove_dir_all(directory)?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.code() == Some(125),
+            "gave {}: {stderr}",
+            output.status
+        );
+        ensure!(
+            stderr.contains(words),
+            "the error does not say '{words}': {stderr}"
+        );
+        let after = self.stored()?;
+        // A layer may be whole, and what the image makes of it not: it stays, for other images.
+        let new: Vec<&String> = after.difference(&before).collect();
+        let is_layer = |path: &&String| {
+            let stem = path.rsplit_once('.').map(|(stem, _)| stem);
+            path.contains("/artifacts/")
+                && stem.is_some_and(|stem| {
+                    after.contains(&format!("{stem}.erofs"))
+                        && after.contains(&format!("{stem}.json"))
+                })
+        };
+        ensure!(new.iter().all(is_layer), "left in the store: {new:?}");
+        Ok(())
+    }
+
+    /// Every path in the store.
+    fn stored(&self) -> Result<BTreeSet<String>> {
+        let mut find = Command::new("find");
+        find.arg(&self.msb.home)
+            .args(["-not", "-path", "*/locks/*"]);
+        let text = String::from_utf8(succeed(&mut find)?.stdout)?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+}
+
+/// Both views must be the right tree.
+fn same(row: &Row, at: &At, right: &str, seen: &Seen) -> Result<()> {
+    let right = of_row(right, at);
+    ensure!(!right.is_empty(), "the right tree is empty");
+    compare(
+        "the right tree",
+        &right,
+        "the native mount",
+        &of_row(&seen.native, at),
+    )?;
+    let shown = right
+        .lines()
+        .filter(|line| {
+            let path = line.split(' ').next().unwrap_or_default();
+            !row.hidden
+                .iter()
+                .any(|name| path.as_bytes()[1..] == at.path(name))
+        })
+        .map(|line| format!("{line}\n"))
+        .collect::<String>();
+    compare(
+        "the right tree",
+        &shown,
+        "the guest",
+        &of_row(&seen.guest, at),
+    )
+    .context("in the guest")
+}
+
+/// The lines of a row: those of its directory, or all but what the harness and the agent bring.
+fn of_row(tree: &str, at: &At) -> String {
+    let is_shown = |path: &str| {
+        if *at != At::root() {
+            let own = [b"/", &at.path("")[..]].concat();
+            return path.as_bytes().starts_with(&own) || path.as_bytes() == &own[..own.len() - 1];
+        }
+        let name = path.trim_start_matches('/');
+        name != TOOL && !MOUNT_POINTS.contains(&name)
+    };
+    tree.lines()
+        .filter(|line| is_shown(line.split(' ').next().unwrap_or_default()))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}

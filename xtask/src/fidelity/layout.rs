@@ -1,0 +1,137 @@
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Result;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use fs_err as fs;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+/// The tag of the only image in a layout.
+pub(super) const TAG: &str = "row";
+
+/// A layer as it lies in a layout: its tar, and how that is wrapped.
+#[derive(Debug, Clone)]
+pub(super) struct Blob {
+    /// The last part of its media type.
+    pub(super) media_type: &'static str,
+    pub(super) bytes: Vec<u8>,
+    /// Digest of the tar.
+    pub(super) diff_id: String,
+}
+
+impl Blob {
+    /// A layer without compression.
+    pub(super) fn plain(tar: Vec<u8>) -> Self {
+        Self {
+            media_type: "layer.v1.tar",
+            diff_id: digest(&tar),
+            bytes: tar,
+        }
+    }
+
+    /// A layer in the bytes that `wrap` makes of it.
+    pub(super) fn wrapped(
+        media_type: &'static str,
+        tar: &[u8],
+        wrap: impl FnOnce(&[u8]) -> Vec<u8>,
+    ) -> Self {
+        Self {
+            media_type,
+            diff_id: digest(tar),
+            bytes: wrap(tar),
+        }
+    }
+}
+
+/// One gzip member.
+pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder
+        .write_all(bytes)
+        .and_then(|()| encoder.finish())
+        .expect("memory takes every write")
+}
+
+/// One zstd frame of a single raw block list: no compression, which every decoder accepts.
+pub(super) fn zstd(bytes: &[u8]) -> Vec<u8> {
+    const BLOCK_MAX_BYTES: usize = 128 << 10;
+    let size = u64::try_from(bytes.len()).expect("a slice is below 2^64");
+    // Magic; frame header: single segment, 8 bytes of content size, no checksum (RFC 8878, 3.1.1).
+    let mut frame = [&0xFD2F_B528_u32.to_le_bytes()[..], &[0b1110_0000]].concat();
+    frame.extend(size.to_le_bytes());
+    let blocks: Vec<&[u8]> = match bytes {
+        [] => vec![&[]],
+        _ => bytes.chunks(BLOCK_MAX_BYTES).collect(),
+    };
+    for (index, block) in blocks.iter().enumerate() {
+        let is_last = u32::from(index + 1 == blocks.len());
+        let length = u32::try_from(block.len()).expect("a block is below 128 KiB");
+        frame.extend(&(length << 3 | is_last).to_le_bytes()[..3]);
+        frame.extend(*block);
+    }
+    frame
+}
+
+/// A skippable zstd frame (RFC 8878, 3.1.2).
+pub(super) fn skippable(content: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(content.len()).expect("a test's frame is small");
+    [
+        &0x184D_2A50_u32.to_le_bytes()[..],
+        &length.to_le_bytes(),
+        content,
+    ]
+    .concat()
+}
+
+/// Writes an OCI layout of one image.
+pub(super) fn write(layout: &Path, layers: &[Blob]) -> Result<()> {
+    fs::create_dir_all(layout.join("blobs/sha256"))?;
+    fs::write(
+        layout.join("oci-layout"),
+        r#"{"imageLayoutVersion":"1.0.0"}"#,
+    )?;
+    let mut descriptors = Vec::new();
+    for layer in layers {
+        descriptors.push(blob(layout, layer.media_type, &layer.bytes)?);
+    }
+    let diff_ids: Vec<&str> = layers.iter().map(|layer| layer.diff_id.as_str()).collect();
+    let config = json!({
+        "architecture": oci_architecture(),
+        "os": "linux",
+        "config": {"Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]},
+        "rootfs": {"type": "layers", "diff_ids": diff_ids},
+    });
+    let config = blob(layout, "config.v1+json", config.to_string().as_bytes())?;
+    let manifest = json!({"schemaVersion": 2, "config": config, "layers": descriptors});
+    let mut manifest = blob(layout, "manifest.v1+json", manifest.to_string().as_bytes())?;
+    manifest["annotations"] = json!({"org.opencontainers.image.ref.name": TAG});
+    let index = json!({"schemaVersion": 2, "manifests": [manifest]});
+    fs::write(layout.join("index.json"), index.to_string())?;
+    Ok(())
+}
+
+fn oci_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "aarch64" => "arm64",
+        _ => "amd64",
+    }
+}
+
+fn blob(layout: &Path, media_type: &str, bytes: &[u8]) -> Result<Value> {
+    let digest = digest(bytes);
+    let hex = digest.trim_start_matches("sha256:");
+    fs::write(layout.join("blobs/sha256").join(hex), bytes)?;
+    Ok(json!({
+        "mediaType": format!("application/vnd.oci.image.{media_type}"),
+        "digest": digest,
+        "size": bytes.len(),
+    }))
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}

@@ -1,0 +1,89 @@
+//! What msb makes of every case of layer semantics, against who says what is right.
+//!
+//! Each row of the table is an image. The rows share one image, each in a directory of its own, but
+//! for those that say something of the root or of an archive's form. The right tree is what
+//! `umoci unpack` makes of the row's layers, or of a plain archive that spells the answer out; the
+//! host's kernel, mounting msb's artifacts, and the guest's kernel have to show the same, line by
+//! line. `docs/fidelity.md` is written from the run.
+
+mod across;
+mod archive;
+mod attributes;
+mod bench;
+mod kinds;
+mod layout;
+mod names;
+mod oracle;
+mod report;
+mod row;
+mod sparse;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use fs_err as fs;
+
+use crate::oracle::Msb;
+use crate::{build, kernel, place, tools};
+use bench::Bench;
+use row::Row;
+
+/// The table's parts: a heading and rows.
+const PARTS: [(&str, &[Row]); 6] = [
+    ("Names", names::ROWS),
+    ("Entries", kinds::ROWS),
+    ("Attributes", attributes::ROWS),
+    ("Sparse files", sparse::ROWS),
+    ("Archives and compression", archive::ROWS),
+    ("Across layers", across::ROWS),
+];
+
+/// Runs the whole table. With `record`, writes `docs/fidelity.md`; without, the file must be what
+/// this run would write.
+pub(crate) fn run(record: bool) -> Result<String> {
+    tools::install()?;
+    let bench = Bench {
+        msb: Msb {
+            program: build::msb()?,
+            home: place::scratch("fidelity-home")?,
+        },
+        kernel: kernel::fetch()?,
+        tree_dump: build::tree_dump()?,
+        work: place::scratch("fidelity")?,
+    };
+    let rows: Vec<&Row> = PARTS.iter().flat_map(|(_, rows)| *rows).collect();
+    let findings = bench.judge(&rows)?;
+    let failed: Vec<String> = rows
+        .iter()
+        .zip(&findings)
+        .filter_map(|(row, finding)| Some(format!("{}: {}", row.id, finding.as_ref().err()?)))
+        .collect();
+    for line in &failed {
+        println!("FAILED  {line}");
+    }
+    ensure!(
+        failed.is_empty(),
+        "{} of {} rows failed",
+        failed.len(),
+        rows.len()
+    );
+    let text = report::text(&PARTS);
+    check_in(&place::root().join("docs/fidelity.md"), &text, record)?;
+    fs::remove_dir_all(&bench.work)?;
+    fs::remove_dir_all(&bench.msb.home)?;
+    Ok(format!("{} rows", rows.len()))
+}
+
+fn check_in(path: &Path, text: &str, record: bool) -> Result<()> {
+    if record {
+        fs::write(path, text)?;
+        return Ok(());
+    }
+    let path: PathBuf = path.to_owned();
+    ensure!(
+        fs::read_to_string(&path)? == text,
+        "{} is not what this run gives; run: cargo xtask fidelity --record",
+        path.display()
+    );
+    Ok(())
+}

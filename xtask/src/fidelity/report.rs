@@ -1,0 +1,31 @@
+use super::row::{Answer, Row};
+
+const HEAD: &str = "\
+# Fidelity
+
+Written by `cargo xtask fidelity --record`, from a run in which every row passed; the tests compare.
+
+A row passes when the right tree, the host kernel's mount of msb's artifacts and the guest's own root
+(libkrunfw's kernel, overlayfs on EROFS) are equal in every line: path, type, mode, owner, size, time to
+the nanosecond, device, link target, hard links, xattrs, SHA-256 of the content. The right tree is what
+`umoci unpack` makes of the row's layers (*umoci*), or of one plain archive without anything special in
+it, that spells the answer out (*spelled out*). A *refused* row ends with an error that names the cause,
+and leaves nothing in the store.
+";
+
+/// The table as Markdown.
+pub(super) fn text(parts: &[(&str, &[Row])]) -> String {
+    let mut text = HEAD.to_owned();
+    for (heading, rows) in parts {
+        text += &format!("\n## {heading}\n\n| case | msb | judged by |\n|---|---|---|\n");
+        for row in *rows {
+            let judge = match row.answer {
+                Answer::Umoci => "umoci".to_owned(),
+                Answer::Plain(_) => "spelled out".to_owned(),
+                Answer::Refused(words) => format!("refused: \"{words}\""),
+            };
+            text += &format!("| {} | {} | {judge} |\n", row.case, row.right);
+        }
+    }
+    text
+}
