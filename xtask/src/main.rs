@@ -6,6 +6,7 @@ mod build;
 mod checks;
 mod demo;
 mod fidelity;
+mod fuzz;
 mod image;
 mod kernel;
 mod kernel_check;
@@ -53,6 +54,8 @@ enum Recipe {
         #[arg(long)]
         record: bool,
     },
+    /// Run the fuzz targets
+    Fuzz(fuzz::Arguments),
     /// Format, clippy, dependency direction, file sizes
     Lint,
     /// Prove that dependencies point one way
@@ -126,6 +129,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Demo => return demo::run(),
         Recipe::Test { only } => test::run(only.as_deref())?,
         Recipe::Fidelity { record } => println!("{}", fidelity::run(record)?),
+        Recipe::Fuzz(arguments) => println!("{}", fuzz::run(&arguments)?),
         Recipe::Lint => lint::run()?,
         Recipe::Layers => layers::check()?,
         Recipe::Deny => lint::deny()?,

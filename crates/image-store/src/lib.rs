@@ -27,6 +27,8 @@
 
 mod archive;
 mod digest;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod image;
 mod ingest;
 mod load;

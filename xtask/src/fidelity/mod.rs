@@ -74,6 +74,20 @@ pub(crate) fn run(record: bool) -> Result<String> {
     Ok(format!("{} rows", rows.len()))
 }
 
+/// Every layer of the table, by its row's name, as a blob.
+pub(crate) fn archives() -> Vec<(String, Vec<u8>)> {
+    let rows = PARTS.iter().flat_map(|(_, rows)| *rows);
+    rows.flat_map(|row| {
+        let layers = oracle::layers(row, &row.place());
+        let name = move |index: usize| format!("{}-{index}", row.id);
+        layers
+            .into_iter()
+            .enumerate()
+            .map(move |(index, layer)| (name(index), layer.bytes))
+    })
+    .collect()
+}
+
 fn check_in(path: &Path, text: &str, record: bool) -> Result<()> {
     if record {
         fs::write(path, text)?;

@@ -10,7 +10,7 @@ A row passes when the right tree, the host kernel's mount of msb's artifacts and
 the nanosecond, device, link target, hard links, xattrs, SHA-256 of the content. The right tree is what
 `umoci unpack` makes of the row's layers (*umoci*), or of one plain archive without anything special in
 it, that spells the answer out (*spelled out*). A *refused* row ends with an error that names the cause,
-and leaves nothing in the store.
+and leaves nothing in the store but whole layers.
 ";
 
 /// The table as Markdown.

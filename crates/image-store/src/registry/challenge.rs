@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 /// What a registry that answers 401 asks for, in its `WWW-Authenticate` header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Challenge {
+pub(crate) enum Challenge {
     /// A token from this server.
     Bearer {
         realm: String,
@@ -15,7 +15,7 @@ pub(super) enum Challenge {
 
 impl Challenge {
     /// The first challenge that msb can meet, a token's before a password's.
-    pub(super) fn parse<'a>(headers: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+    pub(crate) fn parse<'a>(headers: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let challenges: Vec<_> = headers.into_iter().flat_map(challenges).collect();
         let bearer = challenges
             .iter()

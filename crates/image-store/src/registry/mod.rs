@@ -13,6 +13,8 @@ mod token;
 mod transport;
 
 pub(crate) use blob::PARTS_IN_FLIGHT;
+#[cfg(feature = "fuzzing")]
+pub(crate) use challenge::Challenge;
 pub(crate) use client::Registry;
 pub use credentials::{Credential, CredentialSource, CredentialsError, configured_registries};
 pub use error::RegistryError;

@@ -1,0 +1,43 @@
+//! The parsers of hostile bytes, for the fuzz targets alone.
+
+use std::io::{self, BufReader, Read};
+
+use crate::image::{ConfigFile, Document, select};
+use crate::registry::Challenge;
+use crate::{Digest, Platform, Reference, pipeline};
+
+/// A layer's blob as the pipeline decompresses it.
+///
+/// # Errors
+/// Compressions that msb does not read.
+pub fn decompressed(blob: &[u8]) -> io::Result<Box<dyn Read + '_>> {
+    let (compression, source) = pipeline::detect(blob)?;
+    pipeline::decompress(compression, BufReader::new(source))?
+        .ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+/// Everything that a registry or an archive says before any layer. What is taken must come back
+/// the same from its own text.
+///
+/// # Panics
+/// When it does not.
+pub fn documents(bytes: &[u8]) {
+    if let Ok(Document::Index(entries)) = Document::parse(bytes, None) {
+        let _ = select(&entries, &Platform::host());
+    }
+    let _ = ConfigFile::parse(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Ok(reference) = text.parse::<Reference>() {
+        assert_eq!(reference.to_string().parse().ok(), Some(reference.clone()));
+        assert_eq!(reference.familiar().parse().ok(), Some(reference));
+    }
+    if let Ok(digest) = text.parse::<Digest>() {
+        assert_eq!(digest.to_string(), text);
+    }
+    if let Ok(platform) = text.parse::<Platform>() {
+        assert_eq!(platform.to_string().parse().ok(), Some(platform));
+    }
+    let _ = Challenge::parse([text]);
+}

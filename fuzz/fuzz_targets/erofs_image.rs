@@ -1,0 +1,41 @@
+//! Bytes that claim to be an EROFS image.
+
+#![no_main]
+
+use std::fmt;
+
+use erofs_writer::Image;
+use fstree::FileKind;
+use libfuzzer_sys::fuzz_target;
+
+/// How much of each file is read.
+const FILE_BYTES: u64 = 1 << 20;
+/// How much is dumped.
+const DUMP_BYTES: usize = 1 << 20;
+
+/// Text that is looked at no further, and that ends somewhere.
+struct Bounded(usize);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.checked_sub(text.len()).ok_or(fmt::Error)?;
+        Ok(())
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(image) = Image::open(bytes.to_vec()) else {
+        return;
+    };
+    let _ = image.verify();
+    let _ = image.dump(&mut Bounded(DUMP_BYTES));
+    let _ = image.root_metadata();
+    let Ok(tree) = image.read_tree() else { return };
+    for entry in tree.walk().take(100) {
+        if let FileKind::Regular(data) = &entry.inode.kind
+            && data.size_bytes <= FILE_BYTES
+        {
+            let _ = image.copy_file(data, &[], &mut std::io::sink());
+        }
+    }
+});

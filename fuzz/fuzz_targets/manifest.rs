@@ -1,0 +1,7 @@
+//! What a registry or an archive says before any layer: documents, names, digests, challenges.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| image_store::fuzzing::documents(bytes));

@@ -1,0 +1,71 @@
+//! A layer's blob, compressed or not: refused, or a tree that an EROFS image gives back as it was.
+
+#![no_main]
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io::{Cursor, Read};
+
+use erofs_writer::{FileData, Image, ImageWriter, Options, Run, WriteError};
+use fstree::{FileKind, Tree};
+use libfuzzer_sys::fuzz_target;
+use oci_layers::{DataSink, Limits, merge, read_layer};
+
+/// What a layer may hold here. Small, so that a run tries many of them.
+const LAYER_BYTES: u64 = 8 << 20;
+
+struct Sink<'a>(&'a mut ImageWriter<Cursor<Vec<u8>>>);
+
+impl DataSink for Sink<'_> {
+    type Error = WriteError;
+
+    fn append(&mut self, content: &mut dyn Read, length: u64) -> Result<Option<Run>, WriteError> {
+        self.0.append(content, length)
+    }
+}
+
+/// The same names, attributes and content, and the same names for one file. Which file has which
+/// number does not matter.
+fn assert_same(one: &Tree<FileData>, other: &Tree<FileData>) {
+    let mut numbers = HashMap::new();
+    let (mut ours, mut theirs) = (one.walk(), other.walk());
+    loop {
+        let (one, other) = match (ours.next(), theirs.next()) {
+            (None, None) => return,
+            (Some(one), Some(other)) => (one, other),
+            _ => panic!("a name is lost or new"),
+        };
+        assert_eq!(one.path, other.path);
+        assert_eq!(one.inode.metadata, other.inode.metadata, "{:?}", one.path);
+        assert_eq!(*numbers.entry(one.id).or_insert(other.id), other.id, "{:?}", one.path);
+        match (&one.inode.kind, &other.inode.kind) {
+            (FileKind::Directory(_), FileKind::Directory(_)) => {}
+            (one, other) => assert_eq!(one, other),
+        }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(tar) = image_store::fuzzing::decompressed(bytes) else {
+        return;
+    };
+    let limits = Limits {
+        metadata_bytes: 4 << 20,
+        entries: 10_000,
+        ..Limits::default()
+    };
+    let mut writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default())
+        .expect("the options are valid");
+    let read = read_layer(tar.take(LAYER_BYTES), &limits, &mut Sink(&mut writer));
+    let Ok(layer) = read else { return };
+    let Ok((out, _)) = writer.finish(&layer.tree) else {
+        // What no image can hold: files too large, xattrs too long.
+        return;
+    };
+    let image = Image::open(out.into_inner()).expect("what was written opens");
+    image.verify().expect("what was written is whole");
+    let back = image.read_tree().expect("what was written is read");
+    assert_same(&layer.tree, &back);
+    let again = Ok::<_, Infallible>(layer.tree.clone());
+    let _ = merge([Ok(layer.tree), again]);
+});

@@ -1,0 +1,115 @@
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use erofs_writer::{ImageWriter, Options};
+use fs_err as fs;
+use fstree::{FileKind, Inode, Metadata, Name, Tree};
+use vmdk::{Descriptor, FlatExtent};
+
+use crate::fidelity;
+
+/// Inputs beyond this are no seeds.
+const SEED_MAX_BYTES: usize = 8 << 10;
+
+/// Writes the corpus that the repository keeps: made of the project's own builders.
+pub(crate) fn write(corpus: &Path) -> Result<String> {
+    let mut count = 0;
+    for (target, seeds) in [
+        ("tar_layer", layers()),
+        ("erofs_image", vec![("small".to_owned(), erofs()?)]),
+        ("vmdk_descriptor", vec![("two".to_owned(), vmdk()?)]),
+        ("manifest", documents()),
+        ("agent_frames", frames()),
+    ] {
+        let directory = corpus.join(target);
+        fs::create_dir_all(&directory)?;
+        for (name, bytes) in seeds {
+            fs::write(directory.join(name), bytes)?;
+            count += 1;
+        }
+    }
+    Ok(format!("{count} seeds"))
+}
+
+/// The layers of the fidelity table.
+fn layers() -> Vec<(String, Vec<u8>)> {
+    let mut layers = fidelity::archives();
+    layers.retain(|(_, bytes)| bytes.len() <= SEED_MAX_BYTES);
+    layers
+}
+
+fn erofs() -> Result<Vec<u8>> {
+    let mut out = std::io::Cursor::new(Vec::new());
+    let mut writer = ImageWriter::new(&mut out, Options::default())?;
+    let run = writer.append(&mut &b"hello"[..], 5)?.context("a block")?;
+    let mut tree = Tree::new(Metadata::directory(0o755));
+    let mut add = |name: &[u8], kind| -> Result<()> {
+        let mut metadata = Metadata::with_mode(0o644);
+        let value: &[u8] = b"1";
+        metadata.xattrs.insert(b"user.a"[..].into(), value.into());
+        let inode = tree.add(Inode { metadata, kind });
+        tree.link(tree.root(), Name::new(name)?, inode);
+        Ok(())
+    };
+    add(b"file", FileKind::Regular(run.whole_file(5)))?;
+    add(b"link", FileKind::Symlink(b"file"[..].into()))?;
+    add(b"pipe", FileKind::Fifo)?;
+    writer.finish(&tree)?;
+    Ok(out.into_inner())
+}
+
+fn vmdk() -> Result<Vec<u8>> {
+    let extent = |sectors, file: &str| FlatExtent {
+        sectors,
+        file_name: file.to_owned(),
+    };
+    let extents = vec![extent(8, "a.fsmeta.erofs"), extent(4096, "b.erofs")];
+    Ok(Descriptor::new(7, extents)?.render().into_bytes())
+}
+
+fn documents() -> Vec<(String, Vec<u8>)> {
+    let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+    let manifest = "application/vnd.oci.image.manifest.v1+json";
+    let descriptor = |media_type: &str| {
+        format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":7}}"#)
+    };
+    let layer = descriptor("application/vnd.oci.image.layer.v1.tar+gzip");
+    let config = descriptor("application/vnd.oci.image.config.v1+json");
+    [
+        ("manifest", format!(r#"{{"schemaVersion":2,"mediaType":"{manifest}","config":{config},"layers":[{layer}]}}"#)),
+        ("index", format!(r#"{{"schemaVersion":2,"manifests":[{{"mediaType":"{manifest}","digest":"{digest}","size":7,"platform":{{"os":"linux","architecture":"amd64"}}}}]}}"#)),
+        ("config", format!(r#"{{"architecture":"amd64","os":"linux","config":{{"Env":["A=b"],"Cmd":["sh"],"User":"1:2"}},"rootfs":{{"type":"layers","diff_ids":["{digest}"]}}}}"#)),
+        ("reference", format!("registry.example:5000/a/b:tag@{digest}")),
+        ("familiar", "debian".to_owned()),
+        ("digest", digest.clone()),
+        ("platform", "linux/arm64/v8".to_owned()),
+        ("challenge", r#"Bearer realm="https://auth.example/token",service="s",scope="repository:a:pull", Basic realm="x""#.to_owned()),
+    ]
+    .map(|(name, text)| (name.to_owned(), text.into_bytes()))
+    .into()
+}
+
+/// A choice of the way, then frames: a length of four bytes and a message.
+fn frames() -> Vec<(String, Vec<u8>)> {
+    let messages: &[&[u8]] = &[
+        &[0, 1, 2],
+        &[1, 3, b'a', b'b', b'c'],
+        &[2, 0],
+        &[4, 1, 1, b'x'],
+    ];
+    let mut seeds: Vec<(String, Vec<u8>)> = Vec::new();
+    for way in 0..4_u8 {
+        let mut bytes = vec![way];
+        for message in messages {
+            bytes.extend([0, 0, 0, u8::try_from(message.len()).unwrap_or(0)]);
+            bytes.extend(*message);
+        }
+        seeds.push((format!("way-{way}"), bytes));
+    }
+    // yamux: version 0, window update, SYN, stream 2.
+    seeds.push((
+        "yamux".to_owned(),
+        [&[2][..], &[0, 1, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0]].concat(),
+    ));
+    seeds
+}
