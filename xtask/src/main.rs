@@ -5,6 +5,7 @@
 mod build;
 mod checks;
 mod demo;
+mod engines;
 mod fidelity;
 mod fuzz;
 mod image;
@@ -14,6 +15,7 @@ mod lab;
 mod lab_recipe;
 mod layers;
 mod lint;
+mod oci_layout;
 mod oracle;
 mod place;
 mod registry;
@@ -54,6 +56,8 @@ enum Recipe {
         #[arg(long)]
         record: bool,
     },
+    /// Judge hostile layers against what containerd, moby and umoci make of them
+    Engines(engines::Arguments),
     /// Run the fuzz targets
     Fuzz(fuzz::Arguments),
     /// Format, clippy, dependency direction, file sizes
@@ -129,6 +133,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Demo => return demo::run(),
         Recipe::Test { only } => test::run(only.as_deref())?,
         Recipe::Fidelity { record } => println!("{}", fidelity::run(record)?),
+        Recipe::Engines(arguments) => println!("{}", engines::run(&arguments)?),
         Recipe::Fuzz(arguments) => println!("{}", fuzz::run(&arguments)?),
         Recipe::Lint => lint::run()?,
         Recipe::Layers => layers::check()?,

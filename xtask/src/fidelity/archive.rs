@@ -4,8 +4,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use testkit::TarEntry;
 
-use super::layout::{Blob, gzip, skippable, zstd};
 use super::row::{Image, Row, entries, finished};
+use crate::oci_layout::{Blob, gzip, skippable, zstd};
 
 pub(super) const ROWS: &[Row] = &[
     Row::plain(

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use fs_err as fs;
 use testkit::TarEntry;
 
-use super::layout::{self, Blob};
 use super::oracle;
 use super::row::{Answer, At, Image, Row, entries, finished};
+use crate::oci_layout::{self, Blob};
 use crate::oracle::{Msb, compare, mounted_tree, succeed};
 
 /// The program that the guest shows its tree with.
@@ -101,7 +101,7 @@ impl Bench {
 
     fn load(&self, name: &str, layers: &[Blob]) -> Result<()> {
         let directory = self.work.join("image");
-        layout::write(&directory, layers)?;
+        oci_layout::write(&directory, layers)?;
         self.msb.load(&directory, name)?;
         fs::remove_dir_all(directory)?;
         Ok(())
@@ -120,7 +120,7 @@ impl Bench {
     /// The image is not taken, the reason is said, and the store is as it was.
     fn refused(&self, row: &Row, words: &str) -> Result<()> {
         let directory = self.work.join("refused");
-        layout::write(&directory, &oracle::layers(row, &row.place()))?;
+        oci_layout::write(&directory, &oracle::layers(row, &row.place()))?;
         let before = self.stored()?;
         let output = self
             .msb

@@ -11,7 +11,7 @@ mod archive;
 mod attributes;
 mod bench;
 mod kinds;
-mod layout;
+
 mod names;
 mod oracle;
 mod report;
@@ -84,6 +84,17 @@ pub(crate) fn archives() -> Vec<(String, Vec<u8>)> {
             .into_iter()
             .enumerate()
             .map(move |(index, layer)| (name(index), layer.bytes))
+    })
+    .collect()
+}
+
+/// Every row of the table, by its name, as the blobs of an image.
+pub(crate) fn cases() -> Vec<(String, Vec<Vec<u8>>)> {
+    let rows = PARTS.iter().flat_map(|(_, rows)| *rows);
+    rows.map(|row| {
+        let layers = oracle::layers(row, &row.place());
+        let blobs = layers.into_iter().map(|layer| layer.bytes).collect();
+        (row.id.to_owned(), blobs)
     })
     .collect()
 }

@@ -4,8 +4,8 @@ use std::process::Command;
 use anyhow::Result;
 use fs_err as fs;
 
-use super::layout::{self, Blob, TAG};
 use super::row::{Answer, At, Image, Row, finished};
+use crate::oci_layout::{self, Blob, TAG};
 use crate::oracle::succeed;
 
 /// The layers of a row, as whole archives.
@@ -32,7 +32,7 @@ pub(super) fn tree(row: &Row, at: &At, tree_dump: &Path, work: &Path) -> Result<
         _ => layers(row, at),
     };
     let directory = work.join("layout");
-    layout::write(&directory, &layers)?;
+    oci_layout::write(&directory, &layers)?;
     let bundle = work.join("bundle");
     let image = format!("{}:{TAG}", directory.display());
     succeed(

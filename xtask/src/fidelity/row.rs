@@ -1,6 +1,6 @@
 use testkit::{TarBuilder, TarEntry};
 
-use super::layout::Blob;
+use crate::oci_layout::Blob;
 
 /// A case of layer semantics with the right answer for it.
 pub(super) struct Row {

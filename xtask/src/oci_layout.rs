@@ -1,3 +1,5 @@
+//! OCI layouts of one image, written blob by blob.
+
 use std::io::Write as _;
 use std::path::Path;
 
@@ -9,21 +11,21 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// The tag of the only image in a layout.
-pub(super) const TAG: &str = "row";
+pub(crate) const TAG: &str = "row";
 
 /// A layer as it lies in a layout: its tar, and how that is wrapped.
 #[derive(Debug, Clone)]
-pub(super) struct Blob {
+pub(crate) struct Blob {
     /// The last part of its media type.
-    pub(super) media_type: &'static str,
-    pub(super) bytes: Vec<u8>,
+    pub(crate) media_type: &'static str,
+    pub(crate) bytes: Vec<u8>,
     /// Digest of the tar.
-    pub(super) diff_id: String,
+    pub(crate) diff_id: String,
 }
 
 impl Blob {
     /// A layer without compression.
-    pub(super) fn plain(tar: Vec<u8>) -> Self {
+    pub(crate) fn plain(tar: Vec<u8>) -> Self {
         Self {
             media_type: "layer.v1.tar",
             diff_id: digest(&tar),
@@ -32,7 +34,7 @@ impl Blob {
     }
 
     /// A layer in the bytes that `wrap` makes of it.
-    pub(super) fn wrapped(
+    pub(crate) fn wrapped(
         media_type: &'static str,
         tar: &[u8],
         wrap: impl FnOnce(&[u8]) -> Vec<u8>,
@@ -46,7 +48,7 @@ impl Blob {
 }
 
 /// One gzip member.
-pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder
         .write_all(bytes)
@@ -55,7 +57,7 @@ pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// One zstd frame of a single raw block list: no compression, which every decoder accepts.
-pub(super) fn zstd(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
     const BLOCK_MAX_BYTES: usize = 128 << 10;
     let size = u64::try_from(bytes.len()).expect("a slice is below 2^64");
     // Magic; frame header: single segment, 8 bytes of content size, no checksum (RFC 8878, 3.1.1).
@@ -75,7 +77,7 @@ pub(super) fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A skippable zstd frame (RFC 8878, 3.1.2).
-pub(super) fn skippable(content: &[u8]) -> Vec<u8> {
+pub(crate) fn skippable(content: &[u8]) -> Vec<u8> {
     let length = u32::try_from(content.len()).expect("a test's frame is small");
     [
         &0x184D_2A50_u32.to_le_bytes()[..],
@@ -86,7 +88,7 @@ pub(super) fn skippable(content: &[u8]) -> Vec<u8> {
 }
 
 /// Writes an OCI layout of one image.
-pub(super) fn write(layout: &Path, layers: &[Blob]) -> Result<()> {
+pub(crate) fn write(layout: &Path, layers: &[Blob]) -> Result<()> {
     fs::create_dir_all(layout.join("blobs/sha256"))?;
     fs::write(
         layout.join("oci-layout"),

@@ -1,0 +1,154 @@
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use fs_err as fs;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::corpus::Case;
+use super::tree::Tree;
+use crate::place;
+use crate::run::{quiet, shown, step};
+
+/// The Go program around the other engines.
+pub(super) struct Program {
+    path: PathBuf,
+}
+
+/// What the engines say of one case.
+pub(super) struct Verdicts {
+    /// Engines and the trees they make, or why they refuse.
+    pub(super) engines: Vec<(String, Result<Tree, String>)>,
+    /// Digests of the layers as they are decompressed.
+    pub(super) diff_ids: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    case: String,
+    #[serde(default)]
+    engine: String,
+    #[serde(default)]
+    error: String,
+    #[serde(default)]
+    tree: String,
+    #[serde(default)]
+    diff_ids: Vec<String>,
+}
+
+impl Program {
+    /// Builds it; Go fetches what it needs through its module proxy.
+    pub(super) fn build() -> Result<Self> {
+        step("build the engines");
+        let path = place::kept("engines")?.join("engines");
+        shown(
+            Command::new("go")
+                .args(["build", "-o"])
+                .arg(&path)
+                .arg(".")
+                .current_dir(place::root().join("ci/engines")),
+        )
+        .context("Go 1.26 is needed, newer than Debian's package: https://go.dev/dl")?;
+        Ok(Self { path })
+    }
+
+    /// Lets every engine apply every case.
+    pub(super) fn judge(&self, cases: &[Case]) -> Result<Vec<Verdicts>> {
+        let scratch = Scratch::mount()?;
+        let mut input = Vec::new();
+        for (number, case) in cases.iter().enumerate() {
+            let directory = scratch.path.join("cases").join(number.to_string());
+            fs::create_dir_all(&directory)?;
+            let mut paths = Vec::new();
+            for (index, layer) in case.layers.iter().enumerate() {
+                let path = directory.join(index.to_string());
+                fs::write(&path, layer)?;
+                paths.push(path);
+            }
+            writeln!(
+                input,
+                "{}",
+                json!({"case": number.to_string(), "layers": paths})
+            )?;
+        }
+        let stdout = self.answer(&scratch, input)?;
+        let mut verdicts: Vec<Verdicts> = Vec::new();
+        for line in stdout
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            let line: Line = serde_json::from_slice(line)?;
+            let number: usize = line.case.parse()?;
+            if number == verdicts.len() {
+                verdicts.push(Verdicts {
+                    engines: Vec::new(),
+                    diff_ids: Vec::new(),
+                });
+            }
+            let verdict = verdicts.get_mut(number).context("cases come in order")?;
+            if line.engine.is_empty() {
+                verdict.diff_ids = line.diff_ids;
+            } else if line.error.is_empty() {
+                verdict
+                    .engines
+                    .push((line.engine, Ok(Tree::parse(&line.tree))));
+            } else {
+                verdict.engines.push((line.engine, Err(line.error)));
+            }
+        }
+        ensure!(
+            verdicts.len() == cases.len(),
+            "the engines judged {} of {} cases",
+            verdicts.len(),
+            cases.len()
+        );
+        Ok(verdicts)
+    }
+
+    fn answer(&self, scratch: &Scratch, input: Vec<u8>) -> Result<Vec<u8>> {
+        let mut child = Command::new(&self.path)
+            .arg(scratch.path.join("work"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut stdin = child.stdin.take().context("no pipe")?;
+        let feeder = std::thread::spawn(move || stdin.write_all(&input));
+        let output = child.wait_with_output()?;
+        feeder.join().expect("the feeder does not panic")?;
+        ensure!(
+            output.status.success(),
+            "the engines gave {}",
+            output.status
+        );
+        Ok(output.stdout)
+    }
+}
+
+/// A file system in memory, where thousands of small trees come and go.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn mount() -> Result<Self> {
+        let path = place::scratch("engines-tmpfs")?;
+        quiet(
+            Command::new("mount")
+                .args(["-t", "tmpfs", "-o", "mode=0755", "tmpfs"])
+                .arg(&path),
+        )?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays is seen by the next run, which cannot empty the directory.
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.path)
+            .status();
+    }
+}

@@ -1,0 +1,62 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use fs_err as fs;
+
+use super::corpus::Case;
+use crate::run::quiet;
+
+/// The longest archive that is tried.
+const ARCHIVE_MAX_BYTES: u64 = 32 << 20;
+
+/// Archives that other projects test their readers with: those of Go's own library.
+pub(super) fn cases() -> Result<Vec<Case>> {
+    let output = quiet(Command::new("go").args(["env", "GOROOT"]))?;
+    let root = PathBuf::from(String::from_utf8(output.stdout)?.trim());
+    let mut cases = Vec::new();
+    for directory in [
+        "archive/tar/testdata",
+        "compress/gzip/testdata",
+        "compress/bzip2/testdata",
+    ] {
+        cases.extend(of_directory("go", &root.join("src").join(directory))?);
+    }
+    Ok(cases)
+}
+
+fn of_directory(project: &str, directory: &Path) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for file in fs::read_dir(directory)? {
+        let file = file?;
+        let name = file
+            .file_name()
+            .into_string()
+            .ok()
+            .context("a name that is text")?;
+        let is_archive = [".tar", ".gz", ".base64", ".bz2", ".zst"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        if is_archive && file.metadata()?.len() <= ARCHIVE_MAX_BYTES {
+            let bytes = content(&file.path(), &name)?;
+            cases.push(Case::new(format!("{project}/{name}"), vec![bytes]));
+        }
+    }
+    cases.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(cases)
+}
+
+/// The archive, out of the wrapping that keeps it from being taken for one.
+fn content(path: &Path, name: &str) -> Result<Vec<u8>> {
+    let unwrap = match name.rsplit_once('.') {
+        Some((_, "base64")) => "base64",
+        Some((_, "bz2")) => "bzip2",
+        _ => return Ok(fs::read(path)?),
+    };
+    Ok(quiet(
+        Command::new(unwrap)
+            .arg("-d")
+            .stdin(fs::File::open(path)?.into_parts().0),
+    )?
+    .stdout)
+}
