@@ -18,6 +18,7 @@ mod lint;
 mod oci_layout;
 mod oracle;
 mod place;
+mod powercut;
 mod registry;
 mod run;
 mod test;
@@ -60,6 +61,8 @@ enum Recipe {
     Engines(engines::Arguments),
     /// Run the fuzz targets
     Fuzz(fuzz::Arguments),
+    /// Cut the power at many points of a recording of msb's writes, and judge what is left
+    Powercut(powercut::Arguments),
     /// Format, clippy, dependency direction, file sizes
     Lint,
     /// Prove that dependencies point one way
@@ -135,6 +138,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Fidelity { record } => println!("{}", fidelity::run(record)?),
         Recipe::Engines(arguments) => println!("{}", engines::run(&arguments)?),
         Recipe::Fuzz(arguments) => println!("{}", fuzz::run(&arguments)?),
+        Recipe::Powercut(arguments) => println!("{}", powercut::run(&arguments)?),
         Recipe::Lint => lint::run()?,
         Recipe::Layers => layers::check()?,
         Recipe::Deny => lint::deny()?,

@@ -8,7 +8,7 @@ use crate::lab::Job;
 use crate::oracle::{self, Msb};
 use crate::registry::Registry;
 use crate::run::{shown, step};
-use crate::{build, image, kernel, lab_recipe, lint, place, tools};
+use crate::{build, image, kernel, lab_recipe, lint, place, powercut, tools};
 
 const IMAGE: &str = "localhost/debian-python:latest";
 /// How often `msb load` is killed.
@@ -27,7 +27,7 @@ struct Ground {
 /// One step: its name, and what it does; it gives what it found.
 type Step = (&'static str, fn(&Ground) -> Result<String>);
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("oracle: two stores hold the same bytes", same_bytes),
     (
         "oracle: artifacts are accepted by fsck.erofs and qemu-img",
@@ -35,6 +35,7 @@ const STEPS: [Step; 9] = [
     ),
     ("oracle: bad input is refused clearly", refusals),
     ("oracle: msb load survives being killed", kills),
+    ("lab: msb's store survives power cuts", power_cuts),
     ("boot: pulled from a real registry", pulled),
     ("boot: checks under QEMU", checks_under_qemu),
     (
@@ -127,6 +128,10 @@ fn kills(ground: &Ground) -> Result<String> {
     Ok(format!(
         "{KILLS} kills, {in_time} before the load had ended"
     ))
+}
+
+fn power_cuts(_: &Ground) -> Result<String> {
+    powercut::quick()
 }
 
 fn pulled(ground: &Ground) -> Result<String> {

@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 use crate::run::{quiet, shown, step};
 
 /// A program that a recipe runs, and the Debian package that has it.
-const TOOLS: [(&str, &str); 22] = [
+const TOOLS: [(&str, &str); 24] = [
     ("cc", "gcc"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("qemu-img", "qemu-utils"),
@@ -16,6 +16,8 @@ const TOOLS: [(&str, &str); 22] = [
     ("docker-registry", "docker-registry"),
     ("debootstrap", "debootstrap"),
     ("e2fsck", "e2fsprogs"),
+    ("mkfs.xfs", "xfsprogs"),
+    ("mkfs.btrfs", "btrfs-progs"),
     ("setfattr", "attr"),
     ("setcap", "libcap2-bin"),
     ("setpriv", "util-linux"),

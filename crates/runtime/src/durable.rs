@@ -17,6 +17,11 @@ pub(crate) fn publish(
     fill(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
+    sync_directory(directory)
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     fs::File::open(directory)?.sync_all()
 }
 

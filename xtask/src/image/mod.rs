@@ -83,3 +83,26 @@ pub(crate) fn small() -> Result<PathBuf> {
     fs::remove_dir_all(work)?;
     Ok(layout)
 }
+
+/// Two tiny images that share their base layer, for what is done thousands of times.
+pub(crate) fn pair() -> Result<[PathBuf; 2]> {
+    let tree = base_tree()?;
+    let images = place::kept("images")?;
+    let layouts = ["pair-a", "pair-b"].map(|name| images.join(name));
+    if layouts.iter().all(|layout| layout.exists()) {
+        return Ok(layouts);
+    }
+    let work = place::scratch("pair-image")?;
+    let part = |name: &str, path: &str| layers::part(&tree, &work, name, &[path], &[]);
+    let base = part("encodings", "./usr/lib/python3.11/encodings")?;
+    let mut tars = vec![base.clone()];
+    tars.extend(layers::of_changes(&work)?);
+    let others = [base, part("asyncio", "./usr/lib/python3.11/asyncio")?];
+    for (layout, tars) in layouts.iter().zip([&tars[..], &others[..]]) {
+        if !layout.exists() {
+            layout::assemble(layout, tars)?;
+        }
+    }
+    fs::remove_dir_all(work)?;
+    Ok(layouts)
+}

@@ -36,6 +36,8 @@ pub(super) struct Machine<'a> {
     pub(super) kernel_elf: &'a Path,
     pub(super) disks: &'a Disks,
     pub(super) job: &'a Job,
+    /// More devices, as arguments of QEMU.
+    pub(super) devices: &'a [String],
 }
 
 impl Machine<'_> {
@@ -134,6 +136,7 @@ impl Machine<'_> {
                 &format!("virtio-blk-device,drive={name},serial={name}"),
             ]);
         }
+        qemu.args(self.devices);
         Ok(qemu)
     }
 }

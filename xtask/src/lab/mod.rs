@@ -64,6 +64,14 @@ impl Lab<'_> {
     /// When the outer guest never got to the job, stopped in its midst, or the job ran too long.
     /// A command that fails is an [`Outcome`] with another code than 0.
     pub(crate) fn run(&self, job: &Job) -> Result<Outcome> {
+        self.run_with(job, &[])
+    }
+
+    /// The same on a machine with more devices: further arguments of QEMU.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub(crate) fn run_with(&self, job: &Job, devices: &[String]) -> Result<Outcome> {
         let root_image = root_image::cached(self.root_tree, self.work)?;
         let run = self.new_run_directory()?;
         for outer_starts in 1..=MAX_OUTER_STARTS {
@@ -72,6 +80,7 @@ impl Lab<'_> {
                 kernel_elf: self.kernel_elf,
                 disks: &disks,
                 job,
+                devices,
             };
             match machine.boot_to_end(&run.join(format!("console-{outer_starts}.txt")))? {
                 Ending::JobNeverBegan => {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fs_err as fs;
 
 use super::{Files, Lock, RemoveError, Sandbox, Spec};
-use crate::Home;
+use crate::{Home, durable};
 
 /// Whether a sandbox has a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -80,7 +80,8 @@ impl Sandbox {
         Lock::take(&self.files)
     }
 
-    /// Removes a stopped sandbox and its upper disk.
+    /// Removes a stopped sandbox and its upper disk, durably. One that is to go when it has
+    /// stopped goes with the next sweep if a power cut brings it back.
     ///
     /// # Errors
     /// When it runs, or its directory cannot be removed.
@@ -97,7 +98,13 @@ impl Sandbox {
         }
         // The description goes first: what is left of a removal cut short is no sandbox.
         fs::remove_file(self.files.spec()).map_err(io_error)?;
-        fs::remove_dir_all(&self.files.directory).map_err(io_error)
+        fs::remove_dir_all(&self.files.directory).map_err(io_error)?;
+        match self.files.directory.parent() {
+            Some(sandboxes) if !self.spec.remove_when_stopped => {
+                durable::sync_directory(sandboxes).map_err(io_error)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes what dead processes left: stopped sandboxes that were to go, and directories that

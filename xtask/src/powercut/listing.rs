@@ -1,0 +1,47 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use fs_err as fs;
+use sha2::{Digest as _, Sha256};
+
+/// Files by path, each with the digest of its content.
+pub(super) type Listing = BTreeMap<PathBuf, [u8; 32]>;
+
+/// Every file below `directory`; none where it does not exist.
+pub(super) fn list(directory: &Path) -> Result<Listing> {
+    let mut listing = Listing::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(inner) = directories.pop() {
+        if !inner.exists() {
+            continue;
+        }
+        for entry in fs::read_dir(&inner)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                let digest = Sha256::digest(fs::read(&path)?).into();
+                listing.insert(path.strip_prefix(directory)?.to_owned(), digest);
+            }
+        }
+    }
+    Ok(listing)
+}
+
+/// What only one of two listings has, or has otherwise.
+pub(super) fn difference(expected: &Listing, found: &Listing) -> Option<String> {
+    let only = |these: &Listing, those: &Listing| -> Vec<PathBuf> {
+        let differing = these
+            .iter()
+            .filter(|(path, digest)| those.get(*path) != Some(digest));
+        differing.map(|(path, _)| path.clone()).collect()
+    };
+    (expected != found).then(|| {
+        format!(
+            "expected {:?}, found {:?}",
+            only(expected, found),
+            only(found, expected)
+        )
+    })
+}

@@ -1,0 +1,167 @@
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+use fs_err as fs;
+
+use super::log::{Entry, Log, SECTOR_BYTES, Write};
+use super::random::Random;
+use crate::run::quiet;
+
+/// How far from a flush half of all points lie at most, in entries.
+const NEAR_FLUSH_ENTRIES: usize = 6;
+
+/// What a power cut takes of the writes after the last flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Loss {
+    /// Nothing: the disk stops between two writes.
+    Nothing,
+    /// Any of them.
+    Some,
+    /// Any of them, and of one all sectors but the first few.
+    Torn,
+}
+
+impl Loss {
+    pub(super) const ALL: [Self; 3] = [Self::Nothing, Self::Some, Self::Torn];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "prefix",
+            Self::Some => "subset",
+            Self::Torn => "torn",
+        }
+    }
+}
+
+/// One power cut.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    /// Which one of the run.
+    pub(super) number: u32,
+    /// How many of the log's entries came before it.
+    pub(super) cut: usize,
+    /// What it takes.
+    pub(super) loss: Loss,
+    random: Random,
+}
+
+impl Point {
+    /// The point of this number: half of all anywhere, half near a flush.
+    pub(super) fn choose(entries: &[Entry], seed: u64, number: u32) -> Self {
+        let mut random = Random::of(seed, number);
+        let flushes: Vec<usize> = (0..entries.len())
+            .filter(|&index| entries[index] == Entry::Flush)
+            .collect();
+        let cut = if random.percent(50) || flushes.is_empty() {
+            random.below(entries.len() + 1)
+        } else {
+            let flush = flushes[random.below(flushes.len())];
+            let near = flush + random.below(2 * NEAR_FLUSH_ENTRIES + 1);
+            near.saturating_sub(NEAR_FLUSH_ENTRIES).min(entries.len())
+        };
+        Self {
+            number,
+            cut,
+            loss: Loss::ALL[usize::try_from(number % 3).unwrap_or(0)],
+            random,
+        }
+    }
+
+    /// How many entries the last flush before the cut has made safe.
+    pub(super) fn settled(&self, entries: &[Entry]) -> usize {
+        let flush = entries[..self.cut]
+            .iter()
+            .rposition(|entry| *entry == Entry::Flush);
+        flush.map_or(0, |flush| flush + 1)
+    }
+
+    /// The writes after the last flush that reach the disk.
+    fn survivors(&self, entries: &[Entry]) -> Vec<Write> {
+        let loose = entries[self.settled(entries)..self.cut].iter();
+        let mut writes: Vec<Write> = loose
+            .filter_map(|entry| match entry {
+                Entry::Write(write) => Some(*write),
+                _ => None,
+            })
+            .collect();
+        if self.loss == Loss::Nothing {
+            return writes;
+        }
+        let mut random = self.random.clone();
+        let kept_percent = [0, 10, 50, 90, 100][random.below(5)];
+        let torn = random.below(writes.len());
+        let tears = self.loss == Loss::Torn;
+        let mut index = 0;
+        writes.retain_mut(|write| {
+            let is_torn = tears && index == torn;
+            index += 1;
+            if is_torn {
+                let sectors = usize::try_from(write.sectors).unwrap_or(usize::MAX);
+                write.sectors = u64::try_from(random.below(sectors)).unwrap_or(0);
+            }
+            is_torn || random.percent(kept_percent)
+        });
+        writes
+    }
+}
+
+/// The disk as the flushes up to some point have made it safe. It only goes forward.
+#[derive(Debug)]
+pub(super) struct Replay<'a> {
+    log: &'a Log,
+    settled: PathBuf,
+    entries: usize,
+}
+
+impl<'a> Replay<'a> {
+    /// The disk before the first entry: a copy of `base` in `work`.
+    pub(super) fn begin(log: &'a Log, base: &Path, work: &Path) -> Result<Self> {
+        let settled = work.join("settled.img");
+        copy_sparse(base, &settled)?;
+        Ok(Self {
+            log,
+            settled,
+            entries: 0,
+        })
+    }
+
+    /// The disk after the cut, at `image`. The point's flush must not lie before the last one's.
+    pub(super) fn build(&mut self, point: &Point, image: &Path) -> Result<()> {
+        let settled = point.settled(&self.log.entries);
+        self.settle(settled)?;
+        copy_sparse(&self.settled, image)?;
+        apply(self.log, image, &point.survivors(&self.log.entries))
+    }
+
+    /// Applies every entry before `end`; gives the disk.
+    pub(super) fn settle(&mut self, end: usize) -> Result<&Path> {
+        let passed = self.log.entries[self.entries..end].iter();
+        let writes: Vec<Write> = passed
+            .filter_map(|entry| match entry {
+                Entry::Write(write) => Some(*write),
+                _ => None,
+            })
+            .collect();
+        apply(self.log, &self.settled, &writes)?;
+        self.entries = end;
+        Ok(&self.settled)
+    }
+}
+
+fn apply(log: &Log, image: &Path, writes: &[Write]) -> Result<()> {
+    let file = fs::OpenOptions::new().write(true).open(image)?;
+    for write in writes {
+        let mut content = log.content(write)?;
+        content.truncate(usize::try_from(write.sectors * SECTOR_BYTES)?);
+        file.file().write_all_at(&content, write.target_bytes)?;
+    }
+    Ok(())
+}
+
+/// Holes stay holes.
+pub(super) fn copy_sparse(from: &Path, to: &Path) -> Result<()> {
+    quiet(Command::new("cp").arg("--sparse=auto").arg(from).arg(to))?;
+    Ok(())
+}
