@@ -89,6 +89,16 @@ impl AddressSpace {
             .map_or(0, |&(_, blocks)| blocks)
     }
 
+    /// Whether blocks up to `end_block` may be on `device`. A slot that is all zeros, as mkfs.erofs
+    /// 1.5 leaves it, does not say how long its device is; only reading shows.
+    pub(crate) fn may_hold(&self, device: u16, end_block: u64) -> bool {
+        match self.devices.get(usize::from(device)) {
+            None => false,
+            Some((0, 0)) if device > 0 => end_block <= u64::from(u32::MAX),
+            Some(&(_, blocks)) => end_block <= u64::from(blocks),
+        }
+    }
+
     /// The device that a unified block lies on, and which of its blocks that is. A block that lies
     /// on none is given to the primary device, which then does not have it.
     pub(crate) fn locate(&self, block: u32) -> (u16, u32) {

@@ -119,6 +119,9 @@ pub enum InvalidInode {
         /// How long it is.
         size_bytes: u64,
     },
+    /// A merged image could not address it.
+    #[error("its content lies behind another image's inode")]
+    InlineData,
     /// Not ascending, overlapping, empty, or past the end of the file.
     #[error("the extent at file block {file_block} is empty, out of order or past the end")]
     ExtentOrder {

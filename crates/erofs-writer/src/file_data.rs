@@ -1,3 +1,5 @@
+use std::num::NonZeroU64;
+
 /// Where a regular file's content lies: its size, and the runs of blocks that hold it.
 ///
 /// Extents are in ascending `file_block` order and do not overlap. A gap between them, or after
@@ -8,9 +10,14 @@ pub struct FileData {
     pub size_bytes: u64,
     /// The runs that hold data.
     pub extents: Vec<Extent>,
+    /// Where the content's last block lies when it lies behind the inode instead of in a block of
+    /// its own: in bytes from the image's start. Other makers' images have this; the writer
+    /// does not take it.
+    pub inline_offset_bytes: Option<NonZeroU64>,
 }
 
-/// One contiguous run of 4 KiB blocks.
+/// One contiguous run of blocks: of 4 KiB where this crate writes, of
+/// [`Image::block_size_bytes`](crate::Image::block_size_bytes) where it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// First block of the run within the file, in blocks.

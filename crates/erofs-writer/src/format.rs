@@ -139,7 +139,7 @@ pub(crate) struct InodeCompact {
     pub(crate) i_nlink: U16,
     /// Bytes.
     pub(crate) i_size: U32,
-    /// Zero: kernels disagree about its meaning.
+    /// Seconds since the build time, from Linux 6.15 on; written as zero, which all agree on.
     pub(crate) i_mtime: U32,
     /// First block, device number, or chunk format, by type and layout.
     pub(crate) i_u: U32,

@@ -44,12 +44,14 @@
 //!
 //! Limits: 4 KiB blocks, 2^32 - 1 of them over all devices; 65,535 devices; symlink targets of 4095
 //! bytes; xattr values of 65,535 bytes, 262,148 in all per inode; 2^24 chunks per sparse file. The
-//! reader knows what the writer writes and what `mkfs.erofs` writes without compression and
-//! without inline file data; the rest is [`Unsupported`]. It takes memory and time in proportion to
-//! the image, whatever the image says.
+//! reader knows what the writer writes and what `mkfs.erofs` writes without compression, in blocks
+//! of 512 to 4096 bytes; the rest is [`Unsupported`]. It takes memory and time in proportion to the
+//! image, whatever the image says.
 
+#![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]
 
+mod block_size;
 mod checksum;
 mod device;
 mod dirent;

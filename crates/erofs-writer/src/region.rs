@@ -1,7 +1,8 @@
 use std::ops::Range;
 
+use crate::block_size::BlockSize;
 use crate::device::TABLE_OFFSET;
-use crate::format::{BLOCK_SIZE_BYTES, Incompat};
+use crate::format::Incompat;
 use crate::length::Length;
 use crate::read::{Body, Image, Node, Structure};
 
@@ -39,6 +40,7 @@ impl Region {
         let nid = node.nid;
         let content = match node.body {
             Body::Symlink(_) => Structure::Symlink(nid),
+            Body::Regular(_) => Structure::InlineData(nid),
             _ => Structure::Directory(nid),
         };
         let own = [
@@ -57,14 +59,14 @@ impl Region {
     }
 
     /// The data of one inode that lies in the image itself.
-    pub(crate) fn of_data(node: &Node) -> Vec<Self> {
+    pub(crate) fn of_data(node: &Node, block_size: BlockSize) -> Vec<Self> {
         let Body::Regular(data) = &node.body else {
             return Vec::new();
         };
         let own = data.extents.iter().filter(|extent| extent.device == 0);
         own.map(|extent| {
-            let start = u64::from(extent.start_block) * BLOCK_SIZE_BYTES;
-            let range = start..start + extent.blocks * BLOCK_SIZE_BYTES;
+            let start = block_size.offset_bytes(extent.start_block);
+            let range = start..start + extent.blocks * block_size.bytes();
             Self::new(&range, Structure::FileData(node.nid))
         })
         .collect()

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use fstree::FileType;
 
-use crate::format::BLOCK_SIZE_BYTES;
+use crate::block_size::BlockSize;
 use crate::read::{Body, Corrupt, Fault, Image, Node, Nodes, ReadAt, ReadError, Structure};
 use crate::region::{Region, sort};
 
@@ -58,7 +58,7 @@ impl<R: ReadAt> Image<R> {
     pub fn verify(&self) -> Result<Report, VerifyError> {
         let superblock = |fault| inconsistent(Structure::SuperBlock, 1024, fault);
         let size_bytes = self.size_bytes;
-        if size_bytes < u64::from(self.disk.blocks.get()) * BLOCK_SIZE_BYTES {
+        if size_bytes < self.block_size.offset_bytes(self.disk.blocks.get()) {
             return Err(superblock(Fault::Truncated { size_bytes }));
         }
         let root = u64::from(self.disk.root_nid.get());
@@ -69,7 +69,7 @@ impl<R: ReadAt> Image<R> {
         };
         let mut nodes = Nodes::new(self);
         while let Some(node) = nodes.next()? {
-            ledger.enter(&node)?;
+            ledger.enter(&node, self.block_size)?;
             self.check_padding(&node)?;
         }
         let counted = ledger.report.inodes;
@@ -85,17 +85,18 @@ impl<R: ReadAt> Image<R> {
         let Body::Regular(data) = &node.body else {
             return Ok(());
         };
-        let used_bytes = data.size_bytes % BLOCK_SIZE_BYTES;
+        let block_bytes = self.block_size.bytes();
+        let used_bytes = data.size_bytes % block_bytes;
         let last = data.extents.last();
         let last = last.filter(|last| {
             let end = last.file_block + last.blocks;
-            last.device == 0 && used_bytes > 0 && end == data.size_bytes / BLOCK_SIZE_BYTES + 1
+            last.device == 0 && used_bytes > 0 && end == data.size_bytes / block_bytes + 1
         });
         let Some(last) = last else {
             return Ok(());
         };
-        let end = (u64::from(last.start_block) + last.blocks) * BLOCK_SIZE_BYTES;
-        let length_bytes = BLOCK_SIZE_BYTES - used_bytes;
+        let end = self.block_size.offset_bytes(last.start_block) + last.blocks * block_bytes;
+        let length_bytes = block_bytes - used_bytes;
         let mut padding = vec![0; usize::try_from(length_bytes).unwrap_or(0)];
         let offset_bytes = end - length_bytes;
         self.source
@@ -114,13 +115,13 @@ impl<R: ReadAt> Image<R> {
 }
 
 impl Ledger {
-    fn enter(&mut self, node: &Node) -> Result<(), VerifyError> {
+    fn enter(&mut self, node: &Node, block_size: BlockSize) -> Result<(), VerifyError> {
         self.report.inodes += 1;
         let links = self.links.entry(node.nid).or_default();
         links.stored = node.inode.nlink;
         links.offset_bytes = node.spans.inode.start;
         self.metadata.extend(Region::of_node(node));
-        self.data.extend(Region::of_data(node));
+        self.data.extend(Region::of_data(node, block_size));
         match &node.body {
             Body::Directory(_) => self.enter_directory(node)?,
             Body::Regular(data) => {

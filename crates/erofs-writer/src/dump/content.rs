@@ -6,8 +6,7 @@ use super::DumpError;
 use super::page::Page;
 use crate::dirent::file_type_of;
 use crate::format::{
-    BLOCK_BYTES, CHUNK_FORMAT_INDEXES, ChunkIndex, Dirent, NULL_ADDRESS, XattrEntry,
-    XattrIbodyHeader,
+    CHUNK_FORMAT_INDEXES, ChunkIndex, Dirent, NULL_ADDRESS, XattrEntry, XattrIbodyHeader,
 };
 use crate::read::ReadAt;
 use crate::xattr::full_name;
@@ -55,7 +54,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
 
     pub(super) fn directory(&mut self, bytes: &[u8]) -> Result<(), DumpError> {
         bytes
-            .chunks(BLOCK_BYTES)
+            .chunks(self.image.block_size.length())
             .try_for_each(|block| self.directory_block(block))
     }
 

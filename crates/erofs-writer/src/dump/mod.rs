@@ -9,7 +9,7 @@ use std::fmt;
 
 use page::Page;
 
-use crate::format::BLOCK_SIZE_BYTES;
+use crate::block_size::BlockSize;
 use crate::read::{Body, Image, Node, Nodes, ReadAt, ReadError, Structure};
 use crate::region::{Region, sort};
 
@@ -50,7 +50,7 @@ impl<R: ReadAt> Image<R> {
         index.names.insert(root, "/".into());
         let mut nodes = Nodes::new(self);
         while let Some(node) = nodes.next()? {
-            index.enter(&node);
+            index.enter(&node, self.block_size);
         }
         sort(&mut index.regions);
 
@@ -66,9 +66,9 @@ impl<R: ReadAt> Image<R> {
 }
 
 impl Index {
-    fn enter(&mut self, node: &Node) {
+    fn enter(&mut self, node: &Node, block_size: BlockSize) {
         self.regions.extend(Region::of_node(node));
-        self.regions.extend(Region::of_data(node));
+        self.regions.extend(Region::of_data(node, block_size));
         if !node.spans.chunk_map.is_empty() {
             self.chunk_formats.insert(node.nid, node.inode.union);
         }
@@ -85,7 +85,8 @@ impl<R: ReadAt> Page<'_, '_, R> {
     fn region(&mut self, region: &Region, index: &Index) -> Result<(), DumpError> {
         self.title(region, index)?;
         if let Structure::FileData(_) = region.structure {
-            let blocks = (region.range.end - region.range.start) / BLOCK_SIZE_BYTES;
+            let length_bytes = region.range.end - region.range.start;
+            let blocks = length_bytes / self.image.block_size_bytes();
             let crc = self.crc32c(&region.range)?;
             self.field("blocks", &format_args!("{blocks}"))?;
             return self.field("crc32c", &format_args!("{crc:#010x}"));
@@ -102,6 +103,9 @@ impl<R: ReadAt> Page<'_, '_, R> {
                 let format = index.chunk_formats.get(&nid).copied().unwrap_or(0);
                 self.chunk_map(&bytes, format)
             }
+            Structure::InlineData(_) => {
+                self.field("data", &format_args!("\"{}\"", bytes.escape_ascii()))
+            }
             Structure::Symlink(_) | Structure::FileData(_) => self.target(&bytes),
         }
     }
@@ -117,6 +121,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
             Structure::Symlink(nid) => ("symlink", Some(nid)),
             Structure::ChunkMap(nid) => ("chunk map", Some(nid)),
             Structure::FileData(nid) => ("file data", Some(nid)),
+            Structure::InlineData(nid) => ("inline data", Some(nid)),
         };
         let length_bytes = region.range.end - region.range.start;
         write!(self.out, "{:#010x} {kind}", region.range.start)?;

@@ -146,7 +146,11 @@ impl DiskInode {
                     ino: raw.i_ino.get(),
                     uid: u32::from(raw.i_uid.get()),
                     gid: u32::from(raw.i_gid.get()),
-                    mtime: build_time,
+                    mtime: Timestamp {
+                        // Linux before 6.15 ignores this; older images have 0 here.
+                        seconds: build_time.seconds.wrapping_add(raw.i_mtime.get().into()),
+                        ..build_time
+                    },
                     nlink: u32::from(raw.i_nlink.get()),
                 })
             }

@@ -39,6 +39,9 @@ impl FileLayout {
                 size_bytes: data.size_bytes,
             });
         }
+        if data.inline_offset_bytes.is_some() {
+            return Err(InvalidInode::InlineData);
+        }
         let file_blocks = blocks_of(data.size_bytes);
         let extents = joined(data, file_blocks)?;
         for extent in &extents {

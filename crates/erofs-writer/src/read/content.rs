@@ -1,7 +1,6 @@
 use std::io::{self, Read, Write};
 
 use super::{Image, ReadAt, ReadError};
-use crate::format::BLOCK_SIZE_BYTES;
 use crate::{Extent, FileData};
 
 /// Bytes that are copied at a time.
@@ -17,10 +16,18 @@ pub struct FileReader<'a, R> {
 
 /// What lies at a place in a file.
 struct Piece {
-    /// The extent, and how far into it; `None` in a hole.
-    source: Option<(Extent, u64)>,
+    source: Source,
     /// Bytes to the end of the extent, the hole or the file.
     length_bytes: u64,
+}
+
+/// Where bytes of a file come from.
+enum Source {
+    Hole,
+    /// An extent, and how far into it.
+    Extent(Extent, u64),
+    /// A place in the image.
+    Inline(u64),
 }
 
 impl<R: ReadAt> Image<R> {
@@ -69,8 +76,9 @@ impl<R: ReadAt> FileReader<'_, R> {
         let count = available.min(buffer.len());
         let buffer = &mut buffer[..count];
         match piece.source {
-            None => buffer.fill(0),
-            Some((extent, skip_bytes)) => self.read_extent(&extent, skip_bytes, buffer)?,
+            Source::Hole => buffer.fill(0),
+            Source::Extent(extent, skip_bytes) => self.read_extent(&extent, skip_bytes, buffer)?,
+            Source::Inline(offset_bytes) => self.read_device(0, offset_bytes, buffer)?,
         }
         self.position_bytes += piece
             .length_bytes
@@ -80,24 +88,47 @@ impl<R: ReadAt> FileReader<'_, R> {
 
     fn piece(&self) -> Piece {
         let position = self.position_bytes;
+        if let Some(piece) = self.inline_piece() {
+            return piece;
+        }
         let extents = &self.data.extents;
-        let start = |extent: &Extent| extent.file_block.saturating_mul(BLOCK_SIZE_BYTES);
+        let block_bytes = self.image.block_size_bytes();
+        let start = |extent: &Extent| extent.file_block.saturating_mul(block_bytes);
         let end = |extent: &Extent| {
             let end_block = extent.file_block.saturating_add(extent.blocks);
-            end_block.saturating_mul(BLOCK_SIZE_BYTES)
+            end_block.saturating_mul(block_bytes)
         };
         let index = extents.partition_point(|extent| end(extent) <= position);
         let (source, until) = match extents.get(index) {
             Some(extent) if start(extent) <= position => {
-                (Some((*extent, position - start(extent))), end(extent))
+                let skip_bytes = position - start(extent);
+                (Source::Extent(*extent, skip_bytes), end(extent))
             }
-            Some(extent) => (None, start(extent)),
-            None => (None, u64::MAX),
+            Some(extent) => (Source::Hole, start(extent)),
+            None => (Source::Hole, u64::MAX),
         };
+        let end_of_blocks = self.inline_start().unwrap_or(self.data.size_bytes);
         Piece {
             source,
-            length_bytes: until.min(self.data.size_bytes).saturating_sub(position),
+            length_bytes: until.min(end_of_blocks).saturating_sub(position),
         }
+    }
+
+    /// Where in the file the part starts that lies behind the inode.
+    fn inline_start(&self) -> Option<u64> {
+        let size_bytes = self.data.size_bytes;
+        let is_inline = self.data.inline_offset_bytes.is_some() && size_bytes > 0;
+        is_inline.then(|| size_bytes - self.image.block_size.last_block_bytes(size_bytes))
+    }
+
+    /// What is left of that part, once the position is in it.
+    fn inline_piece(&self) -> Option<Piece> {
+        let skip_bytes = self.position_bytes.checked_sub(self.inline_start()?)?;
+        let offset_bytes = self.data.inline_offset_bytes?.get();
+        Some(Piece {
+            source: Source::Inline(offset_bytes.saturating_add(skip_bytes)),
+            length_bytes: self.data.size_bytes.saturating_sub(self.position_bytes),
+        })
     }
 
     fn read_extent(
@@ -106,17 +137,19 @@ impl<R: ReadAt> FileReader<'_, R> {
         skip_bytes: u64,
         buffer: &mut [u8],
     ) -> Result<(), ReadError> {
-        let block_bytes = |block: u32| u64::from(block) * BLOCK_SIZE_BYTES;
-        let device = extent.device;
-        let on_device = block_bytes(extent.start_block).saturating_add(skip_bytes);
+        let start = self.image.block_size.offset_bytes(extent.start_block);
+        self.read_device(extent.device, start.saturating_add(skip_bytes), buffer)
+    }
+
+    fn read_device(&self, device: u16, on_device: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        let image = &self.image.source;
         let (result, offset_bytes) = match device.checked_sub(1) {
-            None => (
-                self.image.source.read_exact_at(buffer, on_device),
-                on_device,
-            ),
+            None => (image.read_exact_at(buffer, on_device), on_device),
             Some(_) if self.devices.is_empty() => {
-                let unified = block_bytes(self.image.space.start(device)).saturating_add(on_device);
-                (self.image.source.read_exact_at(buffer, unified), unified)
+                let start = self.image.space.start(device);
+                let unified = self.image.block_size.offset_bytes(start);
+                let unified = unified.saturating_add(on_device);
+                (image.read_exact_at(buffer, unified), unified)
             }
             Some(slot) => {
                 let source = self.devices.get(usize::from(slot));

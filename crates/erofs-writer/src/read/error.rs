@@ -68,13 +68,18 @@ pub enum ReadError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// Blocks of another size.
-    #[error("blocks of 2^{block_bits} bytes are not supported")]
+    #[error(
+        "blocks of 2^{block_bits} bytes, 2^{directory_bits} of them in a directory's block: \
+         2^9 to 2^12 and one are supported"
+    )]
     BlockSize {
         /// log2 of bytes.
         block_bits: u8,
+        /// log2 of blocks.
+        directory_bits: u8,
     },
     /// Incompatible features.
-    #[error("features {bits:#x} are not supported")]
+    #[error("not supported: {}", feature_names(*bits))]
     Features {
         /// Those bits of `feature_incompat` that are not known.
         bits: u32,
@@ -87,11 +92,13 @@ pub enum Unsupported {
         /// Its layout's code.
         layout: u16,
     },
-    /// A regular file whose end lies behind its inode.
-    #[error("inode {nid} is a regular file with inline data")]
-    InlineFile {
+    /// Bits of an inode's format that newer kernels give a meaning, or none yet.
+    #[error("inode {nid} has format {format:#06x}")]
+    InodeFormat {
         /// Which inode.
         nid: u64,
+        /// `i_format`.
+        format: u16,
     },
     /// A chunk map with more than indexes or block addresses.
     #[error("inode {nid} has chunk format {format:#x}")]
@@ -109,6 +116,26 @@ pub enum Unsupported {
         /// The namespace's code.
         index: u8,
     },
+}
+
+/// `feature_incompat` bits that the kernel knows and this reader does not.
+const FEATURES: [(u32, &str); 7] = [
+    (0x02, "big or configured compressed clusters (COMPR_CFGS)"),
+    (0x10, "compressed tails (ZTAILPACKING)"),
+    (
+        0x20,
+        "packed fragments or deduplicated clusters (FRAGMENTS)",
+    ),
+    (0x40, "long xattr name prefixes (XATTR_PREFIXES)"),
+    (0x80, "block addresses of 48 bits (48BIT)"),
+    (0x100, "metadata apart (METABOX)"),
+    (!0x1FF, "unknown features"),
+];
+
+fn feature_names(bits: u32) -> String {
+    let names = FEATURES.iter().filter(|(feature, _)| bits & feature != 0);
+    let names: Vec<&str> = names.map(|&(_, name)| name).collect();
+    format!("{} (feature_incompat {bits:#x})", names.join(", "))
 }
 
 /// Bytes that no writer writes: which structure, where, and what is wrong.
@@ -133,6 +160,7 @@ pub(crate) enum Structure {
     Symlink(u64),
     ChunkMap(u64),
     FileData(u64),
+    InlineData(u64),
 }
 
 /// What is wrong with them.
@@ -144,8 +172,6 @@ pub(crate) enum Fault {
     TooLarge,
     #[error("has checksum {stored:#010x}, its bytes give {computed:#010x}")]
     Checksum { stored: u32, computed: u32 },
-    #[error("has format {format:#06x}")]
-    InodeFormat { format: u16 },
     #[error("has mode {mode:#o}")]
     Mode { mode: u16 },
     #[error("has {nanoseconds} nanoseconds in its timestamp")]
@@ -223,6 +249,7 @@ impl fmt::Display for Structure {
             Self::Symlink(nid) => write!(f, "symbolic link {nid}"),
             Self::ChunkMap(nid) => write!(f, "the chunk map of inode {nid}"),
             Self::FileData(nid) => write!(f, "the data of inode {nid}"),
+            Self::InlineData(nid) => write!(f, "the inline data of inode {nid}"),
         }
     }
 }

@@ -1,12 +1,17 @@
+use std::num::NonZeroU64;
+
 use super::node_reader::NodeReader;
 use super::{Fault, ReadAt, ReadError, Spans, Structure, Unsupported};
 use crate::format::{CHUNK_FORMAT_BLKBITS_MASK, CHUNK_FORMAT_INDEXES, NULL_ADDRESS};
 use crate::inode::{DiskInode, Layout};
-use crate::length::blocks_of;
 use crate::{Extent, FileData};
 
 /// Bytes of a chunk map that are read at a time: a multiple of both entries' sizes.
 const MAP_PIECE_BYTES: u64 = 16 * 1024;
+
+/// Memory that an extent takes.
+const EXTENT_BYTES: u64 = 24;
+const _: () = assert!(size_of::<Extent>() == 24);
 
 /// How a chunk map is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -25,31 +30,44 @@ impl<R: ReadAt> NodeReader<'_, R> {
     ) -> Result<FileData, ReadError> {
         let mut data = FileData {
             size_bytes: inode.size_bytes,
-            extents: Vec::new(),
+            ..FileData::default()
         };
-        let blocks = blocks_of(inode.size_bytes);
+        let blocks = self.image.block_size.blocks_of(inode.size_bytes);
         match inode.layout {
             _ if blocks == 0 => {}
-            Layout::FlatInline => {
-                return Err(ReadError::Unsupported(Unsupported::InlineFile { nid }));
-            }
             Layout::ChunkBased => self.chunks(nid, inode, spans, &mut data)?,
-            // Newer kernels read this as one hole.
-            _ if inode.union == NULL_ADDRESS => {}
-            _ => {
-                let (device, start_block) = self.image.space.locate(inode.union);
-                data.extents.push(Extent {
-                    file_block: 0,
-                    blocks,
-                    device,
-                    start_block,
-                });
-            }
+            _ => self.flat(nid, inode, spans, &mut data)?,
         }
         for extent in &data.extents {
             self.check(nid, spans, extent)?;
         }
         Ok(data)
+    }
+
+    /// One run of blocks, and perhaps a last block behind the inode.
+    fn flat(
+        &mut self,
+        nid: u64,
+        inode: &DiskInode,
+        spans: &mut Spans,
+        data: &mut FileData,
+    ) -> Result<(), ReadError> {
+        let outside_bytes = self.place_tail(Structure::InlineData(nid), inode, spans)?;
+        if !spans.tail.is_empty() {
+            data.inline_offset_bytes = NonZeroU64::new(spans.tail.start);
+        }
+        let blocks = self.image.block_size.blocks_of(outside_bytes);
+        // Newer kernels read this address as one hole.
+        if blocks > 0 && inode.union != NULL_ADDRESS {
+            let (device, start_block) = self.image.space.locate(inode.union);
+            data.extents.push(Extent {
+                file_block: 0,
+                blocks,
+                device,
+                start_block,
+            });
+        }
+        Ok(())
     }
 
     fn chunks(
@@ -61,7 +79,7 @@ impl<R: ReadAt> NodeReader<'_, R> {
     ) -> Result<(), ReadError> {
         let structure = Structure::ChunkMap(nid);
         let format = MapFormat::new(nid, inode.union)?;
-        let blocks = blocks_of(data.size_bytes);
+        let blocks = self.image.block_size.blocks_of(data.size_bytes);
         let entry_bytes = if format.has_indexes { 8 } else { 4 };
         let start = spans.end_of_head().next_multiple_of(entry_bytes);
         let length_bytes = blocks
@@ -79,15 +97,15 @@ impl<R: ReadAt> NodeReader<'_, R> {
             for entry in piece.chunks_exact(if format.has_indexes { 8 } else { 4 }) {
                 let chunk_blocks = (blocks - file_block).min(1 << format.block_bits);
                 if let Some((device, start_block)) = self.locate(entry) {
-                    push(
-                        data,
-                        Extent {
-                            file_block,
-                            blocks: chunk_blocks,
-                            device,
-                            start_block,
-                        },
-                    );
+                    let extent = Extent {
+                        file_block,
+                        blocks: chunk_blocks,
+                        device,
+                        start_block,
+                    };
+                    if push(data, extent) {
+                        self.pages.charge(structure, next, EXTENT_BYTES)?;
+                    }
                 }
                 file_block += chunk_blocks;
             }
@@ -115,7 +133,7 @@ impl<R: ReadAt> NodeReader<'_, R> {
 
     fn check(&self, nid: u64, spans: &Spans, extent: &Extent) -> Result<(), ReadError> {
         let end_block = u64::from(extent.start_block).saturating_add(extent.blocks);
-        if end_block <= u64::from(self.image.space.blocks(extent.device)) {
+        if self.image.space.may_hold(extent.device, end_block) {
             return Ok(());
         }
         let fault = Fault::Extent {
@@ -145,10 +163,16 @@ impl MapFormat {
     }
 }
 
-/// Adds an extent, or makes the last one longer when it goes on there.
-fn push(data: &mut FileData, extent: Extent) {
+/// Adds an extent, or makes the last one longer when it goes on there. Says whether it added.
+fn push(data: &mut FileData, extent: Extent) -> bool {
     match data.extents.last_mut() {
-        Some(last) if last.is_continued_by(&extent) => last.blocks += extent.blocks,
-        _ => data.extents.push(extent),
+        Some(last) if last.is_continued_by(&extent) => {
+            last.blocks += extent.blocks;
+            false
+        }
+        _ => {
+            data.extents.push(extent);
+            true
+        }
     }
 }

@@ -1,14 +1,18 @@
 use fstree::Timestamp;
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use super::{Corrupt, Fault, OpenError, ReadAt, Structure, Unsupported};
+use crate::block_size::BlockSize;
 use crate::checksum::superblock_checksum;
 use crate::device::{AddressSpace, DeviceSlot};
 use crate::format::{
-    BLOCK_BITS, BLOCK_BYTES, Compat, DEVICE_SLOT_BYTES, DeviceSlotDisk, Incompat, MAGIC,
-    SUPERBLOCK_OFFSET, SuperBlock,
+    Compat, DEVICE_SLOT_BYTES, DeviceSlotDisk, Incompat, MAGIC, SUPERBLOCK_OFFSET, SuperBlock,
 };
 use crate::length::Length;
+
+/// The same as an offset in a source.
+const SUPERBLOCK_OFFSET_BYTES: u64 = 1024;
+const _: () = assert!(SUPERBLOCK_OFFSET == 1024);
 
 /// An open image.
 #[derive(Debug)]
@@ -16,6 +20,7 @@ pub struct Image<R> {
     pub(crate) source: R,
     pub(crate) size_bytes: u64,
     pub(crate) disk: SuperBlock,
+    pub(crate) block_size: BlockSize,
     pub(crate) space: AddressSpace,
     superblock: Superblock,
     devices: Vec<DeviceSlot>,
@@ -40,18 +45,24 @@ impl<R: ReadAt> Image<R> {
     /// Reads the superblock and the device table. A checksum, where there is one, must match.
     pub fn open(source: R) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io {
-            offset_bytes: 0,
+            offset_bytes: SUPERBLOCK_OFFSET_BYTES,
             source,
         };
         let size_bytes = source.size_bytes().map_err(io)?;
-        let mut head = [0; BLOCK_BYTES];
-        if size_bytes < head.length_bytes() {
-            return Err(corrupt(Fault::OutsideImage { size_bytes }));
-        }
-        source.read_exact_at(&mut head, 0).map_err(io)?;
-        let (disk, _) = SuperBlock::read_from_prefix(&head[SUPERBLOCK_OFFSET..])
-            .expect("a block is longer than a superblock");
-        check(&disk, &head)?;
+        let read = |buffer: &mut [u8]| {
+            if size_bytes < SUPERBLOCK_OFFSET_BYTES + buffer.length_bytes() {
+                return Err(corrupt(Fault::OutsideImage { size_bytes }));
+            }
+            source
+                .read_exact_at(buffer, SUPERBLOCK_OFFSET_BYTES)
+                .map_err(io)
+        };
+        let mut disk = SuperBlock::new_zeroed();
+        read(disk.as_mut_bytes())?;
+        let block_size = check(&disk)?;
+        let mut covered = vec![0; block_size.checksummed_bytes()];
+        read(&mut covered)?;
+        check_checksum(&disk, &covered)?;
         let slots = read_devices(&source, &disk, size_bytes)?;
         let (space, devices) = AddressSpace::from_slots(disk.blocks.get(), &slots)
             .ok_or_else(|| corrupt(Fault::DeviceOverlap))?;
@@ -60,6 +71,7 @@ impl<R: ReadAt> Image<R> {
             source,
             size_bytes,
             disk,
+            block_size,
             space,
             superblock,
             devices,
@@ -78,6 +90,11 @@ impl<R> Image<R> {
         &self.devices
     }
 
+    /// Bytes of a block, which extents count in: 512 to 4096.
+    pub const fn block_size_bytes(&self) -> u64 {
+        self.block_size.bytes()
+    }
+
     /// The source that was opened.
     pub fn into_inner(self) -> R {
         self.source
@@ -89,27 +106,36 @@ impl<R> Image<R> {
 }
 
 const fn corrupt(fault: Fault) -> OpenError {
-    OpenError::Corrupt(Corrupt::new(Structure::SuperBlock, 1024, fault))
+    OpenError::Corrupt(Corrupt::new(
+        Structure::SuperBlock,
+        SUPERBLOCK_OFFSET_BYTES,
+        fault,
+    ))
 }
 
-fn check(disk: &SuperBlock, head: &[u8]) -> Result<(), OpenError> {
+fn check(disk: &SuperBlock) -> Result<BlockSize, OpenError> {
     if disk.magic.get() != MAGIC {
         return Err(OpenError::NotErofs {
             magic: disk.magic.get(),
         });
     }
-    if disk.blkszbits != BLOCK_BITS || disk.dirblkbits != 0 {
-        return Err(OpenError::Unsupported(Unsupported::BlockSize {
-            block_bits: disk.blkszbits.saturating_add(disk.dirblkbits),
-        }));
-    }
+    let block_size = BlockSize::from_bits(disk.blkszbits).filter(|_| disk.dirblkbits == 0);
+    let block_size = block_size.ok_or(OpenError::Unsupported(Unsupported::BlockSize {
+        block_bits: disk.blkszbits,
+        directory_bits: disk.dirblkbits,
+    }))?;
     let unknown = disk.feature_incompat.get() & !Incompat::all().bits();
     if unknown != 0 {
         return Err(OpenError::Unsupported(Unsupported::Features {
             bits: unknown,
         }));
     }
-    let computed = superblock_checksum(head);
+    Ok(block_size)
+}
+
+/// `covered` starts with the superblock.
+fn check_checksum(disk: &SuperBlock, covered: &[u8]) -> Result<(), OpenError> {
+    let computed = superblock_checksum(covered);
     let stored = disk.checksum.get();
     let has_checksum = disk.feature_compat.get() & Compat::SB_CHKSUM.bits() != 0;
     if has_checksum && computed != stored {

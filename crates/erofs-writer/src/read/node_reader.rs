@@ -1,15 +1,14 @@
 use std::collections::HashSet;
-use std::ops::Range;
 
 use fstree::FileType;
 
 use super::{Body, Fault, Image, Node, Pages, ReadAt, ReadError, Spans, Structure, Unsupported};
 use crate::dirent::{DirEntry, parse_block};
-use crate::format::{
-    BLOCK_BYTES, BLOCK_SIZE_BYTES, INODE_SLOT_BYTES, NULL_ADDRESS, SYMLINK_MAX_BYTES,
-};
+use crate::format::{INODE_SLOT_BYTES, NULL_ADDRESS, SYMLINK_MAX_BYTES};
 use crate::inode::{DiskInode, Form, Layout};
-use crate::length::blocks_of;
+
+/// What an entry of a directory takes in memory beside its name, about.
+const ENTRY_OVERHEAD_BYTES: u64 = 48;
 
 /// Reads inodes, one at a time, each with what belongs to it.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
             FileType::Directory => {
                 let structure = Structure::Directory(nid);
                 let content = self.metadata(structure, &inode, &mut spans)?;
-                Body::Directory(entries(structure, at, &content)?)
+                Body::Directory(self.entries(structure, at, &content)?)
             }
             FileType::Symlink => {
                 let structure = Structure::Symlink(nid);
@@ -71,14 +70,15 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
 
     fn inode(&mut self, nid: u64, spans: &mut Spans) -> Result<DiskInode, ReadError> {
         let structure = Structure::Inode(nid);
-        let meta_bytes = u64::from(self.image.disk.meta_blkaddr.get()) * BLOCK_SIZE_BYTES;
+        let meta_block = self.image.disk.meta_blkaddr.get();
+        let meta_bytes = self.image.block_size.offset_bytes(meta_block);
         let start = nid
             .checked_mul(INODE_SLOT_BYTES)
             .and_then(|bytes| bytes.checked_add(meta_bytes))
             .ok_or_else(|| structure.corrupt(meta_bytes, Fault::TooLarge))?;
         let first = self.pages.read(structure, start, 2)?;
         let format = u16::from_le_bytes([first[0], first[1]]);
-        let bad_format = || structure.corrupt(start, Fault::InodeFormat { format });
+        let bad_format = || ReadError::Unsupported(Unsupported::InodeFormat { nid, format });
         let form = Form::from_format(format).ok_or_else(bad_format)?;
         let bytes = self.pages.read(structure, start, form.length_bytes())?;
         spans.inode = start..start + form.length_bytes();
@@ -110,51 +110,67 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
         inode: &DiskInode,
         spans: &mut Spans,
     ) -> Result<Vec<u8>, ReadError> {
-        let at = spans.inode.start;
-        let tail_bytes = match inode.layout {
-            Layout::FlatPlain => 0,
-            Layout::FlatInline if inode.size_bytes == 0 => 0,
-            Layout::FlatInline if !inode.size_bytes.is_multiple_of(BLOCK_SIZE_BYTES) => {
-                inode.size_bytes % BLOCK_SIZE_BYTES
-            }
-            _ => return Err(structure.corrupt(at, Fault::Layout)),
-        };
-        let outside_bytes = inode.size_bytes - tail_bytes;
+        let outside_bytes = self.place_tail(structure, inode, spans)?;
         let mut content = Vec::new();
         if outside_bytes > 0 {
             if inode.union == NULL_ADDRESS {
-                return Err(structure.corrupt(at, Fault::Layout));
+                return Err(structure.corrupt(spans.inode.start, Fault::Layout));
             }
-            let start = u64::from(inode.union) * BLOCK_SIZE_BYTES;
+            let size = self.image.block_size;
+            let start = size.offset_bytes(inode.union);
             content = self.pages.read(structure, start, outside_bytes)?;
-            spans.outside = start..start + blocks_of(outside_bytes) * BLOCK_SIZE_BYTES;
+            spans.outside = start..start + size.blocks_of(outside_bytes) * size.bytes();
         }
+        let tail_bytes = spans.tail.end - spans.tail.start;
         if tail_bytes > 0 {
-            let start = spans.end_of_head();
-            spans.tail = start..start + tail_bytes;
-            if crosses_block(&spans.tail) {
-                return Err(structure.corrupt(start, Fault::InlineCrossesBlock));
-            }
-            content.extend(self.pages.read(structure, start, tail_bytes)?);
+            content.extend(self.pages.read(structure, spans.tail.start, tail_bytes)?);
         }
         Ok(content)
     }
-}
 
-fn crosses_block(range: &Range<u64>) -> bool {
-    range.start / BLOCK_SIZE_BYTES != (range.end - 1) / BLOCK_SIZE_BYTES
-}
-
-/// The entries of a whole directory, which must ascend through all of it.
-fn entries(structure: Structure, at: u64, content: &[u8]) -> Result<Vec<DirEntry>, ReadError> {
-    let mut entries: Vec<DirEntry> = Vec::new();
-    for block in content.chunks(BLOCK_BYTES) {
-        let parsed = parse_block(block).ok_or_else(|| structure.corrupt(at, Fault::Entry))?;
-        entries.extend(parsed);
+    /// Finds where the last block of flat content lies when it lies behind the inode. Gives the
+    /// bytes of what comes before it, which lie in blocks.
+    pub(super) fn place_tail(
+        &self,
+        structure: Structure,
+        inode: &DiskInode,
+        spans: &mut Spans,
+    ) -> Result<u64, ReadError> {
+        let size = self.image.block_size;
+        let tail_bytes = match inode.layout {
+            Layout::FlatPlain => 0,
+            Layout::FlatInline if inode.size_bytes == 0 => 0,
+            Layout::FlatInline => size.last_block_bytes(inode.size_bytes),
+            _ => return Err(structure.corrupt(spans.inode.start, Fault::Layout)),
+        };
+        let start = spans.end_of_head();
+        let end = self.pages.check_bounds(structure, start, tail_bytes)?;
+        if tail_bytes > 0 && start / size.bytes() != (end - 1) / size.bytes() {
+            return Err(structure.corrupt(start, Fault::InlineCrossesBlock));
+        }
+        spans.tail = start..end;
+        Ok(inode.size_bytes - tail_bytes)
     }
-    if entries.is_sorted_by(|one, next| one.name < next.name) {
-        Ok(entries)
-    } else {
-        Err(structure.corrupt(at, Fault::NameOrder))
+
+    /// The entries of a whole directory, which must ascend through all of it.
+    fn entries(
+        &mut self,
+        structure: Structure,
+        at: u64,
+        content: &[u8],
+    ) -> Result<Vec<DirEntry>, ReadError> {
+        let mut entries: Vec<DirEntry> = Vec::new();
+        for block in content.chunks(self.image.block_size.length()) {
+            let parsed = parse_block(block).ok_or_else(|| structure.corrupt(at, Fault::Entry))?;
+            let memory_bytes =
+                ENTRY_OVERHEAD_BYTES * u64::try_from(parsed.len()).unwrap_or(u64::MAX);
+            self.pages.charge(structure, at, memory_bytes)?;
+            entries.extend(parsed);
+        }
+        if entries.is_sorted_by(|one, next| one.name < next.name) {
+            Ok(entries)
+        } else {
+            Err(structure.corrupt(at, Fault::NameOrder))
+        }
     }
 }

@@ -3,13 +3,13 @@ use zerocopy::FromBytes;
 
 use super::node_reader::NodeReader;
 use super::{Fault, ReadAt, ReadError, Spans, Structure, Unsupported};
-use crate::format::{BLOCK_SIZE_BYTES, Compat, XattrEntry, XattrIbodyHeader};
+use crate::format::{Compat, XattrEntry, XattrIbodyHeader};
 use crate::inode::DiskInode;
 use crate::length::Length;
 use crate::xattr::{filter_of, full_name};
 
 /// What one attribute takes in memory beside its name and value, about.
-const SHARED_OVERHEAD_BYTES: u64 = 64;
+const OVERHEAD_BYTES: u64 = 64;
 
 /// An attribute at the start of some bytes.
 struct Entry<'a> {
@@ -46,6 +46,7 @@ impl<R: ReadAt> NodeReader<'_, R> {
             .ok_or_else(|| corrupt(Fault::Entry))?;
         while !entries.is_empty() {
             let entry = split_entry(nid, entries, structure, start)?;
+            self.pages.charge(structure, start, OVERHEAD_BYTES)?;
             add(&mut xattrs, entry.name, entry.value).map_err(corrupt)?;
             entries = entry.later;
         }
@@ -70,13 +71,14 @@ impl<R: ReadAt> NodeReader<'_, R> {
         spans: &mut Spans,
     ) -> Result<(Vec<u8>, Vec<u8>), ReadError> {
         let structure = Structure::SharedXattr;
-        let area = u64::from(self.image.disk.xattr_blkaddr.get()) * BLOCK_SIZE_BYTES;
+        let area = self.image.disk.xattr_blkaddr.get();
+        let area = self.image.block_size.offset_bytes(area);
         let start = area + u64::from(identifier) * 4;
         let header_bytes = self.pages.read(structure, start, 4)?;
         let header = XattrEntry::read_from_bytes(&header_bytes)
             .map_err(|_| structure.corrupt(start, Fault::Entry))?;
         let length_bytes = entry_bytes(&header);
-        self.pages.charge(structure, start, SHARED_OVERHEAD_BYTES)?;
+        self.pages.charge(structure, start, OVERHEAD_BYTES)?;
         let bytes = self.pages.read(structure, start, length_bytes)?;
         let Entry { name, value, .. } = split_entry(nid, &bytes, structure, start)?;
         if self.shared_xattrs.insert(identifier) {

@@ -5,8 +5,8 @@ use super::Options;
 use crate::checksum::superblock_checksum;
 use crate::device::{AddressSpace, TABLE_OFFSET};
 use crate::format::{
-    BLOCK_BITS, Compat, DEVICE_SLOT_BYTES, DeviceSlotDisk, Incompat, MAGIC, SUPERBLOCK_OFFSET,
-    SuperBlock,
+    BLOCK_BITS, BLOCK_BYTES, Compat, DEVICE_SLOT_BYTES, DeviceSlotDisk, Incompat, MAGIC,
+    SUPERBLOCK_OFFSET, SuperBlock,
 };
 
 /// What the superblock says beside the options.
@@ -32,7 +32,7 @@ pub(super) fn encode(options: &Options, facts: &Facts, space: &AddressSpace) -> 
         head.extend_from_slice(slot.as_bytes());
     }
     head.resize(head.len().next_multiple_of(1 << BLOCK_BITS), 0);
-    let checksum = superblock_checksum(&head);
+    let checksum = superblock_checksum(&head[SUPERBLOCK_OFFSET..BLOCK_BYTES]);
     head[SUPERBLOCK_OFFSET + 4..SUPERBLOCK_OFFSET + 8].copy_from_slice(&checksum.to_le_bytes());
     head
 }

@@ -64,6 +64,7 @@ impl Run {
                 device: 0,
                 start_block: self.start_block,
             }],
+            inline_offset_bytes: None,
         }
     }
 }

@@ -1,74 +1,151 @@
-//! Images that mkfs.erofs made.
+//! Images that mkfs.erofs made: our reader and the kernel say the same of them.
 
+use std::error::Error;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::process::Command;
 
-use erofs_writer::{Image, ReadError, Unsupported};
-use fstree::FileKind;
+use erofs_writer::{Image, OpenError, ReadAt, ReadError, Unsupported};
+use tempfile::TempDir;
+use testkit::{Content, TreeDump};
 
-fn make(options: &[&str]) -> Vec<u8> {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path().join("root");
-    fs::create_dir(&root).unwrap();
-    fs::write(root.join("empty"), b"").unwrap();
-    fs::write(root.join("large"), [b'l'; 50_000]).unwrap();
-    fs::hard_link(root.join("large"), root.join("again")).unwrap();
-    symlink("large", root.join("link")).unwrap();
-    for number in 0..500 {
-        fs::create_dir(root.join(format!("directory-{number}"))).unwrap();
-    }
-    let file = directory.path().join("image");
-    let output = Command::new("mkfs.erofs")
-        .args(options)
-        .args([&file, &root])
-        .output()
-        .expect("these tests need mkfs.erofs from erofs-utils");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    fs::read(file).unwrap()
+use crate::foreign_source;
+use crate::mounted::Mounted;
+
+/// A directory, and the images that mkfs.erofs makes of it.
+struct Maker {
+    directory: TempDir,
 }
 
-fn check(options: &[&str]) {
-    let bytes = make(options);
-    let image = Image::open(bytes).unwrap();
+impl Maker {
+    fn new() -> Self {
+        let maker = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        let root = maker.root();
+        fs::create_dir(&root).unwrap();
+        foreign_source::fill(&root);
+        maker
+    }
+
+    fn root(&self) -> PathBuf {
+        self.directory.path().join("root")
+    }
+
+    fn image(&self, options: &[&str]) -> Vec<u8> {
+        let file = self.directory.path().join("image");
+        let output = Command::new("mkfs.erofs")
+            .args(options)
+            .args([&file, &self.root()])
+            .output()
+            .expect("these tests need mkfs.erofs from erofs-utils");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{options:?}: {errors}");
+        fs::read(file).unwrap()
+    }
+
+    /// Our reader, the kernel, and where times and owners are kept the directory itself.
+    fn check(&self, options: &[&str]) {
+        let image = self.image(options);
+        let ours = dump(&image, &[]);
+        let mounted = Mounted::new(&image);
+        let kernels = TreeDump::of_directory(&mounted.root()).unwrap();
+        assert_same(options, &kernels, &ours);
+        check_structure(&image);
+        if options.is_empty() {
+            let source = TreeDump::of_directory(&self.root()).unwrap();
+            assert_same(options, &source, &ours);
+        }
+    }
+}
+
+fn assert_same(options: &[&str], expected: &TreeDump, actual: &TreeDump) {
+    let differences = expected.differences(actual);
+    assert!(differences.is_empty(), "{options:?}: {differences:#?}");
+}
+
+fn dump(image: &[u8], devices: &[&dyn ReadAt]) -> TreeDump {
+    let image = Image::open(image).unwrap();
     let tree = image.read_tree().unwrap();
-    let links = tree.link_counts();
-    assert_eq!(links[tree.root().index()], 502);
-    let large = tree.find(b"large").unwrap();
-    assert_eq!(tree.find(b"again"), Some(large));
-    let FileKind::Regular(data) = &tree.inode(large).kind else {
-        panic!("a regular file")
-    };
-    let mut content = Vec::new();
-    image.copy_file(data, &[], &mut content).unwrap();
-    assert!(content == [b'l'; 50_000]);
-    let link = tree.find(b"link").unwrap();
-    assert_eq!(tree.inode(link).kind, FileKind::Symlink((*b"large").into()));
+    TreeDump::of_tree(&tree, |data| Content::of(image.file_reader(data, devices))).unwrap()
+}
+
+/// `verify` and the dump take it too, and no name is lost from the image to the tree.
+fn check_structure(image: &[u8]) {
+    let image = Image::open(image).unwrap();
     let report = image.verify().unwrap();
-    assert_eq!(report.directories, 501);
+    let inodes = image.read_tree().unwrap().len();
+    assert_eq!(report.inodes, u64::try_from(inodes).unwrap());
     image.dump(&mut String::new()).unwrap();
 }
 
 #[test]
-fn oracle_mkfs_plain() {
-    check(&["-Enoinline_data"]);
-    check(&["-Enoinline_data,force-inode-compact", "-T0"]);
-    check(&["-Enoinline_data,force-inode-extended"]);
+fn oracle_mkfs_inodes_and_times() {
+    let maker = Maker::new();
+    maker.check(&[]);
+    maker.check(&["-T0"]);
+    maker.check(&["-T1700000000", "--all-root"]);
+    maker.check(&["--ignore-mtime"]);
+    maker.check(&["-Eforce-inode-extended"]);
+    maker.check(&[
+        "-Eforce-inode-compact",
+        "--force-uid=7",
+        "--force-gid=65535",
+    ]);
+    maker.check(&["-Enosbcrc"]);
 }
 
 #[test]
-fn oracle_mkfs_chunks() {
-    check(&["--chunksize=4096"]);
-    check(&["--chunksize=16384", "-Eforce-chunk-indexes"]);
+fn oracle_mkfs_inline_data_and_chunks() {
+    let maker = Maker::new();
+    maker.check(&["-Enoinline_data"]);
+    maker.check(&["-Enoinline_data,force-inode-compact", "-T0", "--all-root"]);
+    maker.check(&["--chunksize=4096"]);
+    maker.check(&["--chunksize=16384", "-Eforce-chunk-indexes"]);
+    maker.check(&["--chunksize=1048576", "-Enoinline_data,force-chunk-indexes"]);
 }
 
 #[test]
-fn oracle_mkfs_inline_files_are_not_supported() {
-    let image = Image::open(make(&[])).unwrap();
-    let error = image.read_tree().unwrap_err();
-    assert!(matches!(
-        error,
-        ReadError::Unsupported(Unsupported::InlineFile { .. })
-    ));
+fn oracle_mkfs_xattrs() {
+    let maker = Maker::new();
+    for tolerance in ["-x-1", "-x0", "-x1", "-x5", "-x100"] {
+        maker.check(&[tolerance]);
+    }
+}
+
+#[test]
+fn oracle_mkfs_data_on_a_device() {
+    let maker = Maker::new();
+    let file = maker.directory.path().join("blobs");
+    let option = format!("--blobdev={}", file.display());
+    let image = maker.image(&["--chunksize=8192", &option]);
+    let device = fs::read(file).unwrap();
+    assert_eq!(Image::open(image.as_slice()).unwrap().devices().len(), 1);
+    let ours = dump(&image, &[&device]);
+    let mounted = Mounted::apart(&image, std::slice::from_ref(&device));
+    let kernels = TreeDump::of_directory(&mounted.root()).unwrap();
+    assert_same(&["--blobdev"], &kernels, &ours);
+    check_structure(&image);
+}
+
+#[test]
+fn oracle_mkfs_compressed_images_are_refused_by_name() {
+    let maker = Maker::new();
+    let tree = |options: &[&str]| Image::open(maker.image(options)).map(|image| image.read_tree());
+    for options in [&["-zlz4"][..], &["-zlz4hc", "-Elegacy-compress"]] {
+        let error = tree(options).unwrap().unwrap_err();
+        let ReadError::Unsupported(problem @ Unsupported::Compressed { .. }) = error else {
+            panic!("{options:?}: {error:?}");
+        };
+        assert!(problem.to_string().contains("is compressed"), "{problem}");
+    }
+    for (options, name) in [
+        (&["-zlz4hc", "-C65536"][..], "COMPR_CFGS"),
+        (&["-zlz4", "-Eztailpacking"], "ZTAILPACKING"),
+    ] {
+        let error = tree(options).unwrap_err();
+        assert!(matches!(error, OpenError::Unsupported(_)), "{options:?}");
+        let problem = error.source().unwrap().to_string();
+        assert!(problem.contains(name), "{options:?}: {problem}");
+    }
 }

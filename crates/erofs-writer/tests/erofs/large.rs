@@ -46,6 +46,7 @@ fn huge_files() -> (Tree<FileData>, Vec<u8>) {
         let data = FileData {
             size_bytes,
             extents: vec![extent],
+            ..FileData::default()
         };
         let id = tree.add(regular(data));
         tree.link(tree.root(), name(file_name), id);

@@ -66,5 +66,6 @@ fn joined(data: &FileData) -> FileData {
     FileData {
         size_bytes: data.size_bytes,
         extents,
+        inline_offset_bytes: data.inline_offset_bytes,
     }
 }

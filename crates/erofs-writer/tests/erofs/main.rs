@@ -4,6 +4,7 @@
 
 mod dumped;
 mod foreign;
+mod foreign_source;
 mod hostile;
 mod large;
 mod listing;

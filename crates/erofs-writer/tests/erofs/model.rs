@@ -135,6 +135,7 @@ impl Built {
                 Ok::<_, ()>(FileData {
                     size_bytes: sizes.next().unwrap(),
                     extents: pieces.iter().map(extent).collect(),
+                    ..FileData::default()
                 })
             })
             .unwrap();

@@ -49,6 +49,7 @@ fn regular(size_bytes: u64, extents: &[(u64, u64, u16, u32)]) -> InvalidInode {
     let data = FileData {
         size_bytes,
         extents: extents.collect(),
+        ..FileData::default()
     };
     special(Metadata::default(), FileKind::Regular(data))
 }

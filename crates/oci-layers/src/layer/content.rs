@@ -14,7 +14,7 @@ pub(crate) fn store<R: Read, S: DataSink>(
 ) -> Result<FileData, LayerError> {
     let mut data = FileData {
         size_bytes: entry.size_bytes,
-        extents: Vec::new(),
+        ..FileData::default()
     };
     if entry.kind != EntryKind::Regular {
         return Ok(data);
