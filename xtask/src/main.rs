@@ -6,6 +6,7 @@ mod build;
 mod checks;
 mod demo;
 mod engines;
+mod erofs;
 mod fidelity;
 mod fuzz;
 mod image;
@@ -69,6 +70,8 @@ enum Recipe {
     Layers,
     /// Check licences, sources and duplicate versions of dependencies
     Deny,
+    /// Write random trees as EROFS images and compare what every reader sees
+    Erofs(erofs::Arguments),
     /// Boot the guest kernel and prove each option of kernel-config by using it
     KernelCheck,
     /// Run a command in the KVM lab: a guest with (emulated) AMD-V, where libkrun works
@@ -142,6 +145,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Lint => lint::run()?,
         Recipe::Layers => layers::check()?,
         Recipe::Deny => lint::deny()?,
+        Recipe::Erofs(arguments) => erofs::run(&arguments)?,
         Recipe::KernelCheck => lab_recipe::kernel_check()?,
         Recipe::Lab(arguments) => return lab_recipe::run(arguments),
         Recipe::Checks(arguments) => checks::run(&arguments.bed())?,

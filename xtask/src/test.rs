@@ -8,7 +8,7 @@ use crate::lab::Job;
 use crate::oracle::{self, Msb};
 use crate::registry::Registry;
 use crate::run::{shown, step};
-use crate::{build, image, kernel, lab_recipe, lint, place, powercut, tools};
+use crate::{build, erofs, image, kernel, lab_recipe, lint, place, powercut, tools};
 
 const IMAGE: &str = "localhost/debian-python:latest";
 /// How often `msb load` is killed.
@@ -27,7 +27,8 @@ struct Ground {
 /// One step: its name, and what it does; it gives what it found.
 type Step = (&'static str, fn(&Ground) -> Result<String>);
 
-const STEPS: [Step; 10] = [
+const STEPS: &[Step] = &[
+    ("oracle: EROFS images through every reader", erofs_readers),
     ("oracle: two stores hold the same bytes", same_bytes),
     (
         "oracle: artifacts are accepted by fsck.erofs and qemu-img",
@@ -101,6 +102,15 @@ impl Ground {
         ground.msb.load(&ground.layout, IMAGE)?;
         Ok(ground)
     }
+}
+
+fn erofs_readers(_: &Ground) -> Result<String> {
+    erofs::corpus(&erofs::Arguments {
+        trees: 200,
+        first: 0,
+        installed: false,
+        sizes: false,
+    })
 }
 
 fn same_bytes(ground: &Ground) -> Result<String> {

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use erofs_writer::{DeviceSlot, Extent, FileData, Image, ImageWriter, Options, Summary};
-use fstree::Tree;
+use fstree::{FileKind, Inode, Metadata, Name, Tree};
 
 const BLOCK: usize = 4096;
 
@@ -78,10 +78,19 @@ impl Piece {
 }
 
 impl Built {
-    /// Writes `tree` with `devices` devices beside the image.
+    /// Writes `tree` with `devices` devices beside the image, which hold data and nothing else.
     pub(crate) fn of(tree: Tree<Content>, devices: u16) -> Self {
+        Self::with_devices(tree, (0..devices).map(|_| Vec::new()).collect())
+    }
+
+    /// Writes `tree` over `layers` devices, each of which is an image of its own with the files
+    /// that it holds data of.
+    pub(crate) fn of_layers(tree: Tree<Content>, layers: u16) -> Self {
+        Self::with_devices(tree, (0..layers).map(|_| Layer::new()).collect())
+    }
+
+    fn with_devices<D: Device>(tree: Tree<Content>, mut others: Vec<D>) -> Self {
         let mut own: Vec<(Vec<u8>, Piece)> = Vec::new();
-        let mut others = vec![Vec::new(); usize::from(devices)];
         let planned: Tree<Vec<(usize, Piece, u32)>> = tree
             .clone()
             .try_map(|content| {
@@ -91,16 +100,14 @@ impl Built {
                         (own.len() - 1, *piece, 0)
                     }
                     device => {
-                        let device: &mut Vec<u8> = &mut others[usize::from(device) - 1];
-                        let start = u32::try_from(device.len() / BLOCK).unwrap();
-                        device.extend(piece.bytes(&content));
-                        device.resize(device.len().next_multiple_of(BLOCK), 0);
-                        (0, *piece, start)
+                        let device = &mut others[usize::from(device) - 1];
+                        (0, *piece, device.append(&piece.bytes(&content)))
                     }
                 };
                 Ok::<_, ()>(content.pieces.iter().map(place).collect())
             })
             .unwrap();
+        let others: Vec<Vec<u8>> = others.into_iter().map(Device::finish).collect();
         let options = Options {
             uuid: *b"0123456789abcdef",
             volume_name: "test".into(),
@@ -156,6 +163,62 @@ impl Built {
     pub(crate) fn flat(&self) -> Vec<u8> {
         let devices = self.devices.iter().flatten();
         self.image.iter().chain(devices).copied().collect()
+    }
+}
+
+/// Where a test puts data that is not in the image itself.
+trait Device {
+    /// Adds a run of blocks. Gives the first of them.
+    fn append(&mut self, bytes: &[u8]) -> u32;
+
+    /// All bytes of the device.
+    fn finish(self) -> Vec<u8>;
+}
+
+impl Device for Vec<u8> {
+    fn append(&mut self, bytes: &[u8]) -> u32 {
+        let start = u32::try_from(self.len() / BLOCK).unwrap();
+        self.extend(bytes);
+        self.resize(self.len().next_multiple_of(BLOCK), 0);
+        start
+    }
+
+    fn finish(self) -> Vec<u8> {
+        self
+    }
+}
+
+/// An image whose files are the runs that were appended, by number.
+struct Layer {
+    writer: ImageWriter<Cursor<Vec<u8>>>,
+    tree: Tree<FileData>,
+}
+
+impl Layer {
+    fn new() -> Self {
+        Self {
+            writer: ImageWriter::new(Cursor::new(Vec::new()), Options::default()).unwrap(),
+            tree: Tree::new(Metadata::directory(0o755)),
+        }
+    }
+}
+
+impl Device for Layer {
+    fn append(&mut self, mut bytes: &[u8]) -> u32 {
+        let length_bytes = u64::try_from(bytes.len()).unwrap();
+        let run = self.writer.append(&mut bytes, length_bytes);
+        let run = run.unwrap().unwrap();
+        let name = Name::new(format!("{}", self.tree.len()).as_bytes()).unwrap();
+        let id = self.tree.add(Inode {
+            metadata: Metadata::with_mode(0o644),
+            kind: FileKind::Regular(run.whole_file(length_bytes)),
+        });
+        self.tree.link(self.tree.root(), name, id);
+        run.start_block
+    }
+
+    fn finish(self) -> Vec<u8> {
+        self.writer.finish(&self.tree).unwrap().0.into_inner()
     }
 }
 

@@ -39,14 +39,23 @@ impl Mounted {
     pub(crate) fn with_length(image: &[u8], length_bytes: u64) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("image");
-        let mounted = Self { directory };
         fs::write(&file, image).unwrap();
         let handle = fs::File::options().write(true).open(&file).unwrap();
         handle.set_len(length_bytes).unwrap();
+        Self::below(directory, &file)
+    }
+
+    /// Mounts an image that is a file already.
+    pub(crate) fn file(file: &Path) -> Self {
+        Self::below(tempfile::tempdir().unwrap(), file)
+    }
+
+    fn below(directory: TempDir, file: &Path) -> Self {
+        let mounted = Self { directory };
         fs::create_dir(mounted.root()).unwrap();
         let output = Command::new("mount")
             .args(["-t", "erofs", "-o", "ro,loop"])
-            .args([&file, &mounted.root()])
+            .args([file, &mounted.root()])
             .output()
             .expect("these tests need mount(8)");
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -61,18 +70,31 @@ impl Mounted {
     pub(crate) fn apart(image: &[u8], devices: &[Vec<u8>]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("image");
-        let mounted = Self { directory };
         fs::write(&file, image).unwrap();
-        fs::create_dir(mounted.root()).unwrap();
-        let mut options = Vec::new();
+        let mut paths = Vec::new();
         for (number, device) in devices.iter().enumerate() {
-            let path = mounted.directory.path().join(format!("device-{number}"));
+            let path = directory.path().join(format!("device-{number}"));
             fs::write(&path, device).unwrap();
-            options.push(format!("device={}", path.display()));
+            paths.push(path);
         }
+        Self::apart_below(directory, &file, &paths)
+    }
+
+    /// The same with files that are there already.
+    pub(crate) fn files_apart(file: &Path, devices: &[PathBuf]) -> Self {
+        Self::apart_below(tempfile::tempdir().unwrap(), file, devices)
+    }
+
+    fn apart_below(directory: TempDir, file: &Path, devices: &[PathBuf]) -> Self {
+        let mounted = Self { directory };
+        fs::create_dir(mounted.root()).unwrap();
+        let options: Vec<String> = devices
+            .iter()
+            .map(|path| format!("device={}", path.display()))
+            .collect();
         let options = CString::new(options.join(",")).unwrap();
         let flags = rustix::mount::MountFlags::RDONLY;
-        rustix::mount::mount(&file, mounted.root(), "erofs", flags, options.as_c_str())
+        rustix::mount::mount(file, mounted.root(), "erofs", flags, options.as_c_str())
             .expect("these tests need root, and Linux 6.12 for mounts of files");
         mounted
     }

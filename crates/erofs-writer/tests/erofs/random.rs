@@ -8,7 +8,8 @@ use crate::model::{Content, Piece};
 use crate::samples::{ACL, CAPABILITY, directory};
 use crate::{oracle_fsck, oracle_kernel, round_trip};
 
-const DEVICES: u16 = 3;
+/// How many devices contents lie on, beside the image.
+pub(crate) const DEVICES: u16 = 3;
 
 /// An inode, and which earlier directory it goes to.
 #[derive(Debug, Clone)]
@@ -129,7 +130,11 @@ fn planted() -> impl Strategy<Value = Planted> {
 }
 
 fn tree() -> impl Strategy<Value = Tree<Content>> {
-    let sizes = prop_oneof![9 => 0..40_usize, 1 => 200..600_usize];
+    tree_of(prop_oneof![9 => 0..40_usize, 1 => 200..600_usize])
+}
+
+/// Trees of so many inodes beside the root.
+pub(crate) fn tree_of(sizes: impl Strategy<Value = usize>) -> impl Strategy<Value = Tree<Content>> {
     let inodes = sizes.prop_flat_map(|size| prop::collection::vec(planted(), size));
     (metadata(), inodes).prop_map(|(root, inodes)| grow(root, inodes))
 }
