@@ -58,7 +58,7 @@ impl<R: ReadAt> Image<R> {
         let mut position = 0;
         for region in &index.regions {
             page.gap(position, region.range.start)?;
-            page.region(region, &index)?;
+            page.region(region, &index, region.range.start >= position)?;
             position = position.max(region.range.end);
         }
         page.gap(position, self.size_bytes)
@@ -82,13 +82,18 @@ impl Index {
 }
 
 impl<R: ReadAt> Page<'_, '_, R> {
-    fn region(&mut self, region: &Region, index: &Index) -> Result<(), DumpError> {
+    /// Data that overlaps what was shown is not read again: files may share it, all of them all of
+    /// it.
+    fn region(&mut self, region: &Region, index: &Index, is_new: bool) -> Result<(), DumpError> {
         self.title(region, index)?;
         if let Structure::FileData(_) = region.structure {
             let length_bytes = region.range.end - region.range.start;
             let blocks = length_bytes / self.image.block_size_bytes();
+            self.field("blocks", &blocks)?;
+            if !is_new {
+                return self.field("shared", &"with what is above");
+            }
             let crc = self.crc32c(&region.range)?;
-            self.field("blocks", &format_args!("{blocks}"))?;
             return self.field("crc32c", &format_args!("{crc:#010x}"));
         }
         let bytes = self.bytes(&region.range)?;

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use erofs_writer::{Image, OpenError, ReadAt, ReadError, Unsupported};
@@ -19,12 +19,16 @@ struct Maker {
 
 impl Maker {
     fn new() -> Self {
+        Self::filled(foreign_source::fill)
+    }
+
+    fn filled(fill: fn(&Path)) -> Self {
         let maker = Self {
             directory: tempfile::tempdir().unwrap(),
         };
         let root = maker.root();
         fs::create_dir(&root).unwrap();
-        foreign_source::fill(&root);
+        fill(&root);
         maker
     }
 
@@ -57,6 +61,20 @@ impl Maker {
             assert_same(options, &source, &ours);
         }
     }
+}
+
+/// Images of a small directory, with every layout and with shared xattrs.
+pub(crate) fn small_images() -> Vec<Vec<u8>> {
+    let maker = Maker::filled(foreign_source::fill_small);
+    let sets: [&[&str]; 4] = [
+        &["-x1"],
+        &["-Eforce-inode-extended", "-x1"],
+        &["--chunksize=4096"],
+        &["--chunksize=4096", "-Eforce-chunk-indexes", "-T0"],
+    ];
+    sets.into_iter()
+        .map(|options| maker.image(options))
+        .collect()
 }
 
 fn assert_same(options: &[&str], expected: &TreeDump, actual: &TreeDump) {

@@ -26,6 +26,20 @@ pub(crate) fn fill(root: &Path) {
     touch(root, 1_600_000_000, 5);
 }
 
+/// The same in small: what a reader meets, not how often.
+pub(crate) fn fill_small(root: &Path) {
+    special(&root.join("special"));
+    xattrs(&root.join("xattrs"));
+    for length in [0, 1, 3000, 4096, 5000, 20_000] {
+        fs::write(root.join(format!("{length}")), vec![b'c'; length]).unwrap();
+    }
+    let within = root.join("within");
+    fs::create_dir(&within).unwrap();
+    for number in 0..200 {
+        fs::write(within.join(format!("{number:020}")), b"").unwrap();
+    }
+}
+
 fn touch(path: &Path, tv_sec: i64, tv_nsec: i64) {
     let time = Timespec { tv_sec, tv_nsec };
     let times = Timestamps {

@@ -17,3 +17,4 @@ mod random;
 mod refused;
 mod round_trip;
 mod samples;
+mod sizes;

@@ -161,6 +161,62 @@ fn sparse_files(tree: &mut Tree<Content>) {
     put(tree, root, "hole", plain, FileKind::Regular(hole));
 }
 
+/// Owners, times and devices at their limits.
+fn limits(tree: &mut Tree<Content>) {
+    let root = tree.root();
+    let times = [
+        (-1, 999_999_999),
+        (-(1 << 31) - 1, 1),
+        (1 << 31, 0),
+        (1 << 32, 999_999_999),
+        (1 << 40, 5),
+        (-(1 << 40), 5),
+    ];
+    for (number, (seconds, nanoseconds)) in times.into_iter().enumerate() {
+        let metadata = Metadata {
+            mode: 0o7777,
+            uid: u32::MAX - 1,
+            gid: 1 << 31,
+            mtime: Timestamp {
+                seconds,
+                nanoseconds,
+            },
+            xattrs: Xattrs::new(),
+        };
+        let file_name = format!("time-{number}");
+        put(tree, root, file_name, metadata, FileKind::Fifo);
+    }
+    for (major, minor) in [(0, 0), (0, 255), (255, 256), (256, 0), (4095, 0xF_FFFF)] {
+        let device = Device { major, minor };
+        let plain = Metadata::with_mode(0o600);
+        let file_name = format!("device-{major}-{minor}");
+        put(
+            tree,
+            root,
+            &file_name,
+            plain.clone(),
+            FileKind::CharDevice(device),
+        );
+        let file_name = format!("block-{file_name}");
+        put(tree, root, file_name, plain, FileKind::BlockDevice(device));
+    }
+    // 64 KiB of values, which is more than ext4 holds.
+    let value = [9; 4096];
+    let names: Vec<String> = (0..16).map(|number| format!("trusted.{number}")).collect();
+    let pairs: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &value[..])).collect();
+    let metadata = Metadata {
+        xattrs: xattrs(&pairs),
+        ..Metadata::with_mode(0o600)
+    };
+    put(
+        tree,
+        root,
+        "xattrs-of-64-kib",
+        metadata,
+        FileKind::Regular(Content::default()),
+    );
+}
+
 /// Names that sort around `.` and `..`, long names, long targets, large directories and xattrs.
 pub(crate) fn extremes() -> Tree<Content> {
     let mut tree = Tree::new(Metadata::directory(0o755));
@@ -227,6 +283,7 @@ pub(crate) fn extremes() -> Tree<Content> {
         tree.inode_mut(with).metadata.mode = 0o755;
         put(&mut tree, with, "in", metadata, fifo());
     }
+    limits(&mut tree);
     let mut deep = root;
     for _ in 0..200 {
         deep = put(

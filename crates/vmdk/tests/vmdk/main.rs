@@ -1,6 +1,7 @@
 //! The descriptor against its golden text, its own parser and QEMU.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 use proptest::prelude::*;
@@ -35,6 +36,53 @@ proptest! {
     fn no_text_panics(text in "\\PC{0,200}") {
         let _ = Descriptor::parse(&text);
     }
+}
+
+/// Past 2^31 sectors, where readers that count in 32 bits turn round: as large as EROFS can
+/// address, and one file alone past 2 TiB.
+#[test]
+fn oracle_qemu_io_past_2_tib() {
+    const TIB: u64 = 1 << 40;
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let lengths = [4096, 3 * TIB, TIB / 2 + 4096, 12 * TIB];
+    let mut extents = Vec::new();
+    let mut looks = Vec::new();
+    let mut offset_bytes = 0;
+    for (number, length_bytes) in (1_u8..).zip(lengths) {
+        let name = format!("{number}.erofs");
+        let file = fs::File::create(directory.path().join(&name)).expect("made");
+        file.set_len(length_bytes).expect("sparse files");
+        for place in [0, 2 * TIB - 512, 2 * TIB, length_bytes - 512] {
+            if place + 512 <= length_bytes {
+                file.write_all_at(&[number; 512], place).expect("written");
+                looks.push(format!("read -P {number} {} 512", offset_bytes + place));
+            }
+        }
+        offset_bytes += length_bytes;
+        extents.push(extent(length_bytes / SECTOR_BYTES, &name));
+    }
+    let descriptor = Descriptor::new(7, extents).expect("valid");
+    assert_eq!(descriptor.total_sectors() * SECTOR_BYTES, offset_bytes);
+    fs::write(directory.path().join("disk.vmdk"), descriptor.render()).expect("written");
+    let mut command = Command::new("qemu-io");
+    command.args(["-r", "-f", "vmdk"]);
+    for look in &looks {
+        command.args(["-c", look]);
+    }
+    let output = command
+        .args(["-c", "length", "disk.vmdk"])
+        .current_dir(directory.path())
+        .output()
+        .expect("qemu-io runs (package qemu-utils)");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{output:?}");
+    assert!(!said.contains("Pattern verification failed"), "{said}");
+    assert_eq!(
+        said.matches("read 512/512 bytes").count(),
+        looks.len(),
+        "{said}"
+    );
+    assert!(said.contains("15.500 TiB"), "{said}");
 }
 
 /// QEMU reads the disk as the concatenation of its files.
