@@ -167,3 +167,50 @@ fn oracle_mkfs_compressed_images_are_refused_by_name() {
         assert!(problem.contains(name), "{options:?}: {problem}");
     }
 }
+
+/// Blocks of other sizes than the writer's: see `fixtures/README.md`.
+#[test]
+fn oracle_kernel_blocks_from_512_bytes() {
+    let images: [(u64, &[u8]); 4] = [
+        (512, include_bytes!("fixtures/blocks-512.erofs")),
+        (512, include_bytes!("fixtures/blocks-512-chunks.erofs")),
+        (1024, include_bytes!("fixtures/blocks-1024.erofs")),
+        (2048, include_bytes!("fixtures/blocks-2048.erofs")),
+    ];
+    for (block_size_bytes, image) in images {
+        let opened = Image::open(image).unwrap();
+        assert_eq!(opened.block_size_bytes(), block_size_bytes);
+        let mounted = Mounted::new(image);
+        let kernels = TreeDump::of_directory(&mounted.root()).unwrap();
+        assert_same(&["blocks"], &kernels, &dump(image, &[]));
+        check_structure(image);
+        let mut damaged = image.to_vec();
+        damaged[1024 + 0x30] ^= 1;
+        assert!(matches!(Image::open(damaged), Err(OpenError::Corrupt(_))));
+    }
+}
+
+#[test]
+fn features_and_blocks_of_newer_kernels_are_refused_by_name() {
+    let image = include_bytes!("fixtures/blocks-512.erofs");
+    let refusal = |offset: usize, value: u8| {
+        let mut image = image.to_vec();
+        image[1024 + offset] = value;
+        let error = Image::open(image).unwrap_err();
+        assert!(matches!(error, OpenError::Unsupported(_)), "{error:?}");
+        error.source().unwrap().to_string()
+    };
+    for (offset, value, name) in [
+        (0x50, 0x20, "FRAGMENTS"),
+        (0x50, 0x40, "XATTR_PREFIXES"),
+        (0x50, 0x80, "48BIT"),
+        (0x51, 0x01, "METABOX"),
+        (0x52, 0x01, "unknown"),
+        (0x0C, 13, "2^13"),
+        (0x0C, 8, "2^8"),
+        (0x5A, 1, "directory"),
+    ] {
+        let problem = refusal(offset, value);
+        assert!(problem.contains(name), "{problem}");
+    }
+}
