@@ -7,6 +7,7 @@ mod counts;
 mod disk;
 mod files;
 mod measure;
+mod xattrs;
 
 use std::io::Write;
 
@@ -22,6 +23,7 @@ fn oracle_sizes() {
     let mut said = counts::many_inodes(inodes);
     said.push_str(&files::file_sizes());
     said.push_str(&counts::depth_and_links());
+    said.push_str(&xattrs::more_than_a_list());
     said.push_str(&disk::past_2_tib());
     // Past the harness, which keeps what is printed to itself.
     writeln!(std::io::stdout(), "{said}sizes: all as written").unwrap();
