@@ -6,6 +6,16 @@ pub(crate) fn crc32c(seed: u32, bytes: &[u8]) -> u32 {
 /// The seed of a checksum over nothing yet.
 pub(crate) const START: u32 = u32::MAX;
 
+/// CRC-16 (ANSI), as descriptors had it before `metadata_csum`.
+pub(crate) fn crc16(seed: u16, bytes: &[u8]) -> u16 {
+    bytes.iter().fold(seed, |crc, &byte| {
+        (0..8).fold(crc ^ u16::from(byte), |crc, _| match crc & 1 {
+            0 => crc >> 1,
+            _ => crc >> 1 ^ 0xa001,
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -15,5 +25,10 @@ mod tests {
         // CRC-32C of "123456789" is e3069283; ext4 keeps its complement.
         assert_eq!(crc32c(START, b"123456789"), !0xe306_9283);
         assert_eq!(crc32c(crc32c(START, b"1234"), b"56789"), !0xe306_9283);
+    }
+
+    #[test]
+    fn the_check_value_of_sixteen_bits() {
+        assert_eq!(crc16(0, b"123456789"), 0xbb3d);
     }
 }

@@ -2,13 +2,11 @@ use fstree::FileType;
 use zerocopy::{IntoBytes as _, U16, U32};
 
 use crate::checksum::crc32c;
-use crate::format::{BLOCK_BYTES, DirEntryHead, DirEntryTail};
+use crate::format::{BLOCK_BYTES, DirEntryHead, DirEntryTail, TAIL_FILE_TYPE};
 
 const TAIL_BYTES: usize = size_of::<DirEntryTail>();
 /// What entries have of a block.
 const ROOM_BYTES: usize = BLOCK_BYTES - TAIL_BYTES;
-/// `EXT4_FT_DIR_CSUM`
-const TAIL_FILE_TYPE: u8 = 0xde;
 
 /// One name in a directory.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +82,7 @@ fn block(entries: &[Entry<'_>], seed: u32) -> [u8; BLOCK_BYTES] {
 }
 
 /// `EXT4_FT_*`
-const fn code(file_type: FileType) -> u8 {
+pub(crate) const fn code(file_type: FileType) -> u8 {
     match file_type {
         FileType::Regular => 1,
         FileType::Directory => 2,

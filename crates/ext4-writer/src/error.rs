@@ -64,6 +64,12 @@ pub enum InvalidInode {
         /// The xattr.
         name: Vec<u8>,
     },
+    /// No list that the kernel would show: version 2, entries of eight bytes, at least one.
+    #[error("the xattr {} is no access control list", .name.escape_ascii())]
+    Acl {
+        /// The xattr.
+        name: Vec<u8>,
+    },
     /// They fill more than a block.
     #[error("its xattrs need {needed_bytes} bytes, the limit is {limit_bytes}")]
     XattrsTooLarge {

@@ -21,6 +21,10 @@ pub(crate) const FIRST_INODE: u32 = 11;
 pub(crate) const ROOT_INODE: u32 = 2;
 /// `EXT4_JOURNAL_INO`
 pub(crate) const JOURNAL_INODE: u32 = 8;
+/// `EXT4_SUPER_MAGIC`
+pub(crate) const MAGIC: u16 = 0xef53;
+/// `EXT4_CRC32C_CHKSUM`
+pub(crate) const CHECKSUM_CRC32C: u8 = 1;
 /// Where the first superblock stands, in bytes.
 pub(crate) const SUPERBLOCK_OFFSET: u64 = 1024;
 
@@ -106,8 +110,21 @@ pub(crate) struct SuperBlock {
     pub(crate) s_checksum_type: u8,
     pub(crate) s_reserved_pad: U16<LE>,
     pub(crate) s_kbytes_written: U64<LE>,
-    /// Snapshots, error records, mount options, quotas, encryption: all zero.
-    pub(crate) unused_features: [u8; 0x3fc - 0x180],
+    /// Snapshots, error records, mount options: all zero where we write.
+    pub(crate) unused_features: [u8; 0x240 - 0x180],
+    pub(crate) s_usr_quota_inum: U32<LE>,
+    pub(crate) s_grp_quota_inum: U32<LE>,
+    pub(crate) s_overhead_clusters: U32<LE>,
+    pub(crate) s_backup_bgs: [U32<LE>; 2],
+    /// Encryption.
+    pub(crate) s_encrypt: [u8; 0x268 - 0x254],
+    pub(crate) s_lpf_ino: U32<LE>,
+    pub(crate) s_prj_quota_inum: U32<LE>,
+    pub(crate) s_checksum_seed: U32<LE>,
+    /// High bytes of times, error codes, encoding of names.
+    pub(crate) unused_times: [u8; 0x280 - 0x274],
+    pub(crate) s_orphan_file_inum: U32<LE>,
+    pub(crate) s_reserved: [u8; 0x3fc - 0x284],
     pub(crate) s_checksum: U32<LE>,
 }
 const _: () = assert!(size_of::<SuperBlock>() == 1024);
@@ -115,6 +132,8 @@ const _: () = assert!(std::mem::offset_of!(SuperBlock, s_uuid) == 0x68);
 const _: () = assert!(std::mem::offset_of!(SuperBlock, s_journal_inum) == 0xe0);
 const _: () = assert!(std::mem::offset_of!(SuperBlock, s_jnl_blocks) == 0x10c);
 const _: () = assert!(std::mem::offset_of!(SuperBlock, s_log_groups_per_flex) == 0x174);
+const _: () = assert!(std::mem::offset_of!(SuperBlock, s_checksum_seed) == 0x270);
+const _: () = assert!(std::mem::offset_of!(SuperBlock, s_orphan_file_inum) == 0x280);
 
 /// `struct ext4_group_desc` with 64 bytes, fs/ext4/ext4.h.
 #[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -205,6 +224,18 @@ const _: () = assert!(std::mem::offset_of!(Inode, i_checksum_hi) == 0x82);
 
 /// `i_flags`: `i_block` holds extents (`EXT4_EXTENTS_FL`).
 pub(crate) const EXTENTS_FL: u32 = 0x8_0000;
+/// `i_flags`: content and names are encrypted (`EXT4_ENCRYPT_FL`).
+pub(crate) const ENCRYPT_FL: u32 = 0x800;
+/// `i_flags`: the directory is a hash tree (`EXT4_INDEX_FL`).
+pub(crate) const INDEX_FL: u32 = 0x1000;
+/// `i_flags`: content is sealed by fs-verity (`EXT4_VERITY_FL`).
+pub(crate) const VERITY_FL: u32 = 0x10_0000;
+/// `i_flags`: the content is one xattr's value (`EXT4_EA_INODE_FL`).
+pub(crate) const EA_INODE_FL: u32 = 0x20_0000;
+/// `i_flags`: the content begins in `i_block` (`EXT4_INLINE_DATA_FL`).
+pub(crate) const INLINE_DATA_FL: u32 = 0x1000_0000;
+/// `i_flags`: names fold their case (`EXT4_CASEFOLD_FL`).
+pub(crate) const CASEFOLD_FL: u32 = 0x4000_0000;
 
 /// `struct ext4_extent_header`, fs/ext4/ext4_extents.h.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -231,6 +262,23 @@ pub(crate) struct Extent {
     pub(crate) ee_start_lo: U32<LE>,
 }
 const _: () = assert!(size_of::<Extent>() == 12);
+
+/// `ee_len` above this: the extent is allocated and not written (`EXT_INIT_MAX_LEN`).
+pub(crate) const EXTENT_WRITTEN_MAX: u16 = 32_768;
+
+/// `struct ext4_extent_idx`, fs/ext4/ext4_extents.h; blocks.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct ExtentIndex {
+    pub(crate) ei_block: U32<LE>,
+    pub(crate) ei_leaf_lo: U32<LE>,
+    pub(crate) ei_leaf_hi: U16<LE>,
+    pub(crate) ei_unused: U16<LE>,
+}
+const _: () = assert!(size_of::<ExtentIndex>() == 12);
+
+/// `EXT4_FT_DIR_CSUM`: the type that a directory's tail shows.
+pub(crate) const TAIL_FILE_TYPE: u8 = 0xde;
 
 /// `struct ext4_dir_entry_2` before its name, fs/ext4/ext4.h.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -287,6 +335,11 @@ pub(crate) struct XattrEntryHead {
 }
 const _: () = assert!(size_of::<XattrEntryHead>() == 16);
 
+/// `JBD2_MAGIC_NUMBER`
+pub(crate) const JOURNAL_MAGIC: u32 = 0xc03b_3998;
+/// `h_blocktype` of a superblock that says its features (`JBD2_SUPERBLOCK_V2`).
+pub(crate) const JOURNAL_SUPERBLOCK_V2: u32 = 4;
+
 /// `struct journal_superblock_s` as far as it is not zero, include/linux/jbd2.h. Big-endian.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -309,6 +362,11 @@ pub(crate) struct JournalSuperBlock {
 }
 const _: () = assert!(size_of::<JournalSuperBlock>() == 68);
 const _: () = assert!(std::mem::offset_of!(JournalSuperBlock, s_uuid) == 0x30);
+
+/// A value from its two halves.
+pub(crate) fn whole(low: U32<LE>, high: impl Into<u64>) -> u64 {
+    u64::from(low.get()) | high.into() << 32
+}
 
 /// The two halves of a block's address.
 pub(crate) fn halves(value: u64) -> (U32<LE>, U32<LE>) {

@@ -13,16 +13,21 @@
 
 #![warn(clippy::as_conversions)]
 
+mod acl;
 mod checksum;
 mod directory;
 mod error;
 mod extent;
+mod features;
 mod format;
 mod geometry;
 mod inode;
+mod length;
 mod options;
 mod output;
 mod plan;
+#[allow(dead_code, reason = "fields that the verifier reads")]
+mod read;
 mod space;
 mod superblock;
 mod write;
@@ -31,4 +36,8 @@ mod xattr;
 pub use error::{InvalidInode, WriteError};
 pub use options::{Options, SIZE_MAX_BYTES, SIZE_MIN_BYTES};
 pub use output::SparseOutput;
+pub use read::{
+    Corrupt, Extent, FileData, FileReader, Image, OpenError, ReadAt, ReadError, Superblock,
+    Unsupported,
+};
 pub use write::{Summary, write};

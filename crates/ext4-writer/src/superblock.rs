@@ -2,33 +2,34 @@ use zerocopy::{FromZeros as _, IntoBytes as _, U16, U32};
 
 use crate::checksum::{START, crc32c};
 use crate::extent::{self, Run};
+use crate::features::{Compat, Incompat, RoCompat};
 use crate::format::{
-    BLOCK_SIZE, BLOCKS_PER_GROUP, EXTRA_ISIZE, FIRST_INODE, INODE_BYTES, JOURNAL_INODE,
-    JournalSuperBlock, SuperBlock, halves,
+    BLOCK_SIZE, BLOCKS_PER_GROUP, CHECKSUM_CRC32C, EXTRA_ISIZE, FIRST_INODE, INODE_BYTES,
+    JOURNAL_INODE, JOURNAL_MAGIC, JOURNAL_SUPERBLOCK_V2, JournalSuperBlock, MAGIC, SuperBlock,
+    halves,
 };
 use crate::geometry::{Geometry, LOG_GROUPS_PER_FLEX};
 use crate::{Options, WriteError};
 
-/// has_journal, ext_attr, dir_index
-const FEATURE_COMPAT: u32 = 0x4 | 0x8 | 0x20;
-/// filetype, extents, 64bit, flex_bg
-const FEATURE_INCOMPAT: u32 = 0x2 | 0x40 | 0x80 | 0x200;
-/// sparse_super, large_file, huge_file, dir_nlink, extra_isize, metadata_csum
-const FEATURE_RO_COMPAT: u32 = 0x1 | 0x2 | 0x8 | 0x20 | 0x40 | 0x400;
+const FEATURE_COMPAT: Compat = Compat::HAS_JOURNAL
+    .union(Compat::EXT_ATTR)
+    .union(Compat::DIR_INDEX);
+const FEATURE_INCOMPAT: Incompat = Incompat::FILETYPE
+    .union(Incompat::EXTENTS)
+    .union(Incompat::BITS_64)
+    .union(Incompat::FLEX_BG);
+const FEATURE_RO_COMPAT: RoCompat = RoCompat::SPARSE_SUPER
+    .union(RoCompat::LARGE_FILE)
+    .union(RoCompat::HUGE_FILE)
+    .union(RoCompat::DIR_NLINK)
+    .union(RoCompat::EXTRA_ISIZE)
+    .union(RoCompat::METADATA_CSUM);
 /// `EXT4_DEFM_XATTR_USER | EXT4_DEFM_ACL`
 const DEFAULT_MOUNT_OPTIONS: u32 = 0x4 | 0x8;
-/// `EXT4_SUPER_MAGIC`
-const MAGIC: u16 = 0xef53;
 /// `EXT4_FLAGS_SIGNED_HASH`
 const SIGNED_HASH: u32 = 1;
 /// `DX_HASH_HALF_MD4`
 const HALF_MD4: u8 = 1;
-/// `EXT4_CRC32C_CHKSUM`
-const CRC32C: u8 = 1;
-/// `JBD2_MAGIC_NUMBER`
-const JOURNAL_MAGIC: u32 = 0xc03b_3998;
-/// `JBD2_SUPERBLOCK_V2`
-const JOURNAL_SUPERBLOCK_V2: u32 = 4;
 
 /// What the superblock says beyond geometry and options.
 #[derive(Debug)]
@@ -62,9 +63,9 @@ pub(crate) fn superblock(
     sb.s_rev_level = U32::new(1);
     sb.s_first_ino = U32::new(FIRST_INODE);
     sb.s_inode_size = U16::new(u16::try_from(INODE_BYTES).expect("256"));
-    sb.s_feature_compat = U32::new(FEATURE_COMPAT);
-    sb.s_feature_incompat = U32::new(FEATURE_INCOMPAT);
-    sb.s_feature_ro_compat = U32::new(FEATURE_RO_COMPAT);
+    sb.s_feature_compat = U32::new(FEATURE_COMPAT.bits());
+    sb.s_feature_incompat = U32::new(FEATURE_INCOMPAT.bits());
+    sb.s_feature_ro_compat = U32::new(FEATURE_RO_COMPAT.bits());
     sb.s_uuid = options.uuid;
     sb.s_volume_name = label(&options.label)?;
     sb.s_journal_inum = U32::new(JOURNAL_INODE);
@@ -76,7 +77,7 @@ pub(crate) fn superblock(
     sb.s_min_extra_isize = U16::new(EXTRA_ISIZE);
     sb.s_want_extra_isize = U16::new(EXTRA_ISIZE);
     sb.s_log_groups_per_flex = LOG_GROUPS_PER_FLEX;
-    sb.s_checksum_type = CRC32C;
+    sb.s_checksum_type = CHECKSUM_CRC32C;
     // A copy of the journal's inode, for e2fsck to restore it from.
     sb.s_jnl_backup_type = 1;
     let i_block = extent::encode(facts.journal).map_err(WriteError::at(b"(journal)"))?;

@@ -1,25 +1,65 @@
+use std::borrow::Cow;
+
 use fstree::Xattrs;
 use zerocopy::{IntoBytes as _, U16, U32};
 
-use crate::InvalidInode;
 use crate::checksum::crc32c;
 use crate::format::{BLOCK_BYTES, XATTR_MAGIC, XattrEntryHead, XattrHeader};
+use crate::{InvalidInode, acl};
 
 /// Bytes for xattrs in an inode of 256 bytes: what the fields leave, without the magic number.
 const IN_INODE_BYTES: usize = 92;
 const HEADER_BYTES: usize = 32;
 const END_MARK_BYTES: usize = 4;
 
-/// Prefixes of names and their numbers (fs/ext4/xattr.h). POSIX ACLs have numbers too, and a form
-/// of their own on disk, which is not written here.
-const NAMESPACES: [(&[u8], u8); 3] = [(b"user.", 1), (b"trusted.", 4), (b"security.", 6)];
+/// A prefix of names and its number (fs/ext4/xattr.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Namespace {
+    index: u8,
+    pub(crate) prefix: &'static [u8],
+    /// The prefix is the whole name.
+    is_whole: bool,
+}
+
+const NAMESPACES: [Namespace; 6] = [
+    Namespace::new(1, b"user.", false),
+    Namespace::new(2, b"system.posix_acl_access", true),
+    Namespace::new(3, b"system.posix_acl_default", true),
+    Namespace::new(4, b"trusted.", false),
+    Namespace::new(6, b"security.", false),
+    Namespace::new(7, b"system.", false),
+];
+
+impl Namespace {
+    const fn new(index: u8, prefix: &'static [u8], is_whole: bool) -> Self {
+        Self {
+            index,
+            prefix,
+            is_whole,
+        }
+    }
+
+    pub(crate) fn from_index(index: u8) -> Option<Self> {
+        NAMESPACES.into_iter().find(|known| known.index == index)
+    }
+
+    /// The value is an access control list, which has a form of its own on disk.
+    pub(crate) const fn is_acl(self) -> bool {
+        self.is_whole
+    }
+
+    /// The value is the end of content that begins in the inode.
+    pub(crate) fn is_inline_data(self, name: &[u8]) -> bool {
+        self.index == 7 && name == b"data"
+    }
+}
 
 /// One xattr as ext4 names it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Entry<'a> {
     index: u8,
     name: &'a [u8],
-    value: &'a [u8],
+    value: Cow<'a, [u8]>,
 }
 
 /// Where an inode's xattrs go.
@@ -76,17 +116,30 @@ pub(crate) fn seal(bytes: &mut [u8], seed: u32, block: u64) {
     bytes[16..20].copy_from_slice(&crc.to_le_bytes());
 }
 
+/// `system.` holds nothing but access control lists that a file could bring along.
 fn entry<'a>(name: &'a [u8], value: &'a [u8]) -> Result<Entry<'a>, InvalidInode> {
-    let known = NAMESPACES.iter().find_map(|(prefix, index)| {
-        let name = name.strip_prefix(*prefix)?;
-        (!name.is_empty() && name.len() <= 255).then_some(Entry {
-            index: *index,
-            name,
-            value,
-        })
+    let known = NAMESPACES.iter().find_map(|namespace| {
+        let rest = name.strip_prefix(namespace.prefix)?;
+        let is_ours = namespace.prefix != b"system."
+            && rest.is_empty() == namespace.is_whole
+            && rest.len() <= 255;
+        is_ours.then_some((*namespace, rest))
     });
-    known.ok_or_else(|| InvalidInode::XattrNamespace {
+    let (namespace, rest) = known.ok_or_else(|| InvalidInode::XattrNamespace {
         name: name.to_vec(),
+    })?;
+    let value = if namespace.is_acl() {
+        let disk = acl::to_disk(value);
+        Cow::Owned(disk.ok_or_else(|| InvalidInode::Acl {
+            name: name.to_vec(),
+        })?)
+    } else {
+        Cow::Borrowed(value)
+    };
+    Ok(Entry {
+        index: namespace.index,
+        name: rest,
+        value,
     })
 }
 
@@ -127,7 +180,7 @@ fn encode(entries: &[Entry<'_>], room_bytes: usize, base: usize, hashed: bool) -
     let mut value_at = room_bytes;
     for entry in entries {
         value_at -= entry.value.len().next_multiple_of(4);
-        bytes[value_at..value_at + entry.value.len()].copy_from_slice(entry.value);
+        bytes[value_at..value_at + entry.value.len()].copy_from_slice(&entry.value);
         let offset = if entry.value.is_empty() {
             0
         } else {

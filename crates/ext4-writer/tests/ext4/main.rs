@@ -1,6 +1,9 @@
 //! Images against e2fsprogs and the kernel.
 
+mod listing;
+mod mounted;
 mod oracle;
+mod oracle_foreign;
 mod sample;
 
 use std::fs::File;

@@ -3,22 +3,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::process::Command;
 
 use fstree::{FileKind, Tree};
 
 use crate::image;
+use crate::mounted::{Mount, e2fsck};
 use crate::sample::{add_file, one_of_each};
-
-fn e2fsck(path: &Path) {
-    let output = Command::new("e2fsck")
-        .arg("-fn")
-        .arg(path)
-        .output()
-        .expect("e2fsck runs (e2fsprogs)");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
-}
 
 #[test]
 fn oracle_e2fsck_accepts_every_size() {
@@ -64,38 +54,15 @@ fn oracle_e2fsck_accepts_files_across_groups() {
     e2fsck(image(&tree, 300 << 20).path());
 }
 
-struct Mount(tempfile::TempDir);
-
-impl Mount {
-    fn new(image: &Path) -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let status = Command::new("mount")
-            .args(["-t", "ext4", "-o", "loop"])
-            .arg(image)
-            .arg(directory.path())
-            .status()
-            .expect("mount runs");
-        assert!(status.success(), "the kernel does not mount the image");
-        Self(directory)
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.0.path()).status();
-        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
-    }
-}
-
 #[test]
 fn oracle_the_kernel_sees_the_tree_and_uses_the_rest() {
     let tree = one_of_each();
     let image = image(&tree, 256 << 20);
     let mount = Mount::new(image.path());
-    compare(&tree, mount.0.path());
-    fs::write(mount.0.path().join("new"), vec![3; 5 << 20]).expect("the kernel writes");
-    fs::create_dir(mount.0.path().join("many/below/new")).expect("the kernel makes directories");
-    fs::remove_file(mount.0.path().join("blocks")).expect("the kernel removes");
+    compare(&tree, mount.path());
+    fs::write(mount.path().join("new"), vec![3; 5 << 20]).expect("the kernel writes");
+    fs::create_dir(mount.path().join("many/below/new")).expect("the kernel makes directories");
+    fs::remove_file(mount.path().join("blocks")).expect("the kernel removes");
     drop(mount);
     e2fsck(image.path());
 }

@@ -1,0 +1,102 @@
+use std::io::{self, Read, Write};
+
+use super::{Extent, FileData, Image, ReadAt, ReadError};
+
+/// Bytes that are copied at a time.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// The content of one file; holes and what was never written are zeros.
+pub struct FileReader<'a, R> {
+    image: &'a Image<R>,
+    data: &'a FileData,
+    position_bytes: u64,
+}
+
+/// What lies at a place in a file.
+struct Piece {
+    /// The place in the image; `None` in a hole.
+    offset_bytes: Option<u64>,
+    /// Bytes to the end of the extent, the hole or the file.
+    length_bytes: u64,
+}
+
+impl<R: ReadAt> Image<R> {
+    /// A reader of one file's content, at its start.
+    pub const fn file_reader<'a>(&'a self, data: &'a FileData) -> FileReader<'a, R> {
+        FileReader {
+            image: self,
+            data,
+            position_bytes: 0,
+        }
+    }
+
+    /// Copies one file's content to `out`, holes as zeros.
+    ///
+    /// # Errors
+    /// What the source or the output gives.
+    pub fn copy_file(&self, data: &FileData, out: &mut dyn Write) -> Result<(), ReadError> {
+        let mut reader = self.file_reader(data);
+        let mut buffer = vec![0; PIECE_BYTES];
+        loop {
+            let count = reader.fill(&mut buffer)?;
+            if count == 0 {
+                return Ok(());
+            }
+            out.write_all(&buffer[..count])
+                .map_err(|source| ReadError::Output { source })?;
+        }
+    }
+}
+
+impl<R: ReadAt> FileReader<'_, R> {
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let piece = self.piece();
+        let available = usize::try_from(piece.length_bytes).unwrap_or(usize::MAX);
+        let count = available.min(buffer.len());
+        let buffer = &mut buffer[..count];
+        match (&self.data.inline, piece.offset_bytes) {
+            (Some(content), _) => {
+                let start = usize::try_from(self.position_bytes).unwrap_or(usize::MAX);
+                let rest = content.get(start..).unwrap_or_default();
+                let shown = rest.len().min(count);
+                buffer[..shown].copy_from_slice(&rest[..shown]);
+                buffer[shown..].fill(0);
+            }
+            (None, None) => buffer.fill(0),
+            (None, Some(offset_bytes)) => self.image.blocks.read(buffer, offset_bytes)?,
+        }
+        self.position_bytes += u64::try_from(count).unwrap_or(piece.length_bytes);
+        Ok(count)
+    }
+
+    fn piece(&self) -> Piece {
+        let position = self.position_bytes;
+        let block_size = self.image.layout.block_size();
+        let extents = &self.data.extents;
+        let start = |extent: &Extent| extent.file_block.saturating_mul(block_size);
+        let end = |extent: &Extent| {
+            let end_block = extent.file_block.saturating_add(extent.blocks);
+            end_block.saturating_mul(block_size)
+        };
+        let index = extents.partition_point(|extent| end(extent) <= position);
+        let (offset_bytes, until) = match extents.get(index) {
+            Some(extent) if start(extent) <= position => {
+                let place = extent.start_block.saturating_mul(block_size);
+                let place = place.saturating_add(position - start(extent));
+                (extent.is_written.then_some(place), end(extent))
+            }
+            Some(extent) => (None, start(extent)),
+            None => (None, u64::MAX),
+        };
+        Piece {
+            offset_bytes,
+            length_bytes: until.min(self.data.size_bytes).saturating_sub(position),
+        }
+    }
+}
+
+impl<R: ReadAt> Read for FileReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.fill(buffer).map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,204 @@
+use std::fmt;
+use std::io;
+
+use fstree::InvalidName;
+
+/// Why bytes are not an image that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No ext2, ext3 or ext4 at all.
+    #[error("not an ext4 image: the magic number is {magic:#06x}")]
+    NotExt4 {
+        /// What stands in its place.
+        magic: u16,
+    },
+    /// It was not unmounted, and has no journal to make up for it.
+    #[error("the image was not unmounted and has no journal")]
+    Unclean,
+    /// Superblock, descriptors or journal cannot be read.
+    #[error("the image cannot be opened")]
+    Read(#[from] ReadError),
+}
+
+/// Why the metadata or the content of an image cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The source failed.
+    #[error("cannot read the image at byte {offset_bytes}")]
+    Io {
+        /// Where, from the image's start.
+        offset_bytes: u64,
+        /// What the source said.
+        #[source]
+        source: io::Error,
+    },
+    /// The output for a file's content failed.
+    #[error("cannot write a file's content")]
+    Output {
+        /// What the output said.
+        #[source]
+        source: io::Error,
+    },
+    /// Valid, but this reader does not know it.
+    #[error("the image cannot be read")]
+    Unsupported(#[source] Unsupported),
+    /// No valid image.
+    #[error("the image is corrupt")]
+    Corrupt(#[source] Corrupt),
+}
+
+/// What ext4 has and this reader has not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    /// Incompatible features.
+    #[error("features {bits:#x} are not supported")]
+    Features {
+        /// Those bits of `s_feature_incompat` that are not known.
+        bits: u32,
+    },
+    /// Blocks that several files have.
+    #[error("shared blocks are not supported")]
+    SharedBlocks,
+    /// A journal on another device.
+    #[error("a journal on another device is not supported")]
+    ExternalJournal,
+    /// A journal to replay that has features of its own.
+    #[error("journal features {bits:#x} are not supported")]
+    JournalFeatures {
+        /// Those bits of the journal's `s_feature_incompat` that are not known.
+        bits: u32,
+    },
+    /// An inode that is encrypted, sealed by fs-verity or folds case.
+    #[error("inode {inode} has flags {flags:#x}: {what} is not supported")]
+    InodeFlags {
+        /// Which inode.
+        inode: u32,
+        /// Its flags.
+        flags: u32,
+        /// What they ask for.
+        what: &'static str,
+    },
+    /// An extended attribute outside the known namespaces.
+    #[error("inode {inode} has an extended attribute of namespace {index}")]
+    XattrNamespace {
+        /// Which inode.
+        inode: u32,
+        /// The namespace's code.
+        index: u8,
+    },
+    /// An extended attribute whose value fills an inode.
+    #[error("inode {inode} has an extended attribute in another inode")]
+    XattrInode {
+        /// Which inode.
+        inode: u32,
+    },
+    /// Clusters of several blocks, whose bitmaps are not verified.
+    #[error("bitmaps of clusters cannot be verified")]
+    Clusters,
+}
+
+/// Bytes that no writer writes: which structure, where, and what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{structure} at byte {offset_bytes}: {fault}")]
+pub struct Corrupt {
+    structure: Structure,
+    offset_bytes: u64,
+    #[source]
+    fault: Fault,
+}
+
+/// What kind of bytes. Inodes and groups by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Structure {
+    SuperBlock,
+    Descriptor(u32),
+    Inode(u32),
+    ExtentTree(u32),
+    IndirectMap(u32),
+    Directory(u32),
+    Symlink(u32),
+    Xattrs(u32),
+    FileData(u32),
+    Journal,
+}
+
+/// What is wrong with them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("ends past the image, which has {size_bytes} bytes")]
+    OutsideImage { size_bytes: u64 },
+    #[error("has {name} {value}")]
+    Field { name: &'static str, value: u64 },
+    #[error("has checksum {stored:#010x}, its bytes give {computed:#010x}")]
+    Checksum { stored: u32, computed: u32 },
+    #[error("names inode {number}, which cannot be")]
+    InodeNumber { number: u32 },
+    #[error("has a name but is deleted")]
+    Deleted,
+    #[error("has mode {mode:#o}")]
+    Mode { mode: u16 },
+    #[error("has blocks {start_block} to {end_block}, which cannot be")]
+    Blocks { start_block: u64, end_block: u64 },
+    #[error("claims more blocks than are left")]
+    TooManyBlocks,
+    #[error("is a node of no extent tree")]
+    ExtentHeader,
+    #[error("has file block {file_block} out of order")]
+    ExtentOrder { file_block: u64 },
+    #[error("has no block {file_block}")]
+    Hole { file_block: u64 },
+    #[error("holds an entry that does not fit")]
+    Entry,
+    #[error("holds an attribute twice")]
+    DuplicateXattr,
+    #[error("holds a bad name")]
+    Name(#[source] InvalidName),
+    #[error("holds a name twice")]
+    DuplicateName,
+    #[error("lacks '.' or '..' or points them elsewhere")]
+    Dots,
+    #[error("gives inode {number} the type {file_type}, which it has not")]
+    EntryType { number: u32, file_type: u8 },
+    #[error("names directory {number}, which has a name already")]
+    SecondDirectoryName { number: u32 },
+    #[error("has a target that is empty, too long or holds a NUL")]
+    Target,
+    #[error("has an access control list that cannot be")]
+    Acl,
+    #[error("block {block} is of transaction {sequence}, whose end says that it is whole")]
+    Transaction { block: u64, sequence: u32 },
+}
+
+impl Corrupt {
+    pub(crate) const fn new(structure: Structure, offset_bytes: u64, fault: Fault) -> Self {
+        Self {
+            structure,
+            offset_bytes,
+            fault,
+        }
+    }
+}
+
+impl Structure {
+    /// A read error about this kind of bytes at a place.
+    pub(crate) const fn corrupt(self, offset_bytes: u64, fault: Fault) -> ReadError {
+        ReadError::Corrupt(Corrupt::new(self, offset_bytes, fault))
+    }
+}
+
+impl fmt::Display for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SuperBlock => write!(f, "the superblock"),
+            Self::Descriptor(group) => write!(f, "the descriptor of group {group}"),
+            Self::Inode(number) => write!(f, "inode {number}"),
+            Self::ExtentTree(number) => write!(f, "the extent tree of inode {number}"),
+            Self::IndirectMap(number) => write!(f, "the block map of inode {number}"),
+            Self::Directory(number) => write!(f, "directory {number}"),
+            Self::Symlink(number) => write!(f, "symbolic link {number}"),
+            Self::Xattrs(number) => write!(f, "the xattrs of inode {number}"),
+            Self::FileData(number) => write!(f, "the data of inode {number}"),
+            Self::Journal => write!(f, "the journal"),
+        }
+    }
+}

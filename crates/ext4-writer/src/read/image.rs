@@ -1,0 +1,131 @@
+use zerocopy::{FromBytes as _, FromZeros as _, IntoBytes as _};
+
+use super::blocks::Blocks;
+use super::layout::Layout;
+use super::{OpenError, ReadAt, ReadError, Unsupported, journal};
+use crate::features::{Compat, Incompat};
+use crate::format::{SUPERBLOCK_OFFSET, SuperBlock, whole};
+use crate::length::Length as _;
+
+/// `s_state`: unmounted, or never mounted (`EXT4_VALID_FS`).
+const STATE_VALID: u16 = 1;
+/// `s_state`: errors were met (`EXT4_ERROR_FS`).
+const STATE_ERRORS: u16 = 2;
+
+/// An open image.
+#[derive(Debug)]
+pub struct Image<R> {
+    pub(crate) blocks: Blocks<R>,
+    pub(crate) layout: Layout,
+}
+
+/// What an image says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Superblock {
+    /// The filesystem's UUID.
+    pub uuid: [u8; 16],
+    /// The volume's name; bytes that are not UTF-8 are replaced.
+    pub label: String,
+    /// Bytes in a block.
+    pub block_bytes: u64,
+    /// Blocks of the filesystem.
+    pub blocks: u64,
+    /// Blocks that nothing uses, as the image counts them.
+    pub free_blocks: u64,
+    /// Inodes of the filesystem.
+    pub inodes: u32,
+    /// Inodes that nothing uses, as the image counts them.
+    pub free_inodes: u32,
+    /// The kernel met errors in it.
+    pub has_errors: bool,
+    /// Blocks that are read from the journal, because the image was not unmounted.
+    pub journaled_blocks: u64,
+}
+
+impl<R: ReadAt> Image<R> {
+    /// Reads the superblock. A checksum, where there is one, must match.
+    ///
+    /// The journal of an image that was not unmounted is replayed in memory: what is read is what
+    /// the kernel or `e2fsck` would make of it. The source is never written.
+    ///
+    /// # Errors
+    /// What cannot be read, is no ext4, or is not supported.
+    pub fn open(source: R) -> Result<Self, OpenError> {
+        let io = |source| ReadError::Io {
+            offset_bytes: SUPERBLOCK_OFFSET,
+            source,
+        };
+        let size_bytes = source.size_bytes().map_err(io)?;
+        let mut bytes = [0; size_of::<SuperBlock>()];
+        if size_bytes < SUPERBLOCK_OFFSET + bytes.length_bytes() {
+            return Err(OpenError::NotExt4 { magic: 0 });
+        }
+        source
+            .read_exact_at(&mut bytes, SUPERBLOCK_OFFSET)
+            .map_err(io)?;
+        let disk = SuperBlock::read_from_bytes(&bytes).expect("as many bytes");
+        let layout = Layout::new(disk, size_bytes)?;
+        let blocks = Blocks::new(source, layout.block_bytes);
+        let image = Self { blocks, layout };
+        if image.layout.incompat.contains(Incompat::RECOVER) {
+            return image.recovered(size_bytes);
+        }
+        let has_journal = image.layout.compat.contains(Compat::HAS_JOURNAL);
+        if !has_journal && image.layout.disk.s_state.get() & STATE_VALID == 0 {
+            return Err(OpenError::Unclean);
+        }
+        Ok(image)
+    }
+
+    /// The image under what its journal holds, which the superblock may be among.
+    fn recovered(self, size_bytes: u64) -> Result<Self, OpenError> {
+        let layout = &self.layout;
+        let has_journal = layout.compat.contains(Compat::HAS_JOURNAL);
+        if !has_journal || layout.disk.s_journal_inum.get() == 0 {
+            return Err(ReadError::Unsupported(Unsupported::ExternalJournal).into());
+        }
+        let newer = journal::replay(&self)?;
+        let blocks = self.blocks.with_newer(newer);
+        let mut disk = SuperBlock::new_zeroed();
+        blocks.read(disk.as_mut_bytes(), SUPERBLOCK_OFFSET)?;
+        let layout = Layout::new(disk, size_bytes)?;
+        if layout.block_bytes != self.layout.block_bytes {
+            let value = layout.block_size();
+            let fault = super::Fault::Field {
+                name: "another block size",
+                value,
+            };
+            return Err(super::Structure::Journal
+                .corrupt(SUPERBLOCK_OFFSET, fault)
+                .into());
+        }
+        Ok(Self { blocks, layout })
+    }
+}
+
+impl<R: ReadAt> Image<R> {
+    /// What the image says about itself.
+    pub fn superblock(&self) -> Superblock {
+        let disk = &self.layout.disk;
+        let label = disk.s_volume_name.split(|&byte| byte == 0).next();
+        Superblock {
+            uuid: disk.s_uuid,
+            label: String::from_utf8_lossy(label.unwrap_or_default()).into_owned(),
+            block_bytes: self.layout.block_size(),
+            blocks: self.layout.blocks,
+            free_blocks: whole(
+                disk.s_free_blocks_count_lo,
+                disk.s_free_blocks_count_hi.get(),
+            ),
+            inodes: disk.s_inodes_count.get(),
+            free_inodes: disk.s_free_inodes_count.get(),
+            has_errors: disk.s_state.get() & STATE_ERRORS != 0,
+            journaled_blocks: u64::try_from(self.blocks.newer_count()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The source that was opened.
+    pub fn into_inner(self) -> R {
+        self.blocks.into_source()
+    }
+}

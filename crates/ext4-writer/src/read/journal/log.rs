@@ -1,0 +1,173 @@
+use zerocopy::FromBytes as _;
+
+use super::disk::{COMMIT, DESCRIPTOR, Features, Header, Journal, REVOKE};
+use super::tags::{self, Logged, Sum};
+use crate::checksum::crc32c;
+use crate::format::JOURNAL_MAGIC;
+use crate::read::mapping::Mapping;
+use crate::read::{Fault, Image, ReadAt, ReadError, Structure};
+
+/// Where a commit's checksum lies, in bytes (`commit_header.h_chksum`).
+const COMMIT_SUM_AT: usize = 16;
+/// `jbd2_journal_revoke_header_s`
+const REVOKE_HEADER_BYTES: usize = 16;
+
+/// A log as its blocks lie, from the oldest transaction on.
+pub(super) struct Log<'a, R> {
+    pub(super) image: &'a Image<R>,
+    pub(super) journal: Journal,
+    pub(super) mapping: &'a Mapping,
+    /// The block that comes next, counted from the journal's start.
+    position: u32,
+    /// Blocks that were not read yet.
+    left: u32,
+}
+
+/// A transaction that was committed.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    pub(super) sequence: u32,
+    pub(super) revoked: Vec<u64>,
+    /// What to write, and the block of the image that holds it.
+    pub(super) blocks: Vec<(Logged, u64)>,
+}
+
+impl<'a, R: ReadAt> Log<'a, R> {
+    pub(super) const fn new(image: &'a Image<R>, journal: Journal, mapping: &'a Mapping) -> Self {
+        Self {
+            image,
+            journal,
+            mapping,
+            position: journal.start,
+            left: journal.end - journal.first,
+        }
+    }
+
+    /// The transaction of this number, if the log has it whole. One that was cut short is the log's
+    /// end; one that was committed and is damaged is an error.
+    pub(super) fn next(&mut self, sequence: u32) -> Result<Option<Transaction>, ReadError> {
+        let mut transaction = Transaction {
+            sequence,
+            ..Transaction::default()
+        };
+        let mut damaged = None;
+        loop {
+            let Some(place) = self.advance()? else {
+                return Ok(None);
+            };
+            let bytes = self.image.blocks.block(place)?;
+            let Some(kind) = block_type(&bytes, sequence) else {
+                return Ok(None);
+            };
+            let is_sound = match kind {
+                DESCRIPTOR => self.descriptor(&bytes, &mut transaction)?,
+                REVOKE => self.revoke(&bytes, &mut transaction),
+                COMMIT if !self.is_sealed(&bytes, COMMIT_SUM_AT) => return Ok(None),
+                COMMIT => {
+                    return match damaged {
+                        None => self.check(transaction).map(Some),
+                        Some(block) => Err(broken(self.image, block, sequence)),
+                    };
+                }
+                _ => return Ok(None),
+            };
+            if !is_sound {
+                damaged.get_or_insert(place);
+            }
+        }
+    }
+
+    /// The place in the image of the next block of the log, which goes round.
+    fn advance(&mut self) -> Result<Option<u64>, ReadError> {
+        let Some(left) = self.left.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.left = left;
+        let file_block = u64::from(self.position);
+        self.position += 1;
+        if self.position == self.journal.end {
+            self.position = self.journal.first;
+        }
+        match self.mapping.locate(file_block) {
+            Some(place) => Ok(Some(place)),
+            None => Err(Structure::Journal.corrupt(0, Fault::Hole { file_block })),
+        }
+    }
+
+    /// Takes a descriptor's blocks; says whether it is what was written.
+    fn descriptor(
+        &mut self,
+        bytes: &[u8],
+        transaction: &mut Transaction,
+    ) -> Result<bool, ReadError> {
+        let Some(tags) = tags::tags(&self.journal, bytes) else {
+            return Ok(false);
+        };
+        for logged in tags {
+            let Some(place) = self.advance()? else {
+                return Ok(false);
+            };
+            transaction.blocks.push((logged, place));
+        }
+        Ok(self.is_sealed(bytes, bytes.len() - 4))
+    }
+
+    fn revoke(&self, bytes: &[u8], transaction: &mut Transaction) -> bool {
+        let used = u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
+        let used = usize::try_from(used).unwrap_or(usize::MAX);
+        let Some(records) = bytes.get(REVOKE_HEADER_BYTES..used) else {
+            return false;
+        };
+        if self.journal.features.contains(Features::BITS_64) {
+            let (records, _) = records.as_chunks();
+            let numbers = records.iter().map(|&record| u64::from_be_bytes(record));
+            transaction.revoked.extend(numbers);
+        } else {
+            let (records, _) = records.as_chunks();
+            let numbers = records.iter().map(|&record| u32::from_be_bytes(record));
+            transaction.revoked.extend(numbers.map(u64::from));
+        }
+        self.is_sealed(bytes, bytes.len() - 4)
+    }
+
+    /// Whether the checksum at `stored_at`, where the journal has any, is the block's.
+    fn is_sealed(&self, bytes: &[u8], stored_at: usize) -> bool {
+        if !self.journal.has_checksums() {
+            return true;
+        }
+        let crc = crc32c(crc32c(self.journal.seed, &bytes[..stored_at]), &[0; 4]);
+        let crc = crc32c(crc, &bytes[stored_at + 4..]);
+        bytes[stored_at..stored_at + 4] == crc.to_be_bytes()
+    }
+
+    /// Checks the content of a committed transaction.
+    fn check(&self, transaction: Transaction) -> Result<Transaction, ReadError> {
+        let seed = crc32c(self.journal.seed, &transaction.sequence.to_be_bytes());
+        for (logged, place) in &transaction.blocks {
+            let Some(stored) = logged.checksum else {
+                continue;
+            };
+            let computed = crc32c(seed, &self.image.blocks.block(*place)?);
+            let is_sound = match stored {
+                Sum::Whole(stored) => stored == computed,
+                Sum::Low(stored) => u32::from(stored) == computed & 0xffff,
+            };
+            if !is_sound {
+                return Err(broken(self.image, *place, transaction.sequence));
+            }
+        }
+        Ok(transaction)
+    }
+}
+
+/// The type of a block that belongs to this transaction.
+fn block_type(bytes: &[u8], sequence: u32) -> Option<u32> {
+    let (header, _) = Header::read_from_prefix(bytes).ok()?;
+    let is_ours = header.h_magic.get() == JOURNAL_MAGIC && header.h_sequence.get() == sequence;
+    is_ours.then_some(header.h_blocktype.get())
+}
+
+fn broken<R>(image: &Image<R>, block: u64, sequence: u32) -> ReadError {
+    let offset_bytes = block.saturating_mul(image.layout.block_size());
+    Structure::Journal.corrupt(offset_bytes, Fault::Transaction { block, sequence })
+}

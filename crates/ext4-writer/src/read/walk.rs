@@ -1,0 +1,123 @@
+use std::collections::HashMap;
+
+use fstree::FileType;
+
+use super::dirent::DirEntry;
+use super::node::{Body, Node};
+use super::node_reader::NodeReader;
+use super::{Fault, Image, ReadAt, ReadError, Structure};
+use crate::directory::code;
+use crate::format::ROOT_INODE;
+
+/// Every inode that names reach, once: the root, then what each directory names, in the order of
+/// the directories' entries. No inode is met twice, so an image bounds how long this takes.
+#[derive(Debug)]
+pub(crate) struct Nodes<'image, R> {
+    reader: NodeReader<'image, R>,
+    image: &'image Image<R>,
+    found: Vec<Found>,
+    places: HashMap<u32, usize>,
+    next: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    number: u32,
+    /// What its first name says; 0 for nothing.
+    file_type: u8,
+    has_second_name: bool,
+    /// Known once it was read.
+    is_directory: bool,
+}
+
+impl<'image, R: ReadAt> Nodes<'image, R> {
+    pub(crate) fn new(image: &'image Image<R>) -> Self {
+        Self {
+            reader: NodeReader::new(image),
+            image,
+            found: vec![Found::new(ROOT_INODE, code(FileType::Directory))],
+            places: HashMap::from([(ROOT_INODE, 0)]),
+            next: 0,
+        }
+    }
+
+    /// The next inode; `None` after the last.
+    pub(crate) fn next(&mut self) -> Result<Option<Node>, ReadError> {
+        let Some(found) = self.found.get_mut(self.next) else {
+            return Ok(None);
+        };
+        let number = found.number;
+        let node = self.reader.read(number)?;
+        let fault = if found.contradicts(node.inode.file_type) {
+            let file_type = found.file_type;
+            Some(Fault::EntryType { number, file_type })
+        } else {
+            found.is_directory = node.inode.file_type == FileType::Directory;
+            let has_two = found.is_directory && found.has_second_name;
+            has_two.then_some(Fault::SecondDirectoryName { number })
+        };
+        if let Some(fault) = fault {
+            return Err(Structure::Inode(number).corrupt(node.inode.offset_bytes, fault));
+        }
+        self.next += 1;
+        if let Body::Directory(entries) = &node.body {
+            for entry in entries.iter().filter(|entry| !entry.is_dots()) {
+                self.discover(entry).map_err(|fault| {
+                    Structure::Directory(number).corrupt(node.inode.offset_bytes, fault)
+                })?;
+            }
+        }
+        Ok(Some(node))
+    }
+
+    /// How many inodes came before this one; `None` for one that no name reaches.
+    pub(crate) fn place(&self, number: u32) -> Option<usize> {
+        self.places.get(&number).copied()
+    }
+
+    /// What names do not reach, read with the same care.
+    pub(crate) fn into_reader(self) -> NodeReader<'image, R> {
+        self.reader
+    }
+
+    fn discover(&mut self, entry: &DirEntry) -> Result<(), Fault> {
+        let DirEntry {
+            inode: number,
+            file_type,
+            ..
+        } = *entry;
+        let layout = &self.image.layout;
+        if !(layout.first_inode..=layout.disk.s_inodes_count.get()).contains(&number) {
+            return Err(Fault::InodeNumber { number });
+        }
+        let Some(&place) = self.places.get(&number) else {
+            self.places.insert(number, self.found.len());
+            self.found.push(Found::new(number, file_type));
+            return Ok(());
+        };
+        let found = &mut self.found[place];
+        if found.file_type != file_type {
+            return Err(Fault::EntryType { number, file_type });
+        }
+        if found.is_directory || file_type == code(FileType::Directory) {
+            return Err(Fault::SecondDirectoryName { number });
+        }
+        found.has_second_name = true;
+        Ok(())
+    }
+}
+
+impl Found {
+    const fn new(number: u32, file_type: u8) -> Self {
+        Self {
+            number,
+            file_type,
+            has_second_name: false,
+            is_directory: false,
+        }
+    }
+
+    fn contradicts(&self, file_type: FileType) -> bool {
+        self.file_type != 0 && self.file_type != code(file_type)
+    }
+}

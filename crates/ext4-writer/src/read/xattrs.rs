@@ -1,0 +1,142 @@
+use fstree::Xattrs;
+use zerocopy::FromBytes as _;
+
+use super::inode::DiskInode;
+use super::{Fault, Image, ReadAt, ReadError, Structure, Unsupported};
+use crate::acl;
+use crate::checksum::crc32c;
+use crate::format::{XATTR_MAGIC, XattrEntryHead, XattrHeader};
+use crate::xattr::Namespace;
+
+const HEAD_BYTES: usize = size_of::<XattrEntryHead>();
+/// Where a block's checksum lies, in bytes.
+const CHECKSUM_AT: usize = 16;
+
+/// The xattrs of an inode.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) xattrs: Xattrs,
+    /// `system.data`: what does not fit `i_block` of content that has no blocks.
+    pub(super) inline_data: Option<Vec<u8>>,
+}
+
+/// Why entries cannot be read.
+enum Problem {
+    Fault(Fault),
+    Unsupported(Unsupported),
+}
+
+/// Entries, and what their offsets count from.
+#[derive(Clone, Copy)]
+struct Area<'a> {
+    entries: &'a [u8],
+    values: &'a [u8],
+}
+
+/// Reads the xattrs in an inode and in its block.
+pub(super) fn read<R: ReadAt>(image: &Image<R>, inode: &DiskInode) -> Result<Found, ReadError> {
+    let structure = Structure::Xattrs(inode.number);
+    let mut found = Found::default();
+    let at = |offset_bytes| {
+        move |problem| match problem {
+            Problem::Fault(fault) => structure.corrupt(offset_bytes, fault),
+            Problem::Unsupported(what) => ReadError::Unsupported(what),
+        }
+    };
+    if let Some(entries) = inode.xattrs.strip_prefix(&XATTR_MAGIC.to_le_bytes()) {
+        let area = Area {
+            entries,
+            values: entries,
+        };
+        enter(area, inode.number, &mut found).map_err(at(inode.offset_bytes))?;
+    }
+    if inode.xattr_block != 0 {
+        let offset_bytes = inode.xattr_block.saturating_mul(image.layout.block_size());
+        if !image.layout.holds(inode.xattr_block, 1) {
+            let fault = Fault::Blocks {
+                start_block: inode.xattr_block,
+                end_block: inode.xattr_block.saturating_add(1),
+            };
+            return Err(structure.corrupt(inode.offset_bytes, fault));
+        }
+        let bytes = image.blocks.block(inode.xattr_block)?;
+        let seed = image.layout.has_checksums().then_some(image.layout.seed);
+        check_block(&bytes, inode.xattr_block, seed)
+            .map_err(|fault| structure.corrupt(offset_bytes, fault))?;
+        let area = Area {
+            entries: &bytes[size_of::<XattrHeader>()..],
+            values: &bytes,
+        };
+        enter(area, inode.number, &mut found).map_err(at(offset_bytes))?;
+    }
+    Ok(found)
+}
+
+fn check_block(bytes: &[u8], block: u64, seed: Option<u32>) -> Result<(), Fault> {
+    let (header, _) = XattrHeader::read_from_prefix(bytes).map_err(|_| Fault::Entry)?;
+    let magic = header.h_magic.get();
+    if magic != XATTR_MAGIC || header.h_blocks.get() != 1 {
+        return Err(Fault::Field {
+            name: "h_magic",
+            value: magic.into(),
+        });
+    }
+    let Some(seed) = seed else { return Ok(()) };
+    let stored = header.h_checksum.get();
+    let computed = crc32c(seed, &block.to_le_bytes());
+    let computed = crc32c(crc32c(computed, &bytes[..CHECKSUM_AT]), &[0; 4]);
+    let computed = crc32c(computed, &bytes[CHECKSUM_AT + 4..]);
+    if stored == computed {
+        return Ok(());
+    }
+    Err(Fault::Checksum { stored, computed })
+}
+
+fn enter(area: Area<'_>, inode: u32, found: &mut Found) -> Result<(), Problem> {
+    let mut rest = area.entries;
+    // Four zero bytes end the list; so does the area.
+    while rest.first_chunk().is_some_and(|mark| *mark != [0; 4]) {
+        let unfit = |_| Problem::Fault(Fault::Entry);
+        let (head, after) = XattrEntryHead::read_from_prefix(rest).map_err(|_| unfit(()))?;
+        let name_bytes = usize::from(head.e_name_len);
+        let name = after.get(..name_bytes).ok_or_else(|| unfit(()))?;
+        if head.e_value_inum.get() != 0 {
+            return Err(Problem::Unsupported(Unsupported::XattrInode { inode }));
+        }
+        let value = value(&head, area.values).ok_or_else(|| unfit(()))?;
+        add(head.e_name_index, name, value, inode, found)?;
+        let length = (HEAD_BYTES + name_bytes).next_multiple_of(4);
+        rest = rest.get(length..).ok_or_else(|| unfit(()))?;
+    }
+    Ok(())
+}
+
+fn value<'a>(head: &XattrEntryHead, values: &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(head.e_value_size.get()).ok()?;
+    if length == 0 {
+        return Some(&[]);
+    }
+    let start = usize::from(head.e_value_offs.get());
+    values.get(start..start.checked_add(length)?)
+}
+
+fn add(index: u8, name: &[u8], value: &[u8], inode: u32, found: &mut Found) -> Result<(), Problem> {
+    let namespace =
+        Namespace::from_index(index).ok_or(Problem::Unsupported(Unsupported::XattrNamespace {
+            inode,
+            index,
+        }))?;
+    if namespace.is_inline_data(name) {
+        found.inline_data = Some(value.to_vec());
+        return Ok(());
+    }
+    let value = match namespace.is_acl() {
+        true => acl::from_disk(value).ok_or(Problem::Fault(Fault::Acl))?,
+        false => value.to_vec(),
+    };
+    let full = [namespace.prefix, name].concat();
+    match found.xattrs.insert(full.into(), value.into()) {
+        None => Ok(()),
+        Some(_) => Err(Problem::Fault(Fault::DuplicateXattr)),
+    }
+}

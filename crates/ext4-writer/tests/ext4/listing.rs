@@ -1,0 +1,27 @@
+//! What our reader finds in an image, as text.
+
+use std::path::Path;
+
+use ext4_writer::{FileData, Image, ReadAt};
+use fstree::Tree;
+use testkit::{Content, TreeDump};
+
+/// Opens an image that must be readable.
+pub(crate) fn open(path: &Path) -> Image<std::fs::File> {
+    let file = std::fs::File::open(path).expect("the image is there");
+    Image::open(file).unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+/// The tree that is in an image, without the `lost+found` that mke2fs makes.
+pub(crate) fn read(image: &Image<impl ReadAt>) -> Tree<FileData> {
+    let mut tree = image
+        .read_tree()
+        .unwrap_or_else(|error| panic!("{error:?}"));
+    tree.unlink(tree.root(), b"lost+found");
+    tree
+}
+
+pub(crate) fn dump(image: &Image<impl ReadAt>) -> TreeDump {
+    TreeDump::of_tree(&read(image), |data| Content::of(image.file_reader(data)))
+        .unwrap_or_else(|error| panic!("{error:?}"))
+}

@@ -1,0 +1,57 @@
+//! Images in the host's kernel.
+
+use std::path::Path;
+use std::process::Command;
+
+use testkit::TreeDump;
+
+/// An image that is mounted for as long as this lives.
+pub(crate) struct Mount(tempfile::TempDir);
+
+impl Mount {
+    pub(crate) fn new(image: &Path) -> Self {
+        Self::with(image, "loop")
+    }
+
+    pub(crate) fn with(image: &Path, options: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let status = Command::new("mount")
+            .args(["-t", "ext4", "-o", options])
+            .arg(image)
+            .arg(directory.path())
+            .status()
+            .expect("mount runs");
+        assert!(status.success(), "the kernel does not mount the image");
+        Self(directory)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn dump(&self) -> TreeDump {
+        TreeDump::of_directory(self.path()).expect("the mount is readable")
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(self.0.path()).status();
+        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+/// Runs a tool that must succeed.
+pub(crate) fn succeed(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let cried = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}{cried}");
+    said
+}
+
+pub(crate) fn e2fsck(path: &Path) {
+    succeed(Command::new("e2fsck").arg("-fn").arg(path));
+}
