@@ -19,6 +19,8 @@ pub(crate) const EXTRA_ISIZE: u16 = 32;
 pub(crate) const FIRST_INODE: u32 = 11;
 /// `EXT4_ROOT_INO`
 pub(crate) const ROOT_INODE: u32 = 2;
+/// `EXT4_RESIZE_INO`
+pub(crate) const RESIZE_INODE: u32 = 7;
 /// `EXT4_JOURNAL_INO`
 pub(crate) const JOURNAL_INODE: u32 = 8;
 /// `EXT4_SUPER_MAGIC`
@@ -228,6 +230,8 @@ pub(crate) const EXTENTS_FL: u32 = 0x8_0000;
 pub(crate) const ENCRYPT_FL: u32 = 0x800;
 /// `i_flags`: the directory is a hash tree (`EXT4_INDEX_FL`).
 pub(crate) const INDEX_FL: u32 = 0x1000;
+/// `i_flags`: `i_blocks` counts blocks, not sectors (`EXT4_HUGE_FILE_FL`).
+pub(crate) const HUGE_FILE_FL: u32 = 0x4_0000;
 /// `i_flags`: content is sealed by fs-verity (`EXT4_VERITY_FL`).
 pub(crate) const VERITY_FL: u32 = 0x10_0000;
 /// `i_flags`: the content is one xattr's value (`EXT4_EA_INODE_FL`).

@@ -26,10 +26,10 @@ mod length;
 mod options;
 mod output;
 mod plan;
-#[allow(dead_code, reason = "fields that the verifier reads")]
 mod read;
 mod space;
 mod superblock;
+mod verify;
 mod write;
 mod xattr;
 
@@ -40,4 +40,5 @@ pub use read::{
     Corrupt, Extent, FileData, FileReader, Image, OpenError, ReadAt, ReadError, Superblock,
     Unsupported,
 };
+pub use verify::{Report, VerifyError};
 pub use write::{Summary, write};

@@ -111,7 +111,13 @@ pub struct Corrupt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Structure {
     SuperBlock,
+    SuperBlockCopy(u32),
     Descriptor(u32),
+    Descriptors(u32),
+    ReservedDescriptors(u32),
+    BlockBitmap(u32),
+    InodeBitmap(u32),
+    InodeTable(u32),
     Inode(u32),
     ExtentTree(u32),
     IndirectMap(u32),
@@ -137,6 +143,16 @@ pub(crate) enum Fault {
     Deleted,
     #[error("has mode {mode:#o}")]
     Mode { mode: u16 },
+    #[error("counts {stored} {name}, there are {counted}")]
+    Count {
+        name: &'static str,
+        stored: u64,
+        counted: u64,
+    },
+    #[error("has {name} {number} wrong: it is used, or not, the other way round")]
+    Bit { name: &'static str, number: u64 },
+    #[error("overlaps {other} at block {block}")]
+    Overlap { other: Structure, block: u64 },
     #[error("has blocks {start_block} to {end_block}, which cannot be")]
     Blocks { start_block: u64, end_block: u64 },
     #[error("claims more blocks than are left")]
@@ -190,6 +206,14 @@ impl fmt::Display for Structure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SuperBlock => write!(f, "the superblock"),
+            Self::SuperBlockCopy(group) => write!(f, "the superblock's copy in group {group}"),
+            Self::Descriptors(group) => write!(f, "the descriptors in group {group}"),
+            Self::ReservedDescriptors(group) => {
+                write!(f, "the blocks reserved for descriptors in group {group}")
+            }
+            Self::BlockBitmap(group) => write!(f, "the block bitmap of group {group}"),
+            Self::InodeBitmap(group) => write!(f, "the inode bitmap of group {group}"),
+            Self::InodeTable(group) => write!(f, "the inode table of group {group}"),
             Self::Descriptor(group) => write!(f, "the descriptor of group {group}"),
             Self::Inode(number) => write!(f, "inode {number}"),
             Self::ExtentTree(number) => write!(f, "the extent tree of inode {number}"),

@@ -33,8 +33,6 @@ pub(crate) struct DiskInode {
     pub(crate) xattr_block: u64,
     /// The xattrs that follow the fields, magic number and all; may be empty.
     pub(crate) xattrs: Vec<u8>,
-    /// Where those lie, in bytes from the inode's start.
-    pub(crate) xattrs_at: usize,
     /// What checksums of what belongs to it start from.
     pub(crate) seed: u32,
 }
@@ -75,6 +73,11 @@ impl DiskInode {
             && self.flags & (EXTENTS_FL | INLINE_DATA_FL) == 0
             && self.size_bytes < 60
             && self.sectors <= xattr_sectors
+    }
+
+    /// `i_block` holds a tree of extents.
+    pub(crate) const fn has_extents(&self) -> bool {
+        self.flags & EXTENTS_FL != 0
     }
 
     /// The device that it names.
@@ -149,7 +152,6 @@ fn parse(
             .expect("fifteen words are 60 bytes"),
         xattr_block: whole(disk.i_file_acl_lo, disk.l_i_file_acl_high.get()),
         xattrs: bytes[shown..].to_vec(),
-        xattrs_at: shown,
         seed,
     })
 }

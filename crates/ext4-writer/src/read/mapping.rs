@@ -1,7 +1,6 @@
 use super::budget::Budget;
 use super::inode::DiskInode;
 use super::{Fault, Image, ReadAt, ReadError, Structure, extent_tree, indirect};
-use crate::format::EXTENTS_FL;
 
 /// What a regular file holds, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,9 +54,9 @@ impl<R: ReadAt> Image<R> {
         inode: &DiskInode,
         budget: &mut Budget,
     ) -> Result<Mapping, ReadError> {
-        match inode.flags & EXTENTS_FL {
-            0 => indirect::read(self, inode, budget),
-            _ => extent_tree::read(self, inode, budget),
+        match inode.has_extents() {
+            true => extent_tree::read(self, inode, budget),
+            false => indirect::read(self, inode, budget),
         }
     }
 

@@ -22,8 +22,14 @@ mod walk;
 mod xattrs;
 
 pub use content::FileReader;
+pub(crate) use descriptor::Group;
+pub(crate) use dirent::DirEntry;
 pub use error::{Corrupt, OpenError, ReadError, Unsupported};
 pub(crate) use error::{Fault, Structure};
 pub use image::{Image, Superblock};
+pub(crate) use layout::Layout;
+pub(crate) use mapping::Mapping;
 pub use mapping::{Extent, FileData};
+pub(crate) use node::{Body, Node};
 pub use read_at::ReadAt;
+pub(crate) use walk::Nodes;

@@ -7,7 +7,7 @@ use super::node::{Body, Node};
 use super::node_reader::NodeReader;
 use super::{Fault, Image, ReadAt, ReadError, Structure};
 use crate::directory::code;
-use crate::format::ROOT_INODE;
+use crate::format::{ROOT_INODE, SUPERBLOCK_OFFSET};
 
 /// Every inode that names reach, once: the root, then what each directory names, in the order of
 /// the directories' entries. No inode is met twice, so an image bounds how long this takes.
@@ -75,9 +75,13 @@ impl<'image, R: ReadAt> Nodes<'image, R> {
         self.places.get(&number).copied()
     }
 
-    /// What names do not reach, read with the same care.
-    pub(crate) fn into_reader(self) -> NodeReader<'image, R> {
-        self.reader
+    /// An inode that names do not reach, read with the same care.
+    pub(crate) fn hidden(&mut self, number: u32) -> Result<Node, ReadError> {
+        if number > self.image.layout.disk.s_inodes_count.get() {
+            let fault = Fault::InodeNumber { number };
+            return Err(Structure::SuperBlock.corrupt(SUPERBLOCK_OFFSET, fault));
+        }
+        self.reader.read(number)
     }
 
     fn discover(&mut self, entry: &DirEntry) -> Result<(), Fault> {

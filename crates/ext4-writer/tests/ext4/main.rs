@@ -3,7 +3,9 @@
 mod listing;
 mod mounted;
 mod oracle;
+mod oracle_crash;
 mod oracle_foreign;
+mod random;
 mod sample;
 
 use std::fs::File;

@@ -114,7 +114,12 @@ fn check(name: &str, arguments: &[&str]) {
     succeed(mke2fs.args(arguments).arg(image.path()));
     let path = image.path();
     let compare = |when: &str| {
-        let found = dump(&open(path));
+        let image = open(path);
+        let found = dump(&image);
+        if !name.starts_with("bigalloc") {
+            let verdict = image.verify();
+            assert!(verdict.is_ok(), "{name}, {when}: {verdict:?}");
+        }
         let mount = Mount::with(path, "loop,ro");
         let differences = mount.dump().differences(&found);
         assert!(differences.is_empty(), "{name}, {when}: {differences:#?}");

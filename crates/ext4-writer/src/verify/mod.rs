@@ -1,0 +1,92 @@
+//! Whether the parts of an image agree.
+
+mod groups;
+mod ledger;
+mod usage;
+
+use crate::features::RoCompat;
+use crate::read::{Corrupt, Fault, Image, Nodes, ReadAt, ReadError, Structure, Unsupported};
+use ledger::Ledger;
+pub(crate) use usage::{Region, Usage};
+
+/// What a sound image holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Inodes that names reach, of every type.
+    pub inodes: u64,
+    /// Directories among them.
+    pub directories: u64,
+    /// Regular files among them.
+    pub regular_files: u64,
+    /// Bytes of files' content, holes included.
+    pub content_bytes: u64,
+    /// Blocks in use, by metadata or content.
+    pub used_blocks: u64,
+}
+
+/// Why an image is not sound.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// It cannot be read to its end.
+    #[error("the image cannot be read to its end")]
+    Read(#[from] ReadError),
+    /// Its parts contradict each other.
+    #[error("the image contradicts itself")]
+    Inconsistent(#[source] Corrupt),
+}
+
+impl<R: ReadAt> Image<R> {
+    /// Reads every structure and checks that they agree: checksums, `.` and `..`, link counts, the
+    /// blocks that inodes count, no block used twice, both bitmaps, and what descriptors and
+    /// superblock say is free. Copies of the superblock and of the descriptors are not compared,
+    /// nor are hashes of names.
+    ///
+    /// An image with a journal to replay is judged as it is then. Files that were deleted while
+    /// they were open are in no directory; an image that was not unmounted may have such, and they
+    /// make it unsound.
+    ///
+    /// # Errors
+    /// The first contradiction, or what cannot be read.
+    pub fn verify(&self) -> Result<Report, VerifyError> {
+        if self.layout.ro_compat.contains(RoCompat::BIGALLOC) {
+            return Err(ReadError::Unsupported(Unsupported::Clusters).into());
+        }
+        let mut usage = Usage::of_groups(self)?;
+        let mut ledger = Ledger::default();
+        let mut nodes = Nodes::new(self);
+        while let Some(node) = nodes.next()? {
+            ledger.enter(&self.layout, &node)?;
+            usage.enter(&node);
+        }
+        ledger.close()?;
+        usage.enter_hidden(self, &mut nodes)?;
+        usage.sort(self.layout.block_size())?;
+        self.check_groups(&usage, &ledger)?;
+        Ok(Report {
+            used_blocks: usage.blocks(),
+            ..ledger.report
+        })
+    }
+}
+
+fn inconsistent(structure: Structure, offset_bytes: u64, fault: Fault) -> VerifyError {
+    VerifyError::Inconsistent(Corrupt::new(structure, offset_bytes, fault))
+}
+
+/// Compares a stored count with what was counted.
+fn check_count(
+    (structure, offset_bytes): (Structure, u64),
+    name: &'static str,
+    stored: u64,
+    counted: u64,
+) -> Result<(), VerifyError> {
+    if stored == counted {
+        return Ok(());
+    }
+    let fault = Fault::Count {
+        name,
+        stored,
+        counted,
+    };
+    Err(inconsistent(structure, offset_bytes, fault))
+}

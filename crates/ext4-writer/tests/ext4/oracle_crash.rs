@@ -1,0 +1,109 @@
+//! Images that were not unmounted: our replay gives what e2fsck makes of them.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use fstree::{Metadata, Tree};
+
+use crate::image;
+use crate::listing::{dump, open};
+use crate::mounted::{Mount, e2fsck, succeed};
+
+/// What a guest could do between two commits: names made, moved and removed, blocks freed and used
+/// again for content, so that the journal revokes some.
+fn work(root: &Path, round: u32) {
+    let directory = root.join(format!("round-{round}"));
+    fs::create_dir(&directory).expect("made");
+    for index in 0..150 {
+        let name = directory.join(format!("{index}-{}", "n".repeat(120)));
+        fs::write(name, vec![7; 100 * (index % 7)]).expect("written");
+    }
+    let large = File::create(directory.join("large")).expect("made");
+    for index in 0..400_u64 {
+        large
+            .write_all_at(&[9; 4096], index * 8192)
+            .expect("written");
+    }
+    // A block that begins with the journal's magic number has to be escaped there.
+    let magic = 0xc03b_3998_u32.to_be_bytes();
+    fs::write(directory.join("magic"), magic.repeat(4096)).expect("written");
+    if let Some(before) = round.checked_sub(1) {
+        let before = root.join(format!("round-{before}"));
+        let moved = directory.join("moved");
+        fs::rename(before.join("magic"), moved).expect("moved");
+        fs::remove_dir_all(before).expect("removed");
+    }
+    large.sync_all().expect("synced");
+}
+
+/// Copies what a power cut could leave: the device as it is while `syncfs` has returned and nothing
+/// is being written, with its journal not checkpointed.
+fn snapshot(image: &Path, copy: &Path) {
+    succeed(
+        Command::new("cp")
+            .arg("--sparse=always")
+            .arg(image)
+            .arg(copy),
+    );
+}
+
+fn check(arguments: Option<&[&str]>, options: &str) {
+    let tree = Tree::new(Metadata::directory(0o755));
+    let file = image(&tree, 128 << 20);
+    if let Some(arguments) = arguments {
+        succeed(
+            Command::new("mke2fs")
+                .args(["-q", "-F"])
+                .args(arguments)
+                .arg(file.path()),
+        );
+    }
+    let copies = tempfile::tempdir().expect("a temporary directory");
+    let mount = Mount::with(file.path(), options);
+    for round in 0..3 {
+        work(mount.path(), round);
+        let directory = File::open(mount.path()).expect("opened");
+        rustix::fs::syncfs(&directory).expect("synced");
+        snapshot(file.path(), &copies.path().join(format!("{round}")));
+    }
+    drop(mount);
+    let mut journaled = 0;
+    for round in 0..3 {
+        let copy = copies.path().join(format!("{round}"));
+        let before = open(&copy);
+        journaled += before.superblock().journaled_blocks;
+        let replayed = dump(&before);
+        before.verify().unwrap_or_else(|error| panic!("{error:?}"));
+        let preened = Command::new("e2fsck").arg("-p").arg(&copy).output();
+        let code = preened.expect("e2fsck runs").status.code();
+        assert!(matches!(code, Some(0 | 1)), "e2fsck -p gave {code:?}");
+        e2fsck(&copy);
+        let after = open(&copy);
+        assert_eq!(after.superblock().journaled_blocks, 0);
+        let recovered = dump(&after);
+        let differences = recovered.differences(&replayed);
+        assert!(differences.is_empty(), "{round}: {differences:#?}");
+    }
+    assert!(journaled > 0, "no journal had anything to replay");
+}
+
+#[test]
+fn oracle_our_own_image() {
+    check(None, "loop");
+}
+
+#[test]
+fn oracle_content_in_the_journal() {
+    check(None, "loop,data=journal");
+}
+
+#[test]
+fn oracle_other_journals() {
+    check(Some(&["-t", "ext3", "-b", "1024"]), "loop");
+    check(
+        Some(&["-t", "ext4", "-O", "^metadata_csum,^64bit"]),
+        "loop,data=journal",
+    );
+}
