@@ -7,6 +7,7 @@ mod checks;
 mod demo;
 mod engines;
 mod erofs;
+mod ext4;
 mod fidelity;
 mod fuzz;
 mod image;
@@ -64,6 +65,8 @@ enum Recipe {
     Fuzz(fuzz::Arguments),
     /// Cut the power at many points of a recording of msb's writes, and judge what is left
     Powercut(powercut::Arguments),
+    /// Write ext4 images of many sizes and contents, and let e2fsprogs and the kernel judge them
+    Ext4(ext4::Arguments),
     /// Format, clippy, dependency direction, file sizes
     Lint,
     /// Prove that dependencies point one way
@@ -142,6 +145,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Engines(arguments) => println!("{}", engines::run(&arguments)?),
         Recipe::Fuzz(arguments) => println!("{}", fuzz::run(&arguments)?),
         Recipe::Powercut(arguments) => println!("{}", powercut::run(&arguments)?),
+        Recipe::Ext4(arguments) => println!("{}", ext4::run(&arguments)?),
         Recipe::Lint => lint::run()?,
         Recipe::Layers => layers::check()?,
         Recipe::Deny => lint::deny()?,

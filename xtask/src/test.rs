@@ -8,7 +8,7 @@ use crate::lab::Job;
 use crate::oracle::{self, Msb};
 use crate::registry::Registry;
 use crate::run::{shown, step};
-use crate::{build, erofs, image, kernel, lab_recipe, lint, place, powercut, tools};
+use crate::{build, erofs, ext4, image, kernel, lab_recipe, lint, place, powercut, tools};
 
 const IMAGE: &str = "localhost/debian-python:latest";
 /// How often `msb load` is killed.
@@ -35,6 +35,10 @@ const STEPS: &[Step] = &[
         artifacts,
     ),
     ("oracle: bad input is refused clearly", refusals),
+    (
+        "oracle: ext4 images are accepted by e2fsck and the kernel",
+        ext4_images,
+    ),
     ("oracle: msb load survives being killed", kills),
     ("lab: msb's store survives power cuts", power_cuts),
     ("boot: pulled from a real registry", pulled),
@@ -127,6 +131,14 @@ fn artifacts(ground: &Ground) -> Result<String> {
 fn refusals(ground: &Ground) -> Result<String> {
     let cases = oracle::check_refusals(&ground.msb.program, &ground.small, &ground.work)?;
     Ok(format!("{cases} cases"))
+}
+
+fn ext4_images(_: &Ground) -> Result<String> {
+    ext4::run(&ext4::Arguments {
+        count: 40,
+        first: 0,
+        used: 2,
+    })
 }
 
 fn kills(ground: &Ground) -> Result<String> {
