@@ -3,8 +3,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    completion, doctor, image, images, load, ps, pull, rm, run, start, version, vmm,
+    completion, df, doctor, image, images, load, prune, ps, pull, rm, run, start, version, vmm,
 };
+use crate::output;
 
 /// Run any OCI image in a microVM.
 ///
@@ -30,6 +31,10 @@ pub(crate) struct GlobalArguments {
     /// Where msb keeps images, kernels and sandboxes [default: ~/.msb]
     #[arg(long, env = "MSB_HOME", global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
+    /// Most that images may take, as 20GiB; after a pull or a load, the least recently used go
+    #[arg(long, env = "MSB_STORE_LIMIT", global = true, value_name = "SIZE",
+        value_parser = output::parse_size, hide_short_help = true)]
+    pub(crate) store_limit: Option<u64>,
     /// Print no progress
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -51,8 +56,12 @@ pub(crate) enum Command {
     Rm(rm::Arguments),
     /// List images
     Images(images::Arguments),
-    /// Inspect and remove images
+    /// Inspect, verify and remove images
     Image(image::Arguments),
+    /// Remove images that nobody uses, and left-overs
+    Prune(prune::Arguments),
+    /// Show what takes how much space
+    Df(df::Arguments),
     /// Check what this host can do, and say what to do about what it lacks
     Doctor(doctor::Arguments),
     /// Print versions

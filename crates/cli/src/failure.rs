@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use image_store::{FindError, LoadError, PullError};
+use image_store::{CheckError, FindError, LoadError, PullError};
 use msb_runtime::{KERNEL_REMEDY, StartError};
 
 /// msb itself failed, as docker has it: an image that cannot be had, a machine that does not boot.
@@ -94,7 +94,10 @@ fn store_hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     let pull = cause.downcast_ref::<PullError>().and_then(PullError::hint);
     let load = cause.downcast_ref::<LoadError>().and_then(LoadError::hint);
     let find = cause.downcast_ref::<FindError>().and_then(FindError::hint);
-    pull.or(load).or(find)
+    let check = cause
+        .downcast_ref::<CheckError>()
+        .and_then(CheckError::hint);
+    pull.or(load).or(find).or(check)
 }
 
 /// What a machine printed before it failed.

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use image_store::{Digest, Event, LayerSize, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,6 +13,7 @@ const BAR: &str = "{prefix} {bar:30} {bytes:>10}/{total_bytes:<10} {msg}";
 pub(crate) struct Bars {
     all: MultiProgress,
     layers: Mutex<HashMap<Digest, ProgressBar>>,
+    verifying: OnceLock<ProgressBar>,
 }
 
 impl Bars {
@@ -25,6 +26,7 @@ impl Bars {
         Self {
             all: MultiProgress::with_draw_target(target),
             layers: Mutex::default(),
+            verifying: OnceLock::new(),
         }
     }
 
@@ -43,6 +45,17 @@ impl Bars {
             bar.set_message("waiting");
             self.with_layers(|bars| bars.insert(layer.diff_id, bar));
         }
+    }
+
+    fn start_verifying(&self, bytes: u64) {
+        let style = ProgressStyle::with_template(BAR).expect("the template is well-formed");
+        let bar = self
+            .verifying
+            .get_or_init(|| self.all.add(ProgressBar::new(bytes)));
+        bar.set_style(style);
+        bar.set_prefix("verifying");
+        bar.set_length(bytes);
+        bar.set_position(0);
     }
 
     fn layer(&self, diff_id: &Digest, change: impl FnOnce(&ProgressBar)) {
@@ -89,6 +102,12 @@ impl Progress for Bars {
             Event::LayerDone { diff_id } => self.layer(diff_id, |bar| {
                 bar.finish_with_message("done");
             }),
+            Event::Verifying { bytes } => self.start_verifying(*bytes),
+            Event::VerifiedBytes { bytes } => {
+                if let Some(bar) = self.verifying.get() {
+                    bar.inc(*bytes);
+                }
+            }
             Event::Retrying {
                 what,
                 reason,

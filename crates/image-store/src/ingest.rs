@@ -16,13 +16,16 @@ use crate::pipeline::{BodyReader, ConvertError, StopOnDrop, StopSignal, Stoppabl
 use crate::progress::{Event, LayerSize, Progress};
 use crate::reference::Reference;
 use crate::registry::{PARTS_IN_FLIGHT, Registry, RegistryError};
-use crate::store::artifacts::{self, Trust};
+use crate::store::artifacts;
 use crate::store::assemble::{self, AssembleError};
-use crate::store::durable;
+use crate::store::kept;
 use crate::store::layout::{self, FORMAT_VERSION, Layout};
 use crate::store::lock::{Lock, Mode};
-use crate::store::record::{self, ChainFile, ImageRecord, LayerRecord, ReferenceFile, StoredImage};
+use crate::store::origin::{Origin, OriginFile};
+use crate::store::record::{ChainFile, ImageRecord, LayerRecord, ReferenceFile, StoredImage};
 use crate::store::session::Session;
+use crate::store::stamp::Trust;
+use crate::store::used;
 
 /// Most layers that are brought in at once.
 const LAYERS_AT_ONCE_MAX: usize = 4;
@@ -61,6 +64,8 @@ pub(crate) struct Ingest {
     pub(crate) layout: Layout,
     pub(crate) session: Arc<Session>,
     pub(crate) source: LayerSource,
+    /// Where the images are from, for the record.
+    pub(crate) origin: Origin,
     pub(crate) trust: Trust,
     pub(crate) progress: Arc<dyn Progress>,
 }
@@ -239,21 +244,20 @@ impl Ingest {
         Ok(unwind(spawn_blocking(work).await)?)
     }
 
-    /// The record first, then the names that lead to it.
+    /// Where the image is from, then its record, then the names that lead to it.
     fn publish(&self, record: &ImageRecord, names: &[Reference]) -> io::Result<()> {
-        let manifest_digest = record.manifest_digest;
-        let path = self.layout.image(&manifest_digest);
-        durable::replace(&self.session, &path, &record::to_json(record)?)?;
+        let (layout, session) = (&self.layout, &*self.session);
+        let manifest = record.manifest_digest;
+        let origin = OriginFile::new(record, self.origin.clone());
+        kept::write(layout, session, &layout.origin(&manifest), &origin)?;
+        kept::write(layout, session, &layout.image(&manifest), record)?;
+        used::note(layout, &manifest);
         for name in names {
             let file = ReferenceFile {
                 reference: name.to_string(),
-                manifest_digest,
+                manifest_digest: manifest,
             };
-            durable::replace(
-                &self.session,
-                &self.layout.reference(name),
-                &record::to_json(&file)?,
-            )?;
+            kept::write(layout, session, &layout.reference(name), &file)?;
         }
         Ok(())
     }

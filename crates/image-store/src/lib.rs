@@ -55,7 +55,8 @@ pub use registry::{
     Credential, CredentialSource, CredentialsError, RegistryError, configured_registries,
 };
 pub use store::{
-    AssembleError, CheckError, ErofsRecord, FORMAT_VERSION, FindError, Hold, ImageRecord,
-    ImageSummary, LayerRecord, OpenError, RemoveError, Removed, Store, StoredImage,
-    StoredLayerError, VmdkRecord,
+    AssembleError, CheckError, Damage, ErofsRecord, FORMAT_VERSION, FindError, Hold, ImageRecord,
+    ImageSummary, ImageUsage, LayerRecord, Needed, OpenError, Origin, Part, Problem, PruneError,
+    PruneOptions, Pruned, PrunedImage, Pruning, RemoveError, Removed, Repair, RepairError, Store,
+    StoredImage, StoredLayerError, Trust, Usage, Verification, VerifyError, VmdkRecord,
 };

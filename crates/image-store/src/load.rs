@@ -11,8 +11,9 @@ use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::pull::{import_hint, space_hint};
 use crate::reference::{InvalidReference, Reference};
-use crate::store::artifacts::Trust;
+use crate::store::origin::Origin;
 use crate::store::session::Session;
+use crate::store::stamp::Trust;
 use crate::store::{Store, StoredImage};
 use crate::text::excerpt;
 
@@ -110,6 +111,14 @@ impl LoadSource {
             Self::Stdin => "standard input".to_owned(),
         }
     }
+
+    fn origin(&self) -> Origin {
+        match self {
+            // A directory that is gone by now leaves the path as it was given.
+            Self::Path(path) => Origin::Path(std::path::absolute(path).unwrap_or(path.clone())),
+            Self::Stdin => Origin::StandardInput,
+        }
+    }
 }
 
 impl Store {
@@ -147,11 +156,8 @@ impl Store {
             layout: self.layout.clone(),
             session: Arc::clone(session),
             source: LayerSource::Archive(Arc::new(archive)),
-            trust: if options.verify {
-                Trust::Digest
-            } else {
-                Trust::Length
-            },
+            origin: source.origin(),
+            trust: Trust::verifying(options.verify),
             progress,
         };
         let mut stored = Vec::new();

@@ -64,6 +64,16 @@ pub enum Event<'a> {
         /// The digest of the image's manifest.
         digest: &'a Digest,
     },
+    /// Artifacts are about to be digested.
+    Verifying {
+        /// Their length, in bytes.
+        bytes: u64,
+    },
+    /// An artifact was digested.
+    VerifiedBytes {
+        /// Its length, in bytes.
+        bytes: u64,
+    },
     /// The image is in the store.
     Done {
         /// The digest of its manifest.

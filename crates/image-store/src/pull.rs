@@ -7,8 +7,9 @@ use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::reference::Reference;
 use crate::registry::{CredentialSource, Registry, RegistryError};
-use crate::store::artifacts::Trust;
+use crate::store::origin::Origin;
 use crate::store::session::Session;
+use crate::store::stamp::Trust;
 use crate::store::{Store, StoredImage};
 
 /// How to pull.
@@ -22,6 +23,13 @@ pub struct PullOptions {
     pub credentials: CredentialSource,
     /// Digest what the store has of the image already, and make anew what is damaged.
     pub verify: bool,
+}
+
+/// What is pulled, and what the store shall know of it.
+pub(crate) struct Target<'a> {
+    pub(crate) reference: &'a Reference,
+    pub(crate) names: &'a [Reference],
+    pub(crate) origin: Origin,
 }
 
 /// Why an image was not pulled.
@@ -73,8 +81,26 @@ impl Store {
         options: &PullOptions,
         progress: Arc<dyn Progress>,
     ) -> Result<StoredImage, PullError> {
+        let target = Target {
+            reference,
+            names: std::slice::from_ref(reference),
+            origin: Origin::Registry {
+                reference: reference.to_string(),
+                plain_http: options.plain_http,
+            },
+        };
+        self.pull_as(&target, options, progress).await
+    }
+
+    /// Pulls an image for the record and under the names that the target says.
+    pub(crate) async fn pull_as(
+        &self,
+        target: &Target<'_>,
+        options: &PullOptions,
+        progress: Arc<dyn Progress>,
+    ) -> Result<StoredImage, PullError> {
         let session = Arc::new(Session::begin(&self.layout).await.map_err(PullError::Io)?);
-        let outcome = self.pull_in(&session, reference, options, progress).await;
+        let outcome = self.pull_in(&session, target, options, progress).await;
         session.end().await;
         outcome
     }
@@ -82,10 +108,11 @@ impl Store {
     async fn pull_in(
         &self,
         session: &Arc<Session>,
-        reference: &Reference,
+        target: &Target<'_>,
         options: &PullOptions,
         progress: Arc<dyn Progress>,
     ) -> Result<StoredImage, PullError> {
+        let reference = target.reference;
         let failed = |source| PullError::Registry {
             reference: reference.familiar(),
             source,
@@ -100,15 +127,12 @@ impl Store {
             layout: self.layout.clone(),
             session: Arc::clone(session),
             source: LayerSource::Registry(Arc::new(registry)),
-            trust: if options.verify {
-                Trust::Digest
-            } else {
-                Trust::Length
-            },
+            origin: target.origin.clone(),
+            trust: Trust::verifying(options.verify),
             progress,
         };
         ingest
-            .run(&image, std::slice::from_ref(reference))
+            .run(&image, target.names)
             .await
             .map_err(|source| PullError::Import {
                 reference: reference.familiar(),

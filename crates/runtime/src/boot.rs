@@ -1,4 +1,4 @@
-use std::io;
+use std::io::{self, Cursor};
 use std::path::PathBuf;
 
 use crate::{Home, durable};
@@ -14,7 +14,8 @@ pub struct BootDiskError {
     pub source: io::Error,
 }
 
-/// The boot disk of this build's agent, written into the home the first time.
+/// The boot disk of this build's agent, written into the home the first time, and again where it
+/// is not what was written.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -22,14 +23,21 @@ pub(crate) fn boot_disk(home: &Home) -> Result<PathBuf, BootDiskError> {
     let path = home
         .boot_disks()
         .join(format!("{}.erofs", boot_disk::identity()));
-    if !path.is_file() {
-        durable::publish(&path, |file| {
-            boot_disk::write(file).map(drop).map_err(io::Error::other)
-        })
-        .map_err(|source| BootDiskError {
-            path: path.clone(),
-            source,
-        })?;
+    let written = content().and_then(|bytes| {
+        if durable::holds(&path, &bytes) {
+            return Ok(());
+        }
+        durable::publish_bytes(&path, &bytes)
+    });
+    match written {
+        Ok(()) => Ok(path),
+        Err(source) => Err(BootDiskError { path, source }),
     }
-    Ok(path)
+}
+
+/// What this build's boot disk holds.
+pub(crate) fn content() -> io::Result<Vec<u8>> {
+    let mut disk = Cursor::new(Vec::new());
+    boot_disk::write(&mut disk).map_err(io::Error::other)?;
+    Ok(disk.into_inner())
 }

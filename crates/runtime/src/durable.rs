@@ -5,6 +5,9 @@ use std::path::Path;
 use fs_err as fs;
 use tempfile::NamedTempFile;
 
+/// How the names of unfinished files begin.
+pub(crate) const UNFINISHED: &str = ".new-";
+
 /// Puts a file at `path` so that a crash at any instant leaves either all of it or none: written
 /// under another name in the same directory, synced, renamed, the directory synced.
 pub(crate) fn publish(
@@ -13,7 +16,7 @@ pub(crate) fn publish(
 ) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
-    let mut file = NamedTempFile::with_prefix_in(".new-", directory)?;
+    let mut file = NamedTempFile::with_prefix_in(UNFINISHED, directory)?;
     fill(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
@@ -28,6 +31,12 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
 /// [`publish`] for bytes that are at hand.
 pub(crate) fn publish_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     publish(path, |file| file.write_all(bytes))
+}
+
+/// Whether the file at `path` has these bytes and no others. One that cannot be read has not.
+pub(crate) fn holds(path: &Path, bytes: &[u8]) -> bool {
+    let same_length = fs::metadata(path).is_ok_and(|file| file.len() == bytes.len() as u64);
+    same_length && fs::read(path).is_ok_and(|present| present == bytes)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl Kernel {
         })?;
         let name = hex::encode(Sha256::digest(&wrapped.image));
         let path = home.kernels().join(format!("{name}.elf"));
-        if !is_file_of_length(&path, wrapped.image.len()) {
+        if !durable::holds(&path, &wrapped.image) {
             durable::publish_bytes(&path, &wrapped.image).map_err(io_error)?;
         }
         Ok(Self {
@@ -85,10 +85,6 @@ impl Kernel {
             release: wrapped.release,
         })
     }
-}
-
-fn is_file_of_length(path: &std::path::Path, length_bytes: usize) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.len() == length_bytes as u64)
 }
 
 fn list(places: &[PathBuf]) -> String {

@@ -11,6 +11,7 @@ mod durable;
 mod health;
 mod home;
 mod kernel;
+mod parts;
 mod sandbox;
 mod socket;
 mod vmm_process;
@@ -21,6 +22,7 @@ pub use command::{NoCommand, Overrides, exec};
 pub use health::{Health, Level, diagnose};
 pub use home::Home;
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
+pub use parts::{MachineParts, machine_parts};
 pub use sandbox::{
     CreateError, CreateOptions, Lock, Place, RemoveError, Resources, Running, Sandbox, SandboxId,
     Spec, StartError, State, UpperError, VmmCommand,

@@ -1,6 +1,7 @@
 use anyhow::Context as _;
 use erofs_writer::Image;
 use image_store::StoredImage;
+use msb_runtime::Sandbox;
 use serde::Serialize;
 
 use super::Context;
@@ -24,6 +25,10 @@ enum Command {
     /// Remove images
     #[command(alias = "remove")]
     Rm(RemoveArguments),
+    /// Compare images with what was recorded when they were written
+    Verify(super::verify::Arguments),
+    /// Remove images that nobody uses, and left-overs
+    Prune(super::prune::Arguments),
     /// Print an image's merged metadata, byte range by byte range
     Dump(DumpArguments),
 }
@@ -42,6 +47,9 @@ struct RemoveArguments {
     /// Images, by name or digest
     #[arg(required = true, value_name = "IMAGE")]
     images: Vec<String>,
+    /// Remove images of stopped sandboxes too, which cannot be started again then
+    #[arg(short, long)]
+    force: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -68,6 +76,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Command::Ls(arguments) => super::images::run(context, arguments),
         Command::Inspect(arguments) => inspect(context, arguments),
         Command::Rm(arguments) => remove(context, arguments),
+        Command::Verify(arguments) => super::block_on(super::verify::run(context, arguments)),
+        Command::Prune(arguments) => super::prune::run(context, arguments),
         Command::Dump(arguments) => dump(context, arguments),
     }
 }
@@ -117,9 +127,11 @@ fn inspection(image: &StoredImage) -> Result<Inspection, serde_json::Error> {
 }
 
 fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
+    Sandbox::sweep(&context.home)?;
     let store = context.store()?;
+    let by_sandbox = context.needed();
     for image in &arguments.images {
-        store.remove(image)?;
+        store.remove(image, &|digest| Ok(!arguments.force && by_sandbox(digest)?))?;
         output::print(&format!("{image}\n"))?;
     }
     Ok(0)

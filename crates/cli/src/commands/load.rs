@@ -4,7 +4,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use image_store::{LoadOptions, LoadSource, Platform, Reference};
 
-use super::Context;
+use super::{Context, budget};
 use crate::failure::Outcome;
 use crate::output;
 use crate::progress::Bars;
@@ -42,9 +42,16 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         LoadSource::Path(arguments.path.clone())
     };
     let bars = Arc::new(Bars::new(context.quiet));
-    let loaded = context.store()?.load(&source, &options, bars.clone()).await;
+    let store = context.store()?;
+    let loaded = store.load(&source, &options, bars.clone()).await;
     bars.finish();
-    for image in loaded? {
+    let loaded = loaded?;
+    let newest: Vec<_> = loaded
+        .iter()
+        .map(|image| image.record.manifest_digest)
+        .collect();
+    budget::keep(context, &store, &newest)?;
+    for image in loaded {
         output::print(&format!("{}\n", image.record.manifest_digest))?;
     }
     Ok(0)

@@ -1,23 +1,27 @@
 //! One file a subcommand: what was typed, and what is called for it.
 
 pub(crate) mod attach;
+pub(crate) mod budget;
 pub(crate) mod completion;
+pub(crate) mod df;
 pub(crate) mod doctor;
 pub(crate) mod image;
 pub(crate) mod images;
 pub(crate) mod load;
+pub(crate) mod prune;
 pub(crate) mod ps;
 pub(crate) mod pull;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod start;
+pub(crate) mod verify;
 pub(crate) mod version;
 pub(crate) mod vmm;
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
-use image_store::Store;
+use image_store::{Digest, Store};
 use msb_runtime::{Home, Sandbox};
 
 use crate::args::{Arguments, Command, GlobalArguments};
@@ -28,6 +32,8 @@ use crate::failure::{Failure, Outcome};
 pub(crate) struct Context {
     pub(crate) home: Home,
     pub(crate) quiet: bool,
+    /// Most that images may take, in bytes.
+    pub(crate) store_limit_bytes: Option<u64>,
 }
 
 impl Context {
@@ -44,11 +50,17 @@ impl Context {
         Ok(Self {
             home: Home::new(root),
             quiet: global.quiet,
+            store_limit_bytes: global.store_limit,
         })
     }
 
     pub(crate) fn store(&self) -> Result<Store, Failure> {
         Ok(Store::open(self.home.root())?)
+    }
+
+    /// Says whether a sandbox, running or not, is one of an image.
+    pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
+        |digest| Sandbox::any_of(&self.home, &digest.to_string())
     }
 }
 
@@ -70,6 +82,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Command::Rm(arguments) => rm::run(&context, &arguments),
         Command::Images(arguments) => images::run(&context, &arguments),
         Command::Image(arguments) => image::run(&context, &arguments),
+        Command::Prune(arguments) => prune::run(&context, &arguments),
+        Command::Df(arguments) => df::run(&context, &arguments),
         Command::Doctor(arguments) => doctor::run(&context, &arguments),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
@@ -78,7 +92,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 }
 
 /// Runs a future to its end. A thread that still waits for standard input is left behind.
-fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
+pub(crate) fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use image_store::{Platform, PullOptions, Reference, Store, StoredImage};
 
-use super::Context;
+use super::{Context, budget};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::Bars;
@@ -61,5 +61,7 @@ pub(crate) async fn pull(
     let bars = Arc::new(Bars::new(context.quiet));
     let pulled = store.pull(&reference, &options, bars.clone()).await;
     bars.finish();
-    Ok(pulled?)
+    let image = pulled?;
+    budget::keep(context, store, &[image.record.manifest_digest])?;
+    Ok(image)
 }

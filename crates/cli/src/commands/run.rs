@@ -1,13 +1,17 @@
+use std::io;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use image_store::{FindError, Store, StoredImage};
+use image_store::{FindError, Hold, Store, StoredImage, Trust};
 use msb_runtime::{CreateOptions, Overrides, Resources, Sandbox, exec};
 
 use super::{Context, attach, pull};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::terminal;
+
+/// How often an image that is removed under its user's hands is looked for.
+const HOLD_ATTEMPTS: u32 = 5;
 
 /// Arguments of `msb run`.
 #[derive(Debug, clap::Args)]
@@ -61,12 +65,34 @@ pub(crate) struct MachineArguments {
     /// How long the guest may take to answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     boot_timeout: u64,
+    /// When to read all of the image and compare it with its digests before the boot
+    #[arg(long, value_enum, default_value_t, env = "MSB_VERIFY", value_name = "WHEN",
+        num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    verify: VerifyPolicy,
+}
+
+/// When an image's content is compared with its digests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum VerifyPolicy {
+    /// What changed since it was last compared, as the host's kernel tells
+    #[default]
+    Changed,
+    /// Everything, every time
+    Always,
 }
 
 impl MachineArguments {
     /// How long the guest may take to answer.
     pub(crate) const fn boot_limit(&self) -> Duration {
         Duration::from_secs(self.boot_timeout)
+    }
+
+    /// How well the image must prove itself.
+    pub(crate) const fn trust(&self) -> Trust {
+        match self.verify {
+            VerifyPolicy::Changed => Trust::Stamp,
+            VerifyPolicy::Always => Trust::Digest,
+        }
     }
 }
 
@@ -151,7 +177,7 @@ fn passed_on(setting: &str) -> Option<String> {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let store = context.store()?;
-    let image = image(context, &store, arguments).await?;
+    let (image, _hold) = held_image(context, &store, arguments).await?;
     let overrides = arguments.process.overrides(&arguments.command)?;
     let exec = exec(&image.record.config, &overrides)
         .with_context(|| format!("cannot run {}", arguments.image))?;
@@ -173,6 +199,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         image: &image,
         vmm: arguments.machine.vmm,
         boot_limit: arguments.machine.boot_limit(),
+        trust: arguments.machine.trust(),
     };
     let outcome = attach::start_and_attach(&start, &sandbox, lock, exec).await;
     if arguments.rm {
@@ -182,6 +209,25 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         }
     }
     outcome
+}
+
+/// The image, and the right that it stays until its machine has that right too. A removal may
+/// come between finding and holding it; then it is found or pulled again.
+async fn held_image(
+    context: &Context,
+    store: &Store,
+    arguments: &Arguments,
+) -> Result<(StoredImage, Hold), Failure> {
+    let mut attempts = 0;
+    loop {
+        let image = image(context, store, arguments).await?;
+        attempts += 1;
+        match store.hold(&image) {
+            Ok(hold) => return Ok((image, hold)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < HOLD_ATTEMPTS => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 async fn image(

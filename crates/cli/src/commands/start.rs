@@ -29,6 +29,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Sandbox::find(&context.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}"))?;
     let store = context.store()?;
     let image = store.find(&sandbox.spec.image_digest)?;
+    let _hold = store.hold(&image)?;
     let lock = sandbox
         .lock()?
         .ok_or_else(|| anyhow!("sandbox {name} is running"))?;
@@ -41,6 +42,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         image: &image,
         vmm: arguments.machine.vmm,
         boot_limit: arguments.machine.boot_limit(),
+        trust: arguments.machine.trust(),
     };
     attach::start_and_attach(&start, &sandbox, lock, exec).await
 }

@@ -4,21 +4,12 @@ use std::path::Path;
 use erofs_writer::BLOCK_SIZE_BYTES;
 use fs_err as fs;
 
-use super::durable;
 use super::layout::{self, Layout};
 use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord};
 use super::session::Session;
+use super::stamp::{self, Trust};
+use super::{durable, seal};
 use crate::digest::Digest;
-use crate::pipeline::digest_file;
-
-/// How well an artifact that is here must prove itself before it is used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
-    /// Its length is what its record says.
-    Length,
-    /// Its digest is, too.
-    Digest,
-}
 
 /// The record of a layer whose image is here and good; `None` when it has to be made.
 pub(crate) fn present_layer(
@@ -27,7 +18,7 @@ pub(crate) fn present_layer(
     trust: Trust,
 ) -> io::Result<Option<LayerRecord>> {
     let path = layout.artifact(&layout::record_file(diff_id));
-    let Some(file) = readable::<LayerFile>(record::read_json(&path))? else {
+    let Some(file) = readable::<LayerFile>(record::read(&path))? else {
         return Ok(None);
     };
     if !file.is_for(diff_id) || !is_good(layout, &file.layer.erofs, trust)? {
@@ -44,15 +35,14 @@ pub(crate) fn present_chain(
     trust: Trust,
 ) -> io::Result<Option<ChainFile>> {
     let path = layout.artifact(&layout::record_file(chain_key));
-    let Some(file) = readable::<ChainFile>(record::read_json(&path))? else {
+    let Some(file) = readable::<ChainFile>(record::read(&path))? else {
         return Ok(None);
     };
     if !file.is_for(chain_key, layers) || !is_good(layout, &file.fsmeta, trust)? {
         return Ok(None);
     }
-    let vmdk = fs::read(layout.artifact(&file.vmdk.file));
-    let good = readable(vmdk.map(Some))?.is_some_and(|text| Digest::of(&text) == file.vmdk.sha256);
-    Ok(good.then_some(file))
+    let vmdk = stamp::prove(layout, &file.vmdk.file, &file.vmdk.sha256, trust);
+    Ok((readable(vmdk.map(Some))? == Some(true)).then_some(file))
 }
 
 /// Publishes a layer's finished image and its record.
@@ -64,11 +54,13 @@ pub(crate) fn publish_layer(
 ) -> io::Result<()> {
     let record_name = layout::record_file(&layer.diff_id);
     let record = session.path(&record_name);
-    durable::write(&record, &record::to_json(&LayerFile::new(layer.clone()))?)?;
+    durable::write(&record, &seal::seal(&LayerFile::new(layer.clone()))?)?;
     durable::publish(&[
         (image, &layout.artifact(&layer.erofs.file)),
         (&record, &layout.artifact(&record_name)),
-    ])
+    ])?;
+    stamp::put_new(layout, &layer.erofs.file, &layer.erofs.sha256);
+    Ok(())
 }
 
 /// Publishes a chain's finished metadata, its descriptor and its record.
@@ -82,12 +74,15 @@ pub(crate) fn publish_chain(
     let record_name = layout::record_file(&chain.chain_key);
     let (record, descriptor) = (session.path(&record_name), session.path(&chain.vmdk.file));
     durable::write(&descriptor, vmdk.as_bytes())?;
-    durable::write(&record, &record::to_json(chain)?)?;
+    durable::write(&record, &seal::seal(chain)?)?;
     durable::publish(&[
         (fsmeta, &layout.artifact(&chain.fsmeta.file)),
         (&descriptor, &layout.artifact(&chain.vmdk.file)),
         (&record, &layout.artifact(&record_name)),
-    ])
+    ])?;
+    stamp::put_new(layout, &chain.fsmeta.file, &chain.fsmeta.sha256);
+    stamp::put_new(layout, &chain.vmdk.file, &chain.vmdk.sha256);
+    Ok(())
 }
 
 fn is_good(layout: &Layout, record: &ErofsRecord, trust: Trust) -> io::Result<bool> {
@@ -99,10 +94,8 @@ fn is_good(layout: &Layout, record: &ErofsRecord, trust: Trust) -> io::Result<bo
     if metadata.len() != record.size_bytes || record.size_bytes != blocks_bytes {
         return Ok(false);
     }
-    Ok(match trust {
-        Trust::Length => true,
-        Trust::Digest => digest_file(&path)?.0 == record.sha256,
-    })
+    readable(stamp::prove(layout, &record.file, &record.sha256, trust).map(Some))
+        .map(|proved| proved == Some(true))
 }
 
 /// A file that is missing or makes no sense is as good as none: it will be made anew.

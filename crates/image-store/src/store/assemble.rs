@@ -5,10 +5,11 @@ use fs_err as fs;
 use fstree::Tree;
 use vmdk::{Descriptor, FlatExtent, SECTOR_BYTES};
 
-use super::artifacts::{self, Trust};
+use super::artifacts;
 use super::layout::{self, FORMAT_VERSION, Layout};
 use super::record::{ChainFile, ErofsRecord, LayerRecord, VmdkRecord};
 use super::session::Session;
+use super::stamp::Trust;
 use crate::digest::Digest;
 use crate::pipeline::seal;
 

@@ -6,7 +6,9 @@ use fs_err as fs;
 use vmdk::{Descriptor, SECTOR_BYTES};
 
 use super::Store;
+use super::find::REPAIR_HINT;
 use super::record::{ErofsRecord, StoredImage};
+use super::stamp::{self, Trust};
 use crate::digest::Digest;
 use crate::text::excerpt;
 
@@ -45,6 +47,21 @@ pub enum CheckError {
         /// What it has.
         actual: Digest,
     },
+    /// An artifact's content is not what was written.
+    #[error("{} is corrupt: its digest is not {expected}", .path.display())]
+    Content {
+        /// Which file.
+        path: PathBuf,
+        /// What the record says.
+        expected: Digest,
+    },
+    /// The record beside an artifact, the record of the image's origin, or a copy of a record, is
+    /// missing or says something else than the image's own.
+    #[error("{} is corrupt: it is not what was written", .path.display())]
+    Record {
+        /// Which file.
+        path: PathBuf,
+    },
     /// The descriptor and the record do not name the same extents.
     #[error("{} is corrupt: extent {index} is not '{file}' of {sectors} sectors", .path.display())]
     Extent {
@@ -75,25 +92,44 @@ impl CheckError {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Io(error) if error.kind() != io::ErrorKind::NotFound => None,
-            _ => Some("pull or load the image again: what is damaged is made anew".to_owned()),
+            Self::Io(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::InvalidData
+                ) =>
+            {
+                None
+            }
+            _ => Some(REPAIR_HINT.to_owned()),
         }
     }
 }
 
 impl Store {
-    /// Checks, before a boot, that every file of the image is there, as long as its line in the
-    /// descriptor and its slot in the device table say, and begins with an intact superblock.
-    /// Neither kernel nor VMM does, and reads garbage silently. Takes time by the layer, not by
-    /// the byte.
+    /// Checks, before a boot, that every file of the image is what was written, by what the kernel
+    /// says of when it last changed: [`check_with`](Self::check_with) and [`Trust::Stamp`].
     ///
     /// # Errors
     /// The first thing that is not as it was written.
     pub fn check(&self, image: &StoredImage) -> Result<(), CheckError> {
+        self.check_with(image, Trust::Stamp)
+    }
+
+    /// Checks, before a boot, that every file of the image is what was written: records by their
+    /// seals, the descriptor by its digest, artifacts by their length, their superblock, their slot
+    /// in the device table, and their digest as `trust` says. Neither kernel nor VMM does, and reads
+    /// garbage silently.
+    ///
+    /// With [`Trust::Stamp`] it takes time by the layer, not by the byte, unless an artifact has
+    /// changed.
+    ///
+    /// # Errors
+    /// The first thing that is not as it was written.
+    pub fn check_with(&self, image: &StoredImage, trust: Trust) -> Result<(), CheckError> {
         let record = &image.record;
-        let fsmeta = check_erofs(&image.fsmeta, &record.fsmeta)?;
+        let fsmeta = self.check_erofs(&record.fsmeta, trust)?;
         for (index, layer) in record.layers.iter().enumerate() {
-            check_erofs(&self.layout.artifact(&layer.erofs.file), &layer.erofs)?;
+            self.check_erofs(&layer.erofs, trust)?;
             let (tag, blocks) = (layer.diff_id.hex(), layer.erofs.blocks);
             let slot = fsmeta.devices().get(index);
             if slot.is_none_or(|slot| slot.tag != tag || slot.blocks != blocks) {
@@ -106,11 +142,34 @@ impl Store {
                 });
             }
         }
-        check_descriptor(image)
+        check_descriptor(image)?;
+        match self.damaged_records(record).map_err(CheckError::Io)?.pop() {
+            Some(path) => Err(CheckError::Record { path }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_erofs(
+        &self,
+        record: &ErofsRecord,
+        trust: Trust,
+    ) -> Result<Image<std::fs::File>, CheckError> {
+        let path = self.layout.artifact(&record.file);
+        let image = check_superblock(&path, record)?;
+        if stamp::prove(&self.layout, &record.file, &record.sha256, trust)
+            .map_err(CheckError::Io)?
+        {
+            Ok(image)
+        } else {
+            Err(CheckError::Content {
+                path,
+                expected: record.sha256,
+            })
+        }
     }
 }
 
-fn check_erofs(path: &Path, record: &ErofsRecord) -> Result<Image<std::fs::File>, CheckError> {
+fn check_superblock(path: &Path, record: &ErofsRecord) -> Result<Image<std::fs::File>, CheckError> {
     let file = fs::File::open(path).map_err(CheckError::Io)?;
     let actual_bytes = file.metadata().map_err(CheckError::Io)?.len();
     let expected_bytes = u64::from(record.blocks) * BLOCK_SIZE_BYTES;

@@ -13,6 +13,10 @@ use crate::text::excerpt;
 /// Fewest hexadecimal digits that name an image.
 const PREFIX_MIN_DIGITS: usize = 6;
 
+/// What mends a store.
+pub(crate) const REPAIR_HINT: &str =
+    "msb image verify --repair mends what is damaged, or says how to";
+
 /// One name of one image, or one image without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageSummary {
@@ -58,6 +62,9 @@ impl FindError {
                 Some(format!("msb pull {name}, or msb images for those here"))
             }
             Self::Ambiguous { .. } => Some("give more of the digest".to_owned()),
+            Self::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Some(REPAIR_HINT.to_owned())
+            }
             Self::Io(_) => None,
         }
     }
@@ -108,8 +115,7 @@ impl Store {
     /// The image's digest, and the name if it was found by one.
     pub(crate) fn resolve(&self, text: &str) -> Result<(Option<Reference>, Digest), FindError> {
         if let Ok(reference) = text.parse::<Reference>()
-            && let Some(file) =
-                record::read_json::<ReferenceFile>(&self.layout.reference(&reference))?
+            && let Some(file) = record::read::<ReferenceFile>(&self.layout.reference(&reference))?
             && self.layout.image(&file.manifest_digest).exists()
         {
             return Ok((Some(reference), file.manifest_digest));
@@ -143,12 +149,16 @@ impl Store {
         Ok(Some(StoredImage::new(&self.layout, record)))
     }
 
-    /// All names, by the digest that they name, in order.
+    /// All names that can be read, by the digest that they name, in order.
     pub(crate) fn names(&self) -> io::Result<BTreeMap<Digest, Vec<Reference>>> {
         let mut names: BTreeMap<Digest, Vec<Reference>> = BTreeMap::new();
         for entry in fs::read_dir(self.layout.references())? {
-            let Some(file) = record::read_json::<ReferenceFile>(&entry?.path())? else {
-                continue;
+            let file = match record::read::<ReferenceFile>(&entry?.path()) {
+                Ok(Some(file)) => file,
+                Ok(None) => continue,
+                // Damage to one name is no reason to lose the others.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
+                Err(error) => return Err(error),
             };
             if let Ok(reference) = file.reference.parse() {
                 names

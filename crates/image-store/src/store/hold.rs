@@ -1,8 +1,12 @@
 use std::io;
+use std::time::Duration;
 
-use super::Store;
 use super::lock::{Lock, Mode};
 use super::record::StoredImage;
+use super::{Store, used};
+
+/// How long a hold waits for a removal to end.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Keeps an image in the store for as long as it lives.
 #[derive(Debug)]
@@ -11,13 +15,15 @@ pub struct Hold {
 }
 
 impl Store {
-    /// Keeps `image` from being removed, by this process or another, until the hold ends.
+    /// Keeps `image` from being removed, by this process or another, until the hold ends, and notes
+    /// that it is used.
     ///
     /// # Errors
-    /// `NotFound` when it has been removed, `ResourceBusy` while it is being removed.
+    /// `NotFound` when it has been removed, `ResourceBusy` when its removal does not end.
     pub fn hold(&self, image: &StoredImage) -> io::Result<Hold> {
         let digest = &image.record.manifest_digest;
-        let lock = Lock::try_take(&self.layout.image_lock(digest), Mode::Shared)?;
+        // A removal, or a look for left-overs, has it for an instant.
+        let lock = Lock::take_within(&self.layout.image_lock(digest), Mode::Shared, PATIENCE)?;
         let lock = lock.ok_or(io::ErrorKind::ResourceBusy)?;
         if !self.layout.image(digest).exists() {
             return Err(io::Error::new(
@@ -25,6 +31,7 @@ impl Store {
                 format!("image {digest} has been removed"),
             ));
         }
+        used::note(&self.layout, digest);
         Ok(Hold { _lock: lock })
     }
 }

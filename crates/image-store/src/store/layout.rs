@@ -14,6 +14,11 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Longest file name that is used as it is, in bytes.
 const PLAIN_NAME_MAX_BYTES: usize = 180;
 
+/// Directories of records that are written twice.
+const IMAGES: &str = "images";
+const REFERENCES: &str = "refs";
+const ORIGINS: &str = "origins";
+
 /// Where everything lies; see `docs/store.md`.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
@@ -33,6 +38,12 @@ impl Layout {
             self.artifacts(),
             self.images(),
             self.references(),
+            self.origins(),
+            self.copies().join(IMAGES),
+            self.copies().join(REFERENCES),
+            self.copies().join(ORIGINS),
+            self.stamps(),
+            self.uses(),
             self.temporary(),
             self.locks(),
         ];
@@ -40,6 +51,7 @@ impl Layout {
             return Ok(());
         }
         parts.iter().try_for_each(fs::create_dir_all)?;
+        durable::sync_directory(&self.copies())?;
         // The store's root, the directory of all versions, the home.
         self.root
             .ancestors()
@@ -52,11 +64,27 @@ impl Layout {
     }
 
     pub(crate) fn images(&self) -> PathBuf {
-        self.root.join("images")
+        self.root.join(IMAGES)
     }
 
     pub(crate) fn references(&self) -> PathBuf {
-        self.root.join("refs")
+        self.root.join(REFERENCES)
+    }
+
+    pub(crate) fn origins(&self) -> PathBuf {
+        self.root.join(ORIGINS)
+    }
+
+    pub(crate) fn copies(&self) -> PathBuf {
+        self.root.join("copies")
+    }
+
+    pub(crate) fn stamps(&self) -> PathBuf {
+        self.root.join("stamps")
+    }
+
+    pub(crate) fn uses(&self) -> PathBuf {
+        self.root.join("used")
     }
 
     pub(crate) fn temporary(&self) -> PathBuf {
@@ -78,6 +106,36 @@ impl Layout {
     pub(crate) fn reference(&self, reference: &Reference) -> PathBuf {
         self.references()
             .join(format!("{}.json", file_name(&reference.to_string())))
+    }
+
+    /// Where an image was taken from.
+    pub(crate) fn origin(&self, manifest: &Digest) -> PathBuf {
+        self.origins().join(format!("{}.json", manifest.hex()))
+    }
+
+    /// The copy of the record at `path`.
+    pub(crate) fn copy(&self, path: &Path) -> PathBuf {
+        self.copies().join(self.relative(path))
+    }
+
+    /// Says of an artifact that it has not changed since it was digested.
+    pub(crate) fn stamp(&self, file: &str) -> PathBuf {
+        self.stamps().join(file)
+    }
+
+    /// Says when an image was last used.
+    pub(crate) fn used(&self, manifest: &Digest) -> PathBuf {
+        self.uses().join(manifest.hex())
+    }
+
+    /// The path of something below the store.
+    pub(crate) fn below(&self, relative: &Path) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// A path below the store, from its root.
+    pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
     }
 
     /// Shared by pulls and loads, exclusive for removals.

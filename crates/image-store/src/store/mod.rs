@@ -6,11 +6,21 @@ mod check;
 pub(crate) mod durable;
 mod find;
 mod hold;
+mod inventory;
+pub(crate) mod kept;
 pub(crate) mod layout;
 pub(crate) mod lock;
+pub(crate) mod origin;
+mod prune;
 pub(crate) mod record;
 mod remove;
+mod repair;
+mod seal;
 pub(crate) mod session;
+pub(crate) mod stamp;
+mod usage;
+pub(crate) mod used;
+mod verify;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,8 +30,14 @@ pub use check::CheckError;
 pub use find::{FindError, ImageSummary};
 pub use hold::Hold;
 pub use layout::FORMAT_VERSION;
+pub use origin::Origin;
+pub use prune::{PruneError, PruneOptions, Pruned, PrunedImage, Pruning};
 pub use record::{ErofsRecord, ImageRecord, LayerRecord, StoredImage, VmdkRecord};
-pub use remove::{RemoveError, Removed};
+pub use remove::{Needed, RemoveError, Removed};
+pub use repair::{Repair, RepairError};
+pub use stamp::Trust;
+pub use usage::{ImageUsage, Usage};
+pub use verify::{Damage, Part, Problem, Verification, VerifyError};
 
 use layout::Layout;
 

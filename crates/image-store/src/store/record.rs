@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::layout::{self, FORMAT_VERSION, Layout};
+use super::seal;
 use crate::digest::Digest;
 use crate::image::ImageConfig;
 use crate::platform::Platform;
@@ -149,7 +150,7 @@ impl ChainFile {
 
 impl ImageRecord {
     /// Whether its file names are those that its digests give: nothing else is ever opened.
-    fn is_consistent(&self, manifest_digest: &Digest) -> bool {
+    pub(crate) fn is_consistent(&self, manifest_digest: &Digest) -> bool {
         self.format_version == FORMAT_VERSION
             && self.manifest_digest == *manifest_digest
             && self.chain_key == layout::chain_key(self.layers.iter().map(|layer| &layer.diff_id))
@@ -180,7 +181,7 @@ impl StoredImage {
 /// Reads the record of an image; `None` when there is none.
 pub(crate) fn read_image(layout: &Layout, manifest: &Digest) -> io::Result<Option<ImageRecord>> {
     let path = layout.image(manifest);
-    let Some(record) = read_json::<ImageRecord>(&path)? else {
+    let Some(record) = read::<ImageRecord>(&path)? else {
         return Ok(None);
     };
     if !record.is_consistent(manifest) {
@@ -190,7 +191,7 @@ pub(crate) fn read_image(layout: &Layout, manifest: &Digest) -> io::Result<Optio
 }
 
 /// Reads a record; `None` when there is none.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() > RECORD_MAX_BYTES => {
             return Err(invalid(path, "it is too long for a record"));
@@ -199,7 +200,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T
         Ok(_) | Err(_) => {}
     }
     match fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
+        Ok(bytes) => seal::open(&bytes)
             .map(Some)
             .map_err(|error| invalid(path, error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -207,14 +208,8 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T
     }
 }
 
-/// A record as its file has it.
-pub(crate) fn to_json(record: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut json = serde_json::to_vec_pretty(record)?;
-    json.push(b'\n');
-    Ok(json)
-}
-
-fn invalid(path: &Path, why: impl std::fmt::Display) -> io::Error {
-    let message = format!("record {} cannot be used: {why}", path.display());
+/// An error of kind `InvalidData` that names the record.
+pub(crate) fn invalid(path: &Path, why: impl std::fmt::Display) -> io::Error {
+    let message = format!("record {} is damaged: {why}", path.display());
     io::Error::new(io::ErrorKind::InvalidData, message)
 }

@@ -1,16 +1,25 @@
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fs_err as fs;
 
+use super::inventory::Inventory;
+use super::kept::{self, remove_file};
 use super::lock::{Lock, Mode};
-use super::record;
-use super::{FindError, Store, durable, layout};
+use super::{FindError, Store, durable};
 use crate::digest::Digest;
+use crate::reference::Reference;
 
 /// How long a removal waits for pulls and loads to end.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it waits for the lock of an image, which a look for left-overs has for an instant.
+const LOCK_PATIENCE: Duration = Duration::from_millis(300);
+
+/// Says whether somebody needs an image although it is not in use now: a stopped sandbox.
+pub type Needed<'a> = &'a dyn Fn(&Digest) -> io::Result<bool>;
 
 /// What a removal did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +47,23 @@ pub enum RemoveError {
         /// Which image.
         digest: Digest,
     },
+    /// A stopped sandbox needs it.
+    #[error("image {digest} is needed by a stopped sandbox")]
+    Needed {
+        /// Which image.
+        digest: Digest,
+    },
     /// Pulls or loads went on for too long.
     #[error("a pull or a load is under way")]
     Busy,
+}
+
+/// What became of an image that was to go.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Gone,
+    InUse,
+    Needed,
 }
 
 impl Store {
@@ -48,76 +71,98 @@ impl Store {
     /// that no image needs. Waits for pulls and loads to end.
     ///
     /// # Errors
-    /// When a running sandbox uses the image, which then stays whole.
-    pub fn remove(&self, name_or_digest: &str) -> Result<Removed, RemoveError> {
-        let store = Lock::take_within(&self.layout.store_lock(), Mode::Exclusive, PATIENCE)?;
-        let _store = store.ok_or(RemoveError::Busy)?;
+    /// When a running sandbox uses the image, or it is `needed`. It stays whole then.
+    pub fn remove(&self, name_or_digest: &str, needed: Needed<'_>) -> Result<Removed, RemoveError> {
+        let _store = self.no_session(PATIENCE)?.ok_or(RemoveError::Busy)?;
         let (reference, digest) = self.resolve(name_or_digest)?;
         let mut references = self.names()?.remove(&digest).unwrap_or_default();
-        let keeps_image = reference.is_some() && references.len() > 1;
-        if keeps_image {
-            references.retain(|name| Some(name) == reference.as_ref());
-        }
-        let in_use = || RemoveError::InUse { digest };
-        let unused = match keeps_image {
-            true => None,
-            false => {
-                let lock = Lock::try_take(&self.layout.image_lock(&digest), Mode::Exclusive)?;
-                Some(lock.ok_or_else(in_use)?.unlinked_at_end())
-            }
-        };
-        for name in &references {
-            remove_file(&self.layout.reference(name))?;
-        }
-        durable::sync_directory(&self.layout.references())?;
         let mut removed = Removed {
-            references: references.iter().map(|name| name.familiar()).collect(),
+            references: Vec::new(),
             image: None,
             freed_bytes: 0,
         };
-        if unused.is_some() {
-            remove_file(&self.layout.image(&digest))?;
-            durable::sync_directory(&self.layout.images())?;
+        if reference.is_some() && references.len() > 1 {
+            references.retain(|name| Some(name) == reference.as_ref());
+            self.remove_names(&references)?;
+        } else {
+            match self.remove_image(&digest, &references, needed)? {
+                Fate::Gone => {}
+                Fate::InUse => return Err(RemoveError::InUse { digest }),
+                Fate::Needed => return Err(RemoveError::Needed { digest }),
+            }
             removed.image = Some(digest);
-            removed.freed_bytes = self.collect()?;
+            removed.freed_bytes = self.collect(&Inventory::take(self)?)?;
         }
+        removed.references = references.iter().map(Reference::familiar).collect();
         Ok(removed)
     }
 
-    /// Removes the artifacts that no image needs; gives their length, in bytes. Only under the
-    /// store's exclusive lock.
-    fn collect(&self) -> io::Result<u64> {
-        let mut needed = BTreeSet::new();
-        for digest in self.digests()? {
-            let Some(record) = record::read_image(&self.layout, &digest)? else {
-                continue;
-            };
-            needed.extend([
-                record.fsmeta.file,
-                record.vmdk.file,
-                layout::record_file(&record.chain_key),
-            ]);
-            for layer in record.layers {
-                needed.extend([layer.erofs.file, layout::record_file(&layer.diff_id)]);
-            }
+    /// Keeps pulls and loads away; `None` where they do not end in time.
+    pub(crate) fn no_session(&self, patience: Duration) -> io::Result<Option<Lock>> {
+        Lock::take_within(&self.layout.store_lock(), Mode::Exclusive, patience)
+    }
+
+    /// Removes an image with its names, unless somebody uses or needs it. Only under the store's
+    /// exclusive lock; its artifacts stay until they are collected.
+    pub(crate) fn remove_image(
+        &self,
+        digest: &Digest,
+        names: &[Reference],
+        needed: Needed<'_>,
+    ) -> io::Result<Fate> {
+        let path = self.layout.image_lock(digest);
+        let Some(lock) = Lock::take_within(&path, Mode::Exclusive, LOCK_PATIENCE)? else {
+            return Ok(Fate::InUse);
+        };
+        let _unused = lock.unlinked_at_end();
+        // Whoever makes a sandbox holds the image until the sandbox can be seen.
+        if needed(digest)? {
+            return Ok(Fate::Needed);
         }
+        self.remove_names(names)?;
+        kept::remove(&self.layout, &self.layout.image(digest))?;
+        Ok(Fate::Gone)
+    }
+
+    fn remove_names(&self, names: &[Reference]) -> io::Result<()> {
+        names
+            .iter()
+            .try_for_each(|name| kept::remove(&self.layout, &self.layout.reference(name)))
+    }
+
+    /// Removes the artifacts that no image needs, and what is known of images that are gone; gives
+    /// the artifacts' length, in bytes. Only under the store's exclusive lock.
+    pub(crate) fn collect(&self, inventory: &Inventory) -> io::Result<u64> {
+        let layout = &self.layout;
         let mut freed_bytes = 0;
-        for entry in fs::read_dir(self.layout.artifacts())? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name.to_str().is_none_or(|name| !needed.contains(name)) {
-                freed_bytes += entry.metadata()?.len();
-                remove_file(&entry.path())?;
-            }
+        for (name, size_bytes) in inventory.unneeded() {
+            remove_file(&layout.artifact(name))?;
+            freed_bytes += size_bytes;
         }
-        durable::sync_directory(&self.layout.artifacts())?;
+        durable::sync_directory(&layout.artifacts())?;
+        remove_widows(&layout.stamps(), &layout.artifacts(), "")?;
+        remove_widows(&layout.uses(), &layout.images(), ".json")?;
+        remove_widows(&layout.origins(), &layout.images(), "")?;
+        for records in [layout.images(), layout.references(), layout.origins()] {
+            remove_widows(&layout.copy(&records), &records, "")?;
+        }
         Ok(freed_bytes)
     }
 }
 
-fn remove_file(path: &std::path::Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+/// Removes every file of a directory that has no namesake, `suffix` after its name, in another.
+fn remove_widows(directory: &Path, of: &Path, suffix: &str) -> io::Result<()> {
+    let names: BTreeSet<OsString> = fs::read_dir(of)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<_>>()?;
+    let widows: Vec<PathBuf> = fs::read_dir(directory)?
+        .map(|entry| {
+            let entry = entry?;
+            let mut name = entry.file_name();
+            name.push(suffix);
+            Ok((!names.contains(&name)).then(|| entry.path()))
+        })
+        .filter_map(io::Result::transpose)
+        .collect::<io::Result<_>>()?;
+    widows.iter().try_for_each(|path| remove_file(path))
 }

@@ -26,7 +26,10 @@ async fn two_images() -> (TestStore, TestImage, TestImage) {
 async fn removal_takes_the_name_then_the_image_then_what_nobody_needs() {
     let (store, sample, _) = two_images().await;
     let one = store.store.find("one:1").expect("found");
-    let removed = store.store.remove("one:1").expect("removed");
+    let removed = store
+        .store
+        .remove("one:1", &|_| Ok(false))
+        .expect("removed");
     assert_eq!(
         (removed.references, removed.image),
         (vec!["one:1".to_owned()], None)
@@ -35,17 +38,23 @@ async fn removal_takes_the_name_then_the_image_then_what_nobody_needs() {
         store.store.find("one:1"),
         Err(FindError::NotFound { .. })
     ));
-    let removed = store.store.remove("one:2").expect("removed");
+    let removed = store
+        .store
+        .remove("one:2", &|_| Ok(false))
+        .expect("removed");
     assert_eq!(removed.image, Some(one.record.manifest_digest));
     assert!(removed.freed_bytes > 0);
     assert!(!one.fsmeta.exists() && !one.layers[2].exists() && one.layers[0].exists());
     let two = store.store.find("two").expect("found");
     store.store.check(&two).expect("good");
     let digest = two.record.manifest_digest.to_string();
-    store.store.remove(&digest[..14]).expect("removed");
+    store
+        .store
+        .remove(&digest[..14], &|_| Ok(false))
+        .expect("removed");
     store.assert_empty();
     assert!(matches!(
-        store.store.remove("two"),
+        store.store.remove("two", &|_| Ok(false)),
         Err(RemoveError::Find(_))
     ));
     assert_eq!(sample.layers.len(), 3);
@@ -58,7 +67,7 @@ async fn an_image_that_is_held_stays() {
     let hold = store.store.hold(&two).expect("held");
     let second = Store::open(store.home.path()).expect("another process's view");
     assert!(matches!(
-        second.remove("two"),
+        second.remove("two", &|_| Ok(false)),
         Err(RemoveError::InUse { .. })
     ));
     store
@@ -66,7 +75,7 @@ async fn an_image_that_is_held_stays() {
         .check(&store.store.find("two").expect("still here"))
         .expect("good");
     drop(hold);
-    second.remove("two").expect("removed");
+    second.remove("two", &|_| Ok(false)).expect("removed");
     assert!(store.store.hold(&two).is_err());
 }
 

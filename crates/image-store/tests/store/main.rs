@@ -3,9 +3,11 @@
 mod archives;
 mod faults;
 mod images;
+mod integrity;
 mod lifecycle;
 mod oracle;
 mod processes;
+mod pruning;
 mod pulls;
 mod server;
 mod space;

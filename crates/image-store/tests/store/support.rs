@@ -63,12 +63,14 @@ impl TestStore {
         self.home.path().join("store/v1")
     }
 
-    /// Every file below the store by its path, without the two locks that stay.
+    /// Every file below the store by its path, without the two locks that stay, and without stamps,
+    /// which hold nothing.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         collect(&self.root(), &self.root(), &mut files);
         files.remove("locks/store");
         files.remove("locks/sweep");
+        files.retain(|path, _| !path.starts_with("stamps/"));
         files
     }
 
@@ -91,6 +93,8 @@ impl TestStore {
     /// Checks that the store is as empty as a new one.
     pub(crate) fn assert_empty(&self) {
         assert!(self.files().is_empty(), "{:?}", self.files().keys());
+        let stamps = fs::read_dir(self.root().join("stamps")).expect("listed");
+        assert_eq!(stamps.count(), 0);
         self.assert_tidy();
     }
 }

@@ -1,4 +1,5 @@
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -6,6 +7,9 @@ use fs_err as fs;
 
 use super::{Files, Lock, RemoveError, Sandbox, Spec};
 use crate::{Home, durable};
+
+/// What `stat` counts allocated space in.
+const STAT_BLOCK_BYTES: u64 = 512;
 
 /// Whether a sandbox has a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -58,6 +62,26 @@ impl Sandbox {
         } else {
             None
         })
+    }
+
+    /// Whether a sandbox, running or not, is one of the image whose manifest has this digest.
+    ///
+    /// # Errors
+    /// When the directory of sandboxes cannot be read.
+    pub fn any_of(home: &Home, image_digest: &str) -> io::Result<bool> {
+        let sandboxes = Self::all(home)?;
+        Ok(sandboxes
+            .iter()
+            .any(|sandbox| sandbox.spec.image_digest == image_digest))
+    }
+
+    /// What its upper disk takes on the host's disk, in bytes: what was written, not its size.
+    ///
+    /// # Errors
+    /// When the upper disk is not there.
+    pub fn allocated_bytes(&self) -> io::Result<u64> {
+        let blocks = fs::metadata(self.files.upper())?.blocks();
+        Ok(blocks * STAT_BLOCK_BYTES)
     }
 
     /// Whether its machine runs: the process that has it holds the sandbox's lock.

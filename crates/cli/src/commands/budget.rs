@@ -1,0 +1,44 @@
+//! `MSB_STORE_LIMIT`: how much images may take.
+
+use std::time::Duration;
+
+use image_store::{Digest, PruneError, PruneOptions, Store};
+
+use super::Context;
+use crate::failure::Failure;
+use crate::output;
+
+/// Removes the least recently used images until the others keep to the limit; never those of
+/// `newest`, which were asked for just now. Where pulls or loads are under way, the last of them
+/// does it.
+pub(crate) fn keep(context: &Context, store: &Store, newest: &[Digest]) -> Result<(), Failure> {
+    let Some(limit_bytes) = context.store_limit_bytes else {
+        return Ok(());
+    };
+    let options = PruneOptions {
+        limit_bytes: Some(limit_bytes),
+        patience: Duration::ZERO,
+        ..PruneOptions::default()
+    };
+    let by_sandbox = context.needed();
+    let needed = |digest: &Digest| Ok(newest.contains(digest) || by_sandbox(digest)?);
+    let pruned = match store.prune(&options, &needed) {
+        Err(PruneError::Busy) => return Ok(()),
+        other => other?,
+    };
+    if context.quiet {
+        return Ok(());
+    }
+    for image in &pruned.images {
+        let digest = image.digest.to_string();
+        let name = image.references.first().unwrap_or(&digest);
+        output::notice(&format!("removed {name} to keep to MSB_STORE_LIMIT"));
+    }
+    if pruned.kept_bytes > limit_bytes {
+        output::notice(&format!(
+            "images take {}, more than MSB_STORE_LIMIT; the others are in use",
+            output::human_size(pruned.kept_bytes)
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+use std::time::Duration;
+
+use anyhow::anyhow;
+use image_store::{PruneOptions, Pruned, Pruning};
+use msb_runtime::{Sandbox, machine_parts};
+use serde::Serialize;
+
+use super::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Format};
+
+/// How long it waits for pulls and loads to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Arguments of `msb prune`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Left-overs of killed processes go always. Images that a sandbox uses, running or \
+    stopped, stay always.\n\n\
+    Examples:\n  \
+    msb prune                             images without a name\n  \
+    msb prune --all --filter until=240h   images that were not used for ten days\n  \
+    msb prune --all --dry-run             what would go"
+)]
+pub(crate) struct Arguments {
+    /// Remove every image that no sandbox uses, not only those without a name
+    #[arg(short, long)]
+    all: bool,
+    /// Change nothing, show what would go
+    #[arg(long)]
+    dry_run: bool,
+    /// until=DURATION: only images that were last used longer ago, as 90m, 24h or 10d
+    #[arg(long, value_name = "FILTER", value_parser = parse_filter)]
+    filter: Option<Duration>,
+    /// As docker has it; msb never asks
+    #[arg(short, long)]
+    force: bool,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    images: Vec<Image>,
+    spared: Vec<String>,
+    left_overs: usize,
+    freed_bytes: u64,
+    kept_bytes: u64,
+    dry_run: bool,
+}
+
+#[derive(Serialize)]
+struct Image {
+    digest: String,
+    references: Vec<String>,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    Sandbox::sweep(&context.home)?;
+    let options = PruneOptions {
+        images: if arguments.all {
+            Pruning::All
+        } else {
+            Pruning::Unnamed
+        },
+        unused_for: arguments.filter,
+        limit_bytes: None,
+        dry_run: arguments.dry_run,
+        patience: PATIENCE,
+    };
+    let mut pruned = context.store()?.prune(&options, &context.needed())?;
+    sweep_parts(context, &mut pruned, arguments.dry_run)?;
+    let report = report(pruned, arguments.dry_run);
+    match arguments.format {
+        Format::Json => output::print_json(&report)?,
+        Format::Table => print(&report)?,
+    }
+    Ok(0)
+}
+
+/// Removes what killed processes left of kernels and boot disks.
+fn sweep_parts(context: &Context, pruned: &mut Pruned, dry_run: bool) -> Result<(), Failure> {
+    for path in machine_parts(&context.home)?.left_overs {
+        pruned.left_overs += 1;
+        pruned.freed_bytes += std::fs::metadata(&path).map_or(0, |file| file.len());
+        if !dry_run {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn report(pruned: Pruned, dry_run: bool) -> Report {
+    let images = pruned.images.into_iter().map(|image| Image {
+        digest: image.digest.to_string(),
+        references: image.references,
+    });
+    Report {
+        images: images.collect(),
+        spared: pruned.spared.iter().map(ToString::to_string).collect(),
+        left_overs: pruned.left_overs,
+        freed_bytes: pruned.freed_bytes,
+        kept_bytes: pruned.kept_bytes,
+        dry_run,
+    }
+}
+
+fn print(report: &Report) -> std::io::Result<()> {
+    let mut text = String::new();
+    for image in &report.images {
+        for name in &image.references {
+            text.push_str(&format!("untagged: {name}\n"));
+        }
+        text.push_str(&format!("deleted: {}\n", image.digest));
+    }
+    let what = if report.dry_run {
+        "would be reclaimed"
+    } else {
+        "reclaimed"
+    };
+    text.push_str(&format!(
+        "{} images, {} left-overs, {} {what}\n",
+        report.images.len(),
+        report.left_overs,
+        output::human_size(report.freed_bytes)
+    ));
+    output::print(&text)
+}
+
+fn parse_filter(text: &str) -> Result<Duration, String> {
+    let Some(("until", duration)) = text.split_once('=') else {
+        return Err(format!("'{text}' is not a filter; write until=24h"));
+    };
+    parse_duration(duration)
+        .map_err(|error| format!("'{duration}' is not a duration ({error}); write 90m, 24h or 10d"))
+}
+
+/// Numbers with a unit each, as `1h30m`.
+fn parse_duration(text: &str) -> Result<Duration, anyhow::Error> {
+    let mut seconds = 0_u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .ok_or_else(|| anyhow!("a unit is missing"))?;
+        let number: u64 = rest[..digits].parse()?;
+        let unit = rest[digits..].chars().next().unwrap_or_default();
+        let unit_s = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            _ => return Err(anyhow!("there is no unit '{unit}'")),
+        };
+        let more = number.checked_mul(unit_s);
+        seconds = more
+            .and_then(|more| seconds.checked_add(more))
+            .ok_or_else(|| anyhow!("it is too long"))?;
+        rest = &rest[digits + unit.len_utf8()..];
+    }
+    if text.is_empty() {
+        return Err(anyhow!("it is empty"));
+    }
+    Ok(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        let seconds = |text| parse_filter(text).map(|duration| duration.as_secs());
+        assert_eq!(seconds("until=90m"), Ok(5_400));
+        assert_eq!(seconds("until=1h30m5s"), Ok(5_405));
+        assert_eq!(seconds("until=10d"), Ok(864_000));
+        for text in [
+            "",
+            "until",
+            "until=",
+            "until=5",
+            "until=h",
+            "until=5é",
+            "since=5h",
+        ] {
+            parse_filter(text).expect_err(text);
+        }
+        parse_filter("until=99999999999999999999d").expect_err("too long");
+    }
+}

@@ -1,0 +1,176 @@
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use image_store::{CredentialSource, Damage, Digest, Part, Progress, Store, Trust, Verification};
+use msb_runtime::{MachineParts, machine_parts};
+use serde::Serialize;
+
+use super::Context;
+use crate::failure::Outcome;
+use crate::output::{self, Format};
+use crate::progress::Bars;
+
+/// Something is damaged, and not mended.
+const EXIT_DAMAGED: u8 = 1;
+
+/// Arguments of `msb image verify`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Every file of the images is compared with what was recorded when it was written, \
+    byte by byte; without names, every file of the store, wrapped kernels and boot disk too.\n\n\
+    Exit code: 0 when all is whole, or was mended; 1 when something is damaged; 125 when msb failed.\n\n\
+    Examples:\n  \
+    msb image verify\n  \
+    msb image verify --repair debian:12"
+)]
+pub(crate) struct Arguments {
+    /// Images, by name or digest [default: all]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Mend what is damaged: from copies, from layers, or from where the image was pulled
+    #[arg(long)]
+    repair: bool,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    images: BTreeSet<String>,
+    files: usize,
+    bytes: u64,
+    damages: Vec<Row>,
+    /// What is left to do by hand.
+    advice: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    path: PathBuf,
+    part: &'static str,
+    problem: String,
+    images: BTreeSet<String>,
+    repaired: bool,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let store = context.store()?;
+    let bars = Arc::new(Bars::new(context.quiet));
+    let verified = look(&store, &arguments.names, Trust::Digest, &bars).await;
+    let found = verified?;
+    let parts = match arguments.names.is_empty() {
+        true => machine_parts(&context.home)?,
+        false => MachineParts::default(),
+    };
+    let mut advice = Vec::new();
+    let mut left = found.damages.clone();
+    let mut parts_left = parts.damaged.clone();
+    if arguments.repair && !(left.is_empty() && parts_left.is_empty()) {
+        let progress: Arc<dyn Progress> = bars.clone();
+        let credentials = CredentialSource::default();
+        let repaired = store.repair(&found, &credentials, &progress).await;
+        advice = repaired?.advice;
+        // What was whole has its stamp by now.
+        left = look(&store, &arguments.names, Trust::Stamp, &bars)
+            .await?
+            .damages;
+        for path in parts_left.drain(..) {
+            // The next start writes it anew.
+            std::fs::remove_file(path)?;
+        }
+    }
+    bars.finish();
+    let report = report(&found, &parts, &left, &parts_left, advice);
+    match arguments.format {
+        Format::Json => output::print_json(&report)?,
+        Format::Table => print(&report, arguments.repair)?,
+    }
+    let whole = report.damages.iter().all(|row| row.repaired);
+    Ok(if whole { 0 } else { EXIT_DAMAGED })
+}
+
+/// Verifies in a thread of its own: it takes as long as reading the store does.
+async fn look(
+    store: &Store,
+    names: &[String],
+    trust: Trust,
+    bars: &Arc<Bars>,
+) -> Result<Verification, crate::failure::Failure> {
+    let (store, names, bars) = (store.clone(), names.to_vec(), Arc::clone(bars));
+    let looking = tokio::task::spawn_blocking(move || store.verify(&names, trust, &*bars));
+    Ok(looking.await??)
+}
+
+fn report(
+    found: &Verification,
+    parts: &MachineParts,
+    left: &[Damage],
+    parts_left: &[PathBuf],
+    advice: Vec<String>,
+) -> Report {
+    let texts = |digests: &BTreeSet<Digest>| digests.iter().map(Digest::to_string).collect();
+    let rows = found.damages.iter().map(|damage| Row {
+        path: damage.path.clone(),
+        part: part_name(damage.part),
+        problem: damage.problem.to_string(),
+        images: texts(&damage.images),
+        repaired: left.iter().all(|still| still.path != damage.path),
+    });
+    let machine_rows = parts.damaged.iter().map(|path| Row {
+        path: path.clone(),
+        part: "machine",
+        problem: "its content is not what was written".to_owned(),
+        images: BTreeSet::new(),
+        repaired: !parts_left.contains(path),
+    });
+    Report {
+        images: texts(&found.images),
+        files: found.files + parts.files,
+        bytes: found.bytes + parts.bytes,
+        damages: rows.chain(machine_rows).collect(),
+        advice,
+    }
+}
+
+const fn part_name(part: Part) -> &'static str {
+    match part {
+        Part::Name => "name",
+        Part::Image => "image",
+        Part::Origin => "origin",
+        Part::Layer => "layer",
+        Part::LayerRecord => "layer-record",
+        Part::Disk => "disk",
+        Part::Unneeded => "unneeded",
+    }
+}
+
+fn print(report: &Report, repair: bool) -> std::io::Result<()> {
+    let mut text = String::new();
+    for row in &report.damages {
+        let state = if row.repaired { "mended " } else { "DAMAGED" };
+        text.push_str(&format!(
+            "{state} {}: {}\n",
+            row.path.display(),
+            row.problem
+        ));
+    }
+    for advice in &report.advice {
+        text.push_str(&format!("to do   {advice}\n"));
+    }
+    let damaged = report.damages.iter().filter(|row| !row.repaired).count();
+    text.push_str(&format!(
+        "{} images, {} files, {}: {}\n",
+        report.images.len(),
+        report.files,
+        output::human_size(report.bytes),
+        match (report.damages.len(), damaged) {
+            (0, _) => "all whole".to_owned(),
+            (count, 0) => format!("{count} damaged, all mended"),
+            (count, left) if repair => format!("{count} damaged, {left} not mended"),
+            (count, _) => format!("{count} damaged; --repair mends them"),
+        }
+    ));
+    output::print(&text)
+}

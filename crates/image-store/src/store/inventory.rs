@@ -1,0 +1,116 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use fs_err as fs;
+
+use super::record::{self, ImageRecord};
+use super::verify::whole_image;
+use super::{Store, layout};
+use crate::digest::Digest;
+
+/// Which artifacts there are, and which images need them.
+#[derive(Debug, Default)]
+pub(crate) struct Inventory {
+    images: BTreeMap<Digest, ImageRecord>,
+    /// Every artifact, with its length in bytes and how many images need it.
+    artifacts: BTreeMap<String, Artifact>,
+}
+
+/// An artifact's length, in bytes, and how many images need it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Artifact {
+    pub(crate) size_bytes: u64,
+    pub(crate) users: usize,
+}
+
+impl Inventory {
+    /// Looks at the whole store. Nothing may be removed meanwhile.
+    ///
+    /// An image whose record is damaged takes it from the copy. Where that is damaged too, nobody
+    /// knows what the image needs: an error.
+    pub(crate) fn take(store: &Store) -> io::Result<Self> {
+        let mut inventory = Self::default();
+        for entry in fs::read_dir(store.layout.artifacts())? {
+            let entry = entry?;
+            let metadata = match entry.metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                other => other?,
+            };
+            let artifact = Artifact {
+                size_bytes: metadata.len(),
+                users: 0,
+            };
+            let name = entry.file_name().to_string_lossy().into_owned();
+            inventory.artifacts.insert(name, artifact);
+        }
+        for digest in store.digests()? {
+            let path = store.layout.image(&digest);
+            let Some(record) = whole_image(&store.layout, &digest) else {
+                return Err(record::invalid(&path, "and so is its copy"));
+            };
+            for file in files_of(&record) {
+                if let Some(artifact) = inventory.artifacts.get_mut(&file) {
+                    artifact.users += 1;
+                }
+            }
+            inventory.images.insert(digest, record);
+        }
+        Ok(inventory)
+    }
+
+    pub(crate) const fn images(&self) -> &BTreeMap<Digest, ImageRecord> {
+        &self.images
+    }
+
+    /// The artifacts of an image, each once.
+    pub(crate) fn artifacts_of(&self, record: &ImageRecord) -> Vec<Artifact> {
+        let files = files_of(record);
+        files
+            .iter()
+            .filter_map(|file| self.artifacts.get(file).copied())
+            .collect()
+    }
+
+    /// Forgets an image; gives the length of what nobody needs any more, in bytes.
+    pub(crate) fn forget(&mut self, digest: &Digest) -> u64 {
+        let Some(record) = self.images.remove(digest) else {
+            return 0;
+        };
+        let mut freed_bytes = 0;
+        for file in files_of(&record) {
+            if let Some(artifact) = self.artifacts.get_mut(&file) {
+                artifact.users -= 1;
+                if artifact.users == 0 {
+                    freed_bytes += artifact.size_bytes;
+                }
+            }
+        }
+        freed_bytes
+    }
+
+    /// Length of what images need, in bytes.
+    pub(crate) fn needed_bytes(&self) -> u64 {
+        let needed = self.artifacts.values().filter(|file| file.users > 0);
+        needed.map(|file| file.size_bytes).sum()
+    }
+
+    /// The artifacts that no image needs, by file name.
+    pub(crate) fn unneeded(&self) -> impl Iterator<Item = (&str, u64)> {
+        let unneeded = self.artifacts.iter().filter(|(_, file)| file.users == 0);
+        unneeded.map(|(name, file)| (name.as_str(), file.size_bytes))
+    }
+}
+
+/// The artifacts that an image needs, each once.
+fn files_of(record: &ImageRecord) -> BTreeSet<String> {
+    let mut files = BTreeSet::from([
+        record.fsmeta.file.clone(),
+        record.vmdk.file.clone(),
+        layout::record_file(&record.chain_key),
+    ]);
+    for layer in &record.layers {
+        files.insert(layer.erofs.file.clone());
+        files.insert(layout::record_file(&layer.diff_id));
+    }
+    files
+}

@@ -1,0 +1,43 @@
+//! Records that nothing else in the store can tell: images, where they came from, names. Each is
+//! written twice, the copy first; what counts is the record, and the copy mends it.
+
+use std::io;
+use std::path::Path;
+
+use fs_err as fs;
+use serde::Serialize;
+
+use super::layout::Layout;
+use super::session::Session;
+use super::{durable, seal};
+
+/// Makes the record at `path` hold `record`, durably.
+pub(crate) fn write(
+    layout: &Layout,
+    session: &Session,
+    path: &Path,
+    record: &impl Serialize,
+) -> io::Result<()> {
+    let sealed = seal::seal(record)?;
+    durable::replace(session, &layout.copy(path), &sealed)?;
+    durable::replace(session, path, &sealed)
+}
+
+/// Removes the record at `path`, then its copy, durably.
+pub(crate) fn remove(layout: &Layout, path: &Path) -> io::Result<()> {
+    for path in [path, &layout.copy(path)] {
+        remove_file(path)?;
+        if let Some(directory) = path.parent() {
+            durable::sync_directory(directory)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file that may be gone already.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

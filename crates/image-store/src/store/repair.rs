@@ -1,0 +1,238 @@
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fs_err as fs;
+use tokio::task::spawn_blocking;
+
+use super::kept::remove_file;
+use super::layout::{self, Layout};
+use super::lock::{Lock, Mode};
+use super::origin::{Origin, OriginFile};
+use super::record::{self, ImageRecord, LayerFile};
+use super::session::Session;
+use super::stamp::Trust;
+use super::verify::{Damage, Part, Problem, Verification, whole_image};
+use super::{AssembleError, Store, artifacts, assemble, durable, seal};
+use crate::digest::Digest;
+use crate::progress::Progress;
+use crate::pull::{PullOptions, Target};
+use crate::reference::Reference;
+use crate::registry::CredentialSource;
+
+/// What a repair could not do, and what the user can.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repair {
+    /// One sentence for each thing that is left to do.
+    pub advice: Vec<String>,
+}
+
+/// Why a repair ended early. What was mended by then stays so.
+#[derive(Debug, thiserror::Error)]
+pub enum RepairError {
+    /// The store cannot be written.
+    #[error("cannot write to the store")]
+    Io(#[from] io::Error),
+    /// Good layers do not become a disk.
+    #[error("cannot assemble image {image}")]
+    Assemble {
+        /// Which image.
+        image: Digest,
+        /// Why not.
+        #[source]
+        source: AssembleError,
+    },
+}
+
+impl Store {
+    /// Mends what a verification found: records from their copies and from each other, metadata
+    /// and descriptors from their layers, layers from the registries that they came from. What
+    /// is whole is not touched; what cannot be mended stays, with advice.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn repair(
+        &self,
+        found: &Verification,
+        credentials: &CredentialSource,
+        progress: &Arc<dyn Progress>,
+    ) -> Result<Repair, RepairError> {
+        let mut repair = Repair::default();
+        let session = Arc::new(Session::begin(&self.layout).await?);
+        for damage in &found.damages {
+            match damage.part {
+                Part::Name | Part::Image | Part::Origin => {
+                    repair.advice.extend(self.mend_record(&session, damage)?);
+                }
+                Part::Unneeded => self.discard(&damage.path)?,
+                Part::Layer | Part::LayerRecord | Part::Disk => {}
+            }
+        }
+        let images: BTreeSet<&Digest> = found
+            .damages
+            .iter()
+            .flat_map(|damage| &damage.images)
+            .collect();
+        let mut to_fetch = Vec::new();
+        for image in images {
+            let lacks_layer = found
+                .damages
+                .iter()
+                .any(|damage| damage.part == Part::Layer && damage.images.contains(image));
+            match whole_image(&self.layout, image).filter(|_| !lacks_layer) {
+                Some(record) => self.reassemble(&session, record).await?,
+                None => to_fetch.push(*image),
+            }
+        }
+        session.end().await;
+        for image in to_fetch {
+            let fetched = self.fetch_again(&image, credentials, progress).await;
+            repair.advice.extend(fetched.err());
+        }
+        Ok(repair)
+    }
+
+    /// Writes a record anew from its copy, or the copy from its record; else gives advice.
+    fn mend_record(&self, session: &Session, damage: &Damage) -> io::Result<Option<String>> {
+        let layout = &self.layout;
+        if let Problem::Dangling(image) = damage.problem {
+            let path = layout.image(&image);
+            if let Some(bytes) = whole_bytes(&layout.copy(&path)) {
+                return durable::replace(session, &path, &bytes).map(|()| None);
+            }
+        } else if let Some(bytes) = whole_bytes(&other_of(layout, &damage.path)) {
+            return durable::replace(session, &damage.path, &bytes).map(|()| None);
+        }
+        let path = damage.path.display();
+        Ok(match damage.part {
+            Part::Name => Some(format!(
+                "{path}: pull or load the image of this name again, or remove the file"
+            )),
+            Part::Origin => Some(format!("{path}: pull or load the image again")),
+            // It is fetched again, or told of there.
+            _ => None,
+        })
+    }
+
+    /// Removes an artifact that is damaged and needed by nobody, its record first.
+    fn discard(&self, path: &Path) -> io::Result<()> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let key = name.and_then(|name| name.split('.').next());
+        let Some(key) = key.and_then(Digest::from_hex) else {
+            return remove_file(path);
+        };
+        let lock = Lock::try_take(&self.layout.artifact_lock(&key), Mode::Exclusive)?;
+        // Whoever has it makes the artifact anew.
+        let Some(_lock) = lock.map(Lock::unlinked_at_end) else {
+            return Ok(());
+        };
+        remove_file(&self.layout.artifact(&layout::record_file(&key)))?;
+        remove_file(path)?;
+        durable::sync_directory(&self.layout.artifacts())
+    }
+
+    /// Makes everything of an image but its layers, as far as it is not good.
+    async fn reassemble(
+        &self,
+        session: &Arc<Session>,
+        image: ImageRecord,
+    ) -> Result<(), RepairError> {
+        let lock = self.layout.artifact_lock(&image.chain_key);
+        let lock = Lock::take(&lock, Mode::Exclusive).await?;
+        let _lock = lock.unlinked_at_end();
+        let (layout, session) = (self.layout.clone(), Arc::clone(session));
+        let work = move || {
+            for layer in &image.layers {
+                let path = layout.artifact(&layout::record_file(&layer.diff_id));
+                let sealed = seal::seal(&LayerFile::new(layer.clone()))?;
+                durable::replace(&session, &path, &sealed)?;
+            }
+            let trust = Trust::Stamp;
+            if artifacts::present_chain(&layout, &image.chain_key, &image.layers, trust)?.is_none()
+            {
+                let made = assemble::assemble(&layout, &session, &image.layers, trust);
+                let image = image.manifest_digest;
+                made.map_err(|source| RepairError::Assemble { image, source })?;
+            }
+            Ok(())
+        };
+        let worked = spawn_blocking(work).await;
+        worked.unwrap_or_else(|error| Err(io::Error::from(error).into()))
+    }
+
+    /// Pulls the image again from where it came; where that is no registry, says what to load.
+    async fn fetch_again(
+        &self,
+        image: &Digest,
+        credentials: &CredentialSource,
+        progress: &Arc<dyn Progress>,
+    ) -> Result<(), String> {
+        let path = self.layout.origin(image);
+        let known = record::read::<OriginFile>(&path).ok().flatten();
+        let Some(known) = known.filter(|file| file.is_for(image)) else {
+            return Err(format!("pull or load image {image} again"));
+        };
+        let (name, plain_http) = match &known.origin {
+            Origin::Registry {
+                reference,
+                plain_http,
+            } => (reference, *plain_http),
+            Origin::Path(path) => return Err(format!("msb load {} again", path.display())),
+            Origin::StandardInput => {
+                return Err(format!(
+                    "image {image} came from standard input: msb load it again"
+                ));
+            }
+        };
+        let reference =
+            by_digest(name, image).ok_or_else(|| format!("pull or load image {image} again"))?;
+        let options = PullOptions {
+            platform: Some(known.platform.clone()),
+            plain_http,
+            credentials: credentials.clone(),
+            verify: true,
+        };
+        let target = Target {
+            reference: &reference,
+            names: &[],
+            origin: known.origin.clone(),
+        };
+        let pulled = self.pull_as(&target, &options, Arc::clone(progress)).await;
+        pulled.map(drop).map_err(|error| line(&error))
+    }
+}
+
+/// The record that says the same as the one at `path`: its copy, or what it is a copy of.
+fn other_of(layout: &Layout, path: &Path) -> PathBuf {
+    match path.strip_prefix(layout.copies()) {
+        Ok(relative) => layout.below(relative),
+        Err(_) => layout.copy(path),
+    }
+}
+
+/// The bytes of a record that has its seal.
+fn whole_bytes(path: &Path) -> Option<Vec<u8>> {
+    let bytes = fs::read(path).ok()?;
+    seal::open::<serde_json::Value>(&bytes).ok()?;
+    Some(bytes)
+}
+
+/// The name of the very image in the repository of `name`.
+fn by_digest(name: &str, image: &Digest) -> Option<Reference> {
+    let name: Reference = name.parse().ok()?;
+    let (registry, repository) = (name.registry(), name.repository());
+    format!("{registry}/{repository}@{image}").parse().ok()
+}
+
+/// An error and its causes on one line.
+fn line(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    line
+}

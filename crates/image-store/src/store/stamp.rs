@@ -1,0 +1,181 @@
+//! Which artifacts have not changed since their digest was last found right.
+//!
+//! A stamp is an empty file whose *modification time* is the beginning of a digest: of the
+//! artifact's device, inode, length, times of modification and change, and of the digest that its
+//! content had. It holds no bytes, cannot be half-written, and costs two `stat` calls to look at.
+//! One that is lost or wrong costs a full digest, nothing else.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fs_err as fs;
+
+use super::layout::Layout;
+use crate::digest::Digest;
+use crate::pipeline::digest_file;
+
+/// How well an artifact must prove itself before it is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// It has not changed since its digest was last found right, or its digest is right now.
+    #[default]
+    Stamp,
+    /// Its digest is right now.
+    Digest,
+}
+
+impl Trust {
+    /// The strictest where everything is to be digested.
+    pub(crate) const fn verifying(verify: bool) -> Self {
+        if verify { Self::Digest } else { Self::Stamp }
+    }
+}
+
+/// Longer than the clock by which file systems tell times stands still. A change in the same
+/// instant as an earlier one would show no other time.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
+
+/// Whether the artifact `file` has the digest `expected`. Leaves a stamp when it has.
+pub(crate) fn prove(
+    layout: &Layout,
+    file: &str,
+    expected: &Digest,
+    trust: Trust,
+) -> io::Result<bool> {
+    let (path, stamp) = (layout.artifact(file), layout.stamp(file));
+    let before = State::of(&path)?;
+    if trust == Trust::Stamp && is_stamped(&stamp, &before, expected) {
+        return Ok(true);
+    }
+    before.let_rest();
+    let is_right = digest_file(&path)?.0 == *expected;
+    if is_right && State::of(&path)? == before {
+        put(&stamp, &before, expected);
+    } else {
+        remove(&stamp);
+    }
+    Ok(is_right)
+}
+
+/// Stamps an artifact that was digested before it got its name just now.
+pub(crate) fn put_new(layout: &Layout, file: &str, sha256: &Digest) {
+    if let Ok(state) = State::of(&layout.artifact(file)) {
+        put(&layout.stamp(file), &state, sha256);
+    }
+}
+
+fn is_stamped(stamp: &Path, state: &State, sha256: &Digest) -> bool {
+    fs::metadata(stamp)
+        .and_then(|metadata| metadata.modified())
+        .is_ok_and(|time| time == state.as_time(sha256))
+}
+
+/// A stamp that cannot be put costs time later, and is no failure now.
+fn put(stamp: &Path, state: &State, sha256: &Digest) {
+    let file = fs::OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .open(stamp);
+    if let Ok(file) = file {
+        let _ = file.file().set_modified(state.as_time(sha256));
+    }
+}
+
+fn remove(stamp: &Path) {
+    // What stays does not match the file's state.
+    let _ = fs::remove_file(stamp);
+}
+
+/// What the kernel changes whenever a file is written to, and more.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    device: u64,
+    inode: u64,
+    size_bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl State {
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(path)?;
+        Ok(Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size_bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+
+    /// State and digest as a point in time that every file system can keep.
+    fn as_time(&self, sha256: &Digest) -> SystemTime {
+        let text = format!("msb stamp 1\n{self:?}\n{sha256}\n");
+        let digest = Digest::of(text.as_bytes());
+        let (seconds, rest) = digest.as_bytes().split_at(4);
+        let number = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .take(4)
+                .fold(0_u32, |number, &byte| number << 8 | u32::from(byte))
+        };
+        let seconds = number(seconds) >> 1;
+        let nanoseconds = number(rest) % 1_000_000_000;
+        UNIX_EPOCH + Duration::new(u64::from(seconds), nanoseconds)
+    }
+
+    /// Waits until a further change would show another time.
+    fn let_rest(&self) {
+        let (Ok(seconds), Ok(nanoseconds)) =
+            (u64::try_from(self.changed.0), u32::try_from(self.changed.1))
+        else {
+            return;
+        };
+        let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+        let rested = changed.elapsed().unwrap_or_default();
+        if let Some(missing) = CLOCK_TICK.checked_sub(rested) {
+            thread::sleep(missing);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_stamp_holds_until_the_file_is_written_to() {
+        let home = tempfile::tempdir().expect("a directory");
+        let layout = Layout::new(home.path());
+        layout.create().expect("a store");
+        let (path, stamp) = (layout.artifact("x"), layout.stamp("x"));
+        let good = Digest::of(b"content");
+        fs::write(&path, b"content").expect("written");
+        let proves = |trust| prove(&layout, "x", &good, trust).expect("read");
+        assert!(proves(Trust::Stamp) && stamp.exists());
+        assert_eq!(fs::metadata(&stamp).expect("there").len(), 0);
+        let state = State::of(&path).expect("there");
+        assert!(is_stamped(&stamp, &state, &good));
+        assert!(!is_stamped(&stamp, &state, &Digest::of(b"other")));
+
+        // The same length, and the old time of modification put back.
+        let modified = fs::metadata(&path).and_then(|file| file.modified());
+        let file = fs::File::options().write(true).open(&path).expect("opened");
+        file.file().write_at(b"C", 0).expect("written");
+        file.file()
+            .set_modified(modified.expect("a time"))
+            .expect("set");
+        assert!(!proves(Trust::Stamp) && !stamp.exists());
+
+        file.file().write_at(b"c", 0).expect("written");
+        assert!(proves(Trust::Digest) && stamp.exists());
+        fs::remove_file(&stamp).expect("removed");
+        assert!(proves(Trust::Stamp));
+    }
+}

@@ -1,0 +1,109 @@
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fs_err as fs;
+use sha2::{Digest as _, Sha256};
+
+use crate::{Home, boot, durable};
+
+/// A file that is being written is younger than this.
+const WRITING_LIMIT: Duration = Duration::from_secs(600);
+
+/// What machines are made of besides images: wrapped kernels, and boot disks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MachineParts {
+    /// How many files were looked at.
+    pub files: usize,
+    /// Length of all of them, in bytes.
+    pub bytes: u64,
+    /// Those that are not what was written. A start makes them anew before it uses them.
+    pub damaged: Vec<PathBuf>,
+    /// What killed processes left unfinished.
+    pub left_overs: Vec<PathBuf>,
+}
+
+/// Looks at every wrapped kernel and at this build's boot disk, byte by byte.
+///
+/// # Errors
+/// When a directory cannot be listed.
+pub fn machine_parts(home: &Home) -> io::Result<MachineParts> {
+    let mut parts = MachineParts::default();
+    let own_disk = format!("{}.erofs", boot_disk::identity());
+    for path in list(&home.kernels())?
+        .into_iter()
+        .chain(list(&home.boot_disks())?)
+    {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if name.starts_with(durable::UNFINISHED) {
+            if is_old(&path) {
+                parts.left_overs.push(path);
+            }
+            continue;
+        }
+        let is_whole = match name.strip_suffix(".elf") {
+            Some(hex) if hex.len() == 64 => Some(is_digest(&path, hex)),
+            _ if name == own_disk => Some(durable::holds(&path, &boot::content()?)),
+            // A kernel that the user put here, a disk of another build.
+            _ => None,
+        };
+        parts.files += usize::from(is_whole.is_some());
+        parts.bytes += fs::metadata(&path).map_or(0, |file| file.len());
+        if is_whole == Some(false) {
+            parts.damaged.push(path);
+        }
+    }
+    Ok(parts)
+}
+
+fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_digest(path: &Path, hex: &str) -> bool {
+    fs::read(path).is_ok_and(|bytes| hex::encode(Sha256::digest(bytes)) == hex)
+}
+
+fn is_old(path: &Path) -> bool {
+    fs::metadata(path)
+        .and_then(|file| file.modified())
+        .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > WRITING_LIMIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_kernel_and_a_changed_boot_disk_are_found() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let disk = boot::boot_disk(&home).expect("written");
+        let name = hex::encode(Sha256::digest(b"kernel"));
+        let kernel = home.kernels().join(format!("{name}.elf"));
+        durable::publish_bytes(&kernel, b"kernel").expect("written");
+        let good = machine_parts(&home).expect("listed");
+        assert_eq!((good.files, good.damaged.len()), (2, 0));
+        for path in [&disk, &kernel] {
+            let mut bytes = fs::read(path).expect("read");
+            bytes[3] ^= 1;
+            fs::write(path, bytes).expect("written");
+        }
+        let bad = machine_parts(&home).expect("listed");
+        assert_eq!(bad.damaged, [kernel, disk]);
+        boot::boot_disk(&home).expect("made anew");
+        assert_eq!(machine_parts(&home).expect("listed").damaged.len(), 1);
+    }
+}
