@@ -23,6 +23,7 @@ mod place;
 mod powercut;
 mod registry;
 mod run;
+mod stress;
 mod test;
 mod tools;
 
@@ -69,6 +70,14 @@ enum Recipe {
     Ext4(ext4::Arguments),
     /// Format, clippy, dependency direction, file sizes
     Lint,
+    /// Many processes on one store, a part of them killed
+    Stress(stress::StressArguments),
+    /// Flip bytes of a store: each is found, refused and mended
+    Flips(stress::Count),
+    /// Let every stage meet a full disk
+    Fulldisk(stress::Count),
+    /// Load an image again and again: the same bytes
+    Determinism(stress::Count),
     /// Prove that dependencies point one way
     Layers,
     /// Check licences, sources and duplicate versions of dependencies
@@ -147,6 +156,10 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Powercut(arguments) => println!("{}", powercut::run(&arguments)?),
         Recipe::Ext4(arguments) => println!("{}", ext4::run(&arguments)?),
         Recipe::Lint => lint::run()?,
+        Recipe::Stress(arguments) => stress::stress(&arguments)?,
+        Recipe::Flips(count) => stress::flips(&count)?,
+        Recipe::Fulldisk(count) => stress::full_disks(&count)?,
+        Recipe::Determinism(count) => stress::determinism(&count)?,
         Recipe::Layers => layers::check()?,
         Recipe::Deny => lint::deny()?,
         Recipe::Erofs(arguments) => erofs::run(&arguments)?,

@@ -8,7 +8,10 @@ use crate::lab::Job;
 use crate::oracle::{self, Msb};
 use crate::registry::Registry;
 use crate::run::{shown, step};
-use crate::{build, erofs, ext4, image, kernel, lab_recipe, lint, place, powercut, tools};
+use crate::{
+    build, engines, erofs, ext4, fidelity, fuzz, image, kernel, lab_recipe, lint, place, powercut,
+    stress, tools,
+};
 
 const IMAGE: &str = "localhost/debian-python:latest";
 /// How often `msb load` is killed.
@@ -29,6 +32,15 @@ type Step = (&'static str, fn(&Ground) -> Result<String>);
 
 const STEPS: &[Step] = &[
     ("oracle: EROFS images through every reader", erofs_readers),
+    (
+        "oracle: hostile layers agree with containerd, moby and umoci",
+        hostile_layers,
+    ),
+    (
+        "oracle: every case of layer semantics, natively and in the guest",
+        layer_semantics,
+    ),
+    ("fuzz: every target", fuzz_targets),
     ("oracle: two stores hold the same bytes", same_bytes),
     (
         "oracle: artifacts are accepted by fsck.erofs and qemu-img",
@@ -41,6 +53,16 @@ const STEPS: &[Step] = &[
     ),
     ("oracle: msb load survives being killed", kills),
     ("lab: msb's store survives power cuts", power_cuts),
+    ("store: many processes, some of them killed", stress_store),
+    (
+        "store: a flipped byte is found, refused and mended",
+        flipped_bytes,
+    ),
+    ("store: full disks", full_disks),
+    (
+        "store: the same bytes on every number of processors",
+        determinism,
+    ),
     ("boot: pulled from a real registry", pulled),
     ("boot: checks under QEMU", checks_under_qemu),
     (
@@ -117,6 +139,27 @@ fn erofs_readers(_: &Ground) -> Result<String> {
     })
 }
 
+fn hostile_layers(_: &Ground) -> Result<String> {
+    engines::run(&engines::Arguments {
+        case: None,
+        own: false,
+        verbose: false,
+    })
+}
+
+fn layer_semantics(_: &Ground) -> Result<String> {
+    fidelity::run(false)
+}
+
+fn fuzz_targets(_: &Ground) -> Result<String> {
+    fuzz::run(&fuzz::Arguments {
+        seconds: 60,
+        target: None,
+        jobs: 2,
+        seed: false,
+    })
+}
+
 fn same_bytes(ground: &Ground) -> Result<String> {
     let files = oracle::load_twice(&ground.msb.program, &ground.layout, &ground.work)?;
     Ok(format!("{files} files"))
@@ -154,6 +197,36 @@ fn kills(ground: &Ground) -> Result<String> {
 
 fn power_cuts(_: &Ground) -> Result<String> {
     powercut::quick()
+}
+
+/// What the recipes of the store work with.
+fn store_ground(ground: &Ground) -> stress::Ground<'_> {
+    stress::Ground {
+        program: &ground.msb.program,
+        kernel: &ground.kernel,
+        small: &ground.small,
+        work: &ground.work,
+    }
+}
+
+fn stress_store(ground: &Ground) -> Result<String> {
+    let ground = store_ground(ground);
+    let overlapping = stress::pull_overlapping(&ground, 1)?;
+    let crowd = stress::pull_at_once(&ground, 1)?;
+    let kills = stress::kill_pulls(&ground, 30)?;
+    Ok(format!("{overlapping}; {crowd}; {kills}"))
+}
+
+fn flipped_bytes(ground: &Ground) -> Result<String> {
+    stress::flip_bytes(&store_ground(ground), 50)
+}
+
+fn full_disks(ground: &Ground) -> Result<String> {
+    stress::fill_disks(&store_ground(ground), 4)
+}
+
+fn determinism(ground: &Ground) -> Result<String> {
+    stress::same_bytes_every_time(&store_ground(ground), 4)
 }
 
 fn pulled(ground: &Ground) -> Result<String> {

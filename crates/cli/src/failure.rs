@@ -1,4 +1,6 @@
 use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use image_store::{CheckError, FindError, LoadError, PullError};
 use msb_runtime::{KERNEL_REMEDY, StartError};
@@ -15,6 +17,8 @@ pub(crate) const EXIT_NOT_FOUND: u8 = 127;
 pub(crate) struct Failure {
     error: anyhow::Error,
     exit_code: u8,
+    /// Where msb keeps what it writes.
+    home: Option<PathBuf>,
 }
 
 /// A sandbox that was gone before its command had ended.
@@ -38,7 +42,17 @@ pub(crate) type Outcome = Result<u8, Failure>;
 impl Failure {
     /// One with another exit code than 125.
     pub(crate) fn with_exit_code(error: anyhow::Error, exit_code: u8) -> Self {
-        Self { error, exit_code }
+        Self {
+            error,
+            exit_code,
+            home: None,
+        }
+    }
+
+    /// The same, of an msb that writes below `home`.
+    pub(crate) fn in_home(mut self, home: &Path) -> Self {
+        self.home = Some(home.to_owned());
+        self
     }
 
     pub(crate) const fn exit_code(&self) -> u8 {
@@ -72,8 +86,23 @@ impl Failure {
         printable(&line)
     }
 
+    fn lacks_space(&self) -> bool {
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+        self.error.chain().any(|cause| {
+            cause
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|error| full.contains(&error.kind()))
+        })
+    }
+
     fn hints(&self) -> Vec<String> {
         let mut hints = Vec::new();
+        if let Some(home) = self.home.as_ref().filter(|_| self.lacks_space()) {
+            hints.push(format!(
+                "hint: the disk that holds {} is full",
+                home.display()
+            ));
+        }
         for cause in self.error.chain() {
             hints.extend(
                 last_words(cause)
@@ -130,6 +159,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         Self {
             error: error.into(),
             exit_code: EXIT_MSB_FAILED,
+            home: None,
         }
     }
 }
@@ -147,5 +177,17 @@ mod tests {
             "cannot pull x: registry said \\u{1b}[31mno\\nreally"
         );
         assert_eq!(failure.exit_code(), 125);
+    }
+
+    #[test]
+    fn a_full_disk_is_named() {
+        let full = std::io::Error::from(ErrorKind::StorageFull);
+        let failure = Failure::from(anyhow::Error::from(full).context("cannot create it"));
+        assert!(failure.hints().is_empty());
+        let failure = failure.in_home(Path::new("/home/user/.msb"));
+        assert_eq!(
+            failure.hints(),
+            ["hint: the disk that holds /home/user/.msb is full"]
+        );
     }
 }

@@ -7,7 +7,7 @@ mod trees;
 
 pub(crate) use artifacts::check_artifacts;
 pub(crate) use refusals::check_refusals;
-pub(crate) use store::{kill_loads, load_twice};
+pub(crate) use store::{Listing, difference, kill_loads, list, load_twice};
 pub(crate) use trees::{compare, guest_tree, host_tree, mounted_tree};
 
 use std::path::{Path, PathBuf};

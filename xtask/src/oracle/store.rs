@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::Msb;
 
 /// A store's files by path, each with the digest of its content.
-type Listing = BTreeMap<PathBuf, String>;
+pub(crate) type Listing = BTreeMap<PathBuf, String>;
 
 const NAME: &str = "oracle.test/image:latest";
 
@@ -90,7 +90,8 @@ fn fraction(state: &mut u64) -> f64 {
     f64::from(u32::try_from(bits).unwrap_or(0)) / f64::from(1_u32 << 24)
 }
 
-fn list(home: &Path) -> Result<Listing> {
+/// Every file below `home`.
+pub(crate) fn list(home: &Path) -> Result<Listing> {
     let mut listing = Listing::new();
     let mut directories = vec![home.to_owned()];
     while let Some(directory) = directories.pop() {
@@ -109,7 +110,8 @@ fn list(home: &Path) -> Result<Listing> {
     Ok(listing)
 }
 
-fn difference(expected: &Listing, found: &Listing) -> String {
+/// What two listings have not in common.
+pub(crate) fn difference(expected: &Listing, found: &Listing) -> String {
     let only = |a: &Listing, b: &Listing| {
         let files: Vec<_> = a
             .iter()

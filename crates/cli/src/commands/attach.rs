@@ -2,7 +2,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use image_store::{Store, StoredImage, Trust};
+use image_store::StoredImage;
 use msb_agent_protocol::{Event, Exec, ExitStatus, Failure as Refusal, FailureKind, Input};
 use msb_runtime::{Lock, Place, Running, Sandbox, VmmCommand};
 use msb_vmm::{Choice, Vmm, choose};
@@ -23,11 +23,10 @@ use crate::terminal::{self, RawTerminal};
 /// What starting a sandbox needs besides the sandbox.
 pub(crate) struct Start<'a> {
     pub(crate) context: &'a Context,
-    pub(crate) store: &'a Store,
+    /// The image, checked.
     pub(crate) image: &'a StoredImage,
     pub(crate) vmm: VmmName,
     pub(crate) boot_limit: Duration,
-    pub(crate) trust: Trust,
 }
 
 /// Every VMM of this build.
@@ -58,7 +57,6 @@ pub(crate) async fn start_and_attach(
     lock: Lock,
     exec: Exec,
 ) -> Outcome {
-    start.store.check_with(start.image, start.trust)?;
     let choice = match start.vmm {
         VmmName::Auto => Choice::Auto,
         VmmName::Krun => Choice::Krun,

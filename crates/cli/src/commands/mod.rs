@@ -67,24 +67,28 @@ impl Context {
 /// Runs the command that was typed.
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     let context = Context::new(&arguments.global)?;
-    match arguments.command {
-        Command::Pull(arguments) => block_on(pull::run(&context, &arguments)),
-        Command::Load(arguments) => block_on(load::run(&context, &arguments)),
+    dispatch(&context, arguments.command).map_err(|failure| failure.in_home(context.home.root()))
+}
+
+fn dispatch(context: &Context, command: Command) -> Outcome {
+    match command {
+        Command::Pull(arguments) => block_on(pull::run(context, &arguments)),
+        Command::Load(arguments) => block_on(load::run(context, &arguments)),
         Command::Run(arguments) => {
             Sandbox::sweep(&context.home)?;
-            block_on(run::run(&context, &arguments))
+            block_on(run::run(context, &arguments))
         }
-        Command::Start(arguments) => block_on(start::run(&context, &arguments)),
+        Command::Start(arguments) => block_on(start::run(context, &arguments)),
         Command::Ps(arguments) => {
             Sandbox::sweep(&context.home)?;
-            ps::run(&context, &arguments)
+            ps::run(context, &arguments)
         }
-        Command::Rm(arguments) => rm::run(&context, &arguments),
-        Command::Images(arguments) => images::run(&context, &arguments),
-        Command::Image(arguments) => image::run(&context, &arguments),
-        Command::Prune(arguments) => prune::run(&context, &arguments),
-        Command::Df(arguments) => df::run(&context, &arguments),
-        Command::Doctor(arguments) => doctor::run(&context, &arguments),
+        Command::Rm(arguments) => rm::run(context, &arguments),
+        Command::Images(arguments) => images::run(context, &arguments),
+        Command::Image(arguments) => image::run(context, &arguments),
+        Command::Prune(arguments) => prune::run(context, &arguments),
+        Command::Df(arguments) => df::run(context, &arguments),
+        Command::Doctor(arguments) => doctor::run(context, &arguments),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Vmm(arguments) => vmm::run(&arguments),

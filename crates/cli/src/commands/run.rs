@@ -178,6 +178,7 @@ fn passed_on(setting: &str) -> Option<String> {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let store = context.store()?;
     let (image, _hold) = held_image(context, &store, arguments).await?;
+    store.check_with(&image, arguments.machine.trust())?;
     let overrides = arguments.process.overrides(&arguments.command)?;
     let exec = exec(&image.record.config, &overrides)
         .with_context(|| format!("cannot run {}", arguments.image))?;
@@ -195,11 +196,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     let start = attach::Start {
         context,
-        store: &store,
         image: &image,
         vmm: arguments.machine.vmm,
         boot_limit: arguments.machine.boot_limit(),
-        trust: arguments.machine.trust(),
     };
     let outcome = attach::start_and_attach(&start, &sandbox, lock, exec).await;
     if arguments.rm {

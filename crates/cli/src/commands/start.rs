@@ -30,6 +30,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let store = context.store()?;
     let image = store.find(&sandbox.spec.image_digest)?;
     let _hold = store.hold(&image)?;
+    store.check_with(&image, arguments.machine.trust())?;
     let lock = sandbox
         .lock()?
         .ok_or_else(|| anyhow!("sandbox {name} is running"))?;
@@ -38,11 +39,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         exec(&image.record.config, &overrides).with_context(|| format!("cannot start {name}"))?;
     let start = attach::Start {
         context,
-        store: &store,
         image: &image,
         vmm: arguments.machine.vmm,
         boot_limit: arguments.machine.boot_limit(),
-        trust: arguments.machine.trust(),
     };
     attach::start_and_attach(&start, &sandbox, lock, exec).await
 }

@@ -1,0 +1,228 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::content::Content;
+use super::registry::CountingRegistry;
+use super::{Ground, expect_whole, told, verify};
+use crate::oracle::{Msb, succeed};
+
+/// What the full disk says, and what a limit on files says.
+const FULL: &str = "No space left on device";
+const TOO_LARGE: &str = "File too large";
+/// The name of the image that was there before.
+const BEFORE: &str = "before:1";
+
+/// A command, and how much space it needs at most, in KiB.
+struct Stage<'a> {
+    name: &'a str,
+    arguments: Vec<String>,
+    needs_kib: u64,
+    /// What it says when there was space enough and it still cannot go on.
+    beyond: Option<&'a str>,
+}
+
+/// Lets every stage run with so many different amounts of free space, and again with enough.
+pub(crate) fn fill_disks(ground: &Ground<'_>, steps: u32) -> Result<String> {
+    let registry = CountingRegistry::serve(Content::overlapping()?)?;
+    let small = ground.small.display().to_string();
+    let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let stages = [
+        Stage {
+            name: "pull",
+            arguments: text(&["pull", "-q", "--plain-http", &registry.name("overlap-0")]),
+            needs_kib: 4_000,
+            beyond: None,
+        },
+        Stage {
+            name: "load",
+            arguments: text(&["load", "-q", "-t", "after:1", &small]),
+            needs_kib: 45_000,
+            beyond: None,
+        },
+        Stage {
+            name: "create",
+            arguments: text(&["run", "--rm", "-q", "--vmm", "krun", BEFORE, "true"]),
+            needs_kib: 2_000,
+            beyond: Some("libkrun"),
+        },
+        Stage {
+            name: "run",
+            arguments: text(&[
+                "run",
+                "--rm",
+                "-q",
+                "--vmm",
+                "qemu",
+                "--boot-timeout",
+                "1",
+                BEFORE,
+                "true",
+            ]),
+            needs_kib: 50_000,
+            beyond: Some("did not answer within"),
+        },
+    ];
+    let mut figures = Vec::new();
+    for stage in &stages {
+        let mut full = 0;
+        for step in 0..steps {
+            let free_kib = stage.needs_kib * u64::from(step) / u64::from(steps);
+            full += u32::from(
+                one(ground, stage, free_kib)
+                    .with_context(|| format!("{} with {free_kib} KiB free", stage.name))?,
+            );
+        }
+        ensure!(full > 0 && full <= steps, "{} was never short", stage.name);
+        figures.push(format!("{} {steps} ({full} full)", stage.name));
+    }
+    let limited = limited_files(ground, steps)?;
+    Ok(format!(
+        "points of {}, load with files limited {steps} ({limited} refused): a clear error each, \
+        nothing lost, the same command succeeds with space",
+        figures.join(", ")
+    ))
+}
+
+/// Whether the disk was too small.
+fn one(ground: &Ground<'_>, stage: &Stage<'_>, free_kib: u64) -> Result<bool> {
+    let disk = Disk::mount(ground.msb("full")?.home)?;
+    let msb = Msb {
+        program: ground.program.to_owned(),
+        home: disk.directory.clone(),
+    };
+    msb.load(&layout(ground)?, BEFORE)?;
+    disk.leave_kib(free_kib)?;
+    let run = || -> Result<Output> {
+        let mut command = msb.command(&[]);
+        let command = command
+            .args(&stage.arguments)
+            .env("MSB_KERNEL", ground.kernel);
+        Ok(command.output()?)
+    };
+    let went_on = |output: &Output| {
+        let beyond = stage.beyond.filter(|text| told(output).contains(text));
+        output.status.success() || beyond.is_some()
+    };
+    let output = run()?;
+    let is_full = !went_on(&output);
+    if is_full {
+        expect_refusal(&output, FULL, &disk.directory)?;
+    }
+    let damages = verify(&msb).context("on the full disk")?;
+    ensure!(damages.is_empty(), "{damages:?}");
+    msb.inspect(BEFORE)?;
+    disk.resize("1g")?;
+    expect_whole(&msb)?;
+    let again = run()?;
+    ensure!(went_on(&again), "with space again: {}", told(&again));
+    expect_whole(&msb)?;
+    Ok(is_full)
+}
+
+/// One line, exit code 125, that names the reason and the place.
+fn expect_refusal(output: &Output, reason: &str, home: &Path) -> Result<()> {
+    let text = told(output);
+    ensure!(output.status.code() == Some(125), "{text}");
+    ensure!(text.contains(reason), "does not say '{reason}': {text}");
+    let place = home.display().to_string();
+    ensure!(text.contains(&place), "does not name {place}: {text}");
+    Ok(())
+}
+
+/// A limit on the length of files: a write that fails for another reason than a full disk.
+fn limited_files(ground: &Ground<'_>, steps: u32) -> Result<u32> {
+    let mut refused = 0;
+    for step in 0..steps {
+        let msb = ground.msb("limited")?;
+        let blocks = 1 + step * 600 / steps.max(1) * 16;
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut limited = Command::new("bash");
+        limited.args(["-c", &script]).arg(&msb.program);
+        limited.env("MSB_HOME", &msb.home);
+        limited
+            .args(["load", "-q", "-t", "after:1"])
+            .arg(ground.small);
+        let output = limited.output()?;
+        if !output.status.success() {
+            expect_refusal(&output, TOO_LARGE, &msb.home)
+                .with_context(|| format!("files of {blocks} KiB at most"))?;
+            refused += 1;
+        }
+        expect_whole(&msb)?;
+        msb.load(ground.small, "after:1")?;
+        expect_whole(&msb)?;
+    }
+    Ok(refused)
+}
+
+/// An image that is there before the disk is full: the generated ones would share its layers.
+fn layout(ground: &Ground<'_>) -> Result<PathBuf> {
+    let layout = ground.work.join("before");
+    if layout.exists() {
+        return Ok(layout);
+    }
+    let path = layout.display();
+    let image = format!("{path}:latest");
+    let tar = ground.work.join("before.tar");
+    let mut builder = tar::Builder::new(fs::File::create(&tar)?);
+    let mut header = tar::Header::new_ustar();
+    header.set_size(5);
+    header.set_mode(0o644);
+    builder.append_data(&mut header, "file", &b"bytes"[..])?;
+    builder.finish()?;
+    let umoci = |arguments: &[&str]| {
+        let mut command = Command::new("umoci");
+        command.args(arguments);
+        succeed(&mut command).map(drop)
+    };
+    umoci(&["init", "--layout", &path.to_string()])?;
+    umoci(&["new", "--image", &image])?;
+    umoci(&[
+        "raw",
+        "add-layer",
+        "--image",
+        &image,
+        &tar.display().to_string(),
+    ])?;
+    umoci(&["config", "--image", &image, "--config.cmd", "true"])?;
+    Ok(layout)
+}
+
+/// A filesystem in memory, until this is dropped.
+struct Disk {
+    directory: PathBuf,
+}
+
+impl Disk {
+    fn mount(directory: PathBuf) -> Result<Self> {
+        fs::create_dir_all(&directory)?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1g", "tmpfs"]);
+        succeed(mount.arg(&directory))?;
+        Ok(Self { directory })
+    }
+
+    fn resize(&self, size: &str) -> Result<()> {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &format!("remount,size={size}")]);
+        succeed(mount.arg(&self.directory)).map(drop)
+    }
+
+    /// Leaves so much space free.
+    fn leave_kib(&self, free_kib: u64) -> Result<()> {
+        let stat = rustix::fs::statvfs(&self.directory)?;
+        let used_bytes = (stat.f_blocks - stat.f_bfree) * stat.f_frsize;
+        self.resize(&format!("{}k", used_bytes.div_ceil(1024) + free_kib))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let mut umount = Command::new("umount");
+        // A process that is just ending may still have a file open.
+        let _ = umount.arg("--lazy").arg(&self.directory).status();
+    }
+}
