@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 use crate::run::{quiet, shown, step};
 
 /// A program that a recipe runs, and the Debian package that has it.
-const TOOLS: [(&str, &str); 24] = [
+const TOOLS: [(&str, &str); 25] = [
     ("cc", "gcc"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("qemu-img", "qemu-utils"),
@@ -21,6 +21,7 @@ const TOOLS: [(&str, &str); 24] = [
     ("setfattr", "attr"),
     ("setcap", "libcap2-bin"),
     ("setpriv", "util-linux"),
+    ("go", "golang-go"),
     ("mount", "mount"),
     ("script", "bsdutils"),
     ("pgrep", "procps"),

@@ -94,7 +94,10 @@ impl Ingest {
         self.progress.event(&Event::Done {
             digest: &image.manifest_digest,
         });
-        record.references = names.iter().map(ToString::to_string).collect();
+        record.references = names
+            .iter()
+            .map(|name| name.canonical().to_string())
+            .collect();
         Ok(StoredImage::new(&self.layout, record))
     }
 
@@ -254,7 +257,7 @@ impl Ingest {
         used::note(layout, &manifest);
         for name in names {
             let file = ReferenceFile {
-                reference: name.to_string(),
+                reference: name.canonical().to_string(),
                 manifest_digest: manifest,
             };
             kept::write(layout, session, &layout.reference(name), &file)?;

@@ -50,7 +50,7 @@ pub use pipeline::{Compression, ConvertError};
 pub use platform::{InvalidPlatform, Platform};
 pub use progress::{Event, LayerSize, Progress};
 pub use pull::{PullError, PullOptions};
-pub use reference::{InvalidReference, Reference};
+pub use reference::{InvalidReference, ManifestDigest, Reference};
 pub use registry::{
     Credential, CredentialSource, CredentialsError, RegistryError, configured_registries,
 };

@@ -93,7 +93,7 @@ impl Registry {
         progress: Arc<dyn Progress>,
     ) -> Result<Self, RegistryError> {
         let host = reference.registry_host().to_owned();
-        let is_local = reference.is_loopback();
+        let is_local = crate::reference::is_loopback(reference.registry());
         let scheme = if plain_http || is_local {
             Scheme::Http
         } else {

@@ -28,13 +28,12 @@ impl Registry {
         let mut version = reference.version();
         let mut fetched = self.document(&version).await?;
         let mut digest = Digest::of(&fetched.bytes);
-        if let Some(expected) = reference.digest().filter(|&expected| expected != digest) {
-            let what = "manifest";
-            return Err(self.bad(ManifestError::WrongDigest {
-                what,
-                expected,
-                actual: digest,
-            }));
+        if let Some(expected) = reference.digest() {
+            let actual = expected.of_same_kind(&fetched.bytes);
+            if actual != *expected {
+                let (expected, actual) = (expected.clone(), actual);
+                return Err(RegistryError::WrongManifest { expected, actual });
+            }
         }
         for _ in 0..=INDEX_DEPTH_MAX {
             let document = Document::parse(&fetched.bytes, fetched.content_type.as_deref());

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use crate::digest::Digest;
 use crate::image::ManifestError;
+use crate::reference::ManifestDigest;
 
 use super::credentials::CredentialsError;
 
@@ -133,6 +134,14 @@ pub enum RegistryError {
         expected: Digest,
         /// What came.
         actual: Digest,
+    },
+    /// The manifest is not the one that the name asks for.
+    #[error("the manifest has digest {actual}, expected {expected}")]
+    WrongManifest {
+        /// What was asked for.
+        expected: ManifestDigest,
+        /// What came.
+        actual: ManifestDigest,
     },
     /// A document cannot be followed.
     #[error("cannot use what registry {registry} gave")]

@@ -104,8 +104,10 @@ impl Layout {
     }
 
     pub(crate) fn reference(&self, reference: &Reference) -> PathBuf {
-        self.references()
-            .join(format!("{}.json", file_name(&reference.to_string())))
+        self.references().join(format!(
+            "{}.json",
+            file_name(&reference.canonical().to_string())
+        ))
     }
 
     /// Where an image was taken from.

@@ -9,6 +9,7 @@ mod oracle;
 mod processes;
 mod pruning;
 mod pulls;
+mod references;
 mod server;
 mod space;
 mod support;

@@ -1,0 +1,284 @@
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+mod error;
+mod grammar;
+mod manifest_digest;
+
+pub use error::InvalidReference;
+pub use manifest_digest::ManifestDigest;
+
+use crate::text::excerpt;
+
+const DOCKER_HUB: &str = "docker.io";
+const DOCKER_HUB_REGISTRY: &str = "registry-1.docker.io";
+const OFFICIAL_NAMESPACE: &str = "library/";
+const DEFAULT_TAG: &str = "latest";
+/// Longest repository, in bytes.
+const REPOSITORY_MAX_BYTES: usize = 255;
+
+/// An image's name, as docker reads it: `[REGISTRY/]REPOSITORY[:TAG][@DIGEST]`.
+///
+/// Without a registry it is Docker Hub's, without a tag and a digest it is `latest`. With both, the
+/// digest says which image is meant. What is taken, and how it reads in full and in short, is what
+/// the module `github.com/distribution/reference` takes; a test holds the two together.
+///
+/// ```
+/// use image_store::Reference;
+///
+/// let reference: Reference = "debian:12".parse()?;
+/// assert_eq!(reference.to_string(), "docker.io/library/debian:12");
+/// assert_eq!(reference.familiar(), "debian:12");
+/// # Ok::<(), image_store::InvalidReference>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reference {
+    registry: String,
+    repository: String,
+    tag: Option<String>,
+    digest: Option<ManifestDigest>,
+}
+
+impl Reference {
+    /// The registry that the name says, `docker.io` when it says none. Empty where the first part
+    /// looks like a host and cannot be one (`a_b.c/d`): such a name is valid, and pulled from nowhere.
+    pub fn registry(&self) -> &str {
+        &self.registry
+    }
+
+    /// The repository on that registry, `library/` included.
+    pub fn repository(&self) -> &str {
+        &self.repository
+    }
+
+    /// The tag. Where there is a digest too, that says which image is meant.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// The digest that says which image is meant.
+    pub const fn digest(&self) -> Option<&ManifestDigest> {
+        self.digest.as_ref()
+    }
+
+    /// The name without what docker leaves out: `debian:12`, not `docker.io/library/debian:12`.
+    pub fn familiar(&self) -> String {
+        let full = self.to_string();
+        if self.registry != DOCKER_HUB {
+            return full;
+        }
+        let rest = full.strip_prefix("docker.io/").unwrap_or(&full);
+        match self.repository.strip_prefix(OFFICIAL_NAMESPACE) {
+            Some(short) if !short.contains('/') => rest[OFFICIAL_NAMESPACE.len()..].to_owned(),
+            _ => rest.to_owned(),
+        }
+    }
+
+    /// The name that an image goes by: without the tag where there is a digest, as a tag says
+    /// nothing then.
+    pub fn canonical(&self) -> Self {
+        let mut name = self.clone();
+        if name.digest.is_some() {
+            name.tag = None;
+        }
+        name
+    }
+
+    /// The host, with its port, that serves the registry.
+    pub(crate) fn registry_host(&self) -> &str {
+        if self.registry == DOCKER_HUB {
+            DOCKER_HUB_REGISTRY
+        } else {
+            &self.registry
+        }
+    }
+
+    /// Tag or digest, as a registry's manifest address ends.
+    pub(crate) fn version(&self) -> String {
+        match (&self.digest, &self.tag) {
+            (Some(digest), _) => digest.to_string(),
+            (None, Some(tag)) => tag.clone(),
+            (None, None) => DEFAULT_TAG.to_owned(),
+        }
+    }
+}
+
+/// Whether a host, with or without its port, is this host's own loopback interface.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let host = host_without_port(host);
+    host.eq_ignore_ascii_case("localhost")
+        || host
+            .parse::<Ipv4Addr>()
+            .is_ok_and(|address| address.is_loopback())
+        || host
+            .parse::<Ipv6Addr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+fn host_without_port(registry: &str) -> &str {
+    if let Some(rest) = registry.strip_prefix('[') {
+        return rest.split(']').next().unwrap_or(rest);
+    }
+    registry.split(':').next().unwrap_or(registry)
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.registry.is_empty() {
+            write!(formatter, "{}/", self.registry)?;
+        }
+        formatter.write_str(&self.repository)?;
+        if let Some(tag) = &self.tag {
+            write!(formatter, ":{tag}")?;
+        }
+        match &self.digest {
+            Some(digest) => write!(formatter, "@{digest}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Reference {
+    type Err = InvalidReference;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if grammar::is_identifier(text) {
+            return Err(InvalidReference::Identifier {
+                text: excerpt(text),
+            });
+        }
+        let full = in_full(text);
+        let (name, digest) = match full.split_once('@') {
+            Some((name, digest)) => (name, Some(digest)),
+            None => (full.as_str(), None),
+        };
+        let (name, tag) = match name.rsplit_once(':') {
+            Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+            _ => (name, None),
+        };
+        let (registry, repository) = grammar::split_name(text, name)?;
+        if let Some(tag) = tag.filter(|tag| !grammar::is_tag(tag)) {
+            return Err(InvalidReference::Tag {
+                text: excerpt(text),
+                tag: excerpt(tag),
+            });
+        }
+        let digest = digest.map(str::parse).transpose();
+        let digest = digest.map_err(|source| InvalidReference::Digest {
+            text: excerpt(text),
+            source,
+        })?;
+        let tag = tag.or_else(|| digest.is_none().then_some(DEFAULT_TAG));
+        Ok(Self {
+            registry: registry.to_owned(),
+            repository: repository.to_owned(),
+            tag: tag.map(str::to_owned),
+            digest,
+        })
+    }
+}
+
+/// `text` with the registry and the namespace that it leaves out. The first component is a registry
+/// when it looks like a host: a dot, a port, a capital, or `localhost`.
+fn in_full(text: &str) -> String {
+    let host_like = |first: &str| {
+        first.contains(['.', ':']) || first == "localhost" || first.to_lowercase() != first
+    };
+    let (registry, rest) = match text.split_once('/') {
+        Some((first, rest)) if host_like(first) => (first, rest),
+        _ => (DOCKER_HUB, text),
+    };
+    match registry {
+        DOCKER_HUB | "index.docker.io" if rest.contains('/') => format!("{DOCKER_HUB}/{rest}"),
+        DOCKER_HUB | "index.docker.io" => format!("{DOCKER_HUB}/{OFFICIAL_NAMESPACE}{rest}"),
+        other => format!("{other}/{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_docker_reads_them() {
+        let digest = crate::Digest::of(b"");
+        let with_digest = format!("docker.io/library/debian@{digest}");
+        let with_both = format!("docker.io/library/debian:12@{digest}");
+        let table = [
+            ("debian", "docker.io/library/debian:latest"),
+            ("debian:12", "docker.io/library/debian:12"),
+            ("index.docker.io/debian", "docker.io/library/debian:latest"),
+            ("user/app", "docker.io/user/app:latest"),
+            ("test.com:5000", "docker.io/library/test.com:5000"),
+            ("test:5000/repo", "test:5000/repo:latest"),
+            ("localhost/a/b:1", "localhost/a/b:1"),
+            ("127.0.0.1:5000/x", "127.0.0.1:5000/x:latest"),
+            ("[::1]:5000/x:y", "[::1]:5000/x:y"),
+            (
+                "ghcr.io/a__b/c-d.e:V1.0-rc_1",
+                "ghcr.io/a__b/c-d.e:V1.0-rc_1",
+            ),
+            (&format!("debian@{digest}"), &with_digest),
+            (&format!("debian:12@{digest}"), &with_both),
+            ("a_b.c/d", "a_b.c/d:latest"),
+        ];
+        for (text, full) in table {
+            let reference: Reference = text.parse().expect(text);
+            assert_eq!(reference.to_string(), full);
+            assert_eq!(
+                reference.familiar().parse::<Reference>().as_ref(),
+                Ok(&reference)
+            );
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let long = "a".repeat(300);
+        let bad = [
+            "",
+            ":",
+            "@",
+            "Debian",
+            "a//b",
+            "/a",
+            "a/",
+            "a:",
+            "a:b:c",
+            "-a",
+            "a_-b",
+            "a..b",
+            "a b",
+            "a:b/c",
+            "a@sha256:00",
+            "a@md5:00",
+            "x.y:port/z",
+            "[::g]/a",
+            "[::1]5/a",
+            "é",
+            "../a",
+            &long,
+            "x.io:/a",
+            "a/b:\u{1b}[31m",
+        ];
+        for text in bad {
+            assert!(text.parse::<Reference>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn loopback_registries_are_told() {
+        for (text, loopback) in [
+            ("localhost:5000/a", true),
+            ("127.3.2.1/a", true),
+            ("[::1]:5000/a", true),
+            ("a", false),
+            ("10.0.0.1/a", false),
+            ("localhost.example/a", false),
+        ] {
+            let reference: Reference = text.parse().expect(text);
+            assert_eq!(is_loopback(reference.registry()), loopback, "{text}");
+        }
+    }
+}
