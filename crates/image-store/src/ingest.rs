@@ -15,7 +15,7 @@ use crate::image::{Image, Layer};
 use crate::pipeline::{BodyReader, ConvertError, StopOnDrop, StopSignal, Stoppable, convert};
 use crate::progress::{Event, LayerSize, Progress};
 use crate::reference::Reference;
-use crate::registry::{PARTS_IN_FLIGHT, Registry, RegistryError};
+use crate::registry::{BlobSource, PARTS_IN_FLIGHT, Registry, RegistryError};
 use crate::store::artifacts;
 use crate::store::assemble::{self, AssembleError};
 use crate::store::kept;
@@ -138,6 +138,12 @@ impl Ingest {
             let record = unwind(finished)?;
             records.insert(record.diff_id, record);
         }
+        for layer in disguised(image) {
+            self.made(layer, stop.signal()).await?;
+            let path = self.session.path(&layout::layer_file(&layer.diff_id));
+            let remove = spawn_blocking(move || fs_err::remove_file(path)).await;
+            unwind(remove).map_err(ImportError::Io)?;
+        }
         Ok(records)
     }
 
@@ -177,6 +183,18 @@ impl Ingest {
     }
 
     async fn make(&self, layer: &Layer, signal: StopSignal) -> Result<LayerRecord, ImportError> {
+        let record = self.made(layer, signal).await?;
+        let (this, published) = (self.clone(), record.clone());
+        let publish = move || {
+            let image = this.session.path(&published.erofs.file);
+            artifacts::publish_layer(&this.layout, &this.session, &image, &published)
+        };
+        unwind(spawn_blocking(publish).await).map_err(ImportError::Io)?;
+        Ok(record)
+    }
+
+    /// The layer's image in the session's directory.
+    async fn made(&self, layer: &Layer, signal: StopSignal) -> Result<LayerRecord, ImportError> {
         let made = match &self.source {
             LayerSource::Archive(archive) => {
                 let archive = Arc::clone(archive);
@@ -188,28 +206,57 @@ impl Ingest {
                 };
                 self.convert(layer, signal, open).await
             }
-            LayerSource::Registry(registry) => {
-                let (sender, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
-                let open = move |_: &Layer| Ok(Box::new(BodyReader::new(receiver)) as Box<_>);
-                let converting = self.convert(layer, signal, open);
-                let (downloaded, made) =
-                    tokio::join!(registry.download(&layer.blob, sender), converting);
-                match downloaded {
-                    // The thread that read gave up first, and knows why.
-                    Ok(()) | Err(RegistryError::Abandoned) => made,
-                    Err(error) => Err(ConvertError::Download(error)),
-                }
-            }
+            LayerSource::Registry(registry) => self.from_registry(registry, layer, signal).await,
         };
         let digest = layer.blob.digest;
-        let record = made.map_err(|source| ImportError::Layer { digest, source })?;
-        let (this, published) = (self.clone(), record.clone());
-        let publish = move || {
-            let image = this.session.path(&published.erofs.file);
-            artifacts::publish_layer(&this.layout, &this.session, &image, &published)
-        };
-        unwind(spawn_blocking(publish).await).map_err(ImportError::Io)?;
-        Ok(record)
+        made.map_err(|source| ImportError::Layer { digest, source })
+    }
+
+    /// Makes the layer from the first place that has its blob whole.
+    async fn from_registry(
+        &self,
+        registry: &Registry,
+        layer: &Layer,
+        signal: StopSignal,
+    ) -> Result<LayerRecord, ConvertError> {
+        let mut outcome = Err(ConvertError::Abandoned);
+        for (index, source) in registry.sources(&layer.blob).into_iter().enumerate() {
+            if let Err(error) = &outcome
+                && index > 0
+            {
+                registry.going_on(&source.to_string(), error);
+                let path = self.session.path(&layout::layer_file(&layer.diff_id));
+                // What the last source left unfinished; there may be nothing.
+                let _ = spawn_blocking(move || fs_err::remove_file(&path)).await;
+            }
+            outcome = self.from_source(source, layer, signal.clone()).await;
+            // Whoever gave up, or cannot write, is no better off with another source.
+            let is_theirs = !matches!(
+                outcome,
+                Ok(_) | Err(ConvertError::Abandoned | ConvertError::Io(_) | ConvertError::Write(_))
+            );
+            if !is_theirs || signal.is_given() {
+                break;
+            }
+        }
+        outcome
+    }
+
+    async fn from_source(
+        &self,
+        source: BlobSource<'_>,
+        layer: &Layer,
+        signal: StopSignal,
+    ) -> Result<LayerRecord, ConvertError> {
+        let (sender, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
+        let open = move |_: &Layer| Ok(Box::new(BodyReader::new(receiver)) as Box<_>);
+        let converting = self.convert(layer, signal, open);
+        let (downloaded, made) = tokio::join!(source.download(&layer.blob, sender), converting);
+        match downloaded {
+            // The thread that read gave up first, and knows why.
+            Ok(()) | Err(RegistryError::Abandoned) => made,
+            Err(error) => Err(ConvertError::Download(error)),
+        }
     }
 
     /// Makes the layer's image in the session's directory, in a thread.
@@ -274,6 +321,20 @@ fn distinct(image: &Image) -> impl Iterator<Item = &Layer> {
             image.layers[..*index]
                 .iter()
                 .all(|earlier| earlier.diff_id != layer.diff_id)
+        })
+        .map(|(_, layer)| layer)
+}
+
+/// The layers whose diff ID is an earlier one's and whose blob is not: they must hold the same, and
+/// nothing else would show that they do not.
+fn disguised(image: &Image) -> impl Iterator<Item = &Layer> {
+    let layers = image.layers.iter().enumerate();
+    layers
+        .filter(|(index, layer)| {
+            let mut earlier = image.layers[..*index].iter();
+            earlier
+                .find(|earlier| earlier.diff_id == layer.diff_id)
+                .is_some_and(|earlier| earlier.blob != layer.blob)
         })
         .map(|(_, layer)| layer)
 }

@@ -52,7 +52,8 @@ pub use progress::{Event, LayerSize, Progress};
 pub use pull::{PullError, PullOptions};
 pub use reference::{InvalidReference, ManifestDigest, Reference};
 pub use registry::{
-    Credential, CredentialSource, CredentialsError, RegistryError, configured_registries,
+    Credential, CredentialSource, CredentialsError, Proxies, Registries, RegistriesError,
+    RegistryError, RegistryLimits, RegistrySettings, configured_registries,
 };
 pub use store::{
     AssembleError, CheckError, Damage, ErofsRecord, FORMAT_VERSION, FindError, Hold, ImageRecord,

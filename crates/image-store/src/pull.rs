@@ -6,7 +6,7 @@ use crate::ingest::{ImportError, Ingest, LayerSource};
 use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::reference::Reference;
-use crate::registry::{CredentialSource, Registry, RegistryError};
+use crate::registry::{Client, CredentialSource, Registries, RegistryError, RegistryLimits};
 use crate::store::origin::Origin;
 use crate::store::session::Session;
 use crate::store::stamp::Trust;
@@ -23,6 +23,10 @@ pub struct PullOptions {
     pub credentials: CredentialSource,
     /// Digest what the store has of the image already, and make anew what is damaged.
     pub verify: bool,
+    /// Mirrors, proxies and certificates.
+    pub registries: Registries,
+    /// How much, how long and how often.
+    pub limits: RegistryLimits,
 }
 
 /// What is pulled, and what the store shall know of it.
@@ -118,10 +122,15 @@ impl Store {
             source,
         };
         let wanted = options.platform.clone().unwrap_or_else(Platform::host);
-        let told = Arc::clone(&progress);
-        let registry = Registry::new(reference, options.plain_http, &options.credentials, told)
-            .await
-            .map_err(failed)?;
+        let client = Client {
+            repository: reference.repository().to_owned(),
+            plain_http: options.plain_http,
+            credentials: &options.credentials,
+            registries: &options.registries,
+            limits: &options.limits,
+            progress: Arc::clone(&progress),
+        };
+        let registry = client.connect(reference).await.map_err(failed)?;
         let image = registry.image(reference, &wanted).await.map_err(failed)?;
         let ingest = Ingest {
             layout: self.layout.clone(),

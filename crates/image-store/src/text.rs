@@ -9,13 +9,18 @@ pub(crate) fn excerpt(text: &str) -> String {
             shown.push('…');
             break;
         }
-        if character.is_control() {
+        if character.is_control() || reorders(character) {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
         }
     }
     shown
+}
+
+/// Whether it makes a terminal show other characters elsewhere, or on another line.
+fn reorders(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -1,18 +1,23 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use image_store::{Platform, PullOptions, Reference, Store, StoredImage};
+use image_store::{Platform, PullOptions, Reference, Registries, Store, StoredImage};
 
 use super::{Context, budget};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::Bars;
 
+/// What the user says about registries, in `MSB_HOME`.
+const SETTINGS: &str = "registries.toml";
+
 /// Arguments of `msb pull`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its \
-    credential helpers included.\n\n\
+    credential helpers included; mirrors, proxies and\n\
+    certificates from $MSB_HOME/registries.toml, the environment and /etc/docker/certs.d.\n\n\
     Examples:\n  \
     msb pull alpine\n  \
     msb pull --platform linux/arm64 ghcr.io/owner/image:tag\n  \
@@ -34,6 +39,9 @@ pub(crate) struct SourceArguments {
     /// Speak HTTP without TLS to the registry
     #[arg(long)]
     plain_http: bool,
+    /// Trust these certificate authorities too, a PEM file
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -53,15 +61,22 @@ pub(crate) async fn pull(
     let reference: Reference = name
         .parse()
         .with_context(|| format!("'{name}' names no image in a registry"))?;
-    let options = PullOptions {
-        platform: source.platform.clone(),
-        plain_http: source.plain_http,
-        ..PullOptions::default()
-    };
+    let mut options = options(context)?;
+    options.registries.authorities = source.tls_ca.clone();
+    options.platform.clone_from(&source.platform);
+    options.plain_http = source.plain_http;
     let bars = Arc::new(Bars::new(context.quiet));
     let pulled = store.pull(&reference, &options, bars.clone()).await;
     bars.finish();
     let image = pulled?;
     budget::keep(context, store, &[image.record.manifest_digest])?;
     Ok(image)
+}
+
+/// How to pull, as the settings in `MSB_HOME` have it.
+pub(super) fn options(context: &Context) -> anyhow::Result<PullOptions> {
+    Ok(PullOptions {
+        registries: Registries::read(&context.home.root().join(SETTINGS))?,
+        ..PullOptions::default()
+    })
 }

@@ -2,11 +2,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use image_store::{CredentialSource, Damage, Digest, Part, Progress, Store, Trust, Verification};
+use image_store::{Damage, Digest, Part, Progress, Store, Trust, Verification};
 use msb_runtime::{MachineParts, machine_parts};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, pull};
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 use crate::progress::Bars;
@@ -69,8 +69,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let mut parts_left = parts.damaged.clone();
     if arguments.repair && !(left.is_empty() && parts_left.is_empty()) {
         let progress: Arc<dyn Progress> = bars.clone();
-        let credentials = CredentialSource::default();
-        let repaired = store.repair(&found, &credentials, &progress).await;
+        let options = pull::options(context)?;
+        let repaired = store.repair(&found, &options, &progress).await;
         advice = repaired?.advice;
         // What was whole has its stamp by now.
         left = look(&store, &arguments.names, Trust::Stamp, &bars)

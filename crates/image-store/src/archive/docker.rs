@@ -86,6 +86,7 @@ fn image(container: &Container, saved: &Saved, wanted: &Platform) -> Result<Foun
             size_bytes,
         },
         layers: Vec::new(),
+        elsewhere: BTreeMap::new(),
     };
     let mut files = BTreeMap::new();
     for (file, diff_id) in saved.layers.iter().zip(&config.diff_ids) {

@@ -94,7 +94,9 @@ fn image(
             }
         }
     }
-    Err(manifest_error(ManifestError::TooDeep))
+    Err(manifest_error(ManifestError::TooDeep {
+        limit: INDEX_DEPTH_MAX,
+    }))
 }
 
 fn config(container: &Container, manifest: &Manifest) -> Result<ConfigFile, ArchiveError> {

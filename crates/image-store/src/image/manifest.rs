@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::media_type;
@@ -12,7 +14,9 @@ pub(crate) const DOCUMENT_MAX_BYTES: u64 = 8 << 20;
 /// Most layers of an image: one file descriptor each while it runs, and a slot in a device table.
 pub(crate) const LAYERS_MAX: usize = 900;
 /// How deep indexes may nest.
-pub(crate) const INDEX_DEPTH_MAX: usize = 4;
+pub(crate) const INDEX_DEPTH_MAX: usize = 8;
+/// How many addresses outside of its registry a layer may have.
+const URLS_MAX: usize = 8;
 
 /// Why a manifest, an index or a config cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +62,12 @@ pub enum ManifestError {
         actual_bytes: u64,
     },
     /// Longer than msb reads.
-    #[error("the {what} has more than {DOCUMENT_MAX_BYTES} bytes")]
+    #[error("the {what} has more than {limit_bytes} bytes")]
     TooLong {
         /// Which document.
         what: &'static str,
+        /// How long it may be.
+        limit_bytes: u64,
     },
     /// It is manifest and index at once, or neither.
     #[error("the manifest has {problem}")]
@@ -84,8 +90,11 @@ pub enum ManifestError {
         layers: usize,
     },
     /// Indexes in indexes in indexes.
-    #[error("indexes nest deeper than {INDEX_DEPTH_MAX}")]
-    TooDeep,
+    #[error("indexes nest deeper than {limit}")]
+    TooDeep {
+        /// How deep they may nest.
+        limit: usize,
+    },
     /// Something else than a container image.
     #[error("unsupported media type '{media_type}' of the {what}")]
     MediaType {
@@ -127,6 +136,8 @@ pub(crate) enum Document {
 pub(crate) struct Manifest {
     pub(crate) config: Descriptor,
     pub(crate) layers: Vec<Descriptor>,
+    /// Addresses outside of the registry, of those layers that have any.
+    pub(crate) elsewhere: BTreeMap<Digest, Vec<String>>,
 }
 
 /// Where a document or a blob is.
@@ -166,6 +177,8 @@ pub(crate) struct RawDescriptor {
     platform: Option<RawPlatform>,
     #[serde(skip_serializing)]
     annotations: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing)]
+    urls: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -186,6 +199,7 @@ impl RawDescriptor {
             size,
             platform: None,
             annotations: None,
+            urls: None,
         }
     }
 
@@ -227,11 +241,12 @@ impl Document {
     /// Parses and checks a document whose digest has been checked. `content_type` is what the
     /// source calls it, where the document itself is silent.
     pub(crate) fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<Self, ManifestError> {
-        let raw: RawDocument =
-            serde_json::from_slice(bytes).map_err(|source| ManifestError::Json {
-                what: "manifest",
-                source,
-            })?;
+        let json = |source| ManifestError::Json {
+            what: "manifest",
+            source,
+        };
+        let raw: RawDocument = serde_json::from_slice(bytes).map_err(json)?;
+        check_members(bytes)?;
         let declared = raw
             .media_type
             .as_deref()
@@ -288,13 +303,20 @@ impl Manifest {
                 layers: layers.len(),
             });
         }
-        Ok(Self {
+        let mut manifest = Self {
             config: config.descriptor("digest of the config")?,
-            layers: layers
-                .iter()
-                .map(|layer| layer.descriptor("digest of a layer"))
-                .collect::<Result<_, _>>()?,
-        })
+            layers: Vec::new(),
+            elsewhere: BTreeMap::new(),
+        };
+        for raw in layers {
+            let layer = raw.descriptor("digest of a layer")?;
+            if let Some(urls) = raw.urls.as_ref().filter(|urls| !urls.is_empty()) {
+                let urls = urls.iter().take(URLS_MAX).cloned().collect();
+                manifest.elsewhere.insert(layer.digest, urls);
+            }
+            manifest.layers.push(layer);
+        }
+        Ok(manifest)
     }
 }
 
@@ -329,6 +351,47 @@ pub(crate) fn select<'a>(
                 available,
             }
         })
+}
+
+/// Refuses a document with a member whose name is another one's but for capitals: readers that take
+/// the one for the other would see another image.
+fn check_members(bytes: &[u8]) -> Result<(), ManifestError> {
+    struct Members;
+    impl<'de> Visitor<'de> for Members {
+        type Value = bool;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+            let known = [
+                "schemaVersion",
+                "mediaType",
+                "config",
+                "layers",
+                "manifests",
+            ];
+            let mut is_plain = true;
+            while let Some(name) = map.next_key::<String>()? {
+                map.next_value::<IgnoredAny>()?;
+                let is_like = |known: &&str| name.eq_ignore_ascii_case(known) && name != **known;
+                is_plain &= !known.iter().any(is_like);
+            }
+            Ok(is_plain)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    match reader.deserialize_map(Members) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(ManifestError::Ambiguous {
+            problem: "a member that differs from another in capitals alone",
+        }),
+        Err(source) => Err(ManifestError::Json {
+            what: "manifest",
+            source,
+        }),
+    }
 }
 
 fn unsupported(what: &'static str, media_type: &str) -> ManifestError {

@@ -23,6 +23,13 @@ impl StopOnDrop {
     }
 }
 
+impl StopSignal {
+    /// Whether nobody waits any more.
+    pub(crate) fn is_given(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
@@ -37,7 +44,7 @@ impl<R> Stoppable<R> {
 
 impl<R: Read> Read for Stoppable<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.signal.0.load(Ordering::Relaxed) {
+        if self.signal.is_given() {
             return Err(io::Error::new(
                 io::ErrorKind::ConnectionAborted,
                 "it was given up",

@@ -1,20 +1,65 @@
+use std::fmt;
+
 use bytes::{Buf as _, Bytes};
-use reqwest::{Response, StatusCode};
+use reqwest::{Response, StatusCode, Url};
 use tokio::sync::mpsc::Sender;
 
-use super::client::{Registry, Request};
+use super::body::Body;
+use super::endpoint::{Endpoint, Request};
 use super::error::RegistryError;
-use super::transport::{cut, header};
+use super::retry::Failures;
+use super::transport::{header, without_credentials};
 use crate::image::Descriptor;
+use crate::text::excerpt;
 
 /// Parts of an answer on their way to the thread that reads them.
 pub(crate) const PARTS_IN_FLIGHT: usize = 16;
-/// How often in a row a blob may break off without a byte of progress.
-const FRUITLESS_MAX: u32 = 3;
-/// How often a blob may break off in all.
-const BREAKS_MAX: u32 = 50;
 
-impl Registry {
+/// One place that a blob can be had from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlobSource<'a> {
+    endpoint: &'a Endpoint,
+    /// An address that the manifest names, instead of the repository's own.
+    elsewhere: Option<&'a str>,
+}
+
+/// A download under way.
+#[derive(Debug)]
+struct Download<'a> {
+    blob: &'a Descriptor,
+    what: &'a str,
+    sent_bytes: u64,
+    parts: Sender<Bytes>,
+}
+
+impl fmt::Display for BlobSource<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.elsewhere {
+            Some(address) => formatter.write_str(&excerpt(address)),
+            None => formatter.write_str(&self.endpoint.host()),
+        }
+    }
+}
+
+impl<'a> BlobSource<'a> {
+    /// The repository.
+    pub(super) fn of(endpoint: &'a Endpoint) -> Self {
+        let elsewhere = None;
+        Self {
+            endpoint,
+            elsewhere,
+        }
+    }
+
+    /// An address that the manifest names.
+    pub(super) fn elsewhere(endpoint: &'a Endpoint, address: &'a str) -> Self {
+        let elsewhere = Some(address);
+        Self {
+            endpoint,
+            elsewhere,
+        }
+    }
+
     /// Sends a blob's bytes as they come, in order, each once; where the connection breaks, from
     /// there on. The length is checked, the digest is left to whoever reads.
     pub(crate) async fn download(
@@ -23,84 +68,99 @@ impl Registry {
         parts: Sender<Bytes>,
     ) -> Result<(), RegistryError> {
         let what = format!("blob {}", blob.digest);
-        let (mut sent_bytes, mut fruitless) = (0, 0);
-        for _ in 0..BREAKS_MAX {
-            let before = sent_bytes;
-            let outcome = self
-                .download_from(blob, &what, &mut sent_bytes, &parts)
-                .await;
-            let error = match outcome {
+        let limits = &self.endpoint.transport.limits;
+        let mut download = Download {
+            blob,
+            what: &what,
+            sent_bytes: 0,
+            parts,
+        };
+        let mut failures = Failures::default();
+        for _ in 0..limits.breaks {
+            let before = download.sent_bytes;
+            let error = match self.go_on(&mut download).await {
                 Err(error) if error.is_transient() => error,
                 // It answered before, so it may again.
-                Err(error @ RegistryError::Unreachable { .. }) if sent_bytes > 0 => error,
+                Err(error @ RegistryError::Unreachable { .. }) if before > 0 => error,
                 outcome => return outcome,
             };
-            fruitless = if sent_bytes > before {
-                0
-            } else {
-                fruitless + 1
-            };
-            if fruitless > FRUITLESS_MAX {
+            let came_bytes = download.sent_bytes - before;
+            let Some(earlier) = failures.add(limits, &error, came_bytes) else {
                 return Err(error);
-            }
-            self.pause(&what, &error, fruitless.saturating_sub(1)).await;
+            };
+            self.endpoint.pause(&what, &error, earlier).await;
         }
-        let (expected_bytes, actual_bytes) = (blob.size_bytes, sent_bytes);
-        Err(RegistryError::Short {
-            what,
-            expected_bytes,
-            actual_bytes,
-        })
+        Err(download.short())
     }
 
-    async fn download_from(
-        &self,
-        blob: &Descriptor,
-        what: &str,
-        sent_bytes: &mut u64,
-        parts: &Sender<Bytes>,
-    ) -> Result<(), RegistryError> {
-        let path = format!("blobs/{}", blob.digest);
-        let request = Request {
-            path,
-            what,
-            accept: None,
-            from_byte: *sent_bytes,
+    async fn go_on(&self, download: &mut Download<'_>) -> Result<(), RegistryError> {
+        let (what, from_byte) = (download.what, download.sent_bytes);
+        let response = match self.elsewhere {
+            Some(address) => {
+                let url = foreign_url(address)?;
+                self.endpoint.get_elsewhere(what, &url, from_byte).await?
+            }
+            None => {
+                let request = Request {
+                    path: format!("blobs/{}", download.blob.digest),
+                    what,
+                    accept: None,
+                    from_byte,
+                };
+                self.endpoint.get(&request).await?
+            }
         };
-        let mut response = self.get(&request).await?;
-        let mut skip_bytes = start_of(&response, blob, what, *sent_bytes)?;
-        while let Some(mut part) = response.chunk().await.map_err(|source| cut(what, source))? {
+        let mut skip_bytes = start_of(&response, download.blob, what, from_byte)?;
+        let mut body = Body::new(response, what, &self.endpoint.transport.limits);
+        while let Some(mut part) = body.next().await? {
             let skipped = usize::try_from(skip_bytes)
                 .unwrap_or(usize::MAX)
                 .min(part.len());
             part.advance(skipped);
             skip_bytes -= length(skipped);
-            if part.is_empty() {
-                continue;
-            }
-            *sent_bytes += length(part.len());
-            if *sent_bytes > blob.size_bytes {
-                let limit_bytes = blob.size_bytes;
-                return Err(RegistryError::Long {
-                    what: what.to_owned(),
-                    limit_bytes,
-                });
-            }
-            parts
-                .send(part)
-                .await
-                .map_err(|_| RegistryError::Abandoned)?;
+            download.send(part).await?;
         }
-        if *sent_bytes < blob.size_bytes {
-            let (expected_bytes, actual_bytes) = (blob.size_bytes, *sent_bytes);
-            return Err(RegistryError::Short {
-                what: what.to_owned(),
-                expected_bytes,
-                actual_bytes,
-            });
+        if download.sent_bytes < download.blob.size_bytes {
+            return Err(download.short());
         }
         Ok(())
     }
+}
+
+impl Download<'_> {
+    async fn send(&mut self, part: Bytes) -> Result<(), RegistryError> {
+        if part.is_empty() {
+            return Ok(());
+        }
+        self.sent_bytes += length(part.len());
+        if self.sent_bytes > self.blob.size_bytes {
+            return Err(RegistryError::Long {
+                what: self.what.to_owned(),
+                limit_bytes: self.blob.size_bytes,
+            });
+        }
+        let sent = self.parts.send(part).await;
+        sent.map_err(|_| RegistryError::Abandoned)
+    }
+
+    fn short(&self) -> RegistryError {
+        RegistryError::Short {
+            what: self.what.to_owned(),
+            expected_bytes: self.blob.size_bytes,
+            actual_bytes: self.sent_bytes,
+        }
+    }
+}
+
+/// An address of a manifest's `urls`. What lies outside of its registry is fetched over TLS alone.
+fn foreign_url(address: &str) -> Result<Url, RegistryError> {
+    let url = Url::parse(address)
+        .ok()
+        .filter(|url| url.scheme() == "https");
+    url.map(without_credentials)
+        .ok_or_else(|| RegistryError::Foreign {
+            address: excerpt(address),
+        })
 }
 
 /// How many bytes of an answer to leave out, so that it goes on at `wanted`: a registry may ignore

@@ -1,23 +1,32 @@
-use super::client::{Fetched, Registry, Request};
+use std::collections::BTreeMap;
+
+use super::endpoint::{Endpoint, Fetched, Request};
 use super::error::RegistryError;
 use crate::digest::Digest;
 use crate::image::{
-    ConfigFile, DOCUMENT_MAX_BYTES, Descriptor, Document, INDEX_DEPTH_MAX, Image, Manifest,
-    ManifestError, check_document, media_type, select,
+    ConfigFile, Descriptor, Document, Image, Manifest, ManifestError, check_document, media_type,
+    select,
 };
 use crate::platform::Platform;
 use crate::reference::Reference;
 
-impl Registry {
+/// An image, and where else its layers are, by their digest.
+pub(super) type FoundImage = (Image, BTreeMap<Digest, Vec<String>>);
+
+impl Endpoint {
     /// The image of `reference` for the platform, its documents checked.
-    pub(crate) async fn image(
+    pub(super) async fn image(
         &self,
         reference: &Reference,
         wanted: &Platform,
-    ) -> Result<Image, RegistryError> {
+    ) -> Result<FoundImage, RegistryError> {
         let (digest, manifest) = self.manifest(reference, wanted).await?;
         let config = self.config(&manifest.config).await?;
-        Image::new(digest, &manifest, config, wanted).map_err(|source| self.bad(source))
+        let image = Image::new(digest, &manifest, config, wanted);
+        Ok((
+            image.map_err(|source| self.bad(source))?,
+            manifest.elsewhere,
+        ))
     }
 
     async fn manifest(
@@ -25,17 +34,18 @@ impl Registry {
         reference: &Reference,
         wanted: &Platform,
     ) -> Result<(Digest, Manifest), RegistryError> {
-        let mut version = reference.version();
-        let mut fetched = self.document(&version).await?;
+        let limit_bytes = self.transport.limits.document_bytes;
+        let mut fetched = self.document(&reference.version(), limit_bytes).await?;
         let mut digest = Digest::of(&fetched.bytes);
         if let Some(expected) = reference.digest() {
             let actual = expected.of_same_kind(&fetched.bytes);
             if actual != *expected {
-                let (expected, actual) = (expected.clone(), actual);
+                let expected = expected.clone();
                 return Err(RegistryError::WrongManifest { expected, actual });
             }
         }
-        for _ in 0..=INDEX_DEPTH_MAX {
+        let limit = self.transport.limits.index_depth;
+        for _ in 0..=limit {
             let document = Document::parse(&fetched.bytes, fetched.content_type.as_deref());
             let entries = match document.map_err(|source| self.bad(source))? {
                 Document::Manifest(manifest) => return Ok((digest, manifest)),
@@ -44,16 +54,17 @@ impl Registry {
             let entry = select(&entries, wanted)
                 .map_err(|source| self.bad(source))?
                 .descriptor;
+            self.check_size("manifest", &entry)?;
             digest = entry.digest;
-            version = digest.to_string();
-            fetched = self.document(&version).await?;
+            let version = digest.to_string();
+            fetched = self.document(&version, entry.size_bytes).await?;
             check_document("manifest", &fetched.bytes, &entry)
                 .map_err(|source| self.bad(source))?;
         }
-        Err(self.bad(ManifestError::TooDeep))
+        Err(self.bad(ManifestError::TooDeep { limit }))
     }
 
-    async fn document(&self, version: &str) -> Result<Fetched, RegistryError> {
+    async fn document(&self, version: &str, limit_bytes: u64) -> Result<Fetched, RegistryError> {
         let what = format!("manifest {version}");
         let request = Request {
             path: format!("manifests/{version}"),
@@ -61,7 +72,7 @@ impl Registry {
             accept: Some(media_type::ACCEPTED_MANIFESTS.join(", ")),
             from_byte: 0,
         };
-        let fetched = self.fetch(&request, DOCUMENT_MAX_BYTES).await?;
+        let fetched = self.fetch(&request, limit_bytes).await?;
         let actual = Digest::of(&fetched.bytes);
         match fetched.promised {
             Some(expected) if expected != actual => {
@@ -73,12 +84,9 @@ impl Registry {
 
     async fn config(&self, descriptor: &Descriptor) -> Result<ConfigFile, RegistryError> {
         let what = format!("config {}", descriptor.digest);
-        if descriptor.size_bytes > DOCUMENT_MAX_BYTES {
-            return Err(self.bad(ManifestError::TooLong { what: "config" }));
-        }
-        let path = format!("blobs/{}", descriptor.digest);
+        self.check_size("config", descriptor)?;
         let request = Request {
-            path,
+            path: format!("blobs/{}", descriptor.digest),
             what: &what,
             accept: None,
             from_byte: 0,
@@ -89,9 +97,17 @@ impl Registry {
             .map_err(|source| self.bad(source))
     }
 
+    fn check_size(&self, what: &'static str, document: &Descriptor) -> Result<(), RegistryError> {
+        let limit_bytes = self.transport.limits.document_bytes;
+        if document.size_bytes > limit_bytes {
+            return Err(self.bad(ManifestError::TooLong { what, limit_bytes }));
+        }
+        Ok(())
+    }
+
     fn bad(&self, source: ManifestError) -> RegistryError {
         RegistryError::Manifest {
-            registry: self.host.clone(),
+            registry: self.host(),
             source,
         }
     }

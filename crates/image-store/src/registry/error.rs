@@ -1,4 +1,7 @@
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustls::pki_types::pem;
 
 use crate::digest::Digest;
 use crate::image::ManifestError;
@@ -41,6 +44,65 @@ pub enum RegistryError {
         /// What the network said.
         #[source]
         source: reqwest::Error,
+    },
+    /// The answer stood still.
+    #[error("{what} stood still for {} s", .after.as_secs_f32())]
+    Stalled {
+        /// What was asked for.
+        what: String,
+        /// How long msb waits.
+        after: Duration,
+    },
+    /// The answer came too slowly.
+    #[error("{what} comes too slowly: {bytes} bytes in {} s", .within.as_secs())]
+    Slow {
+        /// What was asked for.
+        what: String,
+        /// What came.
+        bytes: u64,
+        /// Within how long.
+        within: Duration,
+    },
+    /// A redirect that msb does not follow.
+    #[error("registry {registry} sends a redirect for {what} that msb does not follow: {problem}")]
+    Redirect {
+        /// Its host.
+        registry: String,
+        /// What was asked for.
+        what: String,
+        /// Why not.
+        problem: String,
+    },
+    /// A registry on the internet leads into this host's own network.
+    #[error("registry {registry} leads to a private address: {problem}")]
+    PrivateAddress {
+        /// Its host.
+        registry: String,
+        /// Where it leads.
+        problem: String,
+    },
+    /// A layer that lies outside of its registry, where msb does not go.
+    #[error(
+        "the layer is to be fetched from '{address}', and msb goes outside of a registry over https alone"
+    )]
+    Foreign {
+        /// The address, cut and escaped.
+        address: String,
+    },
+    /// A certificate or key that was given cannot be read.
+    #[error("cannot use certificate or key {}", .path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: pem::Error,
+    },
+    /// A proxy that was given is none.
+    #[error("'{proxy}' is not the address of an HTTP proxy")]
+    Proxy {
+        /// It, cut and escaped, without its password.
+        proxy: String,
     },
     /// The answer ended early, and did so again.
     #[error("{what} ended after {actual_bytes} of {expected_bytes} bytes")]
@@ -166,13 +228,34 @@ fn said(message: &str) -> String {
 }
 
 impl RegistryError {
+    pub(super) fn cut(what: &str, source: reqwest::Error) -> Self {
+        Self::Cut {
+            what: what.to_owned(),
+            source: source.without_url(),
+        }
+    }
+
+    pub(super) fn certificate(path: &Path, source: pem::Error) -> Self {
+        Self::Certificate {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// Whether asking again may help.
     pub(super) fn is_transient(&self) -> bool {
         match self {
-            Self::Cut { .. } | Self::Short { .. } => true,
+            Self::Cut { .. } | Self::Short { .. } | Self::Stalled { .. } | Self::Slow { .. } => {
+                true
+            }
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
             _ => false,
         }
+    }
+
+    /// Whether the other side is there and gives nothing.
+    pub(super) fn is_stall(&self) -> bool {
+        matches!(self, Self::Stalled { .. } | Self::Slow { .. })
     }
 
     /// How long the registry wants to be left alone.
@@ -186,6 +269,10 @@ impl RegistryError {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Unreachable { source, .. } if is_certificate(source) => Some(
+                "if the registry's certificate authority is not one of the host's: --tls-ca FILE"
+                    .to_owned(),
+            ),
             Self::Unreachable { registry, .. } => Some(format!(
                 "check the name and the network; --plain-http if {registry} does not speak TLS"
             )),
@@ -208,4 +295,24 @@ impl RegistryError {
             _ => None,
         }
     }
+}
+
+/// Whether TLS failed for whom the other side is.
+fn is_certificate(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        // An error of input and output holds the one of TLS, and may be held by another such.
+        let mut inner = error;
+        while let Some(held) = inner
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref)
+        {
+            inner = held;
+        }
+        if let Some(rustls::Error::InvalidCertificate(_)) = inner.downcast_ref() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }

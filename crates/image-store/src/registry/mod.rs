@@ -3,18 +3,30 @@
 //! Every answer is read into bounded memory and in bounded time, and is what a digest says, or is
 //! refused. Credentials go to the registry, or to its token server over TLS, and nowhere else.
 
+mod address;
 mod blob;
+mod body;
 mod challenge;
 mod client;
 mod credentials;
 mod documents;
+mod endpoint;
 mod error;
+mod limits;
+mod private;
+mod proxy;
+mod retry;
+mod settings;
+mod tls;
 mod token;
 mod transport;
 
-pub(crate) use blob::PARTS_IN_FLIGHT;
+pub(crate) use blob::{BlobSource, PARTS_IN_FLIGHT};
 #[cfg(feature = "fuzzing")]
 pub(crate) use challenge::Challenge;
-pub(crate) use client::Registry;
+pub(crate) use client::{Client, Registry};
 pub use credentials::{Credential, CredentialSource, CredentialsError, configured_registries};
 pub use error::RegistryError;
+pub use limits::RegistryLimits;
+pub use proxy::Proxies;
+pub use settings::{Registries, RegistriesError, RegistrySettings};

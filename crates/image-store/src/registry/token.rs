@@ -1,20 +1,21 @@
-use reqwest::header::HeaderValue;
-use reqwest::{Client, RequestBuilder, StatusCode, Url};
+use std::time::SystemTime;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Response, Url};
 use serde::Deserialize;
 
+use super::body::Body;
 use super::credentials::Credential;
+use super::endpoint::basic;
 use super::error::RegistryError;
-use super::transport::{Scheme, cut, error_message, read_bounded};
+use super::retry;
+use super::transport::{Outgoing, Transport, error_message, header, without_credentials};
 use crate::text::excerpt;
-
-/// Longest answer of a token server, in bytes.
-const TOKEN_MAX_BYTES: u64 = 1 << 20;
 
 /// Whom a token is for, and what proves it.
 #[derive(Debug)]
 pub(super) struct TokenRequest<'a> {
-    pub(super) registry: &'a Url,
-    pub(super) scheme: Scheme,
+    pub(super) transport: &'a Transport,
     pub(super) repository: &'a str,
     pub(super) realm: &'a str,
     pub(super) service: Option<&'a str>,
@@ -29,111 +30,115 @@ struct TokenAnswer {
 
 impl TokenRequest<'_> {
     /// Gets a token that may pull, as an `Authorization` header.
-    pub(super) async fn send(&self, client: &Client) -> Result<HeaderValue, RegistryError> {
-        let realm = self.check_realm()?;
+    pub(super) async fn send(&self) -> Result<HeaderValue, RegistryError> {
+        let registry = &self.transport.base;
+        let realm = check_realm(registry, self.realm, self.credential.is_some())?;
         let what = format!("a token from {}", excerpt(self.realm));
-        let response = self
-            .request(client, realm)
-            .send()
-            .await
-            .map_err(|source| cut(&what, source))?;
-        let status = response.status();
-        if !status.is_success() {
-            return Err(self.refused(status, response).await);
+        let response = self.transport.send(self.request(&what, realm)).await?;
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
         }
-        let bytes = read_bounded(response, &what, TOKEN_MAX_BYTES).await?;
-        self.header(&bytes).ok_or_else(|| RegistryError::Token {
+        let limits = &self.transport.limits;
+        let body = Body::new(response, &what, limits).all(limits.token_bytes);
+        token_header(&body.await?).ok_or_else(|| RegistryError::Token {
             realm: excerpt(self.realm),
         })
     }
 
-    /// Credentials go out over TLS, or to the registry's own host when that speaks plain text too.
-    fn check_realm(&self) -> Result<Url, RegistryError> {
-        let address = || RegistryError::Address {
-            address: excerpt(self.realm),
-        };
-        let realm = Url::parse(self.realm).map_err(|_| address())?;
-        let own_host = realm.host_str() == self.registry.host_str();
-        let safe = match (realm.scheme(), self.scheme) {
-            ("https", _) => true,
-            ("http", Scheme::Http) => own_host || self.credential.is_none(),
-            ("http", Scheme::Https) => false,
-            _ => return Err(address()),
-        };
-        if !safe {
-            return Err(RegistryError::UnsafeRealm {
-                registry: self.host(),
-                realm: excerpt(self.realm),
-            });
-        }
-        Ok(realm)
-    }
-
-    fn request(&self, client: &Client, mut realm: Url) -> RequestBuilder {
+    /// Asks for this repository and for pulling alone, whatever else the realm suggests.
+    fn request<'a>(&self, what: &'a str, mut url: Url) -> Outgoing<'a> {
         let scope = format!("repository:{}:pull", self.repository);
         let mut parameters = vec![("scope", scope.as_str())];
         parameters.extend(self.service.map(|service| ("service", service)));
+        let (mut headers, mut form) = (HeaderMap::new(), None);
         match self.credential {
             Some(Credential::IdentityToken(token)) => {
                 parameters.push(("grant_type", "refresh_token"));
                 parameters.push(("client_id", "msb"));
                 parameters.push(("refresh_token", token));
-                let mut form = self.registry.clone();
-                form.query_pairs_mut().clear().extend_pairs(parameters);
-                let body = form.query().unwrap_or_default().to_owned();
-                client
-                    .post(realm)
-                    .header("Content-Type", "application/x-www-form-urlencoded")
-                    .body(body)
+                let mut fields = self.transport.base.clone();
+                fields.query_pairs_mut().clear().extend_pairs(parameters);
+                form = Some(fields.query().unwrap_or_default().to_owned());
             }
-            Some(Credential::Password { username, password }) => {
-                realm.query_pairs_mut().extend_pairs(parameters);
-                client.get(realm).basic_auth(username, Some(password))
+            credential => {
+                if let Some(Credential::Password { username, password }) = credential {
+                    headers.extend(basic(username, password).map(|it| (AUTHORIZATION, it)));
+                }
+                let own: Vec<(String, String)> = url
+                    .query_pairs()
+                    .filter(|(name, _)| name != "scope" && name != "service")
+                    .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                    .collect();
+                let mut query = url.query_pairs_mut();
+                query.clear().extend_pairs(own).extend_pairs(parameters);
             }
-            None => {
-                realm.query_pairs_mut().extend_pairs(parameters);
-                client.get(realm)
-            }
+        }
+        Outgoing {
+            what,
+            url,
+            headers,
+            form,
         }
     }
 
-    async fn refused(&self, status: StatusCode, response: reqwest::Response) -> RegistryError {
-        let (registry, what) = (self.host(), self.repository.to_owned());
-        let message = error_message(response).await;
-        if matches!(status.as_u16(), 400 | 401 | 403) {
-            let credentials = self.credential.is_some();
+    async fn refused(&self, response: Response) -> RegistryError {
+        let registry = self.transport.host();
+        let status = response.status().as_u16();
+        let retry_after = header(response.headers(), "retry-after")
+            .and_then(|text| retry::retry_after(text, SystemTime::now()));
+        let message = error_message(response, &self.transport.limits).await;
+        if matches!(status, 400 | 401 | 403) {
             return RegistryError::Unauthorized {
                 registry,
-                what,
+                what: self.repository.to_owned(),
                 message,
-                credentials,
+                credentials: self.credential.is_some(),
             };
         }
-        let (what, status) = ("a token".to_owned(), status.as_u16());
         RegistryError::Status {
             registry,
-            what,
+            what: "a token".to_owned(),
             status,
             message,
-            retry_after: None,
+            retry_after,
         }
     }
+}
 
-    fn header(&self, bytes: &[u8]) -> Option<HeaderValue> {
-        let answer: TokenAnswer = serde_json::from_slice(bytes).ok()?;
-        let token = answer
-            .token
-            .filter(|token| !token.is_empty())
-            .or(answer.access_token)?;
-        // A token with a line break in it would be a second header.
-        let mut header = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
-        header.set_sensitive(true);
-        Some(header)
+/// Credentials go out over TLS, or to the registry's own host when that speaks plain text too. A
+/// registry that speaks TLS has no token server that does not.
+fn check_realm(registry: &Url, realm: &str, credentials: bool) -> Result<Url, RegistryError> {
+    let address = || RegistryError::Address {
+        address: excerpt(realm),
+    };
+    let url = Url::parse(realm).map_err(|_| address())?;
+    let own_host = url.host_str() == registry.host_str();
+    let is_safe = match (url.scheme(), registry.scheme()) {
+        ("https", _) => true,
+        ("http", "http") => own_host || !credentials,
+        ("http", _) => false,
+        _ => return Err(address()),
+    };
+    if !is_safe {
+        return Err(RegistryError::UnsafeRealm {
+            registry: registry.host_str().unwrap_or_default().to_owned(),
+            realm: excerpt(realm),
+        });
     }
+    Ok(without_credentials(url))
+}
 
-    fn host(&self) -> String {
-        self.registry.host_str().unwrap_or_default().to_owned()
-    }
+fn token_header(bytes: &[u8]) -> Option<HeaderValue> {
+    let answer: TokenAnswer = serde_json::from_slice(bytes).ok()?;
+    let token = answer
+        .token
+        .filter(|token| !token.is_empty())
+        .or(answer.access_token)
+        .filter(|token| !token.is_empty())?;
+    // A token with a line break in it would be a second header.
+    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    header.set_sensitive(true);
+    Some(header)
 }
 
 #[cfg(test)]
@@ -142,7 +147,6 @@ mod tests {
 
     #[test]
     fn credentials_go_nowhere_unsafe() {
-        let credential = Credential::IdentityToken("secret".to_owned());
         for (registry, realm, with, without) in [
             ("https://r.io", "https://auth.io/token", true, true),
             ("https://r.io", "http://r.io/token", false, false),
@@ -152,24 +156,16 @@ mod tests {
             ("https://r.io", "not an address", false, false),
         ] {
             let registry = Url::parse(registry).expect("a registry");
-            let scheme = if registry.scheme() == "https" {
-                Scheme::Https
-            } else {
-                Scheme::Http
-            };
-            let mut request = TokenRequest {
-                registry: &registry,
-                scheme,
-                repository: "a",
-                realm,
-                service: None,
-                credential: Some(&credential),
-            };
-            assert_eq!(request.check_realm().is_ok(), with, "{registry} {realm}");
-            request.credential = None;
-            assert_eq!(request.check_realm().is_ok(), without, "{registry} {realm}");
-            assert!(request.header(b"{\"token\":\"a\\r\\nX: y\"}").is_none());
-            assert!(request.header(b"{\"access_token\":\"a\"}").is_some());
+            let is_good = |credentials| check_realm(&registry, realm, credentials).is_ok();
+            assert_eq!(is_good(true), with, "{registry} {realm}");
+            assert_eq!(is_good(false), without, "{registry} {realm}");
         }
+    }
+
+    #[test]
+    fn a_token_has_one_of_two_names_and_fits_in_a_header() {
+        assert!(token_header(b"{\"token\":\"a\\r\\nX: y\"}").is_none());
+        assert!(token_header(b"{\"token\":\"\"}").is_none());
+        assert!(token_header(b"{\"access_token\":\"a\"}").is_some());
     }
 }

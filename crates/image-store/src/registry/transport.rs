@@ -1,125 +1,281 @@
-use std::sync::Arc;
-use std::time::Duration;
+use std::error::Error;
+use std::path::Path;
 
-use reqwest::header::HeaderMap;
-use reqwest::{Client, Response, redirect};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt as _;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Client, Method, Response, Url, redirect};
 use serde::Deserialize;
+use tokio::sync::OnceCell;
 
+use super::body::Body;
 use super::error::RegistryError;
+use super::limits::RegistryLimits;
+use super::private::{self, PrivateAddress, PublicResolver};
+use super::proxy::Proxies;
+use super::settings::{Registries, RegistrySettings};
+use super::tls::Trust;
 use crate::text::excerpt;
 
 const USER_AGENT: &str = concat!("msb/", env!("CARGO_PKG_VERSION"));
-const CONNECT_PATIENCE: Duration = Duration::from_secs(15);
-/// How long an answer may stand still.
-const READ_PATIENCE: Duration = Duration::from_secs(30);
-const REDIRECTS_MAX: usize = 10;
 /// How much of an error's body is read, in bytes.
 const ERROR_BODY_MAX_BYTES: u64 = 16 * 1024;
 
-/// How a registry is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scheme {
-    Http,
-    Https,
+/// How one registry is reached, and whatever it sends msb to. Redirects are few, none of them from TLS
+/// to plain text; credentials stay with the host, port and scheme that they were meant for; and a
+/// registry on the internet leads to no private address.
+#[derive(Debug)]
+pub(super) struct Transport {
+    /// The registry's own address.
+    pub(super) base: Url,
+    pub(super) limits: RegistryLimits,
+    proxies: Proxies,
+    own: Client,
+    anonymous: Trust,
+    others: OnceCell<Others>,
 }
 
-impl Scheme {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
+/// For other hosts than the registry's.
+#[derive(Debug)]
+struct Others {
+    client: Client,
+    only_public: bool,
+}
+
+/// What to send.
+#[derive(Debug, Clone)]
+pub(super) struct Outgoing<'a> {
+    /// For messages.
+    pub(super) what: &'a str,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    /// A form to post.
+    pub(super) form: Option<String>,
+}
+
+impl Transport {
+    pub(super) fn new(
+        base: Url,
+        limits: RegistryLimits,
+        registries: &Registries,
+        settings: &RegistrySettings,
+    ) -> Result<Self, RegistryError> {
+        let host = authority(&base);
+        let proxies = match &settings.proxy {
+            Some(proxy) => Proxies::only(proxy),
+            None => registries.proxies.clone(),
+        };
+        if let Some(proxy) = proxies.broken() {
+            return Err(RegistryError::Proxy {
+                proxy: excerpt(&proxy),
+            });
         }
+        let files = [registries.authorities.as_deref(), settings.ca.as_deref()];
+        let files: Vec<&Path> = files.into_iter().flatten().collect();
+        let trust = Trust::read(&host, &files, &registries.certificate_directories)?;
+        let anonymous = trust.anonymous();
+        let own = client(&base, trust, &proxies, &limits, None)?;
+        Ok(Self {
+            base,
+            limits,
+            proxies,
+            own,
+            anonymous,
+            others: OnceCell::new(),
+        })
+    }
+
+    /// The registry's host, with its port, for messages.
+    pub(super) fn host(&self) -> String {
+        authority(&self.base)
+    }
+
+    /// Sends a request and follows where it leads; gives whatever answer is at the end.
+    pub(super) async fn send(&self, mut request: Outgoing<'_>) -> Result<Response, RegistryError> {
+        for _ in 0..=self.limits.redirects {
+            let response = self.send_once(&request).await?;
+            let Some(next) = self.redirect(&request, &response)? else {
+                return Ok(response);
+            };
+            if !same_origin(&next, &request.url) {
+                request.headers.remove(AUTHORIZATION);
+            }
+            request.url = next;
+        }
+        let limit = self.limits.redirects;
+        Err(self.bad_redirect(&request, &format!("more than {limit} of them")))
+    }
+
+    async fn send_once(&self, request: &Outgoing<'_>) -> Result<Response, RegistryError> {
+        let client = self.client_for(&request.url).await?;
+        let method = if request.form.is_some() {
+            Method::POST
+        } else {
+            Method::GET
+        };
+        let mut builder = client
+            .request(method, request.url.clone())
+            .headers(request.headers.clone());
+        if let Some(form) = &request.form {
+            let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+            builder = builder.header(CONTENT_TYPE, form_type).body(form.clone());
+        }
+        let sent = tokio::time::timeout(self.limits.idle, builder.send()).await;
+        let stalled = |_| RegistryError::Stalled {
+            what: request.what.to_owned(),
+            after: self.limits.idle,
+        };
+        sent.map_err(stalled)?
+            .map_err(|source| self.failed(request, source))
+    }
+
+    /// Where an answer leads, if it is a redirect.
+    fn redirect(
+        &self,
+        request: &Outgoing<'_>,
+        response: &Response,
+    ) -> Result<Option<Url>, RegistryError> {
+        let bad = |problem: &str| Err(self.bad_redirect(request, problem));
+        if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+            return Ok(None);
+        }
+        let Some(location) = header(response.headers(), LOCATION.as_str()) else {
+            return bad("it leads nowhere");
+        };
+        let Ok(next) = request.url.join(location) else {
+            return bad("it leads to no address");
+        };
+        if request.form.is_some() {
+            return bad("it would send credentials on");
+        }
+        match (request.url.scheme(), next.scheme()) {
+            ("https", "http") => bad("it leads from TLS to plain text"),
+            (_, "http" | "https") => Ok(Some(without_credentials(next))),
+            _ => bad("it leads to no address of HTTP"),
+        }
+    }
+
+    /// The client for an address. A registry that is itself in a private place may lead to others.
+    async fn client_for(&self, url: &Url) -> Result<&Client, RegistryError> {
+        if same_origin(url, &self.base) {
+            return Ok(&self.own);
+        }
+        let others = self.others.get_or_try_init(|| self.others()).await?;
+        if others.only_public {
+            private::check_literal(url).map_err(|source| self.private(source))?;
+        }
+        Ok(&others.client)
+    }
+
+    async fn others(&self) -> Result<Others, RegistryError> {
+        let only_public = match self.proxies.choose(&self.base) {
+            // What its name means is the proxy's knowledge.
+            Some(_) => private::check_literal(&self.base).is_ok(),
+            None => !private::is_private_host(&self.base).await,
+        };
+        let trusted = self.proxies.hosts();
+        let resolver = only_public.then_some(PublicResolver { trusted });
+        let trust = self.anonymous.anonymous();
+        let client = client(&self.base, trust, &self.proxies, &self.limits, resolver)?;
+        Ok(Others {
+            client,
+            only_public,
+        })
+    }
+
+    fn bad_redirect(&self, request: &Outgoing<'_>, problem: &str) -> RegistryError {
+        RegistryError::Redirect {
+            registry: self.host(),
+            what: request.what.to_owned(),
+            problem: problem.to_owned(),
+        }
+    }
+
+    fn private(&self, source: PrivateAddress) -> RegistryError {
+        RegistryError::PrivateAddress {
+            registry: self.host(),
+            problem: source.to_string(),
+        }
+    }
+
+    fn failed(&self, request: &Outgoing<'_>, source: reqwest::Error) -> RegistryError {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&source);
+        while let Some(error) = cause {
+            if let Some(private) = error.downcast_ref::<PrivateAddress>() {
+                return RegistryError::PrivateAddress {
+                    registry: self.host(),
+                    problem: private.to_string(),
+                };
+            }
+            cause = error.source();
+        }
+        if source.is_connect() {
+            return RegistryError::Unreachable {
+                registry: authority(&request.url),
+                source: source.without_url(),
+            };
+        }
+        RegistryError::cut(request.what, source)
     }
 }
 
-/// A client for one registry. It follows few redirects, none of them from TLS to plain text; it
-/// sends credentials to no other host than the one that they were meant for.
-pub(super) fn client(
-    registry: &str,
-    scheme: Scheme,
-    is_local: bool,
+fn client(
+    base: &Url,
+    trust: Trust,
+    proxies: &Proxies,
+    limits: &RegistryLimits,
+    resolver: Option<PublicResolver>,
 ) -> Result<Client, RegistryError> {
-    let tls = |source| RegistryError::Tls {
-        registry: registry.to_owned(),
-        source,
-    };
+    let registry = || authority(base);
+    let tls = trust
+        .config(base.scheme() == "https")
+        .map_err(|source| RegistryError::Tls {
+            registry: registry(),
+            source,
+        })?;
+    let chosen = proxies.clone();
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
-        .connect_timeout(CONNECT_PATIENCE)
-        .read_timeout(READ_PATIENCE)
-        .redirect(redirect::Policy::custom(follow))
-        .tls_backend_preconfigured(tls_config(scheme).map_err(tls)?);
-    if is_local {
-        builder = builder.no_proxy();
+        .connect_timeout(limits.connect)
+        .redirect(redirect::Policy::none())
+        .proxy(reqwest::Proxy::custom(move |url| chosen.choose(url)))
+        .tls_backend_preconfigured(tls);
+    if let Some(resolver) = resolver {
+        builder = builder.dns_resolver(std::sync::Arc::new(resolver));
     }
     builder
         .build()
         .map_err(|source| RegistryError::Unreachable {
-            registry: registry.to_owned(),
+            registry: registry(),
             source,
         })
 }
 
-/// The host's own certificate authorities. Without any, plain text still works.
-fn tls_config(scheme: Scheme) -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = || {
-        ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-    };
-    match builder()?.with_platform_verifier() {
-        Ok(config) => Ok(config.with_no_client_auth()),
-        Err(_) if scheme == Scheme::Http => Ok(builder()?
-            .with_root_certificates(RootCertStore::empty())
-            .with_no_client_auth()),
-        Err(error) => Err(error),
+/// Host and port, if that is not the scheme's own.
+pub(super) fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
     }
 }
 
-fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let from_tls = attempt.previous().iter().any(|url| url.scheme() == "https");
-    if attempt.previous().len() > REDIRECTS_MAX {
-        attempt.error("too many redirects")
-    } else if from_tls && attempt.url().scheme() != "https" {
-        attempt.error("a redirect from TLS to plain text")
-    } else {
-        attempt.follow()
-    }
+/// `url` without a user's name and password, which would be sent as msb's own.
+pub(super) fn without_credentials(mut url: Url) -> Url {
+    // Only addresses that have a host can have these, and then they can be taken away.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url
 }
 
-/// All of an answer, which may not be longer than `limit_bytes`.
-pub(super) async fn read_bounded(
-    mut response: Response,
-    what: &str,
-    limit_bytes: u64,
-) -> Result<Vec<u8>, RegistryError> {
-    let mut bytes = Vec::new();
-    loop {
-        let part = response.chunk().await.map_err(|source| cut(what, source))?;
-        let Some(part) = part else { return Ok(bytes) };
-        if u64::try_from(bytes.len() + part.len()).unwrap_or(u64::MAX) > limit_bytes {
-            return Err(RegistryError::Long {
-                what: what.to_owned(),
-                limit_bytes,
-            });
-        }
-        bytes.extend_from_slice(&part);
-    }
-}
-
-pub(super) fn cut(what: &str, source: reqwest::Error) -> RegistryError {
-    RegistryError::Cut {
-        what: what.to_owned(),
-        source: source.without_url(),
-    }
+fn same_origin(one: &Url, other: &Url) -> bool {
+    one.scheme() == other.scheme()
+        && one.host_str() == other.host_str()
+        && one.port_or_known_default() == other.port_or_known_default()
 }
 
 /// What a failing registry says about it, if it says so in the specification's words.
-pub(super) async fn error_message(response: Response) -> String {
+pub(super) async fn error_message(response: Response, limits: &RegistryLimits) -> String {
     #[derive(Deserialize)]
-    struct Body {
+    struct Errors {
         errors: Vec<Detail>,
     }
     #[derive(Deserialize)]
@@ -129,10 +285,9 @@ pub(super) async fn error_message(response: Response) -> String {
         #[serde(default)]
         message: String,
     }
-    let body = read_bounded(response, "", ERROR_BODY_MAX_BYTES)
-        .await
-        .unwrap_or_default();
-    let first = serde_json::from_slice::<Body>(&body)
+    let body = Body::new(response, "", limits).all(ERROR_BODY_MAX_BYTES);
+    let body = body.await.unwrap_or_default();
+    let first = serde_json::from_slice::<Errors>(&body)
         .ok()
         .and_then(|body| body.errors.into_iter().next());
     match first {

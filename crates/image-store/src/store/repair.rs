@@ -20,7 +20,6 @@ use crate::digest::Digest;
 use crate::progress::Progress;
 use crate::pull::{PullOptions, Target};
 use crate::reference::Reference;
-use crate::registry::CredentialSource;
 
 /// What a repair could not do, and what the user can.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,7 +55,7 @@ impl Store {
     pub async fn repair(
         &self,
         found: &Verification,
-        credentials: &CredentialSource,
+        how: &PullOptions,
         progress: &Arc<dyn Progress>,
     ) -> Result<Repair, RepairError> {
         let mut repair = Repair::default();
@@ -88,7 +87,7 @@ impl Store {
         }
         session.end().await;
         for image in to_fetch {
-            let fetched = self.fetch_again(&image, credentials, progress).await;
+            let fetched = self.fetch_again(&image, how, progress).await;
             repair.advice.extend(fetched.err());
         }
         Ok(repair)
@@ -166,7 +165,7 @@ impl Store {
     async fn fetch_again(
         &self,
         image: &Digest,
-        credentials: &CredentialSource,
+        how: &PullOptions,
         progress: &Arc<dyn Progress>,
     ) -> Result<(), String> {
         let path = self.layout.origin(image);
@@ -191,8 +190,8 @@ impl Store {
         let options = PullOptions {
             platform: Some(known.platform.clone()),
             plain_http,
-            credentials: credentials.clone(),
             verify: true,
+            ..how.clone()
         };
         let target = Target {
             reference: &reference,

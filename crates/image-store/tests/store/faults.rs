@@ -133,7 +133,7 @@ async fn a_busy_registry_is_asked_again_but_not_for_ever() {
     let down = Server::new(|_| Answer::new(500, "")).await;
     let line = refused(&down).await;
     assert!(line.contains("answers 500"), "{line}");
-    assert_eq!(down.requests().len(), 4);
+    assert_eq!(down.requests().len(), 5);
     assert!(begun.elapsed() < Duration::from_secs(30));
 }
 

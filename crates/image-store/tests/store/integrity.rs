@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use fs_err as fs;
 use image_store::{
-    CredentialSource, Origin, Part, Problem, Progress, Repair, Store, Trust, Verification,
+    CredentialSource, Origin, Part, Problem, Progress, PullOptions, Repair, Store, Trust,
+    Verification,
 };
 
 use crate::images::{Packing, TestImage, TestLayer, tar_of, write_directory};
@@ -23,9 +24,13 @@ fn verify(store: &Store) -> Verification {
 }
 
 async fn repair(store: &Store, found: &Verification) -> Repair {
+    let options = PullOptions {
+        credentials: CredentialSource::None,
+        ..PullOptions::default()
+    };
     let progress: Arc<dyn Progress> = Arc::new(());
     store
-        .repair(found, &CredentialSource::None, &progress)
+        .repair(found, &options, &progress)
         .await
         .unwrap_or_else(|error| panic!("{}", line(&error)))
 }

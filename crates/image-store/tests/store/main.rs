@@ -10,6 +10,7 @@ mod processes;
 mod pruning;
 mod pulls;
 mod references;
+mod scenarios;
 mod server;
 mod space;
 mod support;

@@ -6,9 +6,15 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use image_store::Digest;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use std::time::Duration;
+
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::images::{MANIFEST, TestImage};
 
@@ -17,6 +23,7 @@ use crate::images::{MANIFEST, TestImage};
 pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
     /// How many requests for this path came before.
     pub(crate) earlier: usize,
 }
@@ -31,6 +38,12 @@ pub(crate) struct Answer {
     pub(crate) content_length: Option<u64>,
     /// Send the body again and again.
     pub(crate) endless: bool,
+    /// Send these bytes alone, head and all.
+    pub(crate) raw: Option<Vec<u8>>,
+    /// Wait this long whenever this many bytes of the body were sent.
+    pub(crate) pauses: Option<(usize, Duration)>,
+    /// Reset the connection at the end, instead of closing it.
+    pub(crate) reset: bool,
 }
 
 impl Answer {
@@ -42,7 +55,35 @@ impl Answer {
             body: body.into(),
             content_length,
             endless: false,
+            raw: None,
+            pauses: None,
+            reset: false,
         }
+    }
+
+    /// One that is no more than these bytes, which may not be HTTP at all.
+    pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            raw: Some(bytes.into()),
+            ..Self::new(200, "")
+        }
+    }
+
+    /// Waits whenever this many bytes of the body were sent.
+    pub(crate) fn pausing(mut self, every_bytes: usize, pause: Duration) -> Self {
+        self.pauses = Some((every_bytes, pause));
+        self
+    }
+
+    pub(crate) fn reset(mut self) -> Self {
+        self.reset = true;
+        self
+    }
+
+    /// Without a header of the honest answer.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(other, _)| other != name);
+        self
     }
 
     pub(crate) fn header(mut self, name: &str, value: impl Into<String>) -> Self {
@@ -90,7 +131,8 @@ impl Content {
 
     /// The honest answer.
     pub(crate) fn answer(&self, request: &Request) -> Answer {
-        let name = request.path.rsplit('/').next().unwrap_or_default();
+        let path = request.path.split('?').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
         if request.path.contains("/manifests/") {
             let Some((media_type, bytes)) = self.manifests.get(name) else {
                 return Answer::new(404, r#"{"errors":[{"code":"MANIFEST_UNKNOWN"}]}"#);
@@ -151,6 +193,21 @@ impl Server {
     }
 
     pub(crate) async fn new(handler: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+        Self::start(None, handler).await
+    }
+
+    /// One that speaks TLS.
+    pub(crate) async fn with_tls(
+        config: Arc<ServerConfig>,
+        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(Some(TlsAcceptor::from(config)), handler).await
+    }
+
+    async fn start(
+        tls: Option<TlsAcceptor>,
+        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (log, handler): (Arc<Mutex<Vec<Request>>>, Arc<Handler>) =
@@ -158,7 +215,15 @@ impl Server {
         let logged = Arc::clone(&log);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&logged), Arc::clone(&handler)));
+                let (log, handler) = (Arc::clone(&logged), Arc::clone(&handler));
+                match tls.clone() {
+                    None => drop(tokio::spawn(serve_plain(stream, log, handler))),
+                    Some(tls) => drop(tokio::spawn(async move {
+                        if let Ok(mut stream) = tls.accept(stream).await {
+                            serve(&mut stream, log, handler).await;
+                        }
+                    })),
+                }
             }
         });
         Self { address, log, task }
@@ -181,11 +246,31 @@ impl Server {
             .filter(|request| request.path.contains("/blobs/"))
             .count()
     }
+
+    /// Whether anybody's credentials came here.
+    pub(crate) fn saw_credentials(&self) -> bool {
+        let requests = self.requests();
+        requests
+            .iter()
+            .any(|request| request.headers.contains_key("authorization"))
+    }
 }
 
-async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Request>>>, handler: Arc<Handler>) {
-    let Some(mut request) = read(&mut stream).await else {
-        return;
+async fn serve_plain(mut stream: TcpStream, log: Arc<Mutex<Vec<Request>>>, handler: Arc<Handler>) {
+    if serve(&mut stream, log, handler).await {
+        // What is unread when a socket closes makes it reset.
+        let _ = stream.set_zero_linger();
+    }
+}
+
+/// Serves one request; says whether to reset the connection.
+async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut S,
+    log: Arc<Mutex<Vec<Request>>>,
+    handler: Arc<Handler>,
+) -> bool {
+    let Some(mut request) = read(stream).await else {
+        return false;
     };
     {
         let mut log = log.lock().expect("a log");
@@ -196,6 +281,17 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Request>>>, handler: Ar
         log.push(request.clone());
     }
     let answer = handler(&request);
+    if send(stream, &answer).await.is_ok() && !answer.reset {
+        let _ = stream.shutdown().await;
+    }
+    answer.reset
+}
+
+async fn send<S: AsyncWrite + Unpin>(stream: &mut S, answer: &Answer) -> std::io::Result<()> {
+    if let Some(raw) = &answer.raw {
+        stream.write_all(raw).await?;
+        return stream.flush().await;
+    }
     let length = answer.content_length.unwrap_or(answer.body.len() as u64);
     let mut head = format!("HTTP/1.1 {} Status\r\nConnection: close\r\n", answer.status);
     if !answer.endless {
@@ -205,31 +301,45 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Request>>>, handler: Ar
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
-    if stream.write_all(head.as_bytes()).await.is_err() {
-        return;
+    stream.write_all(head.as_bytes()).await?;
+    if let Some((every_bytes, pause)) = answer.pauses {
+        for part in answer.body.chunks(every_bytes) {
+            stream.write_all(part).await?;
+            stream.flush().await?;
+            tokio::time::sleep(pause).await;
+        }
+        return Ok(());
     }
-    while stream.write_all(&answer.body).await.is_ok() && answer.endless {}
-    let _ = stream.shutdown().await;
+    stream.write_all(&answer.body).await?;
+    while answer.endless {
+        stream.write_all(&answer.body).await?;
+    }
+    stream.flush().await
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Request> {
-    let mut lines = BufReader::new(stream).lines();
-    let first = lines.next_line().await.ok()??;
-    let mut words = first.split(' ');
-    let path = words.nth(1)?.to_owned();
+async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> Option<Request> {
+    let mut reader = BufReader::new(stream);
+    let mut first = String::new();
+    reader.read_line(&mut first).await.ok()?;
+    let path = first.split(' ').nth(1)?.to_owned();
     let mut headers = BTreeMap::new();
-    while let Some(line) = lines
-        .next_line()
-        .await
-        .ok()?
-        .filter(|line| !line.is_empty())
-    {
-        let (name, value) = line.split_once(':')?;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
+    let length = headers
+        .get("content-length")
+        .and_then(|text| text.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).await.ok()?;
     Some(Request {
         path,
         headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
         earlier: 0,
     })
 }

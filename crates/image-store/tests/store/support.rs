@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fs_err as fs;
 use image_store::{
-    CredentialSource, LoadError, LoadOptions, LoadSource, PullError, PullOptions, Reference, Store,
-    StoredImage,
+    CredentialSource, LoadError, LoadOptions, LoadSource, PullError, PullOptions, Reference,
+    RegistryLimits, Store, StoredImage,
 };
 use tempfile::TempDir;
 
@@ -27,14 +28,7 @@ impl TestStore {
     }
 
     pub(crate) async fn pull(&self, reference: &str) -> Result<StoredImage, PullError> {
-        self.pull_with(
-            reference,
-            PullOptions {
-                credentials: CredentialSource::None,
-                ..PullOptions::default()
-            },
-        )
-        .await
+        self.pull_with(reference, quick()).await
     }
 
     pub(crate) async fn pull_with(
@@ -96,6 +90,20 @@ impl TestStore {
         let stamps = fs::read_dir(self.root().join("stamps")).expect("listed");
         assert_eq!(stamps.count(), 0);
         self.assert_tidy();
+    }
+}
+
+/// Options as nobody, with little patience.
+pub(crate) fn quick() -> PullOptions {
+    PullOptions {
+        credentials: CredentialSource::None,
+        limits: RegistryLimits {
+            first_pause: Duration::from_millis(2),
+            pause: Duration::from_millis(50),
+            idle: Duration::from_secs(4),
+            ..RegistryLimits::default()
+        },
+        ..PullOptions::default()
     }
 }
 

@@ -1,0 +1,103 @@
+use reqwest::Url;
+
+use super::error::RegistryError;
+use super::settings::Registries;
+use crate::reference::{Reference, is_loopback};
+use crate::text::excerpt;
+
+/// Where a registry, or one of its mirrors, is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Address {
+    /// Host and port as settings and docker's credentials name them; `docker.io` for Docker Hub.
+    pub(super) name: String,
+    /// Whether it stands in for another registry, whose credentials are not for it.
+    pub(super) is_mirror: bool,
+    scheme: &'static str,
+    host: String,
+    /// What goes before each repository's name, with a slash at its end.
+    prefix: String,
+}
+
+impl Address {
+    /// The registry of an image's name.
+    pub(super) fn of(reference: &Reference, plain_http: bool, registries: &Registries) -> Self {
+        let name = reference.registry();
+        let said = registries.of(name).plain_http;
+        let plain = plain_http || said.unwrap_or_else(|| is_loopback(name));
+        Self {
+            name: name.to_owned(),
+            is_mirror: false,
+            scheme: if plain { "http" } else { "https" },
+            host: reference.registry_host().to_owned(),
+            prefix: String::new(),
+        }
+    }
+
+    /// A mirror as settings have it: `[http://|https://]HOST[:PORT][/PREFIX]`.
+    pub(super) fn of_mirror(text: &str, registries: &Registries) -> Self {
+        let (scheme, rest) = match text.split_once("://") {
+            Some(("http", rest)) => (Some("http"), rest),
+            Some(("https", rest)) => (Some("https"), rest),
+            _ => (None, text),
+        };
+        let (host, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let said = registries.of(host).plain_http;
+        let plain = said.unwrap_or_else(|| is_loopback(host));
+        let prefix = prefix.trim_matches('/');
+        Self {
+            name: host.to_owned(),
+            is_mirror: true,
+            scheme: scheme.unwrap_or(if plain { "http" } else { "https" }),
+            host: host.to_owned(),
+            prefix: if prefix.is_empty() {
+                String::new()
+            } else {
+                format!("{prefix}/")
+            },
+        }
+    }
+
+    /// What the repository is called there.
+    pub(super) fn repository(&self, repository: &str) -> String {
+        format!("{}{repository}", self.prefix)
+    }
+
+    /// The repository's address there, with a slash at its end.
+    pub(super) fn repository_url(&self, repository: &str) -> Result<Url, RegistryError> {
+        let text = format!(
+            "{}://{}/v2/{}{repository}/",
+            self.scheme, self.host, self.prefix
+        );
+        let is_whole = |_: &Url| !self.host.is_empty() && !self.host.contains(['@', '?', '#']);
+        let url = Url::parse(&text).ok().filter(is_whole);
+        url.ok_or_else(|| RegistryError::Address {
+            address: excerpt(&text),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrors_are_hosts_with_scheme_and_prefix() {
+        let registries = Registries::default();
+        let url = |text: &str| {
+            let address = Address::of_mirror(text, &registries);
+            address.repository_url("library/a").map(String::from).ok()
+        };
+        for (text, expected) in [
+            ("m.io", "https://m.io/v2/library/a/"),
+            ("http://m.io:5000", "http://m.io:5000/v2/library/a/"),
+            (
+                "localhost:5000/hub/",
+                "http://localhost:5000/v2/hub/library/a/",
+            ),
+        ] {
+            assert_eq!(url(text).as_deref(), Some(expected));
+        }
+        assert_eq!(url(""), None);
+        assert_eq!(url("user:secret@m.io"), None);
+    }
+}

@@ -1,0 +1,134 @@
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+use serde::Deserialize;
+
+use super::proxy::Proxies;
+
+/// What the user says about registries: the file `registries.toml` in `MSB_HOME`, the environment,
+/// and docker's directories of certificates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registries {
+    /// By the registry's name, with its port, as images' names have it.
+    pub by_name: BTreeMap<String, RegistrySettings>,
+    /// PEM file of certificate authorities to trust with every registry, besides the host's own.
+    pub authorities: Option<PathBuf>,
+    /// Proxies where a registry has none of its own.
+    pub proxies: Proxies,
+    /// Directories with one directory a registry, of `*.crt`, `*.cert` and `*.key`.
+    pub certificate_directories: Vec<PathBuf>,
+}
+
+/// One registry's section. Every member may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RegistrySettings {
+    /// Hosts to ask first, in order: `[http://|https://]HOST[:PORT][/PREFIX]`. The registry's
+    /// credentials do not go there.
+    pub mirrors: Vec<String>,
+    /// PEM file of certificate authorities to trust with this registry.
+    pub ca: Option<PathBuf>,
+    /// Whether to speak HTTP without TLS. Where nothing is said, on the loopback interface alone.
+    pub plain_http: Option<bool>,
+    /// The proxy to this registry; empty for none.
+    pub proxy: Option<String>,
+}
+
+/// Why `registries.toml` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistriesError {
+    /// It is there and cannot be read.
+    #[error("cannot read the registries' settings")]
+    Io(#[source] io::Error),
+    /// It is not what docs/registries.md describes.
+    #[error("cannot parse {}", .path.display())]
+    Parse {
+        /// Where it is.
+        path: PathBuf,
+        /// Where it is broken.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    registry: BTreeMap<String, RegistrySettings>,
+}
+
+impl Default for Registries {
+    /// No registry is special; proxies and certificates as the environment has them.
+    fn default() -> Self {
+        let below_home = std::env::home_dir().map(|home| home.join(".config/docker/certs.d"));
+        let for_all = PathBuf::from("/etc/docker/certs.d");
+        Self {
+            by_name: BTreeMap::new(),
+            authorities: None,
+            proxies: Proxies::from_environment(),
+            certificate_directories: below_home.into_iter().chain([for_all]).collect(),
+        }
+    }
+}
+
+impl Registries {
+    /// Those of this file, which need not be there. Relative paths in it are relative to it.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read, or is not what it should be.
+    pub fn read(path: &Path) -> Result<Self, RegistriesError> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(RegistriesError::Io(error)),
+        };
+        let file: File = toml::from_str(&text).map_err(|source| RegistriesError::Parse {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })?;
+        let mut by_name = file.registry;
+        let directory = path.parent().unwrap_or(Path::new("."));
+        for settings in by_name.values_mut() {
+            settings.ca = settings.ca.take().map(|ca| directory.join(ca));
+        }
+        Ok(Self {
+            by_name,
+            ..Self::default()
+        })
+    }
+
+    /// What is said about this one.
+    pub(super) fn of(&self, name: &str) -> RegistrySettings {
+        self.by_name.get(name).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_read_and_unknown_members_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("registries.toml");
+        assert!(Registries::read(&path).expect("none").by_name.is_empty());
+        fs::write(
+            &path,
+            "[registry.\"docker.io\"]\nmirrors = [\"mirror.local:5000\"]\n\
+             [registry.\"r.local:5000\"]\nca = \"ca.pem\"\nplain-http = true\nproxy = \"\"\n",
+        )
+        .expect("written");
+        let registries = Registries::read(&path).expect("read");
+        assert_eq!(registries.of("docker.io").mirrors, ["mirror.local:5000"]);
+        let local = registries.of("r.local:5000");
+        assert_eq!(local.ca, Some(directory.path().join("ca.pem")));
+        assert_eq!(local.plain_http, Some(true));
+        assert_eq!(registries.of("other.io"), RegistrySettings::default());
+        for broken in ["registry = 1", "[registry.x]\nmirror = []", "[other]"] {
+            fs::write(&path, broken).expect("written");
+            assert!(Registries::read(&path).is_err(), "{broken}");
+        }
+    }
+}

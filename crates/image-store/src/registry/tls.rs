@@ -1,0 +1,106 @@
+//! Whom TLS trusts: the host's certificate authorities, and those that were given.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fs_err as fs;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
+
+use super::error::RegistryError;
+
+/// What goes beyond the host's own certificate authorities.
+#[derive(Debug, Default)]
+pub(super) struct Trust {
+    authorities: Vec<CertificateDer<'static>>,
+    identity: Option<Identity>,
+}
+
+/// A client's certificate, with those that vouch for it, and its key.
+#[derive(Debug)]
+struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Trust {
+    /// That of these files, and of what docker's `certs.d/HOST` directories have for the host.
+    pub(super) fn read(
+        host: &str,
+        files: &[&Path],
+        directories: &[PathBuf],
+    ) -> Result<Self, RegistryError> {
+        let mut trust = Self::default();
+        for file in files {
+            trust.authorities.extend(certificates(file)?);
+        }
+        for directory in directories {
+            trust.read_directory(&directory.join(host))?;
+        }
+        Ok(trust)
+    }
+
+    /// Takes `*.crt` as authorities, and a `*.cert` with its `*.key` as who msb is.
+    fn read_directory(&mut self, directory: &Path) -> Result<(), RegistryError> {
+        let Ok(entries) = fs::read_dir(directory) else {
+            return Ok(());
+        };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("crt") => self.authorities.extend(certificates(&path)?),
+                Some("cert") => {
+                    let key_path = path.with_extension("key");
+                    let key = PrivateKeyDer::from_pem_file(&key_path)
+                        .map_err(|source| RegistryError::certificate(&key_path, source))?;
+                    let chain = certificates(&path)?;
+                    self.identity = Some(Identity { chain, key });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Without who msb is, which is for the registry alone.
+    pub(super) fn anonymous(&self) -> Self {
+        Self {
+            authorities: self.authorities.clone(),
+            identity: None,
+        }
+    }
+
+    /// Where the host has no authorities, `needs_tls` says whether that is an error: plain text works
+    /// without.
+    pub(super) fn config(self, needs_tls: bool) -> Result<ClientConfig, rustls::Error> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()?;
+        let builder = match Verifier::new_with_extra_roots(self.authorities, provider) {
+            Ok(verifier) => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier)),
+            Err(error) if needs_tls => return Err(error),
+            Err(_) => builder.with_root_certificates(RootCertStore::empty()),
+        };
+        match self.identity {
+            Some(Identity { chain, key }) => builder.with_client_auth_cert(chain, key),
+            None => Ok(builder.with_no_client_auth()),
+        }
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, RegistryError> {
+    let bad = |source| RegistryError::certificate(path, source);
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)
+        .map_err(bad)?
+        .collect::<Result<_, _>>()
+        .map_err(bad)?;
+    if found.is_empty() {
+        return Err(bad(rustls::pki_types::pem::Error::NoItemsFound));
+    }
+    Ok(found)
+}
