@@ -63,7 +63,8 @@ fn account(said: &str, last: &str) -> Result<String> {
         .lines()
         .skip_while(|line| !line.starts_with("running"))
         .skip(1)
-        .filter(|line| !line.starts_with("test ") && !line.is_empty())
+        .filter(|line| !line.starts_with("test ") && !line.starts_with("so far: "))
+        .filter(|line| !line.is_empty())
         .collect();
     let end = lines.iter().position(|line| line.starts_with(last));
     let end = end.with_context(|| format!("the test gave no account: {said}"))?;

@@ -14,6 +14,8 @@ use crate::random::{DEVICES, tree_of};
 pub(super) struct Case {
     pub(super) tree: Tree<Content>,
     pub(super) built: Built,
+    /// What is in the tree.
+    pub(super) expected: String,
     /// The image, with its devices behind it where it has some.
     pub(super) flat: PathBuf,
     /// The image alone.
@@ -45,6 +47,7 @@ impl Case {
         fs::write(path("image"), &built.image).unwrap();
         fs::write(path("flat"), built.flat()).unwrap();
         Self {
+            expected: dump(&tree),
             tree,
             built,
             flat: path("flat"),
@@ -58,11 +61,6 @@ impl Case {
     /// A path for a reader's own use.
     pub(super) fn scratch(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
-    }
-
-    /// What is in the tree.
-    pub(super) fn expected(&self) -> String {
-        dump(&self.tree)
     }
 }
 

@@ -83,10 +83,8 @@ impl Reader for Extraction {
         }
         let extracted = TreeDump::of_directory(&target).unwrap().to_string();
         fs::remove_dir_all(target).unwrap();
-        let dumps = [case.expected(), extracted];
-        let dumps = self
-            .faults
-            .look_over(case, dumps.each_ref().map(String::as_str), tally);
+        let dumps = [case.expected.as_str(), &extracted];
+        let dumps = self.faults.look_over(case, dumps, tally);
         same(&dumps[0], &dumps[1])
     }
 }

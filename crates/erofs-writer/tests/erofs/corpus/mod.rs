@@ -24,6 +24,8 @@ use tally::Tally;
 
 /// How many trees are read where nobody says.
 const TREES: u64 = 12;
+/// After how many trees a long run says that it goes on.
+const PROGRESS: u64 = 250;
 
 #[test]
 fn oracle_corpus_agrees() {
@@ -34,6 +36,9 @@ fn oracle_corpus_agrees() {
     for number in first..first + trees {
         let case = Case::new(number);
         tally.enter(&case);
+        if number > first && (number - first).is_multiple_of(PROGRESS) {
+            say(&format!("so far: {} trees, all agree\n", number - first));
+        }
         for reader in &mut readers {
             let verdict = reader.check(&case, &mut tally);
             if let Err(differences) = verdict {
@@ -43,8 +48,12 @@ fn oracle_corpus_agrees() {
         }
     }
     let names: Vec<&str> = readers.iter().map(|reader| reader.name()).collect();
-    // Past the harness, which keeps what is printed to itself.
-    writeln!(std::io::stdout(), "{tally}readers: {}", names.join(", ")).unwrap();
+    say(&format!("{tally}readers: {}\n", names.join(", ")));
+}
+
+/// Past the harness, which keeps what is printed to itself.
+fn say(text: &str) {
+    std::io::stdout().write_all(text.as_bytes()).unwrap();
 }
 
 fn number(variable: &str, otherwise: u64) -> u64 {

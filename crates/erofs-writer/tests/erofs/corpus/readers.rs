@@ -72,12 +72,12 @@ impl Reader for Ours {
     }
 
     fn check(&mut self, case: &Case, _: &mut Tally) -> Result<(), Vec<String>> {
-        let expected = case.expected();
+        let expected = &case.expected;
         let flat = fs::read(&case.flat).unwrap();
-        same(&expected, &Self::dump(&flat, &[]))?;
+        same(expected, &Self::dump(&flat, &[]))?;
         if !case.devices.is_empty() {
             let devices: Vec<&dyn ReadAt> = case.built.devices.iter().map(|one| one as _).collect();
-            same(&expected, &Self::dump(&case.built.image, &devices))?;
+            same(expected, &Self::dump(&case.built.image, &devices))?;
         }
         for image in [&case.built.image].into_iter().chain(&case.built.devices) {
             let verified = Image::open(image.as_slice()).unwrap().verify();
@@ -96,15 +96,15 @@ impl Reader for Kernel {
     }
 
     fn check(&mut self, case: &Case, _: &mut Tally) -> Result<(), Vec<String>> {
-        let expected = case.expected();
+        let expected = &case.expected;
         let mounted = Mounted::file(&case.flat);
-        same(&expected, &seen(&mounted))?;
+        same(expected, &seen(&mounted))?;
         same_links(case, &mounted)?;
         if case.devices.is_empty() {
             return Ok(());
         }
         same(
-            &expected,
+            expected,
             &seen(&Mounted::files_apart(&case.image, &case.devices)),
         )
     }
