@@ -33,7 +33,7 @@ pub(crate) fn fill_disks(ground: &Ground<'_>, steps: u32) -> Result<String> {
         Stage {
             name: "pull",
             arguments: text(&["pull", "-q", "--plain-http", &registry.name("overlap-0")]),
-            needs_kib: 4_000,
+            needs_kib: 7_000,
             beyond: None,
         },
         Stage {
@@ -45,8 +45,8 @@ pub(crate) fn fill_disks(ground: &Ground<'_>, steps: u32) -> Result<String> {
         Stage {
             name: "create",
             arguments: text(&["run", "--rm", "-q", "--vmm", "krun", BEFORE, "true"]),
-            needs_kib: 2_000,
-            beyond: Some("libkrun"),
+            needs_kib: 600,
+            beyond: Some("cannot use the VMM krun"),
         },
         Stage {
             name: "run",

@@ -143,7 +143,7 @@ impl Store {
             }
         }
         check_descriptor(image)?;
-        match self.damaged_records(record).map_err(CheckError::Io)?.pop() {
+        match self.damaged_records(record).pop() {
             Some(path) => Err(CheckError::Record { path }),
             None => Ok(()),
         }

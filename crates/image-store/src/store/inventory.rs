@@ -3,8 +3,8 @@ use std::io;
 
 use fs_err as fs;
 
+use super::look::whole_image;
 use super::record::{self, ImageRecord};
-use super::verify::whole_image;
 use super::{Store, layout};
 use crate::digest::Digest;
 

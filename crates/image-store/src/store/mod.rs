@@ -10,6 +10,7 @@ mod inventory;
 pub(crate) mod kept;
 pub(crate) mod layout;
 pub(crate) mod lock;
+mod look;
 pub(crate) mod origin;
 mod prune;
 pub(crate) mod record;
