@@ -126,7 +126,7 @@ pub enum InvalidEntry {
     /// More than 40 symlinks on the way, as many as the kernel follows.
     #[error("its path goes through too many symlinks")]
     SymlinkLoop,
-    /// `.wh.` without a name, or with `.` or `..`, or with something below it.
+    /// `.wh.` without a name, or with `.` or `..`.
     #[error("it is not a valid whiteout")]
     Whiteout,
     /// A symlink to nothing.

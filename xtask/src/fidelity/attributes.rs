@@ -85,9 +85,21 @@ pub(super) const ROWS: &[Row] = &[
     ),
     Row::umoci(
         "times",
-        "times before 1970, with nanoseconds, beyond 2^31 and 2^32; in octal, base-256 and PAX",
+        "times with nanoseconds, beyond 2^31 and 2^32; in octal, base-256 and PAX",
         "kept to the nanosecond",
         times,
+    ),
+    Row::plain(
+        "times-far",
+        "times before 1970 and after 2262",
+        "0, as containerd and Docker have it",
+        |at| {
+            one([
+                at.file("before").mtime(-3, 500_000_000),
+                at.file("after").mtime(9_223_372_037, 0),
+            ])
+        },
+        |at| entries([at.file("before").mtime(0, 0), at.file("after").mtime(0, 0)]),
     ),
     Row::umoci("owners", "uid and gid up to 2^32 - 2", "kept", |at| {
         one([
@@ -151,12 +163,11 @@ pub(super) const ROWS: &[Row] = &[
 fn times(at: &At) -> Image {
     let mut builder = TarBuilder::default();
     for entry in [
-        at.file("negative").mtime(-3, 0),
         at.file("fraction").mtime(1_234_567_890, 987_654_321),
         at.file("beyond-31").mtime(0x8000_0001, 1),
         at.file("beyond-32").mtime(0x1_0000_0002, 2),
         at.directory("directory").mtime(12, 345_000_000),
-        at.symlink("link", "negative").mtime(13, 1),
+        at.symlink("link", "fraction").mtime(13, 1),
     ] {
         builder.entry(&entry);
     }

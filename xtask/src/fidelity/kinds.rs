@@ -136,6 +136,18 @@ pub(super) const ROWS: &[Row] = &[
     Row::refused("unknown", "an unknown type (`Z`)", "type", |at| {
         one([at.entry(b'Z', "what")])
     }),
+    Row::refused(
+        "contiguous",
+        "a contiguous file (`7`), which no engine takes",
+        "type",
+        |at| one([at.entry(b'7', "contiguous")]),
+    ),
+    Row::refused(
+        "volume",
+        "a volume label (`V`), which no engine takes",
+        "type",
+        |at| one([at.entry(b'V', "label")]),
+    ),
     Row::plain(
         "global",
         "PAX global headers",

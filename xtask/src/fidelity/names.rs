@@ -180,7 +180,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::plain(
         "long-names-both",
         "a GNU long name and a PAX path for one entry",
-        "the PAX path wins",
+        "the GNU name wins, as for Go",
         |at| {
             let mut builder = TarBuilder::default();
             let mut long = TarEntry::new(b'L', "././@LongLink");
@@ -189,7 +189,7 @@ pub(super) const ROWS: &[Row] = &[
             builder.entry(&at.file("short").record("path", at.path("pax")));
             Image::Shared(vec![builder.unfinished()])
         },
-        |at| entries([at.file_of("pax", "short").mtime(1_700_000_000, 5)]),
+        |at| entries([at.file_of("gnu", "short").mtime(1_700_000_000, 5)]),
     ),
     Row {
         id: "root",

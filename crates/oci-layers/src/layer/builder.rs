@@ -1,5 +1,5 @@
 use erofs_writer::FileData;
-use fstree::{Device, FileKind, FileType, Inode, InodeId, Name, Tree};
+use fstree::{Device, FileKind, FileType, Inode, InodeId, Name, Timestamp, Tree};
 
 use super::hardlinks::Hardlinks;
 use super::note::{NoteReason, Notes};
@@ -17,6 +17,11 @@ const TARGET_MAX_BYTES: usize = 4095;
 const XATTR_NAME_MAX_BYTES: usize = 255;
 /// EROFS counts the bytes of a value in 16 bits.
 const XATTR_VALUE_MAX_BYTES: usize = 65_535;
+/// The last time that 63 bits of nanoseconds hold, in the year 2262.
+const TIME_MAX: Timestamp = Timestamp {
+    seconds: 9_223_372_036,
+    nanoseconds: 854_775_807,
+};
 /// What an inode costs in memory besides its strings, about.
 const INODE_BYTES: usize = 128;
 
@@ -54,15 +59,11 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Finds the place of an entry and makes the directories above it. Markers, the root and what
-    /// is no file are dealt with here and have none.
+    /// Finds the place of an entry and makes the directories above it. Markers and the root are
+    /// dealt with here and have none.
     pub(crate) fn place(&mut self, entry: &mut Entry) -> Result<Option<Slot>, LayerError> {
-        if let EntryKind::Meta(code) = entry.kind {
-            let reason = NoteReason::NotAFile { code };
-            self.notes.add(entry.offset_bytes, &entry.path, reason);
-            return Ok(None);
-        }
         self.charge_entry(entry)?;
+        self.bound_time(entry);
         let target = Target::parse(&entry.path).map_err(|source| entry.refused(source))?;
         match target {
             Target::Aufs => {
@@ -95,7 +96,7 @@ impl<'a> Builder<'a> {
         data: FileData,
     ) -> Result<(), LayerError> {
         let kind = match entry.kind {
-            EntryKind::Regular | EntryKind::Meta(_) => FileKind::Regular(data),
+            EntryKind::Regular => FileKind::Regular(data),
             EntryKind::Directory => return self.put_directory(entry, slot),
             EntryKind::Hardlink => {
                 self.filter_xattrs(&mut entry, FileType::Regular)?;
@@ -176,6 +177,16 @@ impl<'a> Builder<'a> {
             directory = child;
         }
         Ok((directory, path))
+    }
+
+    /// Sets times that engines cannot set to the epoch, as they do.
+    fn bound_time(&mut self, entry: &mut Entry) {
+        let mtime = &mut entry.metadata.mtime;
+        if !(Timestamp::default()..=TIME_MAX).contains(mtime) {
+            *mtime = Timestamp::default();
+            self.notes
+                .add(entry.offset_bytes, &entry.path, NoteReason::Time);
+        }
     }
 
     fn filter_xattrs(&mut self, entry: &mut Entry, file_type: FileType) -> Result<(), LayerError> {

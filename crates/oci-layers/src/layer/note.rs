@@ -34,11 +34,8 @@ pub enum NoteReason {
     },
     /// Leftovers of AUFS.
     Aufs,
-    /// An entry that is no file: a volume label, a continuation, a list of names.
-    NotAFile {
-        /// Its type flag.
-        code: u8,
-    },
+    /// A time before 1970 or after 2262.
+    Time,
 }
 
 /// Notes up to a limit.
@@ -93,9 +90,7 @@ impl fmt::Display for NoteReason {
                 write!(f, "the xattr '{name}' is dropped, its namespace is unknown")
             }
             Self::Aufs => f.write_str("left out, a leftover of AUFS"),
-            Self::NotAFile { code } => {
-                write!(f, "left out, type '{}' is no file", code.escape_ascii())
-            }
+            Self::Time => f.write_str("its time is set to 1970, no engine sets one so far away"),
         }
     }
 }

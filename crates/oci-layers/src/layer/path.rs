@@ -49,14 +49,8 @@ impl Target {
             return Ok(Self::Root);
         };
         let is_aufs = |name: &&[u8]| name.starts_with(META_PREFIX) && *name != OPAQUE_NAME;
-        if components.iter().any(is_aufs) || (is_aufs(&last) && last != b".wh..wh.") {
+        if components.iter().chain([&last]).any(is_aufs) {
             return Ok(Self::Aufs);
-        }
-        if components
-            .iter()
-            .any(|name| name.starts_with(WHITEOUT_PREFIX))
-        {
-            return Err(InvalidEntry::Whiteout);
         }
         let parents = names(&components)?;
         if last == OPAQUE_NAME {
@@ -64,7 +58,7 @@ impl Target {
         }
         match last.strip_prefix(WHITEOUT_PREFIX) {
             None => Ok(Self::File(parents, Name::new(last)?)),
-            Some(b"" | b"." | b".." | b".wh.") => Err(InvalidEntry::Whiteout),
+            Some(b"" | b"." | b"..") => Err(InvalidEntry::Whiteout),
             Some(name) => Ok(Self::Whiteout(parents, Name::new(name)?)),
         }
     }
@@ -116,7 +110,12 @@ mod tests {
         assert_eq!(parse(".wh..wh.plnk/1.2"), Ok(Target::Aufs));
         assert_eq!(parse(".wh..wh.aufs"), Ok(Target::Aufs));
         assert_eq!(parse(".whx"), Ok(Target::File(vec![], name(".whx"))));
-        for path in [".wh.", ".wh..", ".wh...", ".wh..wh.", ".wh.a/b", "a/.wh../"] {
+        assert_eq!(parse(".wh..wh."), Ok(Target::Aufs));
+        assert_eq!(
+            parse(".wh.a/b"),
+            Ok(Target::File(vec![name(".wh.a")], name("b")))
+        );
+        for path in [".wh.", ".wh..", ".wh...", "a/.wh../"] {
             assert_eq!(parse(path), Err(InvalidEntry::Whiteout), "{path}");
         }
         let long = format!(".wh.{}", "x".repeat(255));

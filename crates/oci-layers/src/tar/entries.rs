@@ -39,15 +39,13 @@ pub(crate) enum EntryKind {
     CharDevice(Device),
     BlockDevice(Device),
     Fifo,
-    /// Not a file: a volume label, a continuation, a list of names. The type flag.
-    Meta(u8),
 }
 
-/// What stands before a header and extends it.
+/// What stands before a header and extends it. Empty names are as none.
 #[derive(Debug, Default)]
 struct Extensions {
-    long_name: Option<Vec<u8>>,
-    long_link: Option<Vec<u8>>,
+    long_name: Vec<u8>,
+    long_link: Vec<u8>,
     pax: Pax,
 }
 
@@ -112,7 +110,10 @@ impl<'a, R: Read> Entries<'a, R> {
     fn skip_content(&mut self) -> Result<(), LayerError> {
         let content_bytes = std::mem::take(&mut self.content_bytes);
         self.stream.skip(content_bytes)?;
-        self.stream.skip(std::mem::take(&mut self.padding_bytes))
+        // An archive may end with its last content, as for Go.
+        self.stream
+            .skip_up_to(std::mem::take(&mut self.padding_bytes))?;
+        Ok(())
     }
 
     fn expect_content(&mut self, stored_bytes: u64) {
@@ -168,16 +169,22 @@ impl<'a, R: Read> Entries<'a, R> {
         if !matches!(header.type_flag, b'x' | b'g' | b'L' | b'K') {
             return Ok(false);
         }
-        let (size_bytes, limit) = (header.size_bytes, self.limits.record_bytes);
+        let size_bytes = header
+            .content_bytes()
+            .map_err(|source| LayerError::Header {
+                offset_bytes,
+                source,
+            })?;
+        let limit = self.limits.record_bytes;
         self.expect_content(size_bytes);
         self.content_bytes = 0;
         let stream = &mut self.stream;
         match header.type_flag {
             b'L' => {
-                extensions.long_name = Some(gnu_long::long_name(stream, size_bytes, limit)?);
+                extensions.long_name = gnu_long::long_name(stream, size_bytes, limit)?;
             }
             b'K' => {
-                extensions.long_link = Some(gnu_long::long_name(stream, size_bytes, limit)?);
+                extensions.long_link = gnu_long::long_name(stream, size_bytes, limit)?;
             }
             code => {
                 let body = gnu_long::body(stream, size_bytes, limit)?;
@@ -185,10 +192,15 @@ impl<'a, R: Read> Entries<'a, R> {
                     offset_bytes,
                     source,
                 })?;
-                // A global header's records hold for nothing: no engine applies them.
-                if code == b'x' {
-                    extensions.pax = pax;
-                }
+                // To Go a global header is an entry of its own, which engines ignore: its records
+                // hold for nothing, and what stood before it has extended it.
+                *extensions = match code {
+                    b'g' => Extensions::default(),
+                    _ => Extensions {
+                        pax,
+                        ..std::mem::take(extensions)
+                    },
+                };
             }
         }
         Ok(true)
@@ -200,29 +212,13 @@ impl<'a, R: Read> Entries<'a, R> {
             offset_bytes,
             source,
         };
-        let Extensions {
-            long_name,
-            long_link,
-            pax,
-        } = extensions;
-        let metadata = unread.metadata(&pax).map_err(invalid)?;
-        let pax_size = pax.number(b"size").map_err(invalid)?;
-        let stored_bytes = pax_size.unwrap_or(unread.header.size_bytes);
-
-        let sparse_name = pax.get(b"GNU.sparse.name");
-        let path = sparse_name.or_else(|| pax.get(b"path")).map(<[u8]>::to_vec);
-        let link = pax.get(b"linkpath").map(<[u8]>::to_vec);
-        let path = path
-            .or(long_name)
-            .unwrap_or_else(|| unread.header.path.clone());
-        let link = link
-            .or(long_link)
-            .unwrap_or_else(|| unread.header.link.clone());
+        let (path, link) = unread.names(&extensions);
         self.check_length(&path, offset_bytes)?;
         self.check_length(&link, offset_bytes)?;
-
+        let pax = &extensions.pax;
+        let metadata = unread.metadata(pax).map_err(invalid)?;
         let kind = unread.kind(&path).map_err(invalid)?;
-        let map = self.content_map(&unread, kind, &pax, stored_bytes);
+        let map = self.content_map(&unread, kind, pax);
         let map = map.map_err(|error| match error {
             SparseError::Map(source) => invalid(source),
             SparseError::Stream(error) => error,
@@ -238,34 +234,37 @@ impl<'a, R: Read> Entries<'a, R> {
         })
     }
 
-    /// Where the entry's content belongs in the file. Only files and metadata entries have any,
-    /// whatever size the others state.
+    /// Where the entry's content belongs in the file. Only regular files have any, whatever size
+    /// the others state.
     fn content_map(
         &mut self,
         unread: &Unread,
         kind: EntryKind,
         pax: &Pax,
-        stored_bytes: u64,
     ) -> Result<SparseMap, SparseError> {
-        let has_content = matches!(kind, EntryKind::Regular | EntryKind::Meta(_));
-        if has_content || unread.header.type_flag == b'D' {
-            self.expect_content(stored_bytes);
+        if kind != EntryKind::Regular {
+            return match SparseMap::is_in(pax) {
+                true => Err(SparseError::Map(InvalidHeader::SparseMap)),
+                false => Ok(SparseMap::default()),
+            };
         }
-        if !has_content {
-            return Ok(SparseMap::default());
-        }
+        // The header's own size must be one, even where PAX has another.
+        let header_bytes = unread.header.content_bytes();
+        let header_bytes = header_bytes.map_err(SparseError::Map)?;
+        let stored_bytes = pax.number(b"size").map_err(SparseError::Map)?;
+        let stored_bytes = stored_bytes.unwrap_or(header_bytes);
+        self.expect_content(stored_bytes);
         let stream = &mut self.stream;
         if unread.header.type_flag == b'S' {
             return SparseMap::read_gnu(&unread.block, stored_bytes, stream, self.limits);
         }
-        if kind == EntryKind::Regular
-            && let Some((map, map_bytes)) =
-                SparseMap::read_pax(pax, stored_bytes, stream, self.limits)?
-        {
-            self.content_bytes -= map_bytes;
-            return Ok(map);
+        match SparseMap::read_pax(pax, stored_bytes, stream, self.limits)? {
+            Some((map, map_bytes)) => {
+                self.content_bytes -= map_bytes;
+                Ok(map)
+            }
+            None => Ok(SparseMap::dense(stored_bytes)),
         }
-        Ok(SparseMap::dense(stored_bytes))
     }
 
     fn check_length(&self, path: &[u8], offset_bytes: u64) -> Result<(), LayerError> {
@@ -288,20 +287,39 @@ struct Unread {
 }
 
 impl Unread {
+    /// The path and the link target. GNU's names go before PAX's, which go before the header's; a
+    /// sparse file's own name goes before them all.
+    fn names(&self, extensions: &Extensions) -> (Vec<u8>, Vec<u8>) {
+        let Extensions {
+            long_name,
+            long_link,
+            pax,
+        } = extensions;
+        let given = |name: &Vec<u8>| (!name.is_empty()).then(|| name.clone());
+        let sparse_name = pax.get(b"GNU.sparse.name");
+        let sparse_name = sparse_name.filter(|_| SparseMap::is_in(pax));
+        let path = sparse_name
+            .map(<[u8]>::to_vec)
+            .or_else(|| given(long_name))
+            .or_else(|| pax.get(b"path").map(<[u8]>::to_vec));
+        let link = given(long_link).or_else(|| pax.get(b"linkpath").map(<[u8]>::to_vec));
+        (
+            path.unwrap_or_else(|| self.header.path.clone()),
+            link.unwrap_or_else(|| self.header.link.clone()),
+        )
+    }
+
     fn kind(&self, path: &[u8]) -> Result<EntryKind, InvalidHeader> {
         Ok(match self.header.type_flag {
             // The oldest tars marked directories by the slash alone.
             0 if path.ends_with(b"/") => EntryKind::Directory,
-            0 | b'0' | b'7' | b'S' => EntryKind::Regular,
+            0 | b'0' | b'S' => EntryKind::Regular,
             b'1' => EntryKind::Hardlink,
             b'2' => EntryKind::Symlink,
             b'3' => EntryKind::CharDevice(self.header.device),
             b'4' => EntryKind::BlockDevice(self.header.device),
             b'5' => EntryKind::Directory,
             b'6' => EntryKind::Fifo,
-            // GNU's directory with a list of its names as content.
-            b'D' => EntryKind::Directory,
-            code @ (b'V' | b'M' | b'N') => EntryKind::Meta(code),
             code => return Err(InvalidHeader::Type { code }),
         })
     }
@@ -309,21 +327,17 @@ impl Unread {
     fn metadata(&self, pax: &Pax) -> Result<Metadata, InvalidHeader> {
         Ok(Metadata {
             mode: self.header.mode,
-            uid: owner(pax.number(b"uid")?, self.header.uid, "uid")?,
-            gid: owner(pax.number(b"gid")?, self.header.gid, "gid")?,
-            mtime: pax.mtime()?.unwrap_or(self.header.mtime),
+            uid: owner(pax.integer(b"uid")?, self.header.uid, "uid")?,
+            gid: owner(pax.integer(b"gid")?, self.header.gid, "gid")?,
+            mtime: pax.times()?.unwrap_or(self.header.mtime),
             xattrs: pax.xattrs()?,
         })
     }
 }
 
 /// A uid or gid. 2^32 - 1 means "leave it" to the kernel, and past that it would be cut: refused.
-fn owner(pax: Option<u64>, header: i64, field: &'static str) -> Result<u32, InvalidHeader> {
-    let number = match pax {
-        Some(number) => u32::try_from(number),
-        None => u32::try_from(header),
-    };
-    number
+fn owner(pax: Option<i64>, header: i64, field: &'static str) -> Result<u32, InvalidHeader> {
+    u32::try_from(pax.unwrap_or(header))
         .ok()
         .filter(|&number| number != u32::MAX)
         .ok_or(InvalidHeader::Number { field })

@@ -18,8 +18,8 @@ pub(crate) struct Header {
     pub(crate) uid: i64,
     /// `gid`, unchecked.
     pub(crate) gid: i64,
-    /// `size`: bytes that follow, for types that have content.
-    pub(crate) size_bytes: u64,
+    /// `size`, unchecked.
+    size_bytes: i64,
     /// `mtime`
     pub(crate) mtime: Timestamp,
     /// `devmajor` and `devminor`
@@ -48,14 +48,18 @@ impl Header {
             mode: u16::try_from(mode & 0o7777).expect("twelve bits fit sixteen"),
             uid: signed(&block[108..116], "uid")?,
             gid: signed(&block[116..124], "gid")?,
-            size_bytes: number::unsigned_field(&block[124..136])
-                .ok_or(InvalidHeader::Number { field: "size" })?,
+            size_bytes: signed(&block[124..136], "size")?,
             mtime: Timestamp {
                 seconds,
                 nanoseconds: 0,
             },
             device: dialect.device(block)?,
         })
+    }
+
+    /// `size`: bytes that follow, for types that have content. The others may state anything.
+    pub(crate) fn content_bytes(&self) -> Result<u64, InvalidHeader> {
+        u64::try_from(self.size_bytes).map_err(|_| InvalidHeader::Number { field: "size" })
     }
 }
 
@@ -73,6 +77,7 @@ impl Dialect {
         let prefix = match self {
             Self::Ustar => text(&block[345..500]),
             Self::Star => text(&block[345..476]),
+            Self::Gnu if has_misplaced_prefix(block) => text(&block[345..500]),
             Self::V7 | Self::Gnu => b"",
         };
         let name = text(&block[..100]);
@@ -97,6 +102,18 @@ impl Dialect {
             minor: part(&block[337..345], "devminor")?,
         })
     }
+}
+
+/// Whether a GNU header has a prefix where it may have none: Go wrote such before 1.8, and reads
+/// them still. Then the two times that stand there are no numbers.
+fn has_misplaced_prefix(block: &[u8; BLOCK_BYTES]) -> bool {
+    let is_none = |field: &[u8]| field[0] != 0 && number::field(field).is_none();
+    (is_none(&block[345..357]) || is_none(&block[357..369])) && text(&block[345..500]).is_ascii()
+}
+
+/// Whether this is a GNU header.
+pub(crate) fn is_gnu(block: &[u8; BLOCK_BYTES]) -> bool {
+    Dialect::of(block) == Dialect::Gnu
 }
 
 /// A text field: up to the first NUL.

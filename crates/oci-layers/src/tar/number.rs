@@ -15,44 +15,45 @@ pub(crate) fn unsigned_field(bytes: &[u8]) -> Option<u64> {
     field(bytes).and_then(|number| u64::try_from(number).ok())
 }
 
-/// Decimal digits and nothing else, up to 2^63 - 1, as Go takes them.
+/// A decimal number up to 2^63 - 1, as Go takes them: with a sign or without.
 pub(crate) fn decimal(bytes: &[u8]) -> Option<u64> {
-    if bytes.is_empty() {
+    integer(bytes).and_then(|number| u64::try_from(number).ok())
+}
+
+/// A decimal number in 64 bits, as Go takes them: digits, a sign before them or none.
+pub(crate) fn integer(bytes: &[u8]) -> Option<i64> {
+    let (sign, digits) = match bytes {
+        [b'-', digits @ ..] => (-1, digits),
+        [b'+', digits @ ..] => (1, digits),
+        digits => (1, digits),
+    };
+    if digits.is_empty() {
         return None;
     }
-    let number = bytes.iter().try_fold(0_u64, |number, &byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })?;
-    i64::try_from(number).is_ok().then_some(number)
+    digits.iter().try_fold(0_i64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| i64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(sign * digit)
+    })
 }
 
 /// Seconds with a sign and a fraction, of which nine digits count: `-1.5` is half a second after
 /// `-2`.
 pub(crate) fn timestamp(bytes: &[u8]) -> Option<Timestamp> {
-    let (is_negative, digits) = match bytes.strip_prefix(b"-") {
-        Some(digits) => (true, digits),
-        None => (false, bytes),
-    };
-    let mut parts = digits.splitn(2, |&byte| byte == b'.');
-    let whole = i64::try_from(decimal(parts.next()?)?).ok()?;
+    let mut parts = bytes.splitn(2, |&byte| byte == b'.');
+    let seconds = integer(parts.next()?)?;
     let nanoseconds = match parts.next() {
         Some(fraction) => nanoseconds(fraction)?,
         None => 0,
     };
-    Some(match (is_negative, nanoseconds) {
-        (false, nanoseconds) => Timestamp {
-            seconds: whole,
-            nanoseconds,
-        },
-        (true, 0) => Timestamp {
-            seconds: -whole,
-            nanoseconds: 0,
-        },
-        (true, nanoseconds) => Timestamp {
-            seconds: -whole - 1,
+    if bytes.starts_with(b"-") && nanoseconds > 0 {
+        return Some(Timestamp {
+            seconds: seconds.checked_sub(1)?,
             nanoseconds: 1_000_000_000 - nanoseconds,
-        },
+        });
+    }
+    Some(Timestamp {
+        seconds,
+        nanoseconds,
     })
 }
 
@@ -68,16 +69,14 @@ fn nanoseconds(fraction: &[u8]) -> Option<u32> {
     )
 }
 
+/// Octal digits, between spaces and NULs, up to a NUL; nothing is 0.
 fn octal(bytes: &[u8]) -> Option<i64> {
-    let start = bytes.iter().position(|byte| !matches!(byte, b' ' | 0));
-    let digits = &bytes[start.unwrap_or(bytes.len())..];
-    let end = digits.iter().position(|byte| matches!(byte, b' ' | 0));
-    let (digits, rest) = digits.split_at(end.unwrap_or(digits.len()));
-    // Behind a space only padding may follow; behind a NUL, as in C, anything.
-    let padding = rest.split(|&byte| byte == 0).next().unwrap_or(&[]);
-    if padding.iter().any(|&byte| byte != b' ') {
-        return None;
-    }
+    let is_padding = |byte: &u8| matches!(byte, b' ' | 0);
+    let Some(start) = bytes.iter().position(|byte| !is_padding(byte)) else {
+        return Some(0);
+    };
+    let end = bytes.iter().rposition(|byte| !is_padding(byte))?;
+    let digits = bytes[start..=end].split(|&byte| byte == 0).next()?;
     digits.iter().try_fold(0_i64, |number, &byte| {
         let digit = matches!(byte, b'0'..=b'7').then(|| i64::from(byte - b'0'))?;
         number.checked_mul(8)?.checked_add(digit)
@@ -103,13 +102,14 @@ mod tests {
 
     #[test]
     fn fields() {
-        let cases: [(&[u8], Option<i64>); 12] = [
+        let cases: [(&[u8], Option<i64>); 13] = [
             (b"0000755\0", Some(0o755)),
             (b"   755 \0", Some(0o755)),
             (b"\0\0\0\0", Some(0)),
             (b"        ", Some(0)),
             (b"777\x00junk", Some(0o777)),
             (b"7 7", None),
+            (b"7 \x007", None),
             (b"8", None),
             (b"-1", None),
             (b"\x80\0\0\x01", Some(1)),
@@ -133,13 +133,15 @@ mod tests {
                 nanoseconds,
             })
         };
-        let cases: [(&[u8], Option<Timestamp>); 8] = [
+        let cases: [(&[u8], Option<Timestamp>); 10] = [
             (b"1", at(1, 0)),
             (b"1.5", at(1, 500_000_000)),
             (b"1.0000000019", at(1, 1)),
             (b"-1.5", at(-2, 500_000_000)),
             (b"-1", at(-1, 0)),
             (b"1.", at(1, 0)),
+            (b"+1.5", at(1, 500_000_000)),
+            (b"-+1", None),
             (b"1.x", None),
             (b"", None),
         ];

@@ -15,7 +15,7 @@ const LIBARCHIVE: &[u8] = b"LIBARCHIVE.xattr.";
 pub(crate) struct Pax {
     records: BTreeMap<Vec<u8>, Vec<u8>>,
     /// `GNU.sparse.offset` and `GNU.sparse.numbytes`, which repeat, in their order.
-    pub(crate) sparse_pairs: Vec<u64>,
+    sparse_pairs: Vec<u64>,
 }
 
 impl Pax {
@@ -46,8 +46,16 @@ impl Pax {
         self.parsed(key, number::decimal)
     }
 
-    /// The `mtime` record.
-    pub(crate) fn mtime(&self) -> Result<Option<Timestamp>, InvalidHeader> {
+    /// A record that is a decimal number and may be negative.
+    pub(crate) fn integer(&self, key: &[u8]) -> Result<Option<i64>, InvalidHeader> {
+        self.parsed(key, number::integer)
+    }
+
+    /// The `mtime` record. `atime` and `ctime` need only be times.
+    pub(crate) fn times(&self) -> Result<Option<Timestamp>, InvalidHeader> {
+        for key in [&b"atime"[..], b"ctime"] {
+            self.parsed(key, number::timestamp)?;
+        }
         self.parsed(b"mtime", number::timestamp)
     }
 
@@ -73,6 +81,23 @@ impl Pax {
             }
         }
         Ok(xattrs)
+    }
+
+    /// Whether a sparse file's map is in the records.
+    pub(crate) fn has_sparse_map(&self) -> bool {
+        !self.sparse_pairs.is_empty() || self.get(b"GNU.sparse.map").is_some()
+    }
+
+    /// The map's numbers; `None` where they are none.
+    pub(crate) fn sparse_numbers(&self) -> Option<Vec<u64>> {
+        match self.get(b"GNU.sparse.map") {
+            _ if !self.sparse_pairs.is_empty() => Some(self.sparse_pairs.clone()),
+            None => Some(Vec::new()),
+            Some(map) => map
+                .split(|&byte| byte == b',')
+                .map(number::decimal)
+                .collect(),
+        }
     }
 
     fn parsed<T>(

@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use super::header::text;
+use super::header::is_gnu;
 use super::pax::Pax;
 use super::stream::Stream;
 use super::{BLOCK_BYTES, number};
@@ -89,7 +89,9 @@ impl SparseMap {
         stream: &mut Stream<R>,
         limits: &Limits,
     ) -> Result<Self, SparseError> {
-        let size_bytes = number::unsigned_field(&block[483..495]).ok_or(INVALID)?;
+        // star's `S` has another layout.
+        let size_bytes = number::unsigned_field(&block[483..495]);
+        let size_bytes = size_bytes.filter(|_| is_gnu(block)).ok_or(INVALID)?;
         let mut numbers = Vec::new();
         gnu_pairs(&block[386..482], &mut numbers)?;
         let mut goes_on = block[482] != 0;
@@ -102,6 +104,11 @@ impl SparseMap {
         Self::new(size_bytes, stored_bytes, &numbers).map_err(SparseError::Map)
     }
 
+    /// Whether the records speak of a sparse file in a way that is known.
+    pub(crate) fn is_in(pax: &Pax) -> bool {
+        Version::of(pax).is_some()
+    }
+
     /// The three PAX formats; `None` when the records speak of no sparse file. The second value is
     /// how many of the stored bytes the map itself took.
     pub(crate) fn read_pax<R: Read>(
@@ -110,27 +117,24 @@ impl SparseMap {
         stream: &mut Stream<R>,
         limits: &Limits,
     ) -> Result<Option<(Self, u64)>, SparseError> {
-        let version = (pax.get(b"GNU.sparse.major"), pax.get(b"GNU.sparse.minor"));
-        let is_one = match version {
-            (Some(b"1"), Some(b"0")) => true,
-            (Some(b"0"), Some(b"0" | b"1")) => false,
-            (None, None) if pax.get(b"GNU.sparse.map").is_some() => false,
-            (None, None) if !pax.sparse_pairs.is_empty() => false,
-            (None, None) => return Ok(None),
-            _ => return Err(INVALID),
+        let Some(version) = Version::of(pax) else {
+            return Ok(None);
         };
-        let size = match pax.number(b"GNU.sparse.realsize") {
-            Ok(None) => pax.number(b"GNU.sparse.size"),
-            found => found,
+        let number = |key| pax.number(key).map_err(SparseError::Map);
+        let size_bytes = match number(b"GNU.sparse.size")? {
+            None => number(b"GNU.sparse.realsize")?.unwrap_or(stored_bytes),
+            Some(size_bytes) => size_bytes,
         };
-        let size_bytes = size.map_err(SparseError::Map)?.ok_or(INVALID)?;
-        let (numbers, map_bytes) = if is_one {
-            read_map(stored_bytes, stream, limits)?
-        } else if let Some(map) = pax.get(b"GNU.sparse.map") {
-            let numbers = map.split(|&byte| byte == b',').map(number::decimal);
-            (numbers.collect::<Option<_>>().ok_or(INVALID)?, 0)
-        } else {
-            (pax.sparse_pairs.clone(), 0)
+        let (numbers, map_bytes) = match version {
+            Version::InContent => read_map(stored_bytes, stream, limits)?,
+            Version::InRecords => {
+                let numbers = pax.sparse_numbers().ok_or(INVALID)?;
+                let pairs = u64::try_from(numbers.len() / 2).ok();
+                if number(b"GNU.sparse.numblocks")?.is_some_and(|count| Some(count) != pairs) {
+                    return Err(INVALID);
+                }
+                (numbers, 0)
+            }
         };
         check_count(numbers.len() / 2, stream, limits)?;
         let map = Self::new(size_bytes, stored_bytes - map_bytes, &numbers);
@@ -138,10 +142,30 @@ impl SparseMap {
     }
 }
 
+/// Where a PAX sparse file has its map.
+enum Version {
+    /// 0.0 and 0.1.
+    InRecords,
+    /// 1.0.
+    InContent,
+}
+
+impl Version {
+    /// As Go tells it: a version that is unknown makes no sparse file.
+    fn of(pax: &Pax) -> Option<Self> {
+        match (pax.get(b"GNU.sparse.major"), pax.get(b"GNU.sparse.minor")) {
+            (Some(b"1"), Some(b"0")) => Some(Self::InContent),
+            (Some(b"0"), Some(b"0" | b"1")) => Some(Self::InRecords),
+            (None, None) if pax.has_sparse_map() => Some(Self::InRecords),
+            _ => None,
+        }
+    }
+}
+
 fn gnu_pairs(bytes: &[u8], numbers: &mut Vec<u64>) -> Result<(), SparseError> {
     for pair in bytes.chunks_exact(24) {
         let (offset, length) = pair.split_at(12);
-        if text(offset).is_empty() {
+        if offset[0] == 0 {
             break;
         }
         for field in [offset, length] {

@@ -50,7 +50,6 @@ fn paths_that_cannot_be_are_refused() {
         (".wh.", "not a valid whiteout"),
         ("a/.wh..", "not a valid whiteout"),
         (".wh...", "not a valid whiteout"),
-        (".wh.a/b", "not a valid whiteout"),
         ("./", "the root is not a directory"),
     ];
     for (path, expected) in cases {
@@ -89,18 +88,40 @@ fn long_names_come_in_every_way() {
 }
 
 #[test]
-fn pax_wins_over_gnu_names() {
-    let mut long = TarEntry::new(b'L', "long");
-    long.content = b"gnu\0".to_vec();
-    let entry = TarEntry::file("header", "").record("path", "pax");
-    let layer = read_entries([long, entry]);
+fn gnu_names_win_over_pax_and_empty_ones_over_none() {
+    let long = |name: &[u8]| {
+        let mut long = TarEntry::new(b'L', "long");
+        long.content = name.to_vec();
+        long
+    };
+    let entry = || TarEntry::file("header", "").record("path", "pax");
+    for (gnu, expected) in [(&b"gnu\0"[..], &b"gnu"[..]), (b"\0", b"pax")] {
+        let layer = read_entries([long(gnu), entry()]);
+        assert!(layer.tree.find(expected).is_some());
+        assert_eq!(layer.tree.len(), 2);
+    }
+    // To Go, a global header ends what the headers before it extend.
+    let layer = read_entries([long(b"gnu\0"), TarEntry::new(b'g', "global"), entry()]);
     assert!(layer.tree.find(b"pax").is_some());
-    assert_eq!(layer.tree.len(), 2);
+}
+
+#[test]
+fn prefixes_that_gnu_headers_cannot_have_are_read_as_go_wrote_them() {
+    for (field, expected) in [(&b"d/e"[..], &b"d/e/f"[..]), (b"00000000001\0", b"f")] {
+        let mut header = TarEntry::symlink("f", "t").header(0);
+        header[257..265].copy_from_slice(b"ustar  \0");
+        header[345..345 + field.len()].copy_from_slice(field);
+        TarBuilder::seal(&mut header);
+        let mut builder = TarBuilder::default();
+        builder.block(&header);
+        let tree = read(&builder.finish()).expect("valid").0.tree;
+        assert!(tree.find(expected).is_some());
+    }
 }
 
 #[test]
 fn times_and_owners_are_kept() {
-    for (seconds, nanoseconds) in [(0, 1), (-2, 500_000_000), (-1, 0), (1 << 33, 999_999_999)] {
+    for (seconds, nanoseconds) in [(0, 1), (1 << 33, 999_999_999), (9_223_372_036, 854_775_807)] {
         let entry = TarEntry::file("a", "")
             .mtime(seconds, nanoseconds)
             .owner(4_294_967_294, 1 << 31)
@@ -126,17 +147,32 @@ fn times_and_owners_are_kept() {
 }
 
 #[test]
+fn times_that_no_engine_sets_are_the_epoch() {
+    for (seconds, nanoseconds) in [(-2, 500_000_000), (-1, 0), (9_223_372_036, 854_775_808)] {
+        let layer = read_entries([TarEntry::file("a", "").mtime(seconds, nanoseconds)]);
+        let id = layer.tree.find(b"a").expect("it is there");
+        assert_eq!(layer.tree.inode(id).metadata.mtime, Timestamp::default());
+        assert_eq!(layer.notes[0].reason, NoteReason::Time);
+    }
+    for key in ["mtime", "atime", "ctime"] {
+        let reason = refusal([TarEntry::file("a", "").record(key, "soon")]);
+        assert!(reason.contains("has an invalid value"), "{reason}");
+    }
+}
+
+#[test]
 fn numbers_may_be_base_256() {
     let mut header = TarEntry::file("a", "").header(3);
     header[108..116].copy_from_slice(&(0x8000_0000_0001_0000_u64 + 7).to_be_bytes());
-    header[136..148].copy_from_slice(&[&[0xff; 4][..], &(-5_i64).to_be_bytes()].concat());
+    header[136..148]
+        .copy_from_slice(&[&[0x80, 0, 0, 0][..], &(5_i64 << 30).to_be_bytes()].concat());
     TarBuilder::seal(&mut header);
     let mut builder = TarBuilder::default();
     builder.block(&header).content(b"abc");
     let layer = read(&builder.finish()).expect("valid").0;
     let id = layer.tree.find(b"a").expect("it is there");
     let metadata = &layer.tree.inode(id).metadata;
-    assert_eq!((metadata.uid, metadata.mtime.seconds), (65_543, -5));
+    assert_eq!((metadata.uid, metadata.mtime.seconds), (65_543, 5 << 30));
 }
 
 #[test]
@@ -183,14 +219,9 @@ fn xattrs_are_kept_where_they_may_be() {
 #[test]
 fn types_are_known_or_refused() {
     let layer = read_entries([
-        TarEntry::new(b'7', "contiguous"),
-        TarEntry::file("label", "").link(""),
-        {
-            let mut dump = TarEntry::new(b'D', "dumped");
-            dump.content = b"Yname\0\0".to_vec();
-            dump
-        },
-        TarEntry::new(b'V', "volume"),
+        TarEntry::file("with-a-slash/", "1"),
+        TarEntry::new(0, "v7"),
+        TarEntry::new(0, "v7-directory/"),
         TarEntry::new(b'6', "pipe"),
         TarEntry::char_device("null", 1, 3),
         TarEntry::char_device("zero-zero", 0, 0),
@@ -203,9 +234,10 @@ fn types_are_known_or_refused() {
             .map(|names| names.len()),
         Some(6)
     );
-    assert_eq!(layer.notes.len(), 1);
-    assert_eq!(layer.notes[0].reason, NoteReason::NotAFile { code: b'V' });
-    assert!(refusal([TarEntry::new(b'Z', "a")]).contains("its type 'Z' is unknown"));
+    for code in *b"7DMNVXZs" {
+        let reason = refusal([TarEntry::new(code, "a")]);
+        assert!(reason.contains("its type '"), "{reason}");
+    }
     let reason = refusal([TarEntry::char_device("a", 1 << 12, 0)]);
     assert!(reason.contains("4096:0 is out of range"), "{reason}");
 }
@@ -240,13 +272,17 @@ fn archives_end_in_every_way() {
 #[test]
 fn what_is_cut_is_truncated_and_what_is_changed_is_noticed() {
     let tar = TarBuilder::of([TarEntry::file("a", [7; 700]).xattr("user.a", "1")]);
-    for cut in (1..tar.len() - 1024).filter(|cut| cut % 512 != 0 || *cut > 512) {
+    // Two blocks of PAX, a header, 700 bytes and padding.
+    for cut in 1..tar.len() - 1024 {
         match read(&tar[..cut]) {
             Err(LayerError::Truncated { offset_bytes }) => {
                 assert_eq!(usize::try_from(offset_bytes), Ok(cut));
             }
-            // A header that extends nothing is no entry.
-            Ok((layer, _)) => assert!(cut == 1024 && layer.tree.len() == 1, "cut at {cut}"),
+            // A header that extends nothing is no entry; an archive may lack its padding.
+            Ok((layer, _)) if layer.tree.len() == 1 => {
+                assert!((530..=1024).contains(&cut), "cut at {cut}");
+            }
+            Ok(_) => assert!(cut >= 1536 + 700, "cut at {cut}"),
             Err(error) => panic!("cut at {cut}: {error}"),
         }
     }

@@ -32,12 +32,14 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut sparse = TarEntry::new(b'S', "sparse");
-        sparse.content = vec![b'1'; 40];
+        let sparse = TarEntry::file("sparse", [b'1'; 40])
+            .record("GNU.sparse.numblocks", "1")
+            .record("GNU.sparse.map", "10,40")
+            .record("GNU.sparse.size", "5000");
         let entries = layers.iter().flatten().map(|step| step.entry());
         let extra = [
             sparse,
-            TarEntry::file("map", "1\n0\n4\nabcd").record("GNU.sparse.map", "0,4"),
+            TarEntry::file("map", "1\n0\n4\nabcd").record("GNU.sparse.major", "1").record("GNU.sparse.minor", "0"),
             TarEntry::file("x", "").xattr("user.x", "1").mtime(-1, 5),
         ];
         let tar = changed(TarBuilder::of(extra.into_iter().chain(entries)), &changes);

@@ -94,6 +94,7 @@ fn pax_0_1() {
     let entry = TarEntry::file("GNUSparseFile.1/sparse", DATA)
         .record("GNU.sparse.size", "20005")
         .record("GNU.sparse.name", "sparse")
+        .record("GNU.sparse.numblocks", PAIRS.len().to_string())
         .record("GNU.sparse.map", pairs_text(","));
     check(&with_next(entry));
 }
@@ -109,6 +110,34 @@ fn pax_1_0() {
         .record("GNU.sparse.realsize", "20005")
         .record("GNU.sparse.name", "sparse");
     check(&with_next(entry));
+}
+
+#[test]
+fn versions_that_nobody_knows_make_no_sparse_file() {
+    let entry = TarEntry::file("a", "1\n0\n1\n")
+        .record("GNU.sparse.major", "2")
+        .record("GNU.sparse.minor", "0")
+        .record("GNU.sparse.name", "b");
+    let (layer, _) = read(&with_next(entry)).expect("valid");
+    let id = layer.tree.find(b"a").expect("it has the header's name");
+    let FileKind::Regular(data) = &layer.tree.inode(id).kind else {
+        panic!("it is a regular file");
+    };
+    assert_eq!(data.size_bytes, 6);
+}
+
+#[test]
+fn maps_on_what_has_no_content_or_with_a_wrong_count_are_refused() {
+    let mapped = TarEntry::file("a", "abcd").record("GNU.sparse.map", "0,4");
+    let miscounted = mapped.clone().record("GNU.sparse.numblocks", "2");
+    let mut directory = mapped.record("GNU.sparse.numblocks", "1");
+    (directory.type_flag, directory.content) = (b'5', Vec::new());
+    let mut star = TarEntry::file("a", "abcd");
+    star.type_flag = b'S';
+    for entry in [miscounted, directory, star] {
+        let error = read(&with_next(entry)).expect_err("it is to be refused");
+        assert!(message(&error).contains("sparse map"), "{error}");
+    }
 }
 
 #[test]
