@@ -9,7 +9,7 @@ use std::io::{Cursor, Read};
 use erofs_writer::{FileData, Image, ImageWriter, Options, Run, WriteError};
 use fstree::{FileKind, Tree};
 use libfuzzer_sys::fuzz_target;
-use oci_layers::{DataSink, Limits, merge, read_layer};
+use oci_layers::{DataSink, Limit, Limits, merge, read_layer};
 
 /// What a layer may hold here. Small, so that a run tries many of them.
 const LAYER_BYTES: u64 = 8 << 20;
@@ -49,11 +49,9 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(tar) = image_store::fuzzing::decompressed(bytes) else {
         return;
     };
-    let limits = Limits {
-        metadata_bytes: 4 << 20,
-        entries: 10_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .with(Limit::LayerMetadata, 4 << 20)
+        .with(Limit::LayerEntries, 10_000);
     let mut writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default())
         .expect("the options are valid");
     let read = read_layer(tar.take(LAYER_BYTES), &limits, &mut Sink(&mut writer));
@@ -67,5 +65,5 @@ fuzz_target!(|bytes: &[u8]| {
     let back = image.read_tree().expect("what was written is read");
     assert_same(&layer.tree, &back);
     let again = Ok::<_, Infallible>(layer.tree.clone());
-    let _ = merge([Ok(layer.tree), again]);
+    let _ = merge([Ok(layer.tree), again], &limits);
 });

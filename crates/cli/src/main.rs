@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod failure;
+mod limits;
 mod output;
 mod progress;
 mod terminal;

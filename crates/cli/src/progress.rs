@@ -1,12 +1,15 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
-use image_store::{Digest, Event, LayerSize, Progress};
+use image_store::{Digest, Event, LayerSize, Note, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
 
 const BAR: &str = "{prefix} {bar:30} {bytes:>10}/{total_bytes:<10} {msg}";
+
+/// Notes on one layer that are shown at most.
+const NOTES_SHOWN: usize = 3;
 
 /// One bar a layer on standard error, where that is a terminal.
 #[derive(Debug)]
@@ -14,6 +17,7 @@ pub(crate) struct Bars {
     all: MultiProgress,
     layers: Mutex<HashMap<Digest, ProgressBar>>,
     verifying: OnceLock<ProgressBar>,
+    is_quiet: bool,
 }
 
 impl Bars {
@@ -27,6 +31,7 @@ impl Bars {
             all: MultiProgress::with_draw_target(target),
             layers: Mutex::default(),
             verifying: OnceLock::new(),
+            is_quiet: quiet,
         }
     }
 
@@ -34,6 +39,28 @@ impl Bars {
     pub(crate) fn finish(&self) {
         // A terminal that went away has nothing to clear.
         let _ = self.all.clear();
+    }
+
+    /// Says what a layer lost on the way, with or without a terminal.
+    fn notes(&self, diff_id: &Digest, notes: &[Note], total: u64) {
+        if self.is_quiet {
+            return;
+        }
+        let layer = short(diff_id);
+        let mut lines: Vec<String> = notes
+            .iter()
+            .take(NOTES_SHOWN)
+            .map(|note| crate::failure::printable(&format!("layer {layer}: {note}")))
+            .collect();
+        let shown = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        if total > shown {
+            lines.push(format!(
+                "layer {layer}: and {} more like these",
+                total - shown
+            ));
+        }
+        self.all
+            .suspend(|| lines.iter().for_each(|line| output::notice(line)));
     }
 
     fn start(&self, layers: &[LayerSize]) {
@@ -119,6 +146,11 @@ impl Progress for Bars {
                 // Without a terminal this says nothing, and the outcome says enough.
                 let _ = self.all.println(line);
             }
+            Event::LayerNotes {
+                diff_id,
+                notes,
+                total,
+            } => self.notes(diff_id, notes, *total),
             _ => {}
         }
     }

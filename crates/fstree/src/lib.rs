@@ -21,12 +21,14 @@
 //! ```
 
 mod inode;
+mod links;
 mod metadata;
 mod name;
 mod tree;
 mod walk;
 
 pub use inode::{Device, Directory, FileKind, FileType, Inode};
+pub use links::{Link, Links};
 pub use metadata::{Metadata, Timestamp, Xattrs};
 pub use name::{InvalidName, NAME_MAX_BYTES, Name};
 pub use tree::{InodeId, Tree};

@@ -1,4 +1,4 @@
-use crate::{Directory, FileKind, Inode, Metadata, Name, Walk};
+use crate::{Directory, FileKind, Inode, Link, Links, Metadata, Name, Walk};
 
 /// An inode's place in its tree's arena. The root is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,7 +97,20 @@ impl<D> Tree<D> {
             .try_fold(self.root(), |directory, name| self.lookup(directory, name))
     }
 
-    /// Every name in the tree, parents before children, names in bytewise order.
+    /// How many names the directories hold, reachable or not.
+    pub fn names(&self) -> usize {
+        let directories = self.inodes.iter();
+        let directories = directories.filter_map(|inode| inode.kind.as_directory());
+        directories.map(|names| names.len()).sum()
+    }
+
+    /// Every name in the tree but the root's, parents before children, names in bytewise order.
+    /// Takes time for each name and none for depth.
+    pub fn links(&self) -> Links<'_, D> {
+        Links::new(self)
+    }
+
+    /// The same with the root and with paths, which take time and memory by their length.
     pub fn walk(&self) -> Walk<'_, D> {
         Walk::new(self)
     }
@@ -107,12 +120,12 @@ impl<D> Tree<D> {
     pub fn link_counts(&self) -> Vec<u64> {
         let mut counts = vec![0_u64; self.inodes.len()];
         counts[self.root().index()] = 2;
-        for entry in self.walk().skip(1) {
-            if entry.inode.kind.as_directory().is_some() {
-                counts[entry.id.index()] += 2;
-                counts[entry.parent.index()] += 1;
+        for Link { parent, id, .. } in self.links() {
+            if self.directory(id).is_some() {
+                counts[id.index()] += 2;
+                counts[parent.index()] += 1;
             } else {
-                counts[entry.id.index()] += 1;
+                counts[id.index()] += 1;
             }
         }
         counts

@@ -1,6 +1,4 @@
-use std::collections::btree_map;
-
-use crate::{Inode, InodeId, Name, Tree};
+use crate::{Inode, InodeId, Links, Tree};
 
 /// One name met on a walk.
 #[derive(Debug)]
@@ -15,21 +13,15 @@ pub struct WalkEntry<'a, D> {
     pub inode: &'a Inode<D>,
 }
 
-/// A walk over every name, parents before children, names in bytewise order. Depth costs heap, not
-/// stack.
+/// A walk over every name, parents before children, names in bytewise order.
 #[derive(Debug)]
 pub struct Walk<'a, D> {
     tree: &'a Tree<D>,
     root_is_due: bool,
-    open: Vec<Level<'a>>,
+    links: Links<'a, D>,
     path: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct Level<'a> {
-    directory: InodeId,
-    path_length: usize,
-    names: btree_map::Iter<'a, Name, InodeId>,
+    /// Where in `path` each name starts that leads to the last one.
+    starts: Vec<usize>,
 }
 
 impl<'a, D> Walk<'a, D> {
@@ -37,24 +29,13 @@ impl<'a, D> Walk<'a, D> {
         Self {
             tree,
             root_is_due: true,
-            open: Vec::new(),
+            links: tree.links(),
             path: Vec::new(),
+            starts: Vec::new(),
         }
     }
 
-    fn enter(&mut self, directory: InodeId) {
-        if let Some(names) = self.tree.directory(directory) {
-            let path_length = self.path.len();
-            self.open.push(Level {
-                directory,
-                path_length,
-                names: names.iter(),
-            });
-        }
-    }
-
-    fn visit(&mut self, parent: InodeId, id: InodeId) -> WalkEntry<'a, D> {
-        self.enter(id);
+    fn entry(&self, parent: InodeId, id: InodeId) -> WalkEntry<'a, D> {
         WalkEntry {
             path: self.path.clone(),
             parent,
@@ -70,22 +51,19 @@ impl<'a, D> Iterator for Walk<'a, D> {
     fn next(&mut self) -> Option<Self::Item> {
         if std::mem::take(&mut self.root_is_due) {
             let root = self.tree.root();
-            return Some(self.visit(root, root));
+            return Some(self.entry(root, root));
         }
-        loop {
-            let level = self.open.last_mut()?;
-            self.path.truncate(level.path_length);
-            let Some((name, &id)) = level.names.next() else {
-                self.open.pop();
-                continue;
-            };
-            let parent = level.directory;
-            if !self.path.is_empty() {
-                self.path.push(b'/');
-            }
-            self.path.extend_from_slice(name.as_bytes());
-            return Some(self.visit(parent, id));
+        let link = self.links.next()?;
+        if let Some(&start) = self.starts.get(link.depth - 1) {
+            self.path.truncate(start);
+            self.starts.truncate(link.depth - 1);
         }
+        self.starts.push(self.path.len());
+        if !self.path.is_empty() {
+            self.path.push(b'/');
+        }
+        self.path.extend_from_slice(link.name.as_bytes());
+        Some(self.entry(link.parent, link.id))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufReader, Read};
 
+use oci_layers::Limits;
+
 use crate::image::{ConfigFile, Document, select};
 use crate::registry::Challenge;
 use crate::{Digest, Platform, Reference, pipeline};
@@ -12,7 +14,7 @@ use crate::{Digest, Platform, Reference, pipeline};
 /// Compressions that msb does not read.
 pub fn decompressed(blob: &[u8]) -> io::Result<Box<dyn Read + '_>> {
     let (compression, source) = pipeline::detect(blob)?;
-    pipeline::decompress(compression, BufReader::new(source))?
+    pipeline::decompress(compression, BufReader::new(source), &Limits::default())?
         .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 

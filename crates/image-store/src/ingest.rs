@@ -6,13 +6,16 @@ use std::io;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use oci_layers::{Exceeded, Limit, Limits};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet, spawn_blocking};
 
 use crate::archive::Archive;
 use crate::digest::Digest;
 use crate::image::{Image, Layer};
-use crate::pipeline::{BodyReader, ConvertError, StopOnDrop, StopSignal, Stoppable, convert};
+use crate::pipeline::{
+    BodyReader, Budget, ConvertError, Converted, StopOnDrop, StopSignal, Stoppable, convert,
+};
 use crate::progress::{Event, LayerSize, Progress};
 use crate::reference::Reference;
 use crate::registry::{BlobSource, PARTS_IN_FLIGHT, Registry, RegistryError};
@@ -37,6 +40,9 @@ pub enum ImportError {
     /// The store cannot be written.
     #[error("cannot write to the store")]
     Io(#[source] io::Error),
+    /// It is more than a limit allows.
+    #[error("the image is too much")]
+    Limit(#[from] Exceeded),
     /// A layer could not be brought in.
     #[error("layer {digest}")]
     Layer {
@@ -67,6 +73,7 @@ pub(crate) struct Ingest {
     /// Where the images are from, for the record.
     pub(crate) origin: Origin,
     pub(crate) trust: Trust,
+    pub(crate) limits: Limits,
     pub(crate) progress: Arc<dyn Progress>,
 }
 
@@ -77,6 +84,8 @@ impl Ingest {
         image: &Image,
         names: &[Reference],
     ) -> Result<StoredImage, ImportError> {
+        let layers_count = u64::try_from(image.layers.len()).unwrap_or(u64::MAX);
+        self.limits.check(Limit::ImageLayers, layers_count)?;
         self.announce(image, names.first());
         let mut records = self.layers(image).await?;
         let layers: Vec<LayerRecord> = image
@@ -123,14 +132,16 @@ impl Ingest {
         let at_once = available_parallelism().map_or(1, usize::from) + 1;
         let permits = Arc::new(Semaphore::new(at_once.min(LAYERS_AT_ONCE_MAX)));
         let stop = StopOnDrop::default();
+        let budget = Budget::new(&self.limits);
         let mut tasks = JoinSet::new();
         for layer in distinct(image) {
             let (ingest, layer) = (self.clone(), *layer);
             let (permits, signal) = (Arc::clone(&permits), stop.signal());
+            let budget = budget.clone();
             tasks.spawn(async move {
                 // A permit first: whoever holds a layer's lock must be able to go on.
                 let _permit = permits.acquire_owned().await;
-                ingest.layer(&layer, signal).await
+                ingest.layer(&layer, budget, signal).await
             });
         }
         let mut records = BTreeMap::new();
@@ -139,7 +150,7 @@ impl Ingest {
             records.insert(record.diff_id, record);
         }
         for layer in disguised(image) {
-            self.made(layer, stop.signal()).await?;
+            self.made(layer, budget.clone(), stop.signal()).await?;
             let path = self.session.path(&layout::layer_file(&layer.diff_id));
             let remove = spawn_blocking(move || fs_err::remove_file(path)).await;
             unwind(remove).map_err(ImportError::Io)?;
@@ -148,7 +159,12 @@ impl Ingest {
     }
 
     /// One layer: what is here is taken, what another process makes is waited for.
-    async fn layer(&self, layer: &Layer, signal: StopSignal) -> Result<LayerRecord, ImportError> {
+    async fn layer(
+        &self,
+        layer: &Layer,
+        budget: Budget,
+        signal: StopSignal,
+    ) -> Result<LayerRecord, ImportError> {
         let diff_id = &layer.diff_id;
         let present = Event::LayerPresent { diff_id };
         if let Some(record) = self.present(diff_id).await? {
@@ -171,7 +187,7 @@ impl Ingest {
             return Ok(record);
         }
         self.progress.event(&Event::LayerStarted { diff_id });
-        let record = self.make(layer, signal).await?;
+        let record = self.make(layer, budget, signal).await?;
         self.progress.event(&Event::LayerDone { diff_id });
         Ok(record)
     }
@@ -182,8 +198,21 @@ impl Ingest {
         unwind(spawn_blocking(look).await).map_err(ImportError::Io)
     }
 
-    async fn make(&self, layer: &Layer, signal: StopSignal) -> Result<LayerRecord, ImportError> {
-        let record = self.made(layer, signal).await?;
+    async fn make(
+        &self,
+        layer: &Layer,
+        budget: Budget,
+        signal: StopSignal,
+    ) -> Result<LayerRecord, ImportError> {
+        let made = self.made(layer, budget, signal).await?;
+        if !made.notes.is_empty() {
+            self.progress.event(&Event::LayerNotes {
+                diff_id: &layer.diff_id,
+                notes: &made.notes,
+                total: made.notes_total,
+            });
+        }
+        let record = made.record;
         let (this, published) = (self.clone(), record.clone());
         let publish = move || {
             let image = this.session.path(&published.erofs.file);
@@ -194,7 +223,12 @@ impl Ingest {
     }
 
     /// The layer's image in the session's directory.
-    async fn made(&self, layer: &Layer, signal: StopSignal) -> Result<LayerRecord, ImportError> {
+    async fn made(
+        &self,
+        layer: &Layer,
+        budget: Budget,
+        signal: StopSignal,
+    ) -> Result<Converted, ImportError> {
         let made = match &self.source {
             LayerSource::Archive(archive) => {
                 let archive = Arc::clone(archive);
@@ -204,9 +238,11 @@ impl Ingest {
                         source: io::Error::other(error),
                     })
                 };
-                self.convert(layer, signal, open).await
+                self.convert(layer, budget, signal, open).await
             }
-            LayerSource::Registry(registry) => self.from_registry(registry, layer, signal).await,
+            LayerSource::Registry(registry) => {
+                self.from_registry(registry, layer, budget, signal).await
+            }
         };
         let digest = layer.blob.digest;
         made.map_err(|source| ImportError::Layer { digest, source })
@@ -217,8 +253,9 @@ impl Ingest {
         &self,
         registry: &Registry,
         layer: &Layer,
+        budget: Budget,
         signal: StopSignal,
-    ) -> Result<LayerRecord, ConvertError> {
+    ) -> Result<Converted, ConvertError> {
         let mut outcome = Err(ConvertError::Abandoned);
         for (index, source) in registry.sources(&layer.blob).into_iter().enumerate() {
             if let Err(error) = &outcome
@@ -229,7 +266,9 @@ impl Ingest {
                 // What the last source left unfinished; there may be nothing.
                 let _ = spawn_blocking(move || fs_err::remove_file(&path)).await;
             }
-            outcome = self.from_source(source, layer, signal.clone()).await;
+            outcome = self
+                .from_source(source, layer, budget.clone(), signal.clone())
+                .await;
             // Whoever gave up, or cannot write, is no better off with another source.
             let is_theirs = !matches!(
                 outcome,
@@ -246,11 +285,12 @@ impl Ingest {
         &self,
         source: BlobSource<'_>,
         layer: &Layer,
+        budget: Budget,
         signal: StopSignal,
-    ) -> Result<LayerRecord, ConvertError> {
+    ) -> Result<Converted, ConvertError> {
         let (sender, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
         let open = move |_: &Layer| Ok(Box::new(BodyReader::new(receiver)) as Box<_>);
-        let converting = self.convert(layer, signal, open);
+        let converting = self.convert(layer, budget, signal, open);
         let (downloaded, made) = tokio::join!(source.download(&layer.blob, sender), converting);
         match downloaded {
             // The thread that read gave up first, and knows why.
@@ -263,9 +303,10 @@ impl Ingest {
     async fn convert(
         &self,
         layer: &Layer,
+        budget: Budget,
         signal: StopSignal,
         open: impl FnOnce(&Layer) -> Result<Box<dyn io::Read + Send>, ConvertError> + Send + 'static,
-    ) -> Result<LayerRecord, ConvertError> {
+    ) -> Result<Converted, ConvertError> {
         let (layer, session, progress) = (
             *layer,
             Arc::clone(&self.session),
@@ -280,7 +321,7 @@ impl Ingest {
                 })
             };
             let mut blob = Stoppable::new(open(&layer)?, signal);
-            convert(&layer, &mut blob, &path, &count)
+            convert(&layer, &mut blob, &path, &budget, &count)
         };
         unwind(spawn_blocking(work).await)
     }
@@ -290,7 +331,16 @@ impl Ingest {
         let lock = Lock::take(&self.layout.artifact_lock(&key), Mode::Exclusive).await;
         let _lock = lock.map_err(ImportError::Io)?.unlinked_at_end();
         let (this, layers) = (self.clone(), layers.to_vec());
-        let work = move || assemble::assemble(&this.layout, &this.session, &layers, this.trust);
+        let work = move || {
+            let Self {
+                layout,
+                session,
+                trust,
+                limits,
+                ..
+            } = &this;
+            assemble::assemble(layout, session, &layers, *trust, limits)
+        };
         Ok(unwind(spawn_blocking(work).await)?)
     }
 

@@ -46,6 +46,7 @@ pub use digest::{Digest, InvalidDigest};
 pub use image::{ImageConfig, ManifestError};
 pub use ingest::ImportError;
 pub use load::{LoadError, LoadOptions, LoadSource};
+pub use oci_layers::{Exceeded, InvalidLimit, Limit, Limits, Note, Unit};
 pub use pipeline::{Compression, ConvertError};
 pub use platform::{InvalidPlatform, Platform};
 pub use progress::{Event, LayerSize, Progress};

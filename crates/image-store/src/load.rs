@@ -2,6 +2,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use oci_layers::Limits;
 use tokio::task::spawn_blocking;
 
 use crate::archive::{Archive, ArchiveError, Found};
@@ -9,7 +10,7 @@ use crate::digest::Digest;
 use crate::ingest::{ImportError, Ingest, LayerSource};
 use crate::platform::Platform;
 use crate::progress::Progress;
-use crate::pull::{import_hint, space_hint};
+use crate::pull::{exceeded_hint, import_hint, space_hint};
 use crate::reference::{InvalidReference, Reference};
 use crate::store::origin::Origin;
 use crate::store::session::Session;
@@ -35,6 +36,8 @@ pub struct LoadOptions {
     pub platform: Option<Platform>,
     /// Digest what the store has of the image already, and make anew what is damaged.
     pub verify: bool,
+    /// What an image may cost.
+    pub limits: Limits,
 }
 
 /// Why nothing, or not all, was loaded.
@@ -97,7 +100,7 @@ impl LoadError {
             }
             Self::Archive { source, .. } => match &**source {
                 ArchiveError::Io(error) => space_hint(error),
-                _ => None,
+                error => exceeded_hint(error),
             },
             Self::Name { .. } => None,
         }
@@ -158,6 +161,7 @@ impl Store {
             source: LayerSource::Archive(Arc::new(archive)),
             origin: source.origin(),
             trust: Trust::verifying(options.verify),
+            limits: options.limits.clone(),
             progress,
         };
         let mut stored = Vec::new();
@@ -185,7 +189,9 @@ async fn open(
     };
     let wanted = options.platform.clone().unwrap_or_else(Platform::host);
     let session = Arc::clone(session);
-    let opening = spawn_blocking(move || Archive::open(path.as_deref(), &session, &wanted));
+    let limits = options.limits.clone();
+    let opening =
+        spawn_blocking(move || Archive::open(path.as_deref(), &session, &wanted, &limits));
     let opened = opening.await.map_err(|error| LoadError::Io(error.into()))?;
     let (archive, found) = opened.map_err(|error| LoadError::Archive {
         source_name: source.name(),

@@ -1,6 +1,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use oci_layers::Note;
+
 use crate::Digest;
 
 /// Where a pull or a load tells how far it is. Called from several threads, so it must be quick.
@@ -44,6 +46,15 @@ pub enum Event<'a> {
         diff_id: &'a Digest,
         /// How many more, in bytes.
         bytes: u64,
+    },
+    /// The layer is made, and lacks something that its archive has.
+    LayerNotes {
+        /// Which.
+        diff_id: &'a Digest,
+        /// What it lacks, as far as that is kept.
+        notes: &'a [Note],
+        /// How many notes there were.
+        total: u64,
     },
     /// The layer is in the store.
     LayerDone {

@@ -1,6 +1,8 @@
-use std::error::Error as _;
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
+
+use oci_layers::{Exceeded, Limits};
 
 use crate::ingest::{ImportError, Ingest, LayerSource};
 use crate::platform::Platform;
@@ -25,8 +27,10 @@ pub struct PullOptions {
     pub verify: bool,
     /// Mirrors, proxies and certificates.
     pub registries: Registries,
-    /// How much, how long and how often.
-    pub limits: RegistryLimits,
+    /// How long to wait for registries, and how often to ask.
+    pub patience: RegistryLimits,
+    /// What the image may cost.
+    pub limits: Limits,
 }
 
 /// What is pulled, and what the store shall know of it.
@@ -66,7 +70,7 @@ impl PullError {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Registry { source, .. } => source.hint(),
+            Self::Registry { source, .. } => source.hint().or_else(|| exceeded_hint(source)),
             Self::Import { source, .. } => import_hint(source),
             Self::Io(error) => space_hint(error),
         }
@@ -122,12 +126,13 @@ impl Store {
             source,
         };
         let wanted = options.platform.clone().unwrap_or_else(Platform::host);
+        let patience = options.patience.within(&options.limits);
         let client = Client {
             repository: reference.repository().to_owned(),
             plain_http: options.plain_http,
             credentials: &options.credentials,
             registries: &options.registries,
-            limits: &options.limits,
+            limits: &patience,
             progress: Arc::clone(&progress),
         };
         let registry = client.connect(reference).await.map_err(failed)?;
@@ -138,6 +143,7 @@ impl Store {
             source: LayerSource::Registry(Arc::new(registry)),
             origin: target.origin.clone(),
             trust: Trust::verifying(options.verify),
+            limits: options.limits.clone(),
             progress,
         };
         ingest
@@ -150,6 +156,18 @@ impl Store {
     }
 }
 
+/// The same, where a limit is among the causes.
+pub(crate) fn exceeded_hint(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(exceeded) = error.downcast_ref() {
+            return Some(limit_hint(exceeded));
+        }
+        cause = error.source();
+    }
+    None
+}
+
 /// What the user can do about an import that failed.
 pub(crate) fn import_hint(error: &ImportError) -> Option<String> {
     let mut cause = error.source();
@@ -160,12 +178,23 @@ pub(crate) fn import_hint(error: &ImportError) -> Option<String> {
         {
             return Some(hint);
         }
+        if let Some(exceeded) = error.downcast_ref::<Exceeded>() {
+            return Some(limit_hint(exceeded));
+        }
         if let Some(hint) = error.downcast_ref::<io::Error>().and_then(space_hint) {
             return Some(hint);
         }
         cause = error.source();
     }
     None
+}
+
+/// How to raise a limit.
+pub(crate) fn limit_hint(exceeded: &Exceeded) -> String {
+    let name = exceeded.limit.name();
+    format!(
+        "if the image is to be trusted, raise it: --limit {name}=VALUE or MSB_LIMITS={name}=VALUE"
+    )
 }
 
 pub(crate) fn space_hint(error: &io::Error) -> Option<String> {

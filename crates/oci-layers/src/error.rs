@@ -4,12 +4,43 @@ use std::io;
 
 use fstree::InvalidName;
 
+use crate::limits::Limit;
+
 /// Bytes of a path that a message shows at most.
 const SHOWN_BYTES: usize = 256;
 
 /// A path as an archive spells it; shown escaped and shortened.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RawPath(Box<[u8]>);
+
+/// More than a limit allows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the {} is beyond the limit {}={}", .limit.description(), .limit.name(), .limit.unit().show(*.value))]
+pub struct Exceeded {
+    /// Which limit.
+    pub limit: Limit,
+    /// What it is, in its unit.
+    pub value: u64,
+}
+
+/// Why text does not set a limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidLimit {
+    /// It has no `=`.
+    #[error("'{0}' is not NAME=VALUE")]
+    Form(String),
+    /// There is no such limit.
+    #[error("there is no limit '{0}'")]
+    Name(String),
+    /// The value is not in the limit's unit.
+    #[error("'{value}' is no value for {}, which is {} unless it is set", .limit.name(), .limit.unit().show(.limit.default_value()))]
+    Value {
+        /// Which limit.
+        limit: Limit,
+        /// The text.
+        value: String,
+    },
+}
 
 /// Why a layer cannot be read. Offsets are in the uncompressed tar stream.
 #[derive(Debug, thiserror::Error)]
@@ -50,14 +81,13 @@ pub enum LayerError {
         source: InvalidEntry,
     },
     /// The layer costs more than it may.
-    #[error("at byte {offset_bytes} the layer exceeds the limit of {limit} {what}")]
+    #[error("at byte {offset_bytes} the layer is too much")]
     Limit {
         /// Where.
         offset_bytes: u64,
-        /// Of what there is too much.
-        what: &'static str,
-        /// How much there may be.
-        limit: u64,
+        /// Which limit it is beyond.
+        #[source]
+        source: Exceeded,
     },
     /// The content of a file could not be stored.
     #[error("storing the content of '{path}' failed")]
@@ -123,9 +153,12 @@ pub enum InvalidEntry {
     /// A parent is a file in this layer.
     #[error("a parent of it is not a directory")]
     ParentNotDirectory,
-    /// More than 40 symlinks on the way, as many as the kernel follows.
+    /// The entry costs more than it may.
+    #[error("it is too much")]
+    Limit(#[from] Exceeded),
+    /// More symlinks on the way than the limit, which is the kernel's 40 unless it is raised.
     #[error("its path goes through too many symlinks")]
-    SymlinkLoop,
+    SymlinkLoop(#[source] Exceeded),
     /// `.wh.` without a name, or with `.` or `..`.
     #[error("it is not a valid whiteout")]
     Whiteout,
@@ -152,7 +185,10 @@ pub enum InvalidEntry {
         /// Its minor part.
         minor: u32,
     },
-    /// A hard link to its own name, or to links that lead back to it.
+    /// Later hard links that lead to each other, more than the limit.
+    #[error("the hard link leads through too many others")]
+    HardlinkChain(#[source] Exceeded),
+    /// A hard link to its own name.
     #[error("the hard link leads to itself")]
     HardlinkLoop,
     /// A hard link to a directory.
@@ -180,6 +216,15 @@ pub enum MergeError<E: Error + 'static> {
     TooManyLayers {
         /// How many there may be.
         limit: u16,
+    },
+    /// The layers have more names than the image may.
+    #[error("with layer {layer} the image is too much")]
+    Limit {
+        /// Which, the base being 0.
+        layer: usize,
+        /// Which limit it is beyond.
+        #[source]
+        source: Exceeded,
     },
     /// A hard link to what no layer below has.
     #[error("layer {layer} has a hard link to '{target}', which is not there")]

@@ -19,8 +19,10 @@ mod merge;
 mod sink;
 mod tar;
 
-pub use error::{InvalidEntry, InvalidHeader, LayerError, MergeError, RawPath};
+pub use error::{
+    Exceeded, InvalidEntry, InvalidHeader, InvalidLimit, LayerError, MergeError, RawPath,
+};
 pub use layer::{Layer, Note, NoteReason, read_layer};
-pub use limits::Limits;
+pub use limits::{Limit, Limits, Unit};
 pub use merge::{Merged, merge};
 pub use sink::DataSink;

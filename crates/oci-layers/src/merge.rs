@@ -6,6 +6,7 @@ use fstree::{Device, Directory, FileKind, Inode, InodeId, Metadata, Name, Tree};
 
 use crate::error::{InvalidEntry, MergeError, RawPath};
 use crate::layer::{components, describe, resolve};
+use crate::limits::{Limit, Limits};
 use crate::markers;
 
 /// A whole image: what its layers make together.
@@ -21,18 +22,24 @@ pub struct Merged {
 /// Time and memory are linear in the layers' entries.
 ///
 /// # Errors
-/// When a layer cannot be had, or has a hard link to something that the layers below do not have.
+/// When a layer cannot be had, has a hard link to something that the layers below do not have, or
+/// is one too many for `limits`.
 pub fn merge<E: Error + 'static>(
     layers: impl IntoIterator<Item = Result<Tree<FileData>, E>>,
+    limits: &Limits,
 ) -> Result<Merged, MergeError<E>> {
     let mut merged = Tree::new(Metadata::directory(0o755));
+    let mut names = 0;
     for (layer, tree) in layers.into_iter().enumerate() {
         let tree = tree.map_err(|source| MergeError::Layer { layer, source })?;
+        names += tree.names();
+        let checked = limits.check_length(Limit::ImageEntries, names);
+        checked.map_err(|source| MergeError::Limit { layer, source })?;
         let device = layer
             .checked_add(1)
             .and_then(|slot| u16::try_from(slot).ok());
         let device = device.ok_or(MergeError::TooManyLayers { limit: u16::MAX })?;
-        let linked = link_lower(&mut merged, &tree).map_err(|refusal| refusal.at(layer))?;
+        let linked = link_lower(&mut merged, &tree, limits).map_err(|refusal| refusal.at(layer))?;
         Application {
             merged: &mut merged,
             layer: tree,
@@ -64,17 +71,18 @@ impl Refusal {
 fn link_lower(
     merged: &mut Tree<FileData>,
     layer: &Tree<FileData>,
+    limits: &Limits,
 ) -> Result<HashMap<InodeId, InodeId>, Refusal> {
     let mut linked = HashMap::new();
-    for entry in layer.walk() {
-        let metadata = &entry.inode.metadata;
+    for entry in layer.links() {
+        let metadata = &layer.inode(entry.id).metadata;
         let Some(target) = metadata.xattrs.get(markers::HARDLINK) else {
             continue;
         };
         if linked.contains_key(&entry.id) {
             continue;
         }
-        let id = find_lower(merged, target)?;
+        let id = find_lower(merged, target, limits)?;
         let mut metadata = metadata.clone();
         markers::strip(&mut metadata);
         describe(merged.inode_mut(id), &metadata);
@@ -83,7 +91,7 @@ fn link_lower(
     Ok(linked)
 }
 
-fn find_lower(merged: &Tree<FileData>, target: &[u8]) -> Result<InodeId, Refusal> {
+fn find_lower(merged: &Tree<FileData>, target: &[u8], limits: &Limits) -> Result<InodeId, Refusal> {
     let absent = || Refusal::Absent(target.into());
     let names = components(target).and_then(|components| {
         let names = components.into_iter().map(Name::new);
@@ -93,7 +101,7 @@ fn find_lower(merged: &Tree<FileData>, target: &[u8]) -> Result<InodeId, Refusal
     });
     let names = names.map_err(|_| absent())?;
     let (last, parents) = names.split_last().ok_or_else(absent)?;
-    let place = resolve(merged, parents).map_err(|_| absent())?;
+    let place = resolve(merged, parents, limits).map_err(|_| absent())?;
     if !place.missing.is_empty() {
         return Err(absent());
     }

@@ -6,6 +6,7 @@ use image_store::{LoadOptions, LoadSource, Platform, Reference};
 
 use super::{Context, budget};
 use crate::failure::Outcome;
+use crate::limits::LimitArguments;
 use crate::output;
 use crate::progress::Bars;
 
@@ -22,6 +23,8 @@ pub(crate) struct Arguments {
     /// Which of the image's platforms [default: linux on this host's architecture]
     #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
     platform: Option<Platform>,
+    #[command(flatten)]
+    limits: LimitArguments,
     /// OCI layout directory, OCI archive or docker archive; - for standard input
     path: PathBuf,
 }
@@ -34,6 +37,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let options = LoadOptions {
         name: arguments.tag.as_ref().map(name).transpose()?,
         platform: arguments.platform.clone(),
+        limits: arguments.limits.limits()?,
         ..LoadOptions::default()
     };
     let source = if arguments.path.as_os_str() == "-" {

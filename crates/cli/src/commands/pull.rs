@@ -6,6 +6,7 @@ use image_store::{Platform, PullOptions, Reference, Registries, Store, StoredIma
 
 use super::{Context, budget};
 use crate::failure::{Failure, Outcome};
+use crate::limits::LimitArguments;
 use crate::output;
 use crate::progress::Bars;
 
@@ -42,6 +43,8 @@ pub(crate) struct SourceArguments {
     /// Trust these certificate authorities too, a PEM file
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    limits: LimitArguments,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -65,6 +68,7 @@ pub(crate) async fn pull(
     options.registries.authorities = source.tls_ca.clone();
     options.platform.clone_from(&source.platform);
     options.plain_http = source.plain_http;
+    options.limits = source.limits.limits()?;
     let bars = Arc::new(Bars::new(context.quiet));
     let pulled = store.pull(&reference, &options, bars.clone()).await;
     bars.finish();

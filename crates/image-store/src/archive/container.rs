@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fs_err as fs;
+use oci_layers::{Limit, Limits};
 
 use super::error::ArchiveError;
 use super::name::normal;
@@ -15,6 +16,7 @@ use super::tar_index::TarIndex;
 pub(crate) struct Container {
     /// For messages.
     pub(super) path: PathBuf,
+    pub(super) limits: Limits,
     kind: Kind,
 }
 
@@ -31,18 +33,20 @@ pub(crate) struct Entry {
 }
 
 impl Container {
-    pub(super) fn directory(path: &Path) -> Self {
+    pub(super) fn directory(path: &Path, limits: &Limits) -> Self {
         Self {
             path: path.to_owned(),
+            limits: limits.clone(),
             kind: Kind::Directory,
         }
     }
 
     /// Reads the tar's headers, nothing of what is between them.
-    pub(super) fn tar(path: &Path, file: File) -> Result<Self, ArchiveError> {
-        let index = TarIndex::read(path, &file)?;
+    pub(super) fn tar(path: &Path, file: File, limits: &Limits) -> Result<Self, ArchiveError> {
+        let index = TarIndex::read(path, &file, limits)?;
         Ok(Self {
             path: path.to_owned(),
+            limits: limits.clone(),
             kind: Kind::Tar {
                 file: Arc::new(file),
                 index,
@@ -95,21 +99,18 @@ impl Container {
         }
     }
 
-    /// All of a short file.
-    pub(super) fn read(&self, name: &str, limit_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
+    /// All of a document.
+    pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, ArchiveError> {
         let entry = self.open(name)?;
-        if entry.size_bytes > limit_bytes {
-            return Err(ArchiveError::TooLong {
-                path: self.path.clone(),
-                name: name.to_owned(),
-                size_bytes: entry.size_bytes,
-                limit_bytes,
-            });
-        }
+        let checked = self.limits.check(Limit::ImageDocument, entry.size_bytes);
+        checked.map_err(|source| ArchiveError::Limit {
+            path: self.path.clone(),
+            source,
+        })?;
         let mut bytes = Vec::new();
         entry
             .reader
-            .take(limit_bytes)
+            .take(entry.size_bytes)
             .read_to_end(&mut bytes)
             .map_err(ArchiveError::Io)?;
         Ok(bytes)

@@ -8,8 +8,7 @@ use super::container::Container;
 use super::error::ArchiveError;
 use crate::digest::{Digest, Hasher};
 use crate::image::{
-    ConfigFile, DOCUMENT_MAX_BYTES, Descriptor, Image, Manifest, ManifestError, RawDescriptor,
-    media_type,
+    ConfigFile, Descriptor, Image, Manifest, ManifestError, RawDescriptor, media_type,
 };
 use crate::pipeline::{Compression, detect};
 use crate::platform::Platform;
@@ -43,7 +42,7 @@ pub(super) fn is_archive(container: &Container) -> bool {
 /// Every image of the archive. It has no manifest, so one is made, the same for the same content,
 /// from the config and the layers as they lie in the archive.
 pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Found>, ArchiveError> {
-    let bytes = container.read(TABLE, DOCUMENT_MAX_BYTES)?;
+    let bytes = container.read(TABLE)?;
     let table: Vec<Saved> =
         serde_json::from_slice(&bytes).map_err(|source| ArchiveError::Json {
             path: container.path.clone(),
@@ -61,7 +60,7 @@ fn image(container: &Container, saved: &Saved, wanted: &Platform) -> Result<Foun
         path: container.path.clone(),
         source,
     };
-    let bytes = container.read(&saved.config, DOCUMENT_MAX_BYTES)?;
+    let bytes = container.read(&saved.config)?;
     let actual = Digest::of(&bytes);
     if let Some(expected) = named_digest(&saved.config).filter(|&expected| expected != actual) {
         let what = "config";

@@ -1,6 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use oci_layers::Exceeded;
+
 use crate::image::ManifestError;
 use crate::text::excerpt;
 
@@ -52,17 +54,14 @@ pub enum ArchiveError {
         /// Which file.
         name: String,
     },
-    /// A document is longer than msb reads.
-    #[error("'{}' in {} has {size_bytes} bytes, the limit is {limit_bytes}", excerpt(.name), .path.display())]
-    TooLong {
+    /// More than a limit allows.
+    #[error("{} is too much", .path.display())]
+    Limit {
         /// Where it is.
         path: PathBuf,
-        /// Which document.
-        name: String,
-        /// How long it is.
-        size_bytes: u64,
-        /// How long it may be.
-        limit_bytes: u64,
+        /// Which limit it is beyond.
+        #[source]
+        source: Exceeded,
     },
     /// One of its own tables is not the JSON that it should be.
     #[error("'{name}' in {} cannot be parsed", .path.display())]

@@ -13,6 +13,7 @@ use std::io::Read;
 use std::path::Path;
 
 pub use error::ArchiveError;
+use oci_layers::Limits;
 
 use crate::digest::Digest;
 use crate::image::Image;
@@ -43,10 +44,11 @@ impl Archive {
         path: Option<&Path>,
         session: &Session,
         wanted: &Platform,
+        limits: &Limits,
     ) -> Result<(Self, Vec<Found>), ArchiveError> {
         let container = match path {
-            Some(path) => open::open_path(path, session)?,
-            None => open::open_stdin(session)?,
+            Some(path) => open::open_path(path, session, limits)?,
+            None => open::open_stdin(session, limits)?,
         };
         let mut images = if oci::is_layout(&container) {
             oci::images(&container, wanted)?

@@ -1,12 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use oci_layers::Limit;
+
 use super::container::Container;
 use super::error::ArchiveError;
 use super::{Found, name};
 use crate::digest::Digest;
 use crate::image::{
-    ConfigFile, DOCUMENT_MAX_BYTES, Descriptor, Document, INDEX_DEPTH_MAX, Image, IndexEntry,
-    Manifest, ManifestError, check_document, select,
+    ConfigFile, Descriptor, Document, Image, IndexEntry, Manifest, ManifestError, check_document,
+    select,
 };
 use crate::platform::Platform;
 
@@ -26,7 +28,7 @@ pub(super) fn blob_path(digest: &Digest) -> String {
 /// Every image of the layout, for the platform. Entries of one name, or without any but with
 /// platforms, are the same image for different platforms.
 pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Found>, ArchiveError> {
-    let bytes = container.read(INDEX, DOCUMENT_MAX_BYTES)?;
+    let bytes = container.read(INDEX)?;
     let manifest_error = |source| ArchiveError::Manifest {
         path: container.path.clone(),
         source,
@@ -81,7 +83,7 @@ fn image(
         source,
     };
     let mut descriptor = descriptor;
-    for _ in 0..=INDEX_DEPTH_MAX {
+    for _ in 0..=container.limits.get(Limit::ImageIndexes) {
         let bytes = document(container, "manifest", &descriptor)?;
         match Document::parse(&bytes, None).map_err(manifest_error)? {
             Document::Index(entries) => {
@@ -94,9 +96,8 @@ fn image(
             }
         }
     }
-    Err(manifest_error(ManifestError::TooDeep {
-        limit: INDEX_DEPTH_MAX,
-    }))
+    let exceeded = container.limits.exceeded(Limit::ImageIndexes);
+    Err(manifest_error(exceeded.into()))
 }
 
 fn config(container: &Container, manifest: &Manifest) -> Result<ConfigFile, ArchiveError> {
@@ -112,7 +113,7 @@ fn document(
     what: &'static str,
     descriptor: &Descriptor,
 ) -> Result<Vec<u8>, ArchiveError> {
-    let bytes = container.read(&blob_path(&descriptor.digest), DOCUMENT_MAX_BYTES)?;
+    let bytes = container.read(&blob_path(&descriptor.digest))?;
     check_document(what, &bytes, descriptor).map_err(|source| ArchiveError::Manifest {
         path: container.path.clone(),
         source,

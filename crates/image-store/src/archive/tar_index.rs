@@ -4,16 +4,13 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use oci_layers::{Limit, Limits};
 use tar::{EntryType, Header, PaxExtensions};
 
 use super::error::ArchiveError;
 use super::name::normal;
 
 const BLOCK_BYTES: u64 = 512;
-/// Most entries of an archive: an image has a few for each layer.
-const ENTRIES_MAX: usize = 100_000;
-/// Longest extended header, in bytes.
-const EXTENSION_MAX_BYTES: u64 = 1 << 20;
 /// How many links may lead from a name to a file.
 const LINKS_MAX: usize = 8;
 
@@ -49,6 +46,7 @@ struct Extension {
 struct Scan<'a> {
     path: &'a Path,
     file: &'a File,
+    limits: &'a Limits,
     length_bytes: u64,
     offset_bytes: u64,
 }
@@ -56,11 +54,12 @@ struct Scan<'a> {
 impl TarIndex {
     /// Reads all headers. A tar that ends within an entry is an error; one without the two blocks
     /// of zeros at its end is not.
-    pub(super) fn read(path: &Path, file: &File) -> Result<Self, ArchiveError> {
+    pub(super) fn read(path: &Path, file: &File, limits: &Limits) -> Result<Self, ArchiveError> {
         let length_bytes = file.metadata().map_err(ArchiveError::Io)?.len();
         let mut scan = Scan {
             path,
             file,
+            limits,
             length_bytes,
             offset_bytes: 0,
         };
@@ -85,9 +84,7 @@ impl TarIndex {
                     };
                     index.add(&header, std::mem::take(&mut extension), place);
                     scan.skip(size_bytes)?;
-                    if index.entries.len() > ENTRIES_MAX {
-                        return Err(scan.unknown());
-                    }
+                    scan.check(Limit::ArchiveFiles, index.entries.len())?;
                     continue;
                 }
             }
@@ -187,10 +184,11 @@ impl Scan<'_> {
 
     /// An extended header's content, which is next.
     fn content(&self, size_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
-        let size = usize::try_from(size_bytes).ok();
-        let size = size
-            .filter(|_| size_bytes <= EXTENSION_MAX_BYTES)
-            .ok_or_else(|| self.unknown())?;
+        let size = usize::try_from(size_bytes).map_err(|_| self.unknown())?;
+        self.check(Limit::EntryRecord, size)?;
+        if size_bytes > self.length_bytes {
+            return Err(self.truncated());
+        }
         let mut content = vec![0; size];
         self.read_at(&mut content)?;
         Ok(content)
@@ -223,6 +221,15 @@ impl Scan<'_> {
             Err(error) => Err(ArchiveError::Io(error)),
             Ok(()) => Ok(()),
         }
+    }
+
+    fn check(&self, limit: Limit, amount: usize) -> Result<(), ArchiveError> {
+        let amount = u64::try_from(amount).unwrap_or(u64::MAX);
+        let checked = self.limits.check(limit, amount);
+        checked.map_err(|source| ArchiveError::Limit {
+            path: self.path.to_owned(),
+            source,
+        })
     }
 
     fn truncated(&self) -> ArchiveError {
@@ -270,7 +277,7 @@ mod tests {
     fn index(bytes: &[u8]) -> Result<TarIndex, ArchiveError> {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(bytes).expect("written");
-        TarIndex::read(Path::new("x.tar"), &file)
+        TarIndex::read(Path::new("x.tar"), &file, &Limits::default())
     }
 
     fn sample() -> Vec<u8> {

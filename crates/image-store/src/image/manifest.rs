@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use oci_layers::Exceeded;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
@@ -9,12 +10,6 @@ use crate::digest::{Digest, InvalidDigest};
 use crate::platform::Platform;
 use crate::text::excerpt;
 
-/// Longest manifest, index or config, in bytes.
-pub(crate) const DOCUMENT_MAX_BYTES: u64 = 8 << 20;
-/// Most layers of an image: one file descriptor each while it runs, and a slot in a device table.
-pub(crate) const LAYERS_MAX: usize = 900;
-/// How deep indexes may nest.
-pub(crate) const INDEX_DEPTH_MAX: usize = 8;
 /// How many addresses outside of its registry a layer may have.
 const URLS_MAX: usize = 8;
 
@@ -69,6 +64,9 @@ pub enum ManifestError {
         /// How long it may be.
         limit_bytes: u64,
     },
+    /// More than a limit allows.
+    #[error("the image is too much")]
+    Limit(#[from] Exceeded),
     /// It is manifest and index at once, or neither.
     #[error("the manifest has {problem}")]
     Ambiguous {
@@ -81,12 +79,6 @@ pub enum ManifestError {
         /// How many the config has.
         diff_ids: usize,
         /// How many the manifest has.
-        layers: usize,
-    },
-    /// More than a machine can hold.
-    #[error("the image has {layers} layers, the limit is {LAYERS_MAX}")]
-    TooManyLayers {
-        /// How many it has.
         layers: usize,
     },
     /// Indexes in indexes in indexes.
@@ -297,11 +289,6 @@ impl Manifest {
             .find(|layer| !media_type::is_layer(&layer.media_type))
         {
             return Err(unsupported("layer", &other.media_type));
-        }
-        if layers.len() > LAYERS_MAX {
-            return Err(ManifestError::TooManyLayers {
-                layers: layers.len(),
-            });
         }
         let mut manifest = Self {
             config: config.descriptor("digest of the config")?,

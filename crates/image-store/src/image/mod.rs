@@ -7,10 +7,7 @@ pub(crate) mod media_type;
 pub(crate) use config::ConfigFile;
 pub use config::ImageConfig;
 pub use manifest::ManifestError;
-pub(crate) use manifest::{
-    DOCUMENT_MAX_BYTES, Descriptor, Document, INDEX_DEPTH_MAX, IndexEntry, Manifest, RawDescriptor,
-    select,
-};
+pub(crate) use manifest::{Descriptor, Document, IndexEntry, Manifest, RawDescriptor, select};
 
 use crate::Digest;
 use crate::platform::Platform;

@@ -2,10 +2,12 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
+use oci_layers::{Exceeded, Limit, Limits};
 
-/// Window that a zstd frame may ask for, as a power of two: 128 MiB, which is what `zstd` itself
-/// takes unasked.
-const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+/// The windows that the zstd library knows, as powers of two.
+const ZSTD_WINDOW_LOGS: std::ops::RangeInclusive<u32> = 10..=31;
+/// `ZSTD_error_frameParameter_windowTooLarge` (zstd_errors.h).
+const ZSTD_WINDOW_TOO_LARGE: usize = 16;
 /// First bytes that tell one compression from another.
 const MAGIC_BYTES: u64 = 10;
 
@@ -76,17 +78,40 @@ pub(crate) fn detect<R: Read>(mut source: R) -> io::Result<(Compression, impl Re
 pub(crate) fn decompress<'a, R: BufRead + 'a>(
     compression: Compression,
     source: R,
+    limits: &Limits,
 ) -> io::Result<Option<Box<dyn Read + 'a>>> {
     Ok(match compression {
         Compression::None => Some(Box::new(source)),
         Compression::Gzip => Some(Box::new(GzipMembers::new(source))),
         Compression::Zstd => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(source)?;
-            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-            Some(Box::new(decoder))
+            let window_log = limits.get(Limit::LayerWindow).max(1).ilog2();
+            let (least, most) = ZSTD_WINDOW_LOGS.into_inner();
+            decoder.window_log_max(window_log.clamp(least, most))?;
+            let exceeded = limits.exceeded(Limit::LayerWindow);
+            Some(Box::new(ZstdFrames { decoder, exceeded }))
         }
         Compression::Bzip2 | Compression::Xz => None,
     })
+}
+
+/// All frames of a zstd stream as one. What asks for too much memory is beyond a limit.
+struct ZstdFrames<'a, R: BufRead> {
+    decoder: zstd::stream::read::Decoder<'a, R>,
+    exceeded: Exceeded,
+}
+
+impl<R: BufRead> Read for ZstdFrames<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let code = 0_usize.wrapping_sub(ZSTD_WINDOW_TOO_LARGE);
+        self.decoder.read(buffer).map_err(|error| {
+            if error.to_string() == zstd::zstd_safe::get_error_name(code) {
+                io::Error::other(self.exceeded.clone())
+            } else {
+                error
+            }
+        })
+    }
 }
 
 /// All members of a gzip stream as one, in constant space. Zeros after the last one are padding;
@@ -163,7 +188,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let (compression, source) = detect(bytes)?;
-        let mut reader = decompress(compression, io::BufReader::new(source))?
+        let mut reader = decompress(compression, io::BufReader::new(source), &Limits::default())?
             .ok_or(io::ErrorKind::Unsupported)?;
         let mut out = Vec::new();
         reader.read_to_end(&mut out)?;
@@ -207,6 +232,8 @@ mod tests {
         let frame = zstd::bulk::compress(&[7; 100_000], 1).expect("compressed");
         assert!(read(&frame[..frame.len() - 1]).is_err());
         // A frame header that asks for a window of 2 GiB.
-        assert!(read(&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00]).is_err());
+        let error = read(&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00]);
+        let error = error.expect_err("it is too large").to_string();
+        assert!(error.contains("layer-window=128MiB"), "{error}");
     }
 }

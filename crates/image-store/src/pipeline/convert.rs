@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -5,7 +6,9 @@ use std::thread;
 
 use erofs_writer::{ImageWriter, Options};
 use fs_err as fs;
+use oci_layers::{Limits, Note, read_layer};
 
+use super::budget::{Budget, beyond};
 use super::chunks::{CHUNK_BYTES, CHUNKS_IN_FLIGHT, Chunk, ChunkReader, send_all};
 use super::compression::{Compression, decompress, detect};
 use super::error::ConvertError;
@@ -14,6 +17,15 @@ use crate::digest::{Digest, Hasher};
 use crate::image::Layer;
 use crate::store::layout;
 use crate::store::record::{ErofsRecord, LayerRecord};
+
+/// A layer that has become an artifact.
+#[derive(Debug)]
+pub(crate) struct Converted {
+    pub(crate) record: LayerRecord,
+    /// What it lost on the way, as far as that is kept, and how much there was.
+    pub(crate) notes: Vec<Note>,
+    pub(crate) notes_total: u64,
+}
 
 /// Turns a layer's blob into an EROFS image at `path`, synced, in one pass: this thread parses and
 /// writes while another reads, checks and decompresses.
@@ -24,13 +36,14 @@ pub(crate) fn convert(
     layer: &Layer,
     blob: &mut (dyn Read + Send),
     path: &Path,
+    budget: &Budget,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<LayerRecord, ConvertError> {
+) -> Result<Converted, ConvertError> {
     let (sender, receiver) = sync_channel(CHUNKS_IN_FLIGHT);
     let (fed, written) = thread::scope(|scope| {
-        let feeder = scope.spawn(move || feed(layer, blob, progress, sender));
+        let feeder = scope.spawn(move || feed(layer, blob, budget, progress, sender));
         let mut reader = ChunkReader::new(receiver);
-        let written = write(layer, &mut reader, path);
+        let written = write(layer, &mut reader, path, &budget.limits);
         let written = check_content(layer, reader, written);
         (feeder.join(), written)
     });
@@ -40,21 +53,38 @@ pub(crate) fn convert(
         Err(ConvertError::Abandoned) | Ok(()) => {}
         Err(error) => return Err(error),
     }
-    let (file, blocks) = written?;
-    record(layer, path, file, blocks)
+    let Written {
+        file,
+        blocks,
+        notes,
+        notes_total,
+    } = written?;
+    Ok(Converted {
+        record: record(layer, path, file, blocks)?,
+        notes,
+        notes_total,
+    })
 }
 
 /// The first thread: blob, digest, decompression.
 fn feed(
     layer: &Layer,
     blob: &mut (dyn Read + Send),
+    budget: &Budget,
     progress: &dyn Fn(u64),
     chunks: SyncSender<Chunk>,
 ) -> Result<(), ConvertError> {
-    let mut verified = VerifiedReader::new(blob, layer.blob, progress);
-    match decompress_into(&mut verified, &chunks) {
+    let read_bytes = Cell::new(0);
+    let count = |bytes| {
+        read_bytes.set(read_bytes.get() + bytes);
+        progress(bytes);
+    };
+    let mut verified = VerifiedReader::new(blob, layer.blob, &count);
+    match decompress_into(&mut verified, budget, &read_bytes, &chunks) {
         Ok(true) => verified.finish()?,
         Ok(false) => return Err(ConvertError::Abandoned),
+        // There may be no end to it.
+        Err(error @ ConvertError::Limit(_)) => return Err(error),
         Err(error) => {
             // A wrong blob explains a broken stream.
             verified.finish()?;
@@ -66,23 +96,35 @@ fn feed(
 
 fn decompress_into(
     blob: &mut VerifiedReader<'_>,
+    budget: &Budget,
+    read_bytes: &Cell<u64>,
     chunks: &SyncSender<Chunk>,
 ) -> Result<bool, ConvertError> {
     let read_error = |source| ConvertError::Read { source };
     let (compression, blob) = detect(blob).map_err(read_error)?;
-    let broken = |source| ConvertError::Broken {
-        compression,
-        source,
+    let broken = |source| match (beyond(source), compression) {
+        (Ok(exceeded), _) => ConvertError::Limit(exceeded),
+        (Err(source), Compression::None) => read_error(source),
+        (Err(source), compression) => ConvertError::Broken {
+            compression,
+            source,
+        },
     };
     let blob = BufReader::with_capacity(CHUNK_BYTES, blob);
-    let mut content = match decompress(compression, blob).map_err(broken)? {
+    let content = match decompress(compression, blob, &budget.limits).map_err(broken)? {
         Some(content) => content,
         None => return Err(ConvertError::Compression { compression }),
     };
-    send_all(&mut content, chunks).map_err(|source| match compression {
-        Compression::None => read_error(source),
-        _ => broken(source),
-    })
+    let mut content = budget.meter(content, read_bytes);
+    send_all(&mut content, chunks).map_err(broken)
+}
+
+/// A layer's image, not yet synced.
+struct Written {
+    file: fs::File,
+    blocks: u32,
+    notes: Vec<Note>,
+    notes_total: u64,
 }
 
 /// The second thread: tar to tree, data to its place, metadata behind it.
@@ -90,7 +132,8 @@ fn write(
     layer: &Layer,
     content: &mut ChunkReader,
     path: &Path,
-) -> Result<(fs::File, u32), ConvertError> {
+    limits: &Limits,
+) -> Result<Written, ConvertError> {
     let file = fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -102,12 +145,15 @@ fn write(
         ..Options::default()
     };
     let mut writer = ImageWriter::new(file, options).map_err(ConvertError::Write)?;
-    let limits = oci_layers::Limits::default();
-    let parsed =
-        oci_layers::read_layer(&mut *content, &limits, &mut writer).map_err(ConvertError::Layer)?;
+    let parsed = read_layer(&mut *content, limits, &mut writer).map_err(ConvertError::Layer)?;
     io::copy(content, &mut io::sink()).map_err(|_| ConvertError::Abandoned)?;
     let (file, summary) = writer.finish(&parsed.tree).map_err(ConvertError::Write)?;
-    Ok((file, summary.blocks))
+    Ok(Written {
+        file,
+        blocks: summary.blocks,
+        notes: parsed.notes,
+        notes_total: parsed.notes_total,
+    })
 }
 
 fn check_content<T>(

@@ -1,5 +1,7 @@
 use std::io;
 
+use oci_layers::Exceeded;
+
 use super::compression::Compression;
 use crate::digest::Digest;
 use crate::registry::RegistryError;
@@ -35,6 +37,9 @@ pub enum ConvertError {
         #[source]
         source: io::Error,
     },
+    /// It is more than a limit allows.
+    #[error("it is too much")]
+    Limit(#[source] Exceeded),
     /// The blob is longer or shorter than the manifest says.
     #[error("it has {actual_bytes} bytes or more, the manifest says {expected_bytes}")]
     BlobSize {

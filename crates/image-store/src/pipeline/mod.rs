@@ -5,6 +5,7 @@
 //!                        one thread                 chunks  another thread
 //! ```
 
+mod budget;
 mod chunks;
 mod compression;
 mod convert;
@@ -12,9 +13,10 @@ mod error;
 mod stop;
 mod verified;
 
+pub(crate) use budget::{Budget, Counted, beyond};
 pub(crate) use chunks::BodyReader;
 pub use compression::Compression;
 pub(crate) use compression::{decompress, detect};
-pub(crate) use convert::{convert, digest_file, seal};
+pub(crate) use convert::{Converted, convert, digest_file, seal};
 pub use error::ConvertError;
 pub(crate) use stop::{StopOnDrop, StopSignal, Stoppable};

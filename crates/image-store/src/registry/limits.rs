@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use oci_layers::{Limit, Limits};
+
 /// How much of a registry's answers msb reads, how long it waits for them, and how often it asks.
 /// What a limit refuses is named in the error, with the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,17 @@ impl Default for RegistryLimits {
             stalls: 2,
             pace_window: Duration::from_secs(60),
             pace_bytes: 64 << 10,
+        }
+    }
+}
+
+impl RegistryLimits {
+    /// The same, with what an image's own limits say of its documents.
+    pub(crate) fn within(&self, limits: &Limits) -> Self {
+        Self {
+            document_bytes: limits.get(Limit::ImageDocument),
+            index_depth: usize::try_from(limits.get(Limit::ImageIndexes)).unwrap_or(usize::MAX),
+            ..self.clone()
         }
     }
 }

@@ -3,6 +3,7 @@ use std::io;
 use erofs_writer::{DeviceSlot, FileData, Image, ImageWriter, Options};
 use fs_err as fs;
 use fstree::Tree;
+use oci_layers::Limits;
 use vmdk::{Descriptor, FlatExtent, SECTOR_BYTES};
 
 use super::artifacts;
@@ -56,13 +57,14 @@ pub(crate) fn assemble(
     session: &Session,
     layers: &[LayerRecord],
     trust: Trust,
+    limits: &Limits,
 ) -> Result<ChainFile, AssembleError> {
     let chain_key = layout::chain_key(layers.iter().map(|layer| &layer.diff_id));
     let present = artifacts::present_chain(layout, &chain_key, layers, trust);
     if let Some(chain) = present.map_err(AssembleError::Io)? {
         return Ok(chain);
     }
-    let fsmeta = write_fsmeta(layout, session, &chain_key, layers)?;
+    let fsmeta = write_fsmeta(layout, session, &chain_key, layers, limits)?;
     let text = descriptor(&chain_key, &fsmeta, layers)?;
     let vmdk = VmdkRecord {
         file: layout::vmdk_file(&chain_key),
@@ -87,12 +89,14 @@ fn write_fsmeta(
     session: &Session,
     chain_key: &Digest,
     layers: &[LayerRecord],
+    limits: &Limits,
 ) -> Result<ErofsRecord, AssembleError> {
     let trees = layers.iter().map(|layer| {
         let diff_id = layer.diff_id;
         read_tree(layout, layer).map_err(|problem| StoredLayerError { diff_id, problem })
     });
-    let merged = oci_layers::merge(trees).map_err(|error| AssembleError::Merge(Box::new(error)))?;
+    let merged =
+        oci_layers::merge(trees, limits).map_err(|error| AssembleError::Merge(Box::new(error)))?;
     let name = layout::fsmeta_file(chain_key);
     let path = session.path(&name);
     let file = fs::OpenOptions::new()

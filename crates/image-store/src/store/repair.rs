@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fs_err as fs;
+use oci_layers::Limits;
 use tokio::task::spawn_blocking;
 
 use super::kept::remove_file;
@@ -82,7 +83,7 @@ impl Store {
                 .iter()
                 .any(|damage| damage.part == Part::Layer && damage.images.contains(image));
             match whole_image(&self.layout, image).filter(|_| !lacks_layer) {
-                Some(record) => self.reassemble(&session, record).await?,
+                Some(record) => self.reassemble(&session, record, &how.limits).await?,
                 None => to_fetch.push(*image),
             }
         }
@@ -138,11 +139,13 @@ impl Store {
         &self,
         session: &Arc<Session>,
         image: ImageRecord,
+        limits: &Limits,
     ) -> Result<(), RepairError> {
         let lock = self.layout.artifact_lock(&image.chain_key);
         let lock = Lock::take(&lock, Mode::Exclusive).await?;
         let _lock = lock.unlinked_at_end();
         let (layout, session) = (self.layout.clone(), Arc::clone(session));
+        let limits = limits.clone();
         let work = move || {
             for layer in &image.layers {
                 let path = layout.artifact(&layout::record_file(&layer.diff_id));
@@ -152,7 +155,7 @@ impl Store {
             let trust = Trust::Stamp;
             if artifacts::present_chain(&layout, &image.chain_key, &image.layers, trust)?.is_none()
             {
-                let made = assemble::assemble(&layout, &session, &image.layers, trust);
+                let made = assemble::assemble(&layout, &session, &image.layers, trust, &limits);
                 let image = image.manifest_digest;
                 made.map_err(|source| RepairError::Assemble { image, source })?;
             }

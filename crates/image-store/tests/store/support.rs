@@ -97,7 +97,7 @@ impl TestStore {
 pub(crate) fn quick() -> PullOptions {
     PullOptions {
         credentials: CredentialSource::None,
-        limits: RegistryLimits {
+        patience: RegistryLimits {
             first_pause: Duration::from_millis(2),
             pause: Duration::from_millis(50),
             idle: Duration::from_secs(4),

@@ -1,6 +1,7 @@
 use erofs_writer::FileData;
 use fstree::{Device, FileKind, FileType, Inode, InodeId, Name, Timestamp, Tree};
 
+use super::cost::Cost;
 use super::hardlinks::Hardlinks;
 use super::note::{NoteReason, Notes};
 use super::path::Target;
@@ -22,8 +23,6 @@ const TIME_MAX: Timestamp = Timestamp {
     seconds: 9_223_372_036,
     nanoseconds: 854_775_807,
 };
-/// What an inode costs in memory besides its strings, about.
-const INODE_BYTES: usize = 128;
 
 /// A layer's tree as it grows, entry by entry.
 #[derive(Debug)]
@@ -33,8 +32,7 @@ pub(crate) struct Builder<'a> {
     hardlinks: Hardlinks,
     whiteouts: Whiteouts,
     notes: Notes,
-    entries: u64,
-    metadata_bytes: u64,
+    cost: Cost<'a>,
 }
 
 /// Where an entry goes: a directory that is there, and the name in it.
@@ -42,8 +40,6 @@ pub(crate) struct Builder<'a> {
 pub(crate) struct Slot {
     pub(crate) parent: InodeId,
     pub(crate) name: Name,
-    /// The path without symlinks.
-    pub(crate) path: Vec<u8>,
 }
 
 impl<'a> Builder<'a> {
@@ -54,17 +50,17 @@ impl<'a> Builder<'a> {
             hardlinks: Hardlinks::default(),
             whiteouts: Whiteouts::default(),
             notes: Notes::new(limits),
-            entries: 0,
-            metadata_bytes: 0,
+            cost: Cost::new(limits),
         }
     }
 
     /// Finds the place of an entry and makes the directories above it. Markers and the root are
     /// dealt with here and have none.
     pub(crate) fn place(&mut self, entry: &mut Entry) -> Result<Option<Slot>, LayerError> {
-        self.charge_entry(entry)?;
+        self.cost.charge_entry(entry)?;
         self.bound_time(entry);
-        let target = Target::parse(&entry.path).map_err(|source| entry.refused(source))?;
+        let target = Target::parse(&entry.path);
+        let target = target.map_err(|source| entry.refused(source))?;
         match target {
             Target::Aufs => {
                 self.notes
@@ -72,16 +68,16 @@ impl<'a> Builder<'a> {
             }
             Target::Root => self.put_root(entry)?,
             Target::Opaque(parents) => {
-                let slot = self.directory(&parents, None, entry)?;
-                self.whiteouts.add_opaque(slot.0);
+                let directory = self.directory(&parents, entry)?;
+                self.whiteouts.add_opaque(directory);
             }
             Target::Whiteout(parents, name) => {
-                let slot = self.directory(&parents, Some(&name), entry)?;
-                self.whiteouts.add(slot.0, name);
+                let directory = self.directory(&parents, entry)?;
+                self.whiteouts.add(directory, name);
             }
             Target::File(parents, name) => {
-                let (parent, path) = self.directory(&parents, Some(&name), entry)?;
-                return Ok(Some(Slot { parent, name, path }));
+                let parent = self.directory(&parents, entry)?;
+                return Ok(Some(Slot { parent, name }));
             }
         }
         Ok(None)
@@ -96,11 +92,15 @@ impl<'a> Builder<'a> {
         data: FileData,
     ) -> Result<(), LayerError> {
         let kind = match entry.kind {
-            EntryKind::Regular => FileKind::Regular(data),
+            EntryKind::Regular => {
+                let charged = self.cost.charge_content(&data);
+                charged.map_err(|source| entry.refused(source.into()))?;
+                FileKind::Regular(data)
+            }
             EntryKind::Directory => return self.put_directory(entry, slot),
             EntryKind::Hardlink => {
                 self.filter_xattrs(&mut entry, FileType::Regular)?;
-                return self.hardlinks.put(&mut self.tree, entry, slot);
+                return self.hardlinks.put(&mut self.tree, self.limits, entry, slot);
             }
             EntryKind::Symlink => {
                 check_target(&entry)?;
@@ -123,11 +123,14 @@ impl<'a> Builder<'a> {
 
     /// Settles what only the end of the archive settles.
     pub(crate) fn finish(mut self) -> Result<Layer, LayerError> {
-        self.hardlinks.settle(&mut self.tree)?;
+        self.hardlinks
+            .settle(&mut self.tree, self.limits, &mut self.cost)?;
         self.whiteouts.settle(&mut self.tree);
+        let (notes, notes_total) = self.notes.finish();
         Ok(Layer {
             tree: self.tree,
-            notes: self.notes.into_vec(),
+            notes,
+            notes_total,
         })
     }
 
@@ -159,24 +162,20 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The directory at `parents`, made where it is missing, and the symlink-free path of `name`.
-    fn directory(
-        &mut self,
-        parents: &[Name],
-        name: Option<&Name>,
-        entry: &Entry,
-    ) -> Result<(InodeId, Vec<u8>), LayerError> {
-        let place = resolve(&self.tree, parents).map_err(|source| entry.refused(source))?;
-        let path = name.map_or_else(Vec::new, |name| place.path_of(name));
+    /// The directory at `parents`, made where it is missing.
+    fn directory(&mut self, parents: &[Name], entry: &Entry) -> Result<InodeId, LayerError> {
+        let place = resolve(&self.tree, parents, self.limits);
+        let place = place.map_err(|source| entry.refused(source))?;
         let mut directory = place.directory();
         for name in place.missing {
-            self.charge(entry, 1, INODE_BYTES + name.as_bytes().len())?;
+            let charged = self.cost.charge_directory(&name);
+            charged.map_err(|source| entry.refused(source.into()))?;
             let child = Inode::directory(markers::implied_directory());
             let child = self.tree.add(child);
             self.tree.link(directory, name, child);
             directory = child;
         }
-        Ok((directory, path))
+        Ok(directory)
     }
 
     /// Sets times that engines cannot set to the epoch, as they do.
@@ -204,30 +203,6 @@ impl<'a> Builder<'a> {
             })),
         }
     }
-
-    fn charge_entry(&mut self, entry: &Entry) -> Result<(), LayerError> {
-        let xattrs = entry.metadata.xattrs.iter();
-        let xattr_bytes: usize = xattrs.map(|(name, value)| name.len() + value.len()).sum();
-        if xattr_bytes > self.limits.xattr_bytes {
-            let limit = u64::try_from(self.limits.xattr_bytes).unwrap_or(u64::MAX);
-            return Err(entry.over("bytes of xattrs on one file", limit));
-        }
-        let strings_bytes = entry.path.len() + entry.link.len() + xattr_bytes;
-        let segments_bytes = entry.segments.len() * size_of::<erofs_writer::Extent>();
-        self.charge(entry, 1, INODE_BYTES + strings_bytes + segments_bytes)
-    }
-
-    fn charge(&mut self, entry: &Entry, entries: u64, bytes: usize) -> Result<(), LayerError> {
-        self.entries += entries;
-        self.metadata_bytes += u64::try_from(bytes).unwrap_or(u64::MAX / 2);
-        if self.entries > self.limits.entries {
-            return Err(entry.over("entries", self.limits.entries));
-        }
-        if self.metadata_bytes > self.limits.metadata_bytes {
-            return Err(entry.over("bytes of metadata", self.limits.metadata_bytes));
-        }
-        Ok(())
-    }
 }
 
 fn check_target(entry: &Entry) -> Result<(), LayerError> {
@@ -253,14 +228,6 @@ impl Entry {
             offset_bytes: self.offset_bytes,
             path: self.path.as_slice().into(),
             source,
-        }
-    }
-
-    fn over(&self, what: &'static str, limit: u64) -> LayerError {
-        LayerError::Limit {
-            offset_bytes: self.offset_bytes,
-            what,
-            limit,
         }
     }
 }

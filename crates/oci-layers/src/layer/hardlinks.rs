@@ -4,20 +4,20 @@ use erofs_writer::FileData;
 use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
 
 use super::builder::Slot;
+use super::cost::Cost;
 use super::path::{components, names};
 use super::{Place, resolve};
 use crate::error::{InvalidEntry, LayerError};
+use crate::limits::{Limit, Limits};
 use crate::markers;
 use crate::tar::Entry;
-
-/// Links that lead to links that lead on, at most.
-const CHAIN_MAX: usize = 40;
 
 /// Hard links whose target is not there yet: it comes later in the archive, or is a lower layer's.
 /// Until then an empty file stands for it.
 #[derive(Debug, Default)]
 pub(crate) struct Hardlinks {
-    targets: HashMap<InodeId, Vec<Name>>,
+    /// What each stand-in stands for, as the archive spells it.
+    targets: HashMap<InodeId, Box<[u8]>>,
     pending: Vec<Pending>,
 }
 
@@ -28,11 +28,18 @@ struct Pending {
     stand_in: InodeId,
 }
 
-/// What a way leads to in the tree.
+/// What a link leads to in the tree.
 enum Found {
     File(InodeId),
     /// Nothing; the path without symlinks.
     Nothing(Vec<u8>),
+}
+
+/// A tree to find links' targets in.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    tree: &'a Tree<FileData>,
+    limits: &'a Limits,
 }
 
 impl Hardlinks {
@@ -40,16 +47,18 @@ impl Hardlinks {
     pub(crate) fn put(
         &mut self,
         tree: &mut Tree<FileData>,
+        limits: &Limits,
         entry: Entry,
         slot: Slot,
     ) -> Result<(), LayerError> {
-        let way = components(&entry.link).and_then(|components| names(&components));
-        let way = way.map_err(|source| entry.refused(source))?;
-        let (found, path) = find(tree, &way).map_err(|source| entry.refused(source))?;
-        if path == slot.path {
+        let search = Search { tree, limits };
+        let place = search.place(&entry.link);
+        let (place, name) = place.map_err(|source| entry.refused(source))?;
+        if place.missing.is_empty() && place.directory() == slot.parent && name == slot.name {
             return Err(entry.refused(InvalidEntry::HardlinkLoop));
         }
-        let id = match found {
+        let found = search.file_at(&place, &name);
+        let id = match found.map_err(|source| entry.refused(source))? {
             Some(id) => {
                 describe(tree.inode_mut(id), &entry.metadata);
                 id
@@ -59,7 +68,7 @@ impl Hardlinks {
                     metadata: entry.metadata.clone(),
                     kind: FileKind::Regular(FileData::default()),
                 });
-                self.targets.insert(id, way);
+                self.targets.insert(id, entry.link.as_slice().into());
                 id
             }
         };
@@ -75,7 +84,12 @@ impl Hardlinks {
     }
 
     /// Links what has come since, and marks the rest for the merge.
-    pub(crate) fn settle(mut self, tree: &mut Tree<FileData>) -> Result<(), LayerError> {
+    pub(crate) fn settle(
+        mut self,
+        tree: &mut Tree<FileData>,
+        limits: &Limits,
+        cost: &mut Cost<'_>,
+    ) -> Result<(), LayerError> {
         let pending = std::mem::take(&mut self.pending);
         if pending.is_empty() {
             return Ok(());
@@ -92,13 +106,15 @@ impl Hardlinks {
                 // A later entry has replaced it, or a directory above it.
                 continue;
             }
-            let found = self.follow(tree, stand_in);
+            let found = self.follow(Search { tree, limits }, stand_in);
             match found.map_err(|source| entry.refused(source))? {
                 Found::File(id) => {
                     describe(tree.inode_mut(id), &entry.metadata);
                     tree.link(slot.parent, slot.name, id);
                 }
                 Found::Nothing(path) => {
+                    let charged = cost.charge_string(&path);
+                    charged.map_err(|source| entry.refused(source.into()))?;
                     let metadata = &mut tree.inode_mut(stand_in).metadata;
                     markers::set_value(metadata, markers::HARDLINK, &path);
                 }
@@ -108,18 +124,43 @@ impl Hardlinks {
     }
 
     /// Where a stand-in leads in the end.
-    fn follow(&self, tree: &Tree<FileData>, stand_in: InodeId) -> Result<Found, InvalidEntry> {
+    fn follow(&self, search: Search<'_>, stand_in: InodeId) -> Result<Found, InvalidEntry> {
         let mut next = stand_in;
-        for _ in 0..CHAIN_MAX {
-            let Some(way) = self.targets.get(&next) else {
+        for _ in 0..search.limits.get(Limit::EntryLinks) {
+            let Some(link) = self.targets.get(&next) else {
                 return Ok(Found::File(next));
             };
-            match find(tree, way)? {
-                (Some(id), _) => next = id,
-                (None, path) => return Ok(Found::Nothing(path)),
+            let (place, name) = search.place(link)?;
+            match search.file_at(&place, &name)? {
+                Some(id) => next = id,
+                None => return Ok(Found::Nothing(place.path_of(&name))),
             }
         }
-        Err(InvalidEntry::HardlinkLoop)
+        let exceeded = search.limits.exceeded(Limit::EntryLinks);
+        Err(InvalidEntry::HardlinkChain(exceeded))
+    }
+}
+
+impl Search<'_> {
+    /// Where a link's target is: its directory and its name, which is not followed.
+    fn place(self, link: &[u8]) -> Result<(Place, Name), InvalidEntry> {
+        let names = names(&components(link)?)?;
+        let (last, parents) = names.split_last().ok_or_else(|| directory_error(b"/"))?;
+        Ok((resolve(self.tree, parents, self.limits)?, last.clone()))
+    }
+
+    /// The file there, if there is one.
+    fn file_at(self, place: &Place, name: &Name) -> Result<Option<InodeId>, InvalidEntry> {
+        let found = match place.missing.is_empty() {
+            true => self.tree.lookup(place.directory(), name.as_bytes()),
+            false => None,
+        };
+        match found {
+            Some(id) if self.tree.directory(id).is_some() => {
+                Err(directory_error(&place.path_of(name)))
+            }
+            found => Ok(found),
+        }
     }
 }
 
@@ -149,23 +190,6 @@ pub(crate) fn describe<D>(inode: &mut Inode<D>, link: &Metadata) {
             file.xattrs.extend(xattrs);
         }
         _ => file.mode = link.mode,
-    }
-}
-
-/// What `way` names, the last component not followed, and its path without symlinks.
-fn find(tree: &Tree<FileData>, way: &[Name]) -> Result<(Option<InodeId>, Vec<u8>), InvalidEntry> {
-    let Some((last, parents)) = way.split_last() else {
-        return Err(directory_error(b"/"));
-    };
-    let place: Place = resolve(tree, parents)?;
-    let path = place.path_of(last);
-    let found = match place.missing.is_empty() {
-        true => tree.lookup(place.directory(), last.as_bytes()),
-        false => None,
-    };
-    match found {
-        Some(id) if tree.directory(id).is_some() => Err(directory_error(&path)),
-        found => Ok((found, path)),
     }
 }
 

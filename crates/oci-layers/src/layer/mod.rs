@@ -2,6 +2,7 @@
 
 mod builder;
 mod content;
+mod cost;
 mod hardlinks;
 mod note;
 mod path;
@@ -31,8 +32,10 @@ pub struct Layer {
     /// The layer's files, and what it does to the layers below as [`markers`](crate::markers).
     /// Content lies on device 0, which is where the sink put it.
     pub tree: Tree<FileData>,
-    /// What was left out, in the archive's order; at most [`Limits::notes`].
+    /// What the tree lacks, in the archive's order; at most [`Limit::LayerNotes`](crate::Limit).
     pub notes: Vec<Note>,
+    /// How many notes there were, kept or not.
+    pub notes_total: u64,
 }
 
 /// Reads an uncompressed layer to the end of the stream. Content goes to `sink` as it comes; the

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::error::RawPath;
-use crate::limits::Limits;
+use crate::limits::{Limit, Limits};
 
 /// Something in the archive that the tree does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,21 +41,24 @@ pub enum NoteReason {
 /// Notes up to a limit.
 #[derive(Debug)]
 pub(crate) struct Notes {
-    notes: Vec<Note>,
-    limit: usize,
+    kept: Vec<Note>,
+    total: u64,
+    limit: u64,
 }
 
 impl Notes {
-    pub(crate) const fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            notes: Vec::new(),
-            limit: limits.notes,
+            kept: Vec::new(),
+            total: 0,
+            limit: limits.get(Limit::LayerNotes),
         }
     }
 
     pub(crate) fn add(&mut self, offset_bytes: u64, path: &[u8], reason: NoteReason) {
-        if self.notes.len() < self.limit {
-            self.notes.push(Note {
+        self.total += 1;
+        if self.total <= self.limit {
+            self.kept.push(Note {
                 offset_bytes,
                 path: path.into(),
                 reason,
@@ -63,8 +66,9 @@ impl Notes {
         }
     }
 
-    pub(crate) fn into_vec(self) -> Vec<Note> {
-        self.notes
+    /// Those that were kept, and how many there were.
+    pub(crate) fn finish(self) -> (Vec<Note>, u64) {
+        (self.kept, self.total)
     }
 }
 

@@ -3,11 +3,7 @@ use std::collections::VecDeque;
 use fstree::{FileKind, InodeId, Name, Tree};
 
 use crate::error::InvalidEntry;
-
-/// Symlinks that are followed on one way, as in the kernel.
-const SYMLINKS_MAX: usize = 40;
-/// Components that are passed on one way, those of symlinks among them: bounds time and depth.
-const STEPS_MAX: usize = 16 * 1024;
+use crate::limits::{Limit, Limits};
 
 /// Where a way leads: through directories that are there, and then names that are not.
 #[derive(Debug)]
@@ -43,14 +39,19 @@ impl Place {
 }
 
 /// Follows directories, and symlinks inside the root as `chroot` would have them, as far as the
-/// tree goes.
-pub(crate) fn resolve<D>(tree: &Tree<D>, way: &[Name]) -> Result<Place, InvalidEntry> {
+/// tree goes. Limits bound the time that it takes, and the tree's depth.
+pub(crate) fn resolve<D>(
+    tree: &Tree<D>,
+    way: &[Name],
+    limits: &Limits,
+) -> Result<Place, InvalidEntry> {
     let mut place = Place {
         passed: vec![(None, tree.root())],
         missing: Vec::new(),
     };
     let mut ahead: VecDeque<Step> = way.iter().cloned().map(Step::Into).collect();
     let (mut steps_taken, mut symlinks) = (0, 0);
+    limits.check_length(Limit::EntryDepth, ahead.len())?;
     while let Some(step) = ahead.pop_front() {
         steps_taken += 1;
         let name = match step {
@@ -72,15 +73,15 @@ pub(crate) fn resolve<D>(tree: &Tree<D>, way: &[Name]) -> Result<Place, InvalidE
             FileKind::Directory(_) => place.passed.push((Some(name), id)),
             FileKind::Symlink(target) => {
                 symlinks += 1;
-                if symlinks > SYMLINKS_MAX || steps_taken + ahead.len() > STEPS_MAX {
-                    return Err(InvalidEntry::SymlinkLoop);
-                }
+                let checked = limits.check_length(Limit::EntryLinks, symlinks);
+                checked.map_err(InvalidEntry::SymlinkLoop)?;
                 if target.starts_with(b"/") {
                     place.passed.truncate(1);
                 }
                 for step in steps(target)?.into_iter().rev() {
                     ahead.push_front(step);
                 }
+                limits.check_length(Limit::EntryDepth, steps_taken + ahead.len())?;
             }
             _ => return Err(InvalidEntry::ParentNotDirectory),
         }

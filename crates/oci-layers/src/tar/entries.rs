@@ -9,7 +9,7 @@ use super::pax::Pax;
 use super::sparse::{Segment, SparseError, SparseMap};
 use super::stream::Stream;
 use crate::error::{InvalidHeader, LayerError};
-use crate::limits::Limits;
+use crate::limits::{Limit, Limits};
 
 /// One entry, with everything its extended headers say.
 #[derive(Debug)]
@@ -148,15 +148,11 @@ impl<'a, R: Read> Entries<'a, R> {
     }
 
     fn drain(&mut self) -> Result<(), LayerError> {
-        let limit = self.limits.trailing_bytes;
-        if self.stream.skip_up_to(limit.saturating_add(1))? > limit {
-            return Err(LayerError::Limit {
-                offset_bytes: self.stream.offset_bytes(),
-                what: "bytes behind the archive",
-                limit,
-            });
-        }
-        Ok(())
+        let limit = Limit::LayerTrailing;
+        let most_bytes = self.limits.get(limit).saturating_add(1);
+        let trailing_bytes = self.stream.skip_up_to(most_bytes)?;
+        let checked = self.limits.check(limit, trailing_bytes);
+        checked.map_err(|source| self.stream.beyond(source))
     }
 
     /// Takes a header that extends the next one in, and says whether it was one.
@@ -175,19 +171,18 @@ impl<'a, R: Read> Entries<'a, R> {
                 offset_bytes,
                 source,
             })?;
-        let limit = self.limits.record_bytes;
         self.expect_content(size_bytes);
         self.content_bytes = 0;
-        let stream = &mut self.stream;
+        let (stream, limits) = (&mut self.stream, self.limits);
         match header.type_flag {
             b'L' => {
-                extensions.long_name = gnu_long::long_name(stream, size_bytes, limit)?;
+                extensions.long_name = gnu_long::long_name(stream, size_bytes, limits)?;
             }
             b'K' => {
-                extensions.long_link = gnu_long::long_name(stream, size_bytes, limit)?;
+                extensions.long_link = gnu_long::long_name(stream, size_bytes, limits)?;
             }
             code => {
-                let body = gnu_long::body(stream, size_bytes, limit)?;
+                let body = gnu_long::body(stream, size_bytes, limits)?;
                 let pax = Pax::parse(&body).map_err(|source| LayerError::Header {
                     offset_bytes,
                     source,
@@ -213,8 +208,8 @@ impl<'a, R: Read> Entries<'a, R> {
             source,
         };
         let (path, link) = unread.names(&extensions);
-        self.check_length(&path, offset_bytes)?;
-        self.check_length(&link, offset_bytes)?;
+        self.check_length(&path)?;
+        self.check_length(&link)?;
         let pax = &extensions.pax;
         let metadata = unread.metadata(pax).map_err(invalid)?;
         let kind = unread.kind(&path).map_err(invalid)?;
@@ -267,15 +262,9 @@ impl<'a, R: Read> Entries<'a, R> {
         }
     }
 
-    fn check_length(&self, path: &[u8], offset_bytes: u64) -> Result<(), LayerError> {
-        if path.len() <= self.limits.path_bytes {
-            return Ok(());
-        }
-        Err(LayerError::Limit {
-            offset_bytes,
-            what: "bytes in a path",
-            limit: u64::try_from(self.limits.path_bytes).unwrap_or(u64::MAX),
-        })
+    fn check_length(&self, path: &[u8]) -> Result<(), LayerError> {
+        let checked = self.limits.check_length(Limit::EntryPath, path.len());
+        checked.map_err(|source| self.stream.beyond(source))
     }
 }
 

@@ -5,7 +5,7 @@ use super::pax::Pax;
 use super::stream::Stream;
 use super::{BLOCK_BYTES, number};
 use crate::error::{InvalidHeader, LayerError};
-use crate::limits::Limits;
+use crate::limits::{Limit, Limits};
 
 /// Bytes of a file that the archive holds; between segments there are holes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +95,12 @@ impl SparseMap {
         let mut numbers = Vec::new();
         gnu_pairs(&block[386..482], &mut numbers)?;
         let mut goes_on = block[482] != 0;
+        let start_bytes = stream.offset_bytes();
         while goes_on {
             let block = stream.block()?;
+            let taken_bytes = stream.offset_bytes() - start_bytes;
+            let checked = limits.check(Limit::EntryRecord, taken_bytes);
+            checked.map_err(|source| stream.beyond(source))?;
             gnu_pairs(&block[..504], &mut numbers)?;
             check_count(numbers.len() / 2, stream, limits)?;
             goes_on = block[504] != 0;
@@ -190,9 +194,8 @@ fn read_map<R: Read>(
         if taken_bytes > stored_bytes {
             return Err(INVALID);
         }
-        if taken_bytes > limits.record_bytes {
-            return Err(too_many(stream, limits).into());
-        }
+        let checked = limits.check(Limit::EntryRecord, taken_bytes);
+        checked.map_err(|source| stream.beyond(source))?;
         for byte in block {
             if byte != b'\n' {
                 line.push(byte);
@@ -214,16 +217,6 @@ fn check_count<R: Read>(
     stream: &Stream<R>,
     limits: &Limits,
 ) -> Result<(), LayerError> {
-    if segments > limits.sparse_segments {
-        return Err(too_many(stream, limits));
-    }
-    Ok(())
-}
-
-fn too_many<R: Read>(stream: &Stream<R>, limits: &Limits) -> LayerError {
-    LayerError::Limit {
-        offset_bytes: stream.offset_bytes(),
-        what: "segments in a sparse file",
-        limit: u64::try_from(limits.sparse_segments).unwrap_or(u64::MAX),
-    }
+    let checked = limits.check_length(Limit::EntrySegments, segments);
+    checked.map_err(|source| stream.beyond(source))
 }

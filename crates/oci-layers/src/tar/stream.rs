@@ -1,7 +1,7 @@
 use std::io::{self, Read};
 
 use super::BLOCK_BYTES;
-use crate::error::LayerError;
+use crate::error::{Exceeded, LayerError};
 
 /// Bytes that are skipped at a time.
 const SKIP_BYTES: usize = 32 * 1024;
@@ -87,6 +87,14 @@ impl<R: Read> Stream<R> {
     pub(crate) const fn truncated(&self) -> LayerError {
         LayerError::Truncated {
             offset_bytes: self.offset_bytes,
+        }
+    }
+
+    /// The error of a limit that is passed here.
+    pub(crate) const fn beyond(&self, source: Exceeded) -> LayerError {
+        LayerError::Limit {
+            offset_bytes: self.offset_bytes,
+            source,
         }
     }
 

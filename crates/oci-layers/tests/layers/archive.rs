@@ -1,7 +1,7 @@
 //! One archive: names, types, numbers, and what is refused.
 
 use fstree::{FileKind, Timestamp};
-use oci_layers::{InvalidEntry, LayerError, Limits, NoteReason, read_layer};
+use oci_layers::{InvalidEntry, LayerError, Limit, Limits, NoteReason, read_layer};
 use testkit::{TarBuilder, TarEntry};
 
 use crate::stand::{MemorySink, image_of, message, names, read, read_entries};
@@ -46,7 +46,7 @@ fn paths_that_cannot_be_are_refused() {
         ("a/../../b", "leaves the root"),
         ("", "path is empty"),
         (&"x".repeat(256), "256 bytes, the limit is 255"),
-        (&"x/".repeat(10_000), "limit of 16384 bytes in a path"),
+        (&"x/".repeat(10_000), "limit entry-path=16KiB"),
         (".wh.", "not a valid whiteout"),
         ("a/.wh..", "not a valid whiteout"),
         (".wh...", "not a valid whiteout"),
@@ -260,13 +260,11 @@ fn archives_end_in_every_way() {
     let lone = [&zeros[..], &file].concat();
     assert!(message(&read(&lone).expect_err("refused")).contains("single zero block"));
 
-    let limits = Limits {
-        trailing_bytes: 3,
-        ..Limits::default()
-    };
+    let limits = Limits::default().with(Limit::LayerTrailing, 3);
     let long = [&file[..], &[0; 1024], b"junk"].concat();
     let error = read_layer(&long[..], &limits, &mut MemorySink::default());
-    assert!(matches!(error, Err(LayerError::Limit { limit: 3, .. })));
+    let error = message(&error.expect_err("it is to be refused"));
+    assert!(error.contains("limit layer-trailing=3B"), "{error}");
 }
 
 #[test]
@@ -357,7 +355,7 @@ fn hard_links_lead_somewhere_or_are_refused() {
         (vec![TarEntry::hardlink("a", "a")], "leads to itself"),
         (
             vec![TarEntry::hardlink("a", "b"), TarEntry::hardlink("b", "a")],
-            "leads to itself",
+            "entry-links=40",
         ),
         (
             vec![TarEntry::directory("d"), TarEntry::hardlink("a", "d")],
@@ -398,27 +396,82 @@ fn duplicates_the_last_wins() {
 }
 
 #[test]
-fn limits_hold() {
-    let limits = Limits {
-        record_bytes: 100,
-        entries: 3,
-        xattr_bytes: 20,
-        ..Limits::default()
-    };
-    let read = |entries: Vec<TarEntry>| {
-        let tar = TarBuilder::of(entries);
-        read_layer(&tar[..], &limits, &mut MemorySink::default())
-    };
+fn limits_hold_and_are_named() {
     let file = |path: &str| TarEntry::file(path, "");
-    assert!(read(vec![file("a"), file("b"), file("c")]).is_ok());
-    for entries in [
-        vec![file("a/b/c/d")],
-        vec![file("a"), file("a"), file("a"), file("a")],
-        vec![file("a").xattr("user.a", [0; 15])],
-        vec![file("a").record("comment", [b'x'; 100])],
-    ] {
-        assert!(matches!(read(entries), Err(LayerError::Limit { .. })));
+    let loops = |count: u32| {
+        let link = |n| TarEntry::symlink(format!("s{n}"), format!("s{}", n + 1));
+        let links = (0..count).map(link);
+        links.chain([file("s0/x")]).collect::<Vec<_>>()
+    };
+    let cases = [
+        ("entry-path=10B", vec![file("a")], vec![file("a/b/c/d/e/f")]),
+        (
+            "entry-depth=3",
+            vec![file("a/b/c/d")],
+            vec![file("a/b/c/d/e")],
+        ),
+        ("entry-depth=3", vec![file("a/b/c/d")], {
+            let mut entries = vec![TarEntry::symlink("s", "a/b/c"), file("s/d")];
+            entries.push(TarEntry::symlink("s/deeper", "d/e/f"));
+            entries.push(file("s/deeper/x"));
+            entries
+        }),
+        ("entry-links=2", loops(2), loops(3)),
+        (
+            "entry-xattrs=20B",
+            vec![file("a").xattr("user.a", [0; 14])],
+            vec![file("a").xattr("user.a", [0; 15])],
+        ),
+        (
+            "entry-record=60B",
+            vec![file("a").record("comment", [b'x'; 40])],
+            vec![file("a").record("comment", [b'x'; 60])],
+        ),
+        (
+            "entry-segments=1",
+            vec![file("a").record("GNU.sparse.map", "0,0")],
+            vec![file("a").record("GNU.sparse.map", "0,0,0,0")],
+        ),
+        (
+            "layer-bytes=8KiB",
+            vec![TarEntry::file("a", "1"), TarEntry::file("b", "2")],
+            vec![TarEntry::file("a", "1"), TarEntry::file("b", [0; 4097])],
+        ),
+        (
+            "layer-entries=3",
+            vec![file("a"), file("b"), file("c")],
+            vec![file("a/b/c/d")],
+        ),
+        (
+            "layer-entries=3",
+            vec![file("a/b/c")],
+            vec![file("a"), file("a"), file("a"), file("a")],
+        ),
+        (
+            "layer-metadata=4KiB",
+            vec![file("a")],
+            (0..20).map(|n| file(&n.to_string())).collect(),
+        ),
+    ];
+    for (setting, fitting, too_much) in cases {
+        let limits = Limits::parse(setting).expect("the setting is valid");
+        let read = |entries: Vec<TarEntry>| {
+            let tar = TarBuilder::of(entries);
+            read_layer(&tar[..], &limits, &mut MemorySink::default())
+        };
+        assert!(read(fitting).is_ok(), "{setting}");
+        let error = message(&read(too_much).expect_err(setting));
+        assert!(error.contains(setting), "{setting}: {error}");
     }
+}
+
+#[test]
+fn notes_are_counted_beyond_those_that_are_kept() {
+    let limits = Limits::default().with(Limit::LayerNotes, 1);
+    let odd = |path| TarEntry::file(path, "").xattr("trusted.a", "1");
+    let tar = TarBuilder::of([odd("a"), odd("b"), odd("c")]);
+    let layer = read_layer(&tar[..], &limits, &mut MemorySink::default()).expect("valid");
+    assert_eq!((layer.notes.len(), layer.notes_total), (1, 3));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use oci_layers::merge;
+use oci_layers::{Limits, merge};
 use proptest::prelude::*;
 use testkit::strategies::layers;
 use testkit::{TarBuilder, TarEntry};
@@ -46,7 +46,7 @@ proptest! {
         for tar in [&tar[..], &tar[..cut.index(tar.len())]] {
             if let Ok((layer, _)) = read(tar) {
                 let again = Ok::<_, Infallible>(layer.tree.clone());
-                let _ = merge([Ok(layer.tree), again]);
+                let _ = merge([Ok(layer.tree), again], &Limits::default());
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 
-use oci_layers::merge;
+use oci_layers::{Limit, Limits, merge};
 use testkit::TarEntry;
 
-use crate::stand::{image_of, names, read_entries};
+use crate::stand::{image_of, message, names, read_entries};
 
 fn file(path: &str) -> TarEntry {
     TarEntry::file(path, path)
@@ -197,7 +197,7 @@ fn empty_layers_and_many_layers_are_images() {
 #[test]
 fn extents_say_which_layer_they_are_on() {
     let trees = ["a", "b"].map(|path| Ok::<_, Infallible>(read_entries([file(path)]).tree));
-    let tree = merge(trees).expect("valid").tree;
+    let tree = merge(trees, &Limits::default()).expect("valid").tree;
     for (path, device) in [("a", 1), ("b", 2)] {
         let id = tree.find(path.as_bytes()).expect("it is there");
         match &tree.inode(id).kind {
@@ -208,11 +208,20 @@ fn extents_say_which_layer_they_are_on() {
 }
 
 #[test]
+fn an_image_has_as_many_names_as_it_may() {
+    let trees = || ["a", "b"].map(|path| Ok::<_, Infallible>(read_entries([file(path)]).tree));
+    let limits = |most| Limits::default().with(Limit::ImageEntries, most);
+    assert!(merge(trees(), &limits(2)).is_ok());
+    let error = merge(trees(), &limits(1)).expect_err("it is one too many");
+    assert!(message(&error).contains("image-entries=1"), "{error}");
+}
+
+#[test]
 fn a_layer_that_cannot_be_had_is_named() {
     let layers = [
         Ok(read_entries([file("a")]).tree),
         Err(std::io::Error::other("gone")),
     ];
-    let error = merge(layers).expect_err("it cannot be merged");
+    let error = merge(layers, &Limits::default()).expect_err("it cannot be merged");
     assert_eq!(error.to_string(), "layer 1 could not be read");
 }

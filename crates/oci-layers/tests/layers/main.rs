@@ -4,6 +4,7 @@ mod archive;
 mod hostile;
 mod image;
 mod markers;
+mod memory;
 mod oracle_gnu_tar;
 mod oracle_umoci;
 mod reference;

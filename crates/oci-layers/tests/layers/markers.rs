@@ -58,7 +58,7 @@ fn a_layer_has_its_markers() {
 fn an_image_has_none_and_keeps_a_literal_device() {
     let base = read_entries([TarEntry::file("implied/lower", "")]).tree;
     let layers = [base, read_entries(entries()).tree].map(Ok::<_, Infallible>);
-    let tree = merge(layers).expect("valid").tree;
+    let tree = merge(layers, &Limits::default()).expect("valid").tree;
     for entry in tree.walk() {
         let path = String::from_utf8(entry.path).expect("names are text");
         assert_eq!(markers_at(&tree, &path), [], "{path}");

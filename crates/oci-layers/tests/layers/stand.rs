@@ -92,7 +92,7 @@ pub(crate) fn image(tars: &[Vec<u8>]) -> Result<TreeDump, String> {
         sinks.push(sink);
     }
     let trees = trees.into_iter().map(Ok::<_, Infallible>);
-    let merged = merge(trees).map_err(|error| message(&error))?;
+    let merged = merge(trees, &Limits::default()).map_err(|error| message(&error))?;
     Ok(dump(&merged.tree, |device| &sinks[usize::from(device) - 1]))
 }
 

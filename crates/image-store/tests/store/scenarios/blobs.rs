@@ -290,14 +290,14 @@ async fn a_blob_that_stands_still_is_asked_for_again() {
         layer_is(|_, honest| honest.pausing(1, Duration::from_millis(50))),
     )
     .most_requests(12);
-    slow.options.limits.pace_window = Duration::from_millis(600);
-    slow.options.limits.pace_bytes = 4000;
+    slow.options.patience.pace_window = Duration::from_millis(600);
+    slow.options.patience.pace_bytes = 4000;
     let mut brisk = pulled(
         "slow, but not too slow",
         layer_is(|_, honest| honest.pausing(10_000, Duration::from_millis(200))),
     );
-    brisk.options.limits.pace_window = Duration::from_millis(600);
-    brisk.options.limits.pace_bytes = 2000;
+    brisk.options.patience.pace_window = Duration::from_millis(600);
+    brisk.options.patience.pace_bytes = 2000;
     play(vec![
         pulled(
             "stands still once",

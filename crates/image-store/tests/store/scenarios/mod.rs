@@ -109,7 +109,7 @@ impl Scenario {
     }
 
     fn idle(mut self, milliseconds: u64) -> Self {
-        self.options.limits.idle = Duration::from_millis(milliseconds);
+        self.options.patience.idle = Duration::from_millis(milliseconds);
         self
     }
 

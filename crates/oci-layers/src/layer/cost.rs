@@ -1,0 +1,90 @@
+use erofs_writer::{BLOCK_SIZE_BYTES, Extent, FileData};
+use fstree::Name;
+
+use crate::error::{Exceeded, LayerError};
+use crate::limits::{Limit, Limits};
+use crate::tar::Entry;
+
+/// What an inode and its name take in memory besides strings, while a layer is read and written.
+const INODE_BYTES: usize = 384;
+/// The same for a directory that is made for the sake of its children: it has a node for names.
+const DIRECTORY_BYTES: usize = 640;
+/// What an xattr takes besides its name and value.
+const XATTR_BYTES: usize = 224;
+/// What EROFS has for each chunk of a file with holes.
+const CHUNK_BYTES: u64 = 8;
+
+/// What a layer's tree has cost so far. Estimates, on the safe side.
+#[derive(Debug)]
+pub(crate) struct Cost<'a> {
+    limits: &'a Limits,
+    entries: u64,
+    metadata_bytes: u64,
+    stored_bytes: u64,
+}
+
+impl<'a> Cost<'a> {
+    pub(crate) const fn new(limits: &'a Limits) -> Self {
+        Self {
+            limits,
+            entries: 0,
+            metadata_bytes: 0,
+            stored_bytes: 0,
+        }
+    }
+
+    /// An entry, whatever becomes of it.
+    pub(crate) fn charge_entry(&mut self, entry: &Entry) -> Result<(), LayerError> {
+        let xattrs = &entry.metadata.xattrs;
+        let strings = xattrs.iter().map(|(name, value)| name.len() + value.len());
+        let xattrs_bytes = strings.sum();
+        let checked = self.limits.check_length(Limit::EntryXattrs, xattrs_bytes);
+        let strings_bytes = entry.path.len() + entry.link.len() + xattrs_bytes;
+        let tables_bytes =
+            xattrs.len() * XATTR_BYTES + entry.segments.len() * 2 * size_of::<Extent>();
+        checked
+            .and_then(|()| self.charge(1, INODE_BYTES + strings_bytes + tables_bytes))
+            .map_err(|source| entry.refused(source.into()))
+    }
+
+    /// A directory that no entry has made.
+    pub(crate) fn charge_directory(&mut self, name: &Name) -> Result<(), Exceeded> {
+        self.charge(1, DIRECTORY_BYTES + name.as_bytes().len())
+    }
+
+    /// A file's whole blocks on disk, which are more than the archive has where data is sparse; and
+    /// its map where it has holes: a place for each of its chunks, which are as large as blocks and
+    /// holes let them be.
+    pub(crate) fn charge_content(&mut self, data: &FileData) -> Result<(), Exceeded> {
+        for extent in &data.extents {
+            let bytes = extent.blocks.saturating_mul(BLOCK_SIZE_BYTES);
+            self.stored_bytes = self.stored_bytes.saturating_add(bytes);
+        }
+        self.limits.check(Limit::LayerBytes, self.stored_bytes)?;
+        let blocks = data.size_bytes.div_ceil(BLOCK_SIZE_BYTES);
+        let is_whole = |extent: &Extent| extent.blocks == blocks;
+        if blocks == 0 || data.extents.first().is_some_and(is_whole) {
+            return Ok(());
+        }
+        let bounds = data.extents.iter();
+        let bounds =
+            bounds.flat_map(|extent| [extent.file_block, extent.file_block + extent.blocks]);
+        let bounds = bounds.filter(|&bound| bound != blocks);
+        let chunk_bits = bounds.map(u64::trailing_zeros).fold(31, u32::min);
+        let map_bytes = (blocks >> chunk_bits).saturating_mul(CHUNK_BYTES);
+        self.charge(0, usize::try_from(map_bytes).unwrap_or(usize::MAX))
+    }
+
+    /// A string that is kept besides what the entries hold.
+    pub(crate) fn charge_string(&mut self, bytes: &[u8]) -> Result<(), Exceeded> {
+        self.charge(0, bytes.len() + XATTR_BYTES)
+    }
+
+    fn charge(&mut self, entries: u64, bytes: usize) -> Result<(), Exceeded> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.entries = self.entries.saturating_add(entries);
+        self.metadata_bytes = self.metadata_bytes.saturating_add(bytes);
+        self.limits.check(Limit::LayerEntries, self.entries)?;
+        self.limits.check(Limit::LayerMetadata, self.metadata_bytes)
+    }
+}

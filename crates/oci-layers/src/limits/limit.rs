@@ -1,0 +1,133 @@
+use super::Unit;
+
+/// Something that an image may cost so much of and no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Limit {
+    /// Layers.
+    ImageLayers,
+    /// Bytes of all layers, uncompressed.
+    ImageBytes,
+    /// Names in all layers.
+    ImageEntries,
+    /// Bytes of a manifest, an index or a config.
+    ImageDocument,
+    /// Indexes that lead to indexes.
+    ImageIndexes,
+    /// Files in an archive that images are loaded from.
+    ArchiveFiles,
+    /// Bytes of one layer, uncompressed.
+    LayerBytes,
+    /// Bytes of one layer for each compressed one, once there are [`Limit::LayerRatioFrom`].
+    LayerRatio,
+    /// Bytes of one layer below which its expansion does not matter.
+    LayerRatioFrom,
+    /// Seconds.
+    LayerTime,
+    /// Bytes that a zstd frame looks back, which is what memory it takes.
+    LayerWindow,
+    /// Names, implied directories and markers among them.
+    LayerEntries,
+    /// Bytes of memory for names, attributes and places of content, about.
+    LayerMetadata,
+    /// Bytes behind the two zero blocks that end the archive.
+    LayerTrailing,
+    /// Notes that are kept; further ones are counted.
+    LayerNotes,
+    /// Bytes of one path or link target.
+    EntryPath,
+    /// Components of one path, with those of the symlinks on its way.
+    EntryDepth,
+    /// Symlinks on one way; later hard links that lead to each other.
+    EntryLinks,
+    /// Bytes of one PAX header, GNU long name or sparse map.
+    EntryRecord,
+    /// Bytes of one file's xattrs, names and values together.
+    EntryXattrs,
+    /// Stretches of data in one sparse file.
+    EntrySegments,
+}
+
+/// Name, unit, default, what it is.
+type Row = (&'static str, Unit, u64, &'static str);
+
+impl Limit {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 21] = [
+        Self::ImageLayers,
+        Self::ImageBytes,
+        Self::ImageEntries,
+        Self::ImageDocument,
+        Self::ImageIndexes,
+        Self::ArchiveFiles,
+        Self::LayerBytes,
+        Self::LayerRatio,
+        Self::LayerRatioFrom,
+        Self::LayerTime,
+        Self::LayerWindow,
+        Self::LayerEntries,
+        Self::LayerMetadata,
+        Self::LayerTrailing,
+        Self::LayerNotes,
+        Self::EntryPath,
+        Self::EntryDepth,
+        Self::EntryLinks,
+        Self::EntryRecord,
+        Self::EntryXattrs,
+        Self::EntrySegments,
+    ];
+
+    #[rustfmt::skip]
+    const fn row(self) -> Row {
+        use Unit::{Bytes, Count, Seconds};
+        match self {
+            Self::ImageLayers => ("image-layers", Count, 900, "number of layers"),
+            Self::ImageBytes => ("image-bytes", Bytes, 4 << 40, "size of all layers together, uncompressed"),
+            Self::ImageEntries => ("image-entries", Count, 16_000_000, "number of names in all layers"),
+            Self::ImageDocument => ("image-document", Bytes, 8 << 20, "size of a manifest, an index or a config"),
+            Self::ImageIndexes => ("image-indexes", Count, 4, "number of indexes that lead to indexes"),
+            Self::ArchiveFiles => ("archive-files", Count, 100_000, "number of files in an archive of images"),
+            Self::LayerBytes => ("layer-bytes", Bytes, 1 << 40, "size of a layer, uncompressed"),
+            Self::LayerRatio => ("layer-ratio", Count, 200, "expansion of a layer beyond layer-ratio-from"),
+            Self::LayerRatioFrom => ("layer-ratio-from", Bytes, 4 << 30, "size of a layer whose expansion does not matter"),
+            Self::LayerTime => ("layer-time", Seconds, 12 * 3600, "time that a layer takes"),
+            Self::LayerWindow => ("layer-window", Bytes, 128 << 20, "window of a zstd frame"),
+            Self::LayerEntries => ("layer-entries", Count, 4_000_000, "number of names in a layer"),
+            Self::LayerMetadata => ("layer-metadata", Bytes, 2 << 30, "memory for a layer's metadata"),
+            Self::LayerTrailing => ("layer-trailing", Bytes, 64 << 20, "number of bytes behind a layer's archive"),
+            Self::LayerNotes => ("layer-notes", Count, 1000, "number of notes on a layer that are kept"),
+            Self::EntryPath => ("entry-path", Bytes, 16 << 10, "length of a path or link target"),
+            Self::EntryDepth => ("entry-depth", Count, 4096, "depth of a path, symlinks followed"),
+            Self::EntryLinks => ("entry-links", Count, 40, "number of links on a way"),
+            Self::EntryRecord => ("entry-record", Bytes, 1 << 20, "length of a PAX header, GNU long name or sparse map"),
+            Self::EntryXattrs => ("entry-xattrs", Bytes, 256 << 10, "size of a file's xattrs"),
+            Self::EntrySegments => ("entry-segments", Count, 1 << 17, "number of data segments in a sparse file"),
+        }
+    }
+
+    /// How messages and the command line call it; stable.
+    pub const fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// What it counts.
+    pub const fn unit(self) -> Unit {
+        self.row().1
+    }
+
+    /// What it is when nobody says otherwise: every real image is below.
+    pub const fn default_value(self) -> u64 {
+        self.row().2
+    }
+
+    /// What it bounds, in words: "length of a path".
+    pub const fn description(self) -> &'static str {
+        self.row().3
+    }
+
+    /// Its place in [`Limit::ALL`].
+    #[expect(clippy::as_conversions, reason = "an enum of few variants")]
+    pub(super) const fn index(self) -> usize {
+        self as usize
+    }
+}
