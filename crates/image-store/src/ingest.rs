@@ -240,16 +240,14 @@ impl Ingest {
                 };
                 self.convert(layer, budget, signal, open).await
             }
-            LayerSource::Registry(registry) => {
-                self.from_registry(registry, layer, budget, signal).await
-            }
+            LayerSource::Registry(registry) => self.download(registry, layer, budget, signal).await,
         };
         let digest = layer.blob.digest;
         made.map_err(|source| ImportError::Layer { digest, source })
     }
 
     /// Makes the layer from the first place that has its blob whole.
-    async fn from_registry(
+    async fn download(
         &self,
         registry: &Registry,
         layer: &Layer,
@@ -267,7 +265,7 @@ impl Ingest {
                 let _ = spawn_blocking(move || fs_err::remove_file(&path)).await;
             }
             outcome = self
-                .from_source(source, layer, budget.clone(), signal.clone())
+                .download_from(source, layer, budget.clone(), signal.clone())
                 .await;
             // Whoever gave up, or cannot write, is no better off with another source.
             let is_theirs = !matches!(
@@ -281,7 +279,7 @@ impl Ingest {
         outcome
     }
 
-    async fn from_source(
+    async fn download_from(
         &self,
         source: BlobSource<'_>,
         layer: &Layer,

@@ -180,6 +180,7 @@ fn oracle(names: &[String]) -> Vec<Verdict> {
         .collect()
 }
 
+#[expect(clippy::print_stdout, reason = "the figures are worth printing")]
 #[test]
 fn oracle_names_are_read_as_docker_reads_them() {
     let names = names();

@@ -1,6 +1,12 @@
 //! Registries that misbehave in every way that is known, each a scenario: what it does, and whether
 //! the image comes whole all the same or is refused with a named error.
 
+#![expect(
+    clippy::too_many_lines,
+    clippy::print_stdout,
+    reason = "tables are long, and their figures are worth printing"
+)]
+
 mod auth;
 mod blobs;
 mod configs;
