@@ -311,8 +311,10 @@ async fn send<S: AsyncWrite + Unpin>(stream: &mut S, answer: &Answer) -> std::io
         return Ok(());
     }
     stream.write_all(&answer.body).await?;
-    while answer.endless {
-        stream.write_all(&answer.body).await?;
+    if answer.endless {
+        loop {
+            stream.write_all(&answer.body).await?;
+        }
     }
     stream.flush().await
 }

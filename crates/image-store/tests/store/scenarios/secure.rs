@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use fs_err as fs;
@@ -336,4 +337,54 @@ async fn layers_outside_of_the_registry_are_fetched_under_tls_alone() {
         let server = registry(vec![address.to_owned()]).await;
         fails(&server, options(), "over https alone").await;
     }
+}
+
+const IN_CHILD: &str = "MSB_TEST_TLS_REGISTRY";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_names_authorities() {
+    let authority = Authority::new();
+    let server = authority.honest(&Wish::default()).await;
+    let pull = |variable: &str, value: PathBuf| {
+        Command::new(std::env::current_exe().expect("this program"))
+            .args(["child_that_pulls_under_tls", "--nocapture"])
+            .env(IN_CHILD, server.address.to_string())
+            .env(variable, value)
+            .output()
+    };
+    let file = authority.file();
+    let directory = authority.directory.path().to_owned();
+    // Directories hold certificates under the hashes of their names.
+    fs::copy(&file, directory.join("01234567.0")).expect("copied");
+    for (variable, value, succeeds) in [
+        ("SSL_CERT_FILE", file, true),
+        ("SSL_CERT_DIR", directory, true),
+        ("SSL_CERT_FILE", PathBuf::from("/dev/null"), false),
+    ] {
+        let output = tokio::task::block_in_place(|| pull(variable, value)).expect("run");
+        assert_eq!(output.status.success(), succeeds, "{variable}: {output:?}");
+    }
+}
+
+/// Does nothing unless the test above runs it.
+#[tokio::test(flavor = "multi_thread")]
+async fn child_that_pulls_under_tls() {
+    let Ok(address) = std::env::var(IN_CHILD) else {
+        return;
+    };
+    let settings = RegistrySettings {
+        plain_http: Some(false),
+        ..RegistrySettings::default()
+    };
+    let registries = Registries {
+        by_name: BTreeMap::from([(address.clone(), settings)]),
+        ..Registries::default()
+    };
+    let options = PullOptions {
+        registries,
+        ..quick()
+    };
+    let store = TestStore::new();
+    let reference = format!("{address}/app");
+    store.pull_with(&reference, options).await.expect("pulled");
 }
