@@ -1,6 +1,33 @@
-//! Sparse, journaled ext4 images written from a tree.
+//! ext4 images: written sparse and journaled from a tree, read, verified and dumped.
 //!
-//! The image is what `mke2fs -O ^resize_inode -E lazy_itable_init=1` makes and the kernel leaves
+//! ```
+//! use ext4_writer::{Image, Options, write};
+//! use fstree::{FileKind, Inode, Metadata, Name, Tree};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut tree = Tree::new(Metadata::directory(0o755));
+//! let hello = tree.add(Inode {
+//!     metadata: Metadata::with_mode(0o644),
+//!     kind: FileKind::Regular(b"hello\n".to_vec()),
+//! });
+//! tree.link(tree.root(), Name::new(b"hello")?, hello);
+//! let file = tempfile::tempfile()?;
+//! let size_bytes = 64 << 20;
+//! write(&tree, &Options { size_bytes, ..Options::default() }, &file)?;
+//!
+//! let image = Image::open(file)?;
+//! image.verify()?;
+//! let read = image.read_tree()?;
+//! let hello = read.find(b"hello").ok_or("it was written")?;
+//! let FileKind::Regular(data) = &read.inode(hello).kind else { unreachable!() };
+//! let mut content = Vec::new();
+//! image.copy_file(data, &mut content)?;
+//! assert_eq!(content, b"hello\n");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The image that is written is what `mke2fs -O ^resize_inode -E lazy_itable_init=1` makes and the kernel leaves
 //! alone: every inode table is marked as zeroed, which on a fresh sparse file it is, so nothing is
 //! initialised in the background. Only the bytes that must exist are written.
 //!
@@ -9,6 +36,12 @@
 //! group n:  (copies of superblock and descriptors, where n is 1 or a power of 3, 5, 7)
 //! ```
 //!
+//! The reader knows more than is written: what `mke2fs` makes of ext2, ext3 and ext4, and what the
+//! kernel makes of it in use. The journal of an image that was not unmounted is replayed in memory.
+//! What it does not know is [`Unsupported`]: encryption, fs-verity, case folding, shared blocks,
+//! xattrs that fill inodes, journals elsewhere, fast commits to replay. It takes memory and time in
+//! proportion to the image, whatever the image says. `docs/formats/ext4.md` has more.
+//!
 //! Names: `struct ext4_super_block` and friends, fs/ext4/ext4.h and include/linux/jbd2.h.
 
 #![warn(clippy::as_conversions)]
@@ -16,6 +49,7 @@
 mod acl;
 mod checksum;
 mod directory;
+mod dump;
 mod error;
 mod extent;
 mod features;
@@ -33,6 +67,7 @@ mod verify;
 mod write;
 mod xattr;
 
+pub use dump::DumpError;
 pub use error::{InvalidInode, WriteError};
 pub use options::{Options, SIZE_MAX_BYTES, SIZE_MIN_BYTES};
 pub use output::SparseOutput;

@@ -18,7 +18,9 @@ pub(crate) struct Group {
     pub(crate) free_blocks: u32,
     pub(crate) free_inodes: u32,
     pub(crate) used_directories: u32,
+    pub(crate) itable_unused: u32,
     pub(crate) flags: u16,
+    pub(crate) checksum: u16,
     /// Without `64bit` only the low half is stored.
     pub(crate) block_bitmap_csum: u32,
     pub(crate) inode_bitmap_csum: u32,
@@ -93,7 +95,9 @@ fn parse(layout: &Layout, bytes: &[u8]) -> Group {
         free_blocks: words(full.bg_free_blocks_count_lo, full.bg_free_blocks_count_hi),
         free_inodes: words(full.bg_free_inodes_count_lo, full.bg_free_inodes_count_hi),
         used_directories: words(full.bg_used_dirs_count_lo, full.bg_used_dirs_count_hi),
+        itable_unused: words(full.bg_itable_unused_lo, full.bg_itable_unused_hi),
         flags: full.bg_flags.get(),
+        checksum: full.bg_checksum.get(),
         block_bitmap_csum: words(full.bg_block_bitmap_csum_lo, full.bg_block_bitmap_csum_hi),
         inode_bitmap_csum: words(full.bg_inode_bitmap_csum_lo, full.bg_inode_bitmap_csum_hi),
     }

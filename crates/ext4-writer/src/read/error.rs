@@ -126,6 +126,7 @@ pub(crate) enum Structure {
     Xattrs(u32),
     FileData(u32),
     Journal,
+    MultiMount,
 }
 
 /// What is wrong with them.
@@ -196,6 +197,20 @@ impl Corrupt {
 }
 
 impl Structure {
+    /// The inode that it belongs to.
+    pub(crate) const fn inode(self) -> Option<u32> {
+        match self {
+            Self::Inode(number)
+            | Self::ExtentTree(number)
+            | Self::IndirectMap(number)
+            | Self::Directory(number)
+            | Self::Symlink(number)
+            | Self::Xattrs(number)
+            | Self::FileData(number) => Some(number),
+            _ => None,
+        }
+    }
+
     /// A read error about this kind of bytes at a place.
     pub(crate) const fn corrupt(self, offset_bytes: u64, fault: Fault) -> ReadError {
         ReadError::Corrupt(Corrupt::new(self, offset_bytes, fault))
@@ -223,6 +238,7 @@ impl fmt::Display for Structure {
             Self::Xattrs(number) => write!(f, "the xattrs of inode {number}"),
             Self::FileData(number) => write!(f, "the data of inode {number}"),
             Self::Journal => write!(f, "the journal"),
+            Self::MultiMount => write!(f, "the block against multiple mounts"),
         }
     }
 }

@@ -147,6 +147,9 @@ impl Usage {
             self.enter(&node);
             self.hidden.push(number);
         }
+        if layout.incompat.contains(Incompat::MMP) {
+            self.add(disk.s_mmp_block.get(), 1, Structure::MultiMount);
+        }
         if layout.compat.contains(Compat::RESIZE_INODE) {
             // Its map is a table of the reserved blocks, whose own block alone is new here.
             let inode = image.inode(RESIZE_INODE)?;

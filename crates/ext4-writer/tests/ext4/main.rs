@@ -1,5 +1,7 @@
 //! Images against e2fsprogs and the kernel.
 
+mod dumped;
+mod hostile;
 mod listing;
 mod mounted;
 mod oracle;

@@ -192,6 +192,6 @@ fn oracle_with_more_features() {
     check("bigalloc", &["-t", "ext4", "-O", "bigalloc"]);
     check(
         "more",
-        &["-t", "ext4", "-O", "orphan_file,ea_inode,large_dir"],
+        &["-t", "ext4", "-O", "orphan_file,ea_inode,large_dir,mmp"],
     );
 }

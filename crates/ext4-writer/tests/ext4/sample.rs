@@ -1,7 +1,8 @@
 use fstree::{Device, FileKind, Inode, Metadata, Name, Timestamp, Tree};
 
 /// `cap_net_raw=ep`, as `struct vfs_cap_data` has it (uapi/linux/capability.h).
-const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+pub(crate) const CAPABILITY: [u8; 20] =
+    [1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text.as_bytes()).expect("a valid name")
