@@ -181,6 +181,7 @@ fn ext4_images(_: &Ground) -> Result<String> {
         count: 40,
         first: 0,
         used: 2,
+        work: None,
     })
 }
 

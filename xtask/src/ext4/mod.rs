@@ -8,6 +8,7 @@ mod resize;
 mod used;
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -27,6 +28,9 @@ pub(crate) struct Arguments {
     /// How many images to use in the host's kernel, and to crash
     #[arg(long, default_value_t = 3)]
     pub(crate) used: u64,
+    /// Where images are written; a file system in memory is the fastest
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) work: Option<PathBuf>,
 }
 
 /// What was judged, for the last line.
@@ -42,7 +46,11 @@ struct Tally {
 
 /// Writes and judges images; fails at the first that is not right.
 pub(crate) fn run(arguments: &Arguments) -> Result<String> {
-    let work = place::scratch("ext4")?;
+    let work = match &arguments.work {
+        Some(directory) => directory.join(format!("ext4-{}", std::process::id())),
+        None => place::scratch("ext4")?,
+    };
+    fs::create_dir_all(&work)?;
     let path = work.join("image");
     let mut tally = Tally::default();
     step("ext4: images of many sizes, judged by e2fsck and our reader");
@@ -60,6 +68,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<String> {
             tally.resized += 1;
         }
         fs::remove_file(&path)?;
+        if tally.images % 100 == 0 {
+            eprintln!("{} images", tally.images);
+        }
     }
     step("ext4: images that the kernel used, and that it lost");
     for number in 0..arguments.used {
