@@ -34,7 +34,7 @@ const TOOLS: [(&str, &str); 25] = [
 ];
 
 /// Directories of programs that a user's `PATH` may lack.
-const MORE_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin";
+const MORE_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin";
 
 /// Installs the packages of the programs that are missing, and makes sure they are there then.
 pub(crate) fn install() -> Result<()> {
