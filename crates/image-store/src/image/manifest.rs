@@ -56,14 +56,6 @@ pub enum ManifestError {
         /// What came.
         actual_bytes: u64,
     },
-    /// Longer than msb reads.
-    #[error("the {what} has more than {limit_bytes} bytes")]
-    TooLong {
-        /// Which document.
-        what: &'static str,
-        /// How long it may be.
-        limit_bytes: u64,
-    },
     /// More than a limit allows.
     #[error("the image is too much")]
     Limit(#[from] Exceeded),
@@ -80,12 +72,6 @@ pub enum ManifestError {
         diff_ids: usize,
         /// How many the manifest has.
         layers: usize,
-    },
-    /// Indexes in indexes in indexes.
-    #[error("indexes nest deeper than {limit}")]
-    TooDeep {
-        /// How deep they may nest.
-        limit: usize,
     },
     /// Something else than a container image.
     #[error("unsupported media type '{media_type}' of the {what}")]

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use oci_layers::{Exceeded, Limit};
+
 use super::endpoint::{Endpoint, Fetched, Request};
 use super::error::RegistryError;
 use crate::digest::Digest;
@@ -54,14 +56,15 @@ impl Endpoint {
             let entry = select(&entries, wanted)
                 .map_err(|source| self.bad(source))?
                 .descriptor;
-            self.check_size("manifest", &entry)?;
+            self.check_size(&entry)?;
             digest = entry.digest;
             let version = digest.to_string();
             fetched = self.document(&version, entry.size_bytes).await?;
             check_document("manifest", &fetched.bytes, &entry)
                 .map_err(|source| self.bad(source))?;
         }
-        Err(self.bad(ManifestError::TooDeep { limit }))
+        let value = u64::try_from(limit).unwrap_or(u64::MAX);
+        Err(self.beyond(Limit::ImageIndexes, value))
     }
 
     async fn document(&self, version: &str, limit_bytes: u64) -> Result<Fetched, RegistryError> {
@@ -72,7 +75,16 @@ impl Endpoint {
             accept: Some(media_type::ACCEPTED_MANIFESTS.join(", ")),
             from_byte: 0,
         };
-        let fetched = self.fetch(&request, limit_bytes).await?;
+        let fetched = self.fetch(&request, limit_bytes).await;
+        let fetched = fetched.map_err(|error| match error {
+            // A token may be too long as well, and a descriptor may say less.
+            RegistryError::Long { what: long, .. }
+                if long == what && limit_bytes == self.transport.limits.document_bytes =>
+            {
+                self.beyond(Limit::ImageDocument, limit_bytes)
+            }
+            error => error,
+        })?;
         let actual = Digest::of(&fetched.bytes);
         match fetched.promised {
             Some(expected) if expected != actual => {
@@ -84,7 +96,7 @@ impl Endpoint {
 
     async fn config(&self, descriptor: &Descriptor) -> Result<ConfigFile, RegistryError> {
         let what = format!("config {}", descriptor.digest);
-        self.check_size("config", descriptor)?;
+        self.check_size(descriptor)?;
         let request = Request {
             path: format!("blobs/{}", descriptor.digest),
             what: &what,
@@ -97,12 +109,16 @@ impl Endpoint {
             .map_err(|source| self.bad(source))
     }
 
-    fn check_size(&self, what: &'static str, document: &Descriptor) -> Result<(), RegistryError> {
+    fn check_size(&self, document: &Descriptor) -> Result<(), RegistryError> {
         let limit_bytes = self.transport.limits.document_bytes;
         if document.size_bytes > limit_bytes {
-            return Err(self.bad(ManifestError::TooLong { what, limit_bytes }));
+            return Err(self.beyond(Limit::ImageDocument, limit_bytes));
         }
         Ok(())
+    }
+
+    fn beyond(&self, limit: Limit, value: u64) -> RegistryError {
+        self.bad(Exceeded { limit, value }.into())
     }
 
     fn bad(&self, source: ManifestError) -> RegistryError {

@@ -5,6 +5,7 @@ mod faults;
 mod images;
 mod integrity;
 mod lifecycle;
+mod limits;
 mod oracle;
 mod processes;
 mod pruning;

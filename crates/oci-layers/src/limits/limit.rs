@@ -97,7 +97,7 @@ impl Limit {
             Self::LayerTrailing => ("layer-trailing", Bytes, 64 << 20, "number of bytes behind a layer's archive"),
             Self::LayerNotes => ("layer-notes", Count, 1000, "number of notes on a layer that are kept"),
             Self::EntryPath => ("entry-path", Bytes, 16 << 10, "length of a path or link target"),
-            Self::EntryDepth => ("entry-depth", Count, 4096, "depth of a path, symlinks followed"),
+            Self::EntryDepth => ("entry-depth", Count, 4096, "depth of a path with its symlinks followed"),
             Self::EntryLinks => ("entry-links", Count, 40, "number of links on a way"),
             Self::EntryRecord => ("entry-record", Bytes, 1 << 20, "length of a PAX header, GNU long name or sparse map"),
             Self::EntryXattrs => ("entry-xattrs", Bytes, 256 << 10, "size of a file's xattrs"),

@@ -1,10 +1,13 @@
 //! Sparse files in all four formats.
 
-use erofs_writer::FileData;
+use std::io::Cursor;
+
+use erofs_writer::{FileData, Image, ImageWriter, Options};
 use fstree::FileKind;
+use oci_layers::{Limits, read_layer};
 use testkit::{TarBuilder, TarEntry};
 
-use crate::stand::{bytes_of, message, read};
+use crate::stand::{BLOCK_BYTES, bytes_of, message, read};
 
 /// 20,005 bytes: "ab" at 10, "c" at 8192, "end" at the end.
 const PAIRS: [(u64, u64); 4] = [(10, 2), (8192, 1), (20_002, 3), (20_005, 0)];
@@ -110,6 +113,32 @@ fn pax_1_0() {
         .record("GNU.sparse.realsize", "20005")
         .record("GNU.sparse.name", "sparse");
     check(&with_next(entry));
+}
+
+#[test]
+fn sizes_beyond_2_and_4_and_8_gib_are_kept() {
+    const GIB: u64 = 1 << 30;
+    for size_bytes in [2 * GIB - 1, 2 * GIB + 1, 4 * GIB - 1, 4 * GIB + 1, 9 * GIB] {
+        let end = size_bytes - 3;
+        let entry = TarEntry::file("a", "1end")
+            .record("GNU.sparse.size", size_bytes.to_string())
+            .record("GNU.sparse.map", format!("0,1,{end},3"));
+        let tar = with_next(entry);
+        let options = Options::default();
+        let mut writer = ImageWriter::new(Cursor::new(Vec::new()), options).expect("memory");
+        let layer = read_layer(&tar[..], &Limits::default(), &mut writer).expect("valid");
+        let (bytes, _) = writer.finish(&layer.tree).expect("it fits");
+        let image = Image::open(bytes.into_inner()).expect("an image");
+        let tree = image.read_tree().expect("it is readable");
+        let id = tree.find(b"a").expect("it is there");
+        let FileKind::Regular(data) = &tree.inode(id).kind else {
+            panic!("it is a regular file");
+        };
+        assert_eq!(data.size_bytes, size_bytes);
+        let block = end / BLOCK_BYTES;
+        let blocks = size_bytes.div_ceil(BLOCK_BYTES) - block;
+        assert_eq!(runs(data), [(0, 1), (block, blocks)]);
+    }
 }
 
 #[test]

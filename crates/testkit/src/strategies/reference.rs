@@ -56,14 +56,15 @@ impl World {
     fn read(&mut self, steps: &[Step]) -> Option<OneLayer> {
         let mut layer = OneLayer::default();
         for step in steps {
-            let (last, parents) = step.path.split_last()?;
-            let directory = match step.action {
-                Action::Opaque => &step.path[..],
-                _ => parents,
+            let (last, parents) = match step.path.split_last() {
+                Some((last, parents)) if !matches!(step.action, Action::Opaque) => {
+                    (std::slice::from_ref(last), parents)
+                }
+                _ => (&[][..], &step.path[..]),
             };
-            let directory = self.real(&layer.nodes, directory)?;
+            let directory = self.real(&layer.nodes, parents)?;
             layer.make(&directory);
-            let path = [&directory[..], std::slice::from_ref(last)].concat();
+            let path = [&directory[..], last].concat();
             match &step.action {
                 Action::Opaque => drop(layer.opaque.insert(directory)),
                 Action::Whiteout => drop(layer.whiteouts.insert(path)),
@@ -86,6 +87,11 @@ impl World {
         let mut metadata = metadata(step);
         if matches!(body, Body::Symlink(_)) {
             metadata.mode = 0o777;
+        }
+        if !matches!(body, Body::Regular(_)) {
+            metadata
+                .xattrs
+                .retain(|name, _| !name.starts_with(b"user."));
         }
         self.files.push((body, metadata));
         layer.put_file(path, self.files.len() - 1);
@@ -256,7 +262,11 @@ impl World {
     }
 
     fn tree(&self, image: &BTreeMap<Path, Node>) -> Tree<Vec<u8>> {
-        let mut tree = Tree::new(Metadata::directory(0o755));
+        let root = match image.get(&Path::new()) {
+            Some(Node::Directory { metadata, .. }) => metadata.clone(),
+            _ => Metadata::directory(0o755),
+        };
+        let mut tree = Tree::new(root);
         let mut directories = BTreeMap::from([(Path::new(), tree.root())]);
         let mut files: BTreeMap<usize, InodeId> = BTreeMap::new();
         for (path, node) in image {

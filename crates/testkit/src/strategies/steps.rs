@@ -5,7 +5,7 @@ use crate::TarEntry;
 /// One entry of a layer.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Where; one to three components.
+    /// Where; up to three components, none for the root.
     pub path: Vec<String>,
     /// What.
     pub action: Action,
@@ -35,7 +35,10 @@ pub enum Action {
 impl Step {
     /// The entry that says so.
     pub fn entry(&self) -> TarEntry {
-        let path = self.path.join("/");
+        let path = match self.path.is_empty() {
+            true => "./".to_owned(),
+            false => self.path.join("/"),
+        };
         let entry = match &self.action {
             Action::File(content) => TarEntry::file(path, content),
             Action::Directory => TarEntry::directory(path),
@@ -78,11 +81,12 @@ impl Step {
         i64::from(self.seed)
     }
 
-    /// An xattr, now and then, of a name that every type of file may have.
+    /// An xattr, now and then; `user.three` only files and directories may have.
     pub fn xattr(&self) -> Option<(&'static str, Vec<u8>)> {
         let name = match self.seed % 7 {
             0 => "security.one",
             1 => "security.two",
+            2 => "user.three",
             _ => return None,
         };
         Some((name, vec![self.seed]))
@@ -95,7 +99,13 @@ pub fn layers() -> impl Strategy<Value = Vec<Vec<Step>>> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    (path(), action(), any::<u8>()).prop_map(|(path, action, seed)| Step { path, action, seed })
+    (path(), action(), any::<u8>()).prop_map(|(mut path, action, seed)| {
+        let may_be_root = matches!(action, Action::Directory | Action::Opaque);
+        if may_be_root && seed.is_multiple_of(16) {
+            path.clear();
+        }
+        Step { path, action, seed }
+    })
 }
 
 fn path() -> impl Strategy<Value = Vec<String>> {
