@@ -54,10 +54,10 @@ impl Images {
         Ok(())
     }
 
-    /// Removes every one.
+    /// Removes every one, sandboxes of it or not.
     pub(super) fn remove(&self, msb: &Msb) -> Result<()> {
         let names = IMAGES.map(|(_, name, _)| name);
-        succeed(msb.command(&["image", "rm"]).args(names)).map(drop)
+        succeed(msb.command(&["image", "rm", "--force"]).args(names)).map(drop)
     }
 
     /// What `msb` lists: for each name of an image its letter, and `None` for an image without one.

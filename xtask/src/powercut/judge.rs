@@ -16,6 +16,15 @@ use crate::run::quiet;
 /// After this time a sandbox's directory without a description is a left-over.
 const LEFT_OVER_AGE: Duration = Duration::from_secs(120);
 
+/// Directories of the store in which every file is either whole or not there.
+const PUBLISHED: [&str; 5] = [
+    "v1/artifacts",
+    "v1/images",
+    "v1/refs",
+    "v1/copies/images",
+    "v1/copies/refs",
+];
+
 /// What is wrong after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
@@ -78,6 +87,7 @@ impl Judge {
             faults: Faults::new(),
         };
         case.note(Fault::Torn, Case::published);
+        case.note(Fault::Torn, Case::verified);
         case.note(Fault::Torn, Case::listed_images_are_whole);
         case.note(Fault::Unmountable, Case::uppers);
         case.note(Fault::Lost, |case| case.promises(history));
@@ -99,7 +109,7 @@ impl Case<'_> {
     fn published(&self) -> Result<()> {
         let mut found = list(&store(&self.msb))?;
         found.retain(|path, _| {
-            ["v1/artifacts", "v1/images", "v1/refs"]
+            PUBLISHED
                 .iter()
                 .any(|directory| path.starts_with(directory))
         });
@@ -109,6 +119,12 @@ impl Case<'_> {
             Some(difference) => anyhow::bail!("{difference}"),
             None => Ok(()),
         }
+    }
+
+    /// msb's own verification of every byte finds nothing. It sees what differs from run to run
+    /// too: where an image is from.
+    fn verified(&self) -> Result<()> {
+        succeed(&mut self.msb.command(&["image", "verify"])).map(drop)
     }
 
     /// An image that msb lists has all its files; [`Self::published`] has seen what is in them.

@@ -64,6 +64,9 @@ pub(crate) struct Arguments {
     /// Use the last run's recordings instead of making new ones
     #[arg(long)]
     again: bool,
+    /// An msb to use instead of building one
+    #[arg(long, value_name = "PATH")]
+    msb: Option<PathBuf>,
     /// Only the cut of this number, which is printed in full
     #[arg(long, value_name = "NUMBER")]
     only: Option<u32>,
@@ -77,6 +80,7 @@ pub(crate) fn quick() -> Result<String> {
         filesystem: Filesystem::Ext4,
         seed: None,
         again: false,
+        msb: None,
         only: None,
     })
 }
@@ -90,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<String> {
         filesystem: arguments.filesystem,
         only: arguments.only,
         again: arguments.again,
-        judge: Judge::prepare()?,
+        judge: Judge::prepare(arguments.msb.clone())?,
     };
     println!("powercut on {}: seed {}", run.filesystem.name(), run.seed);
     let tally = run.replay(Syncs::Kept, arguments.points)?;
@@ -129,8 +133,8 @@ struct Run {
 }
 
 impl Judge {
-    fn prepare() -> Result<Self> {
-        let program = build::msb()?;
+    fn prepare(msb: Option<PathBuf>) -> Result<Self> {
+        let program = msb.map_or_else(build::msb, Ok)?;
         let work = PathBuf::from(MEMORY).join(format!("msb-powercut-{}", std::process::id()));
         fs_err::create_dir_all(&work)?;
         Ok(Self {
@@ -160,7 +164,7 @@ impl Run {
             Recording::kept(&workload)?
         } else {
             step("record the disk's writes in the lab");
-            Recording::make(&workload)?
+            Recording::make(&workload, &self.judge.program)?
         };
         let mut tally = Tally::of(&recording.log.entries, begun.elapsed());
         let entries = &recording.log.entries;

@@ -10,7 +10,7 @@ use super::filesystem::Filesystem;
 use super::log::{Entry, Log, SECTOR_BYTES};
 use super::replay::{Replay, copy_sparse};
 use crate::lab::Job;
-use crate::{build, image, lab_recipe, place};
+use crate::{image, lab_recipe, place};
 
 /// Room for two images twice over. The mark's sector lies behind it.
 const FILESYSTEM_BYTES: u64 = 320 << 20;
@@ -91,12 +91,12 @@ impl Recording {
     ///
     /// # Errors
     /// When a command of it fails, or the log does not lead from the disk before to the one after.
-    pub(super) fn make(workload: &Workload) -> Result<Self> {
+    pub(super) fn make(workload: &Workload, msb: &Path) -> Result<Self> {
         let files = Files::new(workload)?;
         make_filesystem(workload.filesystem, &files.base())?;
         copy_sparse(&files.base(), &files.disk())?;
         fs::write(files.log(), [])?;
-        let job = job(&files, workload)?;
+        let job = job(&files, workload, msb)?;
         let outcome = lab_recipe::with_lab(|lab| lab.run_with(&job, &recorded_disk(&files)?))?;
         ensure!(
             outcome.code == 0,
@@ -150,10 +150,10 @@ fn make_filesystem(filesystem: Filesystem, base: &Path) -> Result<()> {
     filesystem.make(base, FILESYSTEM_BYTES)
 }
 
-fn job(files: &Files, workload: &Workload) -> Result<Job> {
+fn job(files: &Files, workload: &Workload, msb: &Path) -> Result<Job> {
     let [a, b] = image::pair()?;
     let mut inputs = vec![
-        (build::msb()?, "msb".to_owned()),
+        (msb.to_owned(), "msb".to_owned()),
         (a, "a".to_owned()),
         (b, "b".to_owned()),
     ];

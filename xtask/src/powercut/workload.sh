@@ -42,7 +42,7 @@ name() {
 
 load() { msb load -t "$(name "$1")" "$1"; }
 pull() { msb pull --plain-http "$(name "$1")"; }
-remove() { msb image rm "$(name "$1")"; }
+remove() { msb image rm --force "$(name "$1")"; }
 discard() { msb rm "$1"; }
 
 # The machine cannot start: here is no VMM. By then the sandbox has been created.
