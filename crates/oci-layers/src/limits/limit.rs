@@ -85,7 +85,7 @@ impl Limit {
             Self::ImageBytes => ("image-bytes", Bytes, 4 << 40, "size of all layers together, uncompressed"),
             Self::ImageEntries => ("image-entries", Count, 16_000_000, "number of names in all layers"),
             Self::ImageDocument => ("image-document", Bytes, 8 << 20, "size of a manifest, an index or a config"),
-            Self::ImageIndexes => ("image-indexes", Count, 4, "number of indexes that lead to indexes"),
+            Self::ImageIndexes => ("image-indexes", Count, 8, "number of indexes that lead to indexes"),
             Self::ArchiveFiles => ("archive-files", Count, 100_000, "number of files in an archive of images"),
             Self::LayerBytes => ("layer-bytes", Bytes, 1 << 40, "size of a layer, uncompressed"),
             Self::LayerRatio => ("layer-ratio", Count, 200, "expansion of a layer beyond layer-ratio-from"),

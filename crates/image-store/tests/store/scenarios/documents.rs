@@ -55,10 +55,10 @@ async fn lengths_of_documents_are_bounded() {
         })
     };
     play(vec![
-        refused("an endless manifest", "more than 8388608 bytes", |_, _, _| {
+        refused("an endless manifest", "image-document=8MiB", |_, _, _| {
             Answer::new(200, vec![b' '; 65_536]).endless()
         }),
-        refused_content("a manifest of 9 MiB", "more than 8388608 bytes", padded(9 << 20)),
+        refused_content("a manifest of 9 MiB", "image-document=8MiB", padded(9 << 20)),
         pulled_content("a manifest just under 4 MiB", padded((4 << 20) - 4096)),
         pulled_content("a manifest just under 8 MiB", padded((8 << 20) - 4096)),
         refused_content("901 layers", "901 layers", changed(|manifest| {
@@ -66,8 +66,8 @@ async fn lengths_of_documents_are_bounded() {
         })),
         pulled_content("one index", nested(1)),
         pulled_content("eight indexes", nested(8)),
-        refused_content("nine indexes", "nest deeper than 8", nested(9)),
-        refused_content("500 indexes", "nest deeper than 8", nested(500)).most_requests(12),
+        refused_content("nine indexes", "image-indexes=8", nested(9)),
+        refused_content("500 indexes", "image-indexes=8", nested(500)).most_requests(12),
         refused("an index that holds itself", "has digest", |request, honest, _| {
             if !is_manifest(request) { return honest; }
             let entry = json!({"mediaType": INDEX, "digest": Digest::of(b"x").to_string(), "size": 200});
@@ -315,7 +315,7 @@ async fn descriptors_are_checked_before_they_are_used() {
         size("/config", json!(config_bytes - 1), "more than"),
         size("/config", json!(config_bytes + 1), "its descriptor says"),
         size("/config", json!(0), "more than 0 bytes"),
-        size("/config", json!(1_u64 << 62), "more than 8388608 bytes"),
+        size("/config", json!(1_u64 << 62), "image-document=8MiB"),
         size("/config", json!(-1), "cannot be parsed"),
         size("/config", json!(1.5), "cannot be parsed"),
         size("/config", json!("7"), "cannot be parsed"),
@@ -344,7 +344,7 @@ async fn descriptors_are_checked_before_they_are_used() {
     for (delta, words) in [
         (-1_i64, "more than"),
         (1, "its descriptor says"),
-        (1 << 61, "more than 8388608 bytes"),
+        (1 << 61, "image-document=8MiB"),
     ] {
         let mut entry = platform_entry(sample(), host_architecture());
         entry["size"] = json!(entry["size"].as_i64().expect("a size") + delta);
