@@ -1,7 +1,32 @@
 //! Where msb stands alone, and why. `docs/layer-semantics.md` has every choice.
 
 /// A case, or all that begin so when it ends with `*`, and the reason.
-const REASONS: &[(&str, &str)] = &[];
+const REASONS: &[(&str, &str)] = &[
+    (
+        "link/later/*",
+        "a hard link to a later entry is resolved at the layer's end: nothing about it is ambiguous",
+    ),
+    (
+        "fidelity/link-later",
+        "a hard link to a later entry is resolved at the layer's end: nothing about it is ambiguous",
+    ),
+    (
+        "sparse/gnu/*",
+        "GNU sparse files are read as GNU tar reads them: nothing about them is ambiguous",
+    ),
+    (
+        "fidelity/sparse-gnu",
+        "GNU sparse files are read as GNU tar reads them: nothing about them is ambiguous",
+    ),
+    (
+        "compression/gzip/zeros-after",
+        "zeros behind the last gzip member are padding, to gzip as to msb",
+    ),
+    (
+        "fidelity/gzip",
+        "zeros behind the last gzip member are padding, to gzip as to msb",
+    ),
+];
 
 /// Why msb may stand alone in a case.
 pub(super) fn reason(case: &str) -> Option<&'static str> {

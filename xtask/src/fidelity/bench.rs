@@ -156,8 +156,14 @@ impl Bench {
     /// Every path in the store.
     fn stored(&self) -> Result<BTreeSet<String>> {
         let mut find = Command::new("find");
-        find.arg(&self.msb.home)
-            .args(["-not", "-path", "*/locks/*"]);
+        find.arg(&self.msb.home).args([
+            "-not",
+            "-path",
+            "*/locks/*",
+            "-not",
+            "-path",
+            "*/stamps/*",
+        ]);
         let text = String::from_utf8(succeed(&mut find)?.stdout)?;
         Ok(text.lines().map(str::to_owned).collect())
     }

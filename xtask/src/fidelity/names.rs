@@ -92,9 +92,12 @@ pub(super) const ROWS: &[Row] = &[
             one(all)
         },
     ),
-    Row::refused("empty", "an empty name", "path is empty", |_| {
-        one([TarEntry::file("", "nothing")])
-    }),
+    Row::refused(
+        "empty",
+        "a file with an empty name",
+        "the root is not a directory",
+        |_| one([TarEntry::file("", "nothing")]),
+    ),
     Row::refused("nul", "a NUL in a PAX path", "is invalid", |at| {
         one([at.file("short").record("path", b"a\0b")])
     }),

@@ -44,6 +44,8 @@ pub(crate) fn components(path: &[u8]) -> Result<Vec<&[u8]>, InvalidEntry> {
 impl Target {
     /// What `path` names, and whether that is a marker.
     pub(crate) fn parse(path: &[u8]) -> Result<Self, InvalidEntry> {
+        // An entry without a name stands for the directory that the archive is put into.
+        let path = if path.is_empty() { b"." } else { path };
         let mut components = components(path)?;
         let Some(last) = components.pop() else {
             return Ok(Self::Root);
