@@ -21,6 +21,7 @@ use crate::reference::Reference;
 use crate::registry::{BlobSource, PARTS_IN_FLIGHT, Registry, RegistryError};
 use crate::store::artifacts;
 use crate::store::assemble::{self, AssembleError};
+use crate::store::durable;
 use crate::store::kept;
 use crate::store::layout::{self, FORMAT_VERSION, Layout};
 use crate::store::lock::{Lock, Mode};
@@ -342,10 +343,12 @@ impl Ingest {
         Ok(unwind(spawn_blocking(work).await)?)
     }
 
-    /// Where the image is from, then its record, then the names that lead to it.
+    /// Where the image is from, then its record, then the names that lead to it. Before all that the
+    /// artifacts' names: one that was here may be from somebody who was killed before the sync.
     fn publish(&self, record: &ImageRecord, names: &[Reference]) -> io::Result<()> {
         let (layout, session) = (&self.layout, &*self.session);
         let manifest = record.manifest_digest;
+        durable::sync_directory(&layout.artifacts())?;
         let origin = OriginFile::new(record, self.origin.clone());
         kept::write(layout, session, &layout.origin(&manifest), &origin)?;
         kept::write(layout, session, &layout.image(&manifest), record)?;

@@ -25,10 +25,11 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes `path` hold `bytes`, durably. A file that holds them already is left alone.
+/// Makes `path` hold `bytes`, durably. A file that holds them already is left alone; its name may be
+/// from one who was killed before the sync.
 pub(crate) fn replace(session: &Session, path: &Path, bytes: &[u8]) -> io::Result<()> {
     match fs::read(path) {
-        Ok(present) if present == bytes => return Ok(()),
+        Ok(present) if present == bytes => return path.parent().map_or(Ok(()), sync_directory),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
