@@ -62,16 +62,27 @@ impl Reference {
         self.digest.as_ref()
     }
 
-    /// The name without what docker leaves out: `debian:12`, not `docker.io/library/debian:12`.
+    /// The name without what docker leaves out: `debian:12`, not `docker.io/library/debian:12`. In
+    /// full where the short name would be read as another: docker's own short form of
+    /// `docker.io/a.example/b` is an image of the registry `a.example`.
     pub fn familiar(&self) -> String {
         let full = self.to_string();
+        let short = self.without_defaults(&full);
+        if in_full(short) == full {
+            short.to_owned()
+        } else {
+            full
+        }
+    }
+
+    fn without_defaults<'a>(&self, full: &'a str) -> &'a str {
         if self.registry != DOCKER_HUB {
             return full;
         }
-        let rest = full.strip_prefix("docker.io/").unwrap_or(&full);
+        let rest = full.strip_prefix("docker.io/").unwrap_or(full);
         match self.repository.strip_prefix(OFFICIAL_NAMESPACE) {
-            Some(short) if !short.contains('/') => rest[OFFICIAL_NAMESPACE.len()..].to_owned(),
-            _ => rest.to_owned(),
+            Some(short) if !short.contains('/') => &rest[OFFICIAL_NAMESPACE.len()..],
+            _ => rest,
         }
     }
 
@@ -222,6 +233,8 @@ mod tests {
             (&format!("debian@{digest}"), &with_digest),
             (&format!("debian:12@{digest}"), &with_both),
             ("a_b.c/d", "a_b.c/d:latest"),
+            // Found by fuzzing: without the registry, `a.example` would be one.
+            ("docker.io/a.example/b", "docker.io/a.example/b:latest"),
         ];
         for (text, full) in table {
             let reference: Reference = text.parse().expect(text);

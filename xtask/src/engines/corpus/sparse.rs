@@ -4,8 +4,10 @@ use testkit::{TarBuilder, TarEntry};
 
 use super::{Case, file};
 
-/// Names of a map, its pairs and the file's real size; there are always six bytes of data.
-const MAPS: [(&str, &[(u64, u64)], u64); 12] = [
+/// A map's name, its pairs and the file's real size; there are always six bytes of data.
+type Map = (&'static str, &'static [(u64, u64)], u64);
+
+const MAPS: [Map; 12] = [
     ("right", &[(0, 3), (8192, 3)], 10_000),
     ("hole-at-the-end", &[(0, 6)], 50_000),
     ("all-hole", &[(5000, 0)], 5000),

@@ -1,3 +1,7 @@
+//! The inputs that fuzzing begins with.
+
+mod ext4;
+
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -17,6 +21,7 @@ pub(crate) fn write(corpus: &Path) -> Result<String> {
     for (target, seeds) in [
         ("tar_layer", layers()),
         ("erofs_image", vec![("small".to_owned(), erofs()?)]),
+        ("ext4_image", ext4::images()?),
         ("vmdk_descriptor", vec![("two".to_owned(), vmdk()?)]),
         ("manifest", documents()),
         ("agent_frames", frames()),
