@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	containerd "github.com/containerd/containerd/v2/pkg/archive"
 	"github.com/containerd/containerd/v2/pkg/archive/compression"
@@ -46,6 +47,23 @@ var engines = []engine{
 	{name: "umoci", naive: func(directory string, layer io.Reader, _ []string) error {
 		return umoci.UnpackLayer(directory, layer, nil)
 	}},
+}
+
+// chosen gives the engines of these names, or all.
+func chosen(names []string) []engine {
+	if len(names) == 0 {
+		return engines
+	}
+	var found []engine
+	for _, engine := range engines {
+		if slices.Contains(names, engine.name) {
+			found = append(found, engine)
+		}
+	}
+	if len(found) != len(names) {
+		fail(fmt.Errorf("no such engine among %q", names))
+	}
+	return found
 }
 
 // diffIDs gives the digest of what each blob holds. One that cannot be decompressed gets that of what

@@ -1,7 +1,7 @@
 // Command engines applies the layers of each case with the appliers of containerd, moby and umoci,
 // and prints what each makes of it, one JSON object a line. It needs root.
 //
-//	engines SCRATCH < cases > verdicts
+//	engines SCRATCH [ENGINE...] < cases > verdicts
 //
 // A line of input is a JSON object: "case" and "layers", the paths of blobs or tars, base first.
 package main
@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/containerd/log"
 )
 
 type testCase struct {
@@ -35,10 +37,14 @@ type digests struct {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fail(fmt.Errorf("usage: engines SCRATCH < cases > verdicts"))
+	if len(os.Args) < 2 {
+		fail(fmt.Errorf("usage: engines SCRATCH [ENGINE...] < cases > verdicts"))
 	}
-	if err := run(os.Args[1]); err != nil {
+	// What is odd about a case is no news here.
+	if err := log.SetLevel("error"); err != nil {
+		fail(err)
+	}
+	if err := run(os.Args[1], chosen(os.Args[2:])); err != nil {
 		fail(err)
 	}
 }
@@ -48,7 +54,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-func run(scratch string) error {
+func run(scratch string, engines []engine) error {
 	out := bufio.NewWriter(os.Stdout)
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)

@@ -143,6 +143,8 @@ fn hostile_layers(_: &Ground) -> Result<String> {
     engines::run(&engines::Arguments {
         case: None,
         own: false,
+        sequences: None,
+        first: 0,
         verbose: false,
     })
 }

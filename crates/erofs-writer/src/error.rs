@@ -155,7 +155,7 @@ pub enum InvalidInode {
     },
     /// Nothing after the prefix, too much, or a NUL.
     #[error(
-        "extended attribute '{name}' needs 1 to {XATTR_NAME_MAX_BYTES} bytes after its namespace, none of them NUL"
+        "extended attribute '{name}' needs at most {XATTR_NAME_MAX_BYTES} bytes and a name after its namespace, without NUL"
     )]
     XattrName {
         /// Its full name, escaped.

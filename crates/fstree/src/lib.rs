@@ -26,10 +26,12 @@ mod metadata;
 mod name;
 mod tree;
 mod walk;
+mod xattrs;
 
 pub use inode::{Device, Directory, FileKind, FileType, Inode};
 pub use links::{Link, Links};
-pub use metadata::{Metadata, Timestamp, Xattrs};
+pub use metadata::{Metadata, Timestamp};
 pub use name::{InvalidName, NAME_MAX_BYTES, Name};
 pub use tree::{InodeId, Tree};
 pub use walk::{Walk, WalkEntry};
+pub use xattrs::{Xattrs, XattrsIter};

@@ -1,7 +1,4 @@
-use std::collections::BTreeMap;
-
-/// Extended attributes by full name (`user.note`, `security.capability`), values raw.
-pub type Xattrs = BTreeMap<Box<[u8]>, Box<[u8]>>;
+use crate::Xattrs;
 
 /// A point in time: seconds since the epoch, and nanoseconds into that second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

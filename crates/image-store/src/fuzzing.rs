@@ -14,7 +14,8 @@ use crate::{Digest, Platform, Reference, pipeline};
 /// Compressions that msb does not read.
 pub fn decompressed(blob: &[u8]) -> io::Result<Box<dyn Read + '_>> {
     let (compression, source) = pipeline::detect(blob)?;
-    pipeline::decompress(compression, BufReader::new(source), &Limits::default())?
+    let budget = pipeline::Budget::new(&Limits::default());
+    pipeline::decompress(compression, BufReader::new(source), &budget)?
         .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 

@@ -22,12 +22,12 @@ pub(crate) fn set(metadata: &mut Metadata, marker: &[u8]) {
 
 /// Sets a marker that has a value.
 pub(crate) fn set_value(metadata: &mut Metadata, marker: &[u8], value: &[u8]) {
-    metadata.xattrs.insert(marker.into(), value.into());
+    metadata.xattrs.insert(marker, value);
 }
 
 /// Whether the marker stands there.
 pub(crate) fn has(metadata: &Metadata, marker: &[u8]) -> bool {
-    metadata.xattrs.contains_key(marker)
+    metadata.xattrs.contains(marker)
 }
 
 /// Takes every marker away.

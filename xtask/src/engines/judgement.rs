@@ -71,6 +71,13 @@ impl Judgement {
     pub(super) fn is_failure(&self) -> bool {
         self.standing.is_failure()
     }
+
+    /// Takes a reason for standing alone.
+    pub(super) fn explain(&mut self, reason: &'static str) {
+        if self.is_failure() {
+            self.standing = Standing::Explained(reason);
+        }
+    }
 }
 
 impl Standing {

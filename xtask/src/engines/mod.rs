@@ -10,6 +10,7 @@ mod exceptions;
 mod judgement;
 mod msb;
 mod program;
+mod sequences;
 mod third_party;
 mod tree;
 
@@ -34,6 +35,12 @@ pub(crate) struct Arguments {
     /// Leave out the archives of other projects, which have to be fetched
     #[arg(long)]
     pub(crate) own: bool,
+    /// Judge so many random sequences of layers instead
+    #[arg(long)]
+    pub(crate) sequences: Option<u64>,
+    /// The number of the first sequence
+    #[arg(long, default_value_t = 0)]
+    pub(crate) first: u64,
     /// Print every case
     #[arg(long)]
     pub(crate) verbose: bool,
@@ -42,6 +49,9 @@ pub(crate) struct Arguments {
 /// Judges every case, and fails on any that cannot be explained.
 pub(crate) fn run(arguments: &Arguments) -> Result<String> {
     tools::install()?;
+    if let Some(count) = arguments.sequences {
+        return sequences::run(arguments.first, count);
+    }
     let mut cases = corpus::hostile();
     cases.extend(
         crate::fidelity::cases()
@@ -55,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<String> {
         cases.retain(|case| case.name.contains(part));
     }
     ensure!(!cases.is_empty(), "no case has such a name");
-    let program = Program::build()?;
+    let program = Program::build(&[])?;
     let verdicts = program.judge(&cases)?;
     let bench = msb::Bench::new()?;
     let mut tally = Tally::default();

@@ -15,6 +15,8 @@ use crate::run::{quiet, shown, step};
 /// The Go program around the other engines.
 pub(super) struct Program {
     path: PathBuf,
+    /// The engines to ask; all when there is none.
+    engines: &'static [&'static str],
 }
 
 /// What the engines say of one case.
@@ -40,7 +42,7 @@ struct Line {
 
 impl Program {
     /// Builds it; Go fetches what it needs through its module proxy.
-    pub(super) fn build() -> Result<Self> {
+    pub(super) fn build(engines: &'static [&'static str]) -> Result<Self> {
         step("build the engines");
         let path = place::kept("engines")?.join("engines");
         shown(
@@ -51,7 +53,7 @@ impl Program {
                 .current_dir(place::root().join("ci/engines")),
         )
         .context("Go 1.26 is needed, newer than Debian's package: https://go.dev/dl")?;
-        Ok(Self { path })
+        Ok(Self { path, engines })
     }
 
     /// Lets every engine apply every case.
@@ -110,6 +112,7 @@ impl Program {
     fn answer(&self, scratch: &Scratch, input: Vec<u8>) -> Result<Vec<u8>> {
         let mut child = Command::new(&self.path)
             .arg(scratch.path.join("work"))
+            .args(self.engines)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

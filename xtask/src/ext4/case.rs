@@ -195,7 +195,7 @@ fn metadata(random: &mut Random, file_type: FileType) -> Metadata {
             let length = random.below(most);
             let name = format!("{prefix}{}", random.below(10)).into_bytes();
             let value = random.bytes(length);
-            metadata.xattrs.insert(name.into(), value.into());
+            metadata.xattrs.insert(&name, &value);
         }
     }
     metadata

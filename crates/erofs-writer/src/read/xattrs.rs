@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use fstree::Xattrs;
 use zerocopy::FromBytes;
 
@@ -26,12 +28,11 @@ impl<R: ReadAt> NodeReader<'_, R> {
         inode: &DiskInode,
         spans: &mut Spans,
     ) -> Result<Xattrs, ReadError> {
-        let mut xattrs = Xattrs::new();
         let structure = Structure::Xattrs(nid);
         let start = spans.inode.end;
         spans.xattrs = start..start;
         if inode.xattr_icount == 0 {
-            return Ok(xattrs);
+            return Ok(Xattrs::new());
         }
         let corrupt = |fault| structure.corrupt(start, fault);
         let length_bytes = 12 + 4 * (u64::from(inode.xattr_icount) - 1);
@@ -44,16 +45,22 @@ impl<R: ReadAt> NodeReader<'_, R> {
             .split_at_checked(shared_bytes)
             .filter(|_| !rest.is_empty())
             .ok_or_else(|| corrupt(Fault::Entry))?;
+        let mut found: Vec<(Vec<u8>, Cow<'_, [u8]>)> = Vec::new();
         while !entries.is_empty() {
             let entry = split_entry(nid, entries, structure, start)?;
             self.pages.charge(structure, start, OVERHEAD_BYTES)?;
-            add(&mut xattrs, entry.name, entry.value).map_err(corrupt)?;
+            found.push((entry.name, entry.value.into()));
             entries = entry.later;
         }
         let (identifiers, _) = identifiers.as_chunks();
         for &identifier in identifiers {
             let (name, value) = self.shared_xattr(nid, u32::from_le_bytes(identifier), spans)?;
-            add(&mut xattrs, name, &value).map_err(corrupt)?;
+            found.push((name, value.into()));
+        }
+        let count = found.len();
+        let xattrs: Xattrs = found.into_iter().collect();
+        if xattrs.len() < count {
+            return Err(corrupt(Fault::DuplicateXattr));
         }
         let filter = filter_of(&xattrs).map_err(|_| corrupt(Fault::Entry))?;
         let has_filter =
@@ -116,11 +123,4 @@ fn split_entry(
     let unknown = ReadError::Unsupported(Unsupported::XattrNamespace { nid, index });
     let name = full_name(index, suffix).ok_or(unknown)?;
     Ok(Entry { name, value, later })
-}
-
-fn add(xattrs: &mut Xattrs, name: Vec<u8>, value: &[u8]) -> Result<(), Fault> {
-    match xattrs.insert(name.into(), value.into()) {
-        None => Ok(()),
-        Some(_) => Err(Fault::DuplicateXattr),
-    }
 }

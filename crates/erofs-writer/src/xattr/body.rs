@@ -45,7 +45,7 @@ pub(crate) fn encode_body(
 
 /// `h_name_filter`: all ones, but for the bits of the names that are there.
 pub(crate) fn filter_of(xattrs: &Xattrs) -> Result<u32, InvalidInode> {
-    xattrs.keys().try_fold(u32::MAX, |filter, name| {
+    xattrs.names().try_fold(u32::MAX, |filter, name| {
         let (index, suffix) = split_name(name)?;
         Ok(filter & !filter_bit(index, suffix))
     })
@@ -64,8 +64,7 @@ mod tests {
     }
 
     fn xattrs(pairs: &[(&str, &[u8])]) -> Xattrs {
-        let boxed = |(name, value): &(&str, &[u8])| (name.as_bytes().into(), (*value).into());
-        pairs.iter().map(boxed).collect()
+        pairs.iter().copied().collect()
     }
 
     #[test]
@@ -82,14 +81,7 @@ mod tests {
 
     #[test]
     fn no_more_than_255_are_shared() {
-        let many: Xattrs = (0..300)
-            .map(|n| {
-                (
-                    format!("user.{n:03}").into_bytes().into(),
-                    Box::from(&b"v"[..]),
-                )
-            })
-            .collect();
+        let many: Xattrs = (0..300).map(|n| (format!("user.{n:03}"), "v")).collect();
         let shared = shared(&[&many, &many]);
         let body = encode_body(&many, &shared).expect("valid");
         assert_eq!(body[4], 255);
@@ -100,9 +92,7 @@ mod tests {
     fn too_much_is_refused() {
         let value = vec![0; 65_535];
         let names = ["user.a", "user.b", "user.c", "user.d"];
-        let four: Xattrs = names
-            .map(|n| (n.as_bytes().into(), value.clone().into()))
-            .into();
+        let four: Xattrs = names.map(|name| (name, &value)).into_iter().collect();
         let shared = shared(&[&four]);
         assert!(matches!(
             encode_body(&four, &shared),

@@ -3,7 +3,7 @@ use xxhash_rust::xxh32::xxh32;
 use crate::error::InvalidInode;
 use crate::format::XATTR_FILTER_SEED;
 
-/// Longest name after its prefix, in bytes.
+/// Longest name with its prefix, in bytes: what Linux reads (`XATTR_NAME_MAX`).
 pub(crate) const NAME_MAX_BYTES: usize = 255;
 
 /// `EROFS_XATTR_INDEX_*` with the prefix it stands for, and whether more follows it.
@@ -26,7 +26,7 @@ pub(crate) fn split_name(full_name: &[u8]) -> Result<(u8, &[u8]), InvalidInode> 
         .ok_or_else(|| InvalidInode::XattrNamespace {
             name: full_name.escape_ascii().to_string(),
         })?;
-    let length_fits = suffix.len() <= NAME_MAX_BYTES && (!open || !suffix.is_empty());
+    let length_fits = full_name.len() <= NAME_MAX_BYTES && (!open || !suffix.is_empty());
     if !length_fits || suffix.contains(&0) {
         return Err(InvalidInode::XattrName {
             name: full_name.escape_ascii().to_string(),

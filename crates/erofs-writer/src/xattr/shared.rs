@@ -1,9 +1,17 @@
 use std::collections::BTreeMap;
 
 use fstree::{InodeId, Xattrs};
+use xxhash_rust::xxh64::xxh64;
 
 use super::push_entry;
 use crate::error::InvalidInode;
+
+/// Most different attributes that are shared: those that nearly every image has are a handful.
+const DISTINCT_MAX: usize = 65_536;
+/// Who reads an image reads a shared attribute once per inode that has it. All of that together
+/// stays within this, and so much for each inode: a small image must not be long to read.
+const READ_MAX_BYTES: u64 = 32 << 20;
+const READ_PER_INODE_BYTES: u64 = 256;
 
 /// A name and a value.
 type Xattr<'tree> = (&'tree [u8], &'tree [u8]);
@@ -17,32 +25,43 @@ pub(crate) struct SharedXattrs<'tree> {
     area: Vec<u8>,
 }
 
+/// Who has an attribute.
+struct Uses {
+    first: InodeId,
+    count: u64,
+}
+
 impl<'tree> SharedXattrs<'tree> {
     /// Finds what repeats among the attributes of all inodes. An error comes with the first inode
     /// that has the attribute.
     pub(crate) fn plan(
-        inodes: impl Iterator<Item = (InodeId, &'tree Xattrs)>,
+        inodes: impl Iterator<Item = (InodeId, &'tree Xattrs)> + Clone,
     ) -> Result<Self, (InodeId, InvalidInode)> {
-        let mut uses: BTreeMap<Xattr<'_>, (InodeId, bool)> = BTreeMap::new();
-        for (id, xattrs) in inodes {
-            for (name, value) in xattrs {
-                uses.entry((name, value))
-                    .and_modify(|(_, repeats)| *repeats = true)
-                    .or_insert((id, false));
-            }
-        }
         let mut shared = Self {
             identifiers: BTreeMap::new(),
             area: Vec::new(),
         };
-        for ((name, value), (id, repeats)) in uses {
+        let hashes = repeated_hashes(inodes.clone().flat_map(|(_, xattrs)| xattrs));
+        if hashes.is_empty() {
+            return Ok(shared);
+        }
+        let inode_count = u64::try_from(inodes.clone().count()).unwrap_or(u64::MAX);
+        let mut readable_bytes = READ_MAX_BYTES + inode_count.saturating_mul(READ_PER_INODE_BYTES);
+        for (xattr, uses) in repeated(inodes, &hashes) {
+            let start = shared.area.len();
             // Identifiers have 32 bits, in units of 4 bytes. What lies past that stays inline.
-            let Ok(identifier) = u32::try_from(shared.area.len() / 4) else {
+            let Ok(identifier) = u32::try_from(start / 4) else {
                 break;
             };
-            if repeats {
-                push_entry(&mut shared.area, name, value).map_err(|problem| (id, problem))?;
-                shared.identifiers.insert((name, value), identifier);
+            let (name, value) = xattr;
+            push_entry(&mut shared.area, name, value).map_err(|problem| (uses.first, problem))?;
+            let entry_bytes = u64::try_from(shared.area.len() - start).unwrap_or(u64::MAX);
+            let read_bytes = entry_bytes.saturating_mul(uses.count);
+            if let Some(rest) = readable_bytes.checked_sub(read_bytes) {
+                readable_bytes = rest;
+                shared.identifiers.insert(xattr, identifier);
+            } else {
+                shared.area.truncate(start);
             }
         }
         Ok(shared)
@@ -56,5 +75,61 @@ impl<'tree> SharedXattrs<'tree> {
     /// The whole area.
     pub(crate) fn area(&self) -> &[u8] {
         &self.area
+    }
+}
+
+/// The attributes that have one of these hashes and more than one inode.
+fn repeated<'tree>(
+    inodes: impl Iterator<Item = (InodeId, &'tree Xattrs)>,
+    hashes: &[u64],
+) -> BTreeMap<Xattr<'tree>, Uses> {
+    let mut all: BTreeMap<Xattr<'_>, Uses> = BTreeMap::new();
+    for (first, xattrs) in inodes {
+        for xattr in xattrs {
+            if hashes.binary_search(&hash_of(xattr)).is_ok() {
+                let uses = all.entry(xattr).or_insert(Uses { first, count: 0 });
+                uses.count += 1;
+            }
+        }
+    }
+    all.retain(|_, uses| uses.count > 1);
+    all
+}
+
+/// The hashes that more than one attribute has, in order: eight bytes for each attribute is all
+/// that looking for them takes.
+fn repeated_hashes<'tree>(xattrs: impl Iterator<Item = Xattr<'tree>>) -> Vec<u64> {
+    let mut hashes: Vec<u64> = xattrs.map(hash_of).collect();
+    hashes.sort_unstable();
+    let runs = hashes.chunk_by(|one, next| one == next);
+    let repeated = runs.filter(|run| run.len() > 1).map(|run| run[0]);
+    repeated.take(DISTINCT_MAX).collect()
+}
+
+fn hash_of((name, value): Xattr<'_>) -> u64 {
+    xxh64(value, xxh64(name, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use fstree::{Metadata, Tree};
+
+    use super::*;
+
+    #[test]
+    fn what_would_be_read_too_often_is_not_shared() {
+        let root = Tree::<()>::new(Metadata::default()).root();
+        let large = [b'v'; 60_000];
+        let xattrs = Xattrs::from_iter([(&b"user.large"[..], &large[..]), (b"user.small", b"v")]);
+        let plan = |count| {
+            let inodes = std::iter::repeat_n((root, &xattrs), count);
+            SharedXattrs::plan(inodes).expect("valid attributes")
+        };
+        let few = plan(100);
+        assert_eq!(few.identifier(b"user.large", &large), Some(0));
+        let many = plan(1000);
+        assert_eq!(many.identifier(b"user.large", &large), None);
+        assert_eq!(many.identifier(b"user.small", b"v"), Some(0));
+        assert_eq!(many.area().len(), 12);
     }
 }

@@ -171,7 +171,7 @@ fn xattrs(path: &Path) -> Xattrs {
         .filter_map(|name| {
             let mut value = vec![0; 65_536];
             match rustix::fs::lgetxattr(path, OsStr::from_bytes(name), &mut value) {
-                Ok(length) => Some((name.into(), value[..length].into())),
+                Ok(length) => Some((name, value[..length].to_vec())),
                 // The kernel keeps user.* from everything but files and directories.
                 Err(rustix::io::Errno::NODATA) if name.starts_with(b"user.") && !has_user => None,
                 Err(error) => panic!("{}: {}: {error}", path.display(), name.escape_ascii()),

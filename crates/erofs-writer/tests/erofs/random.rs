@@ -65,14 +65,8 @@ fn xattrs() -> impl Strategy<Value = Xattrs> {
         .prop_map(|(prefix, suffix, value)| ([prefix, &suffix].concat().into_bytes(), value));
     let capability = (b"security.capability".to_vec(), CAPABILITY.to_vec());
     let one = prop_oneof![8 => free, 1 => Just(capability)];
-    prop::collection::btree_map(one.clone().prop_map(|(name, _)| name), one, 0..4).prop_map(
-        |pairs| {
-            pairs
-                .into_values()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect()
-        },
-    )
+    prop::collection::btree_map(one.clone().prop_map(|(name, _)| name), one, 0..4)
+        .prop_map(|pairs| pairs.into_values().collect())
 }
 
 fn content() -> impl Strategy<Value = Content> {
@@ -175,9 +169,7 @@ fn restrict(metadata: &mut Metadata, file_type: FileType) {
         _ => &["system.posix_acl_access"],
     };
     if metadata.uid % 3 == 1 {
-        let pairs = names
-            .iter()
-            .map(|name| (name.as_bytes().into(), ACL.into()));
+        let pairs = names.iter().map(|name| (name.as_bytes(), ACL));
         metadata.xattrs.extend(pairs);
     }
 }

@@ -22,8 +22,7 @@ pub(crate) fn name(bytes: impl AsRef<[u8]>) -> Name {
 }
 
 pub(crate) fn xattrs(pairs: &[(&str, &[u8])]) -> Xattrs {
-    let pair = |&(name, value): &(&str, &[u8])| (name.as_bytes().into(), value.into());
-    pairs.iter().map(pair).collect()
+    pairs.iter().copied().collect()
 }
 
 /// Adds an inode under one name.

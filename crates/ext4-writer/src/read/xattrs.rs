@@ -20,6 +20,13 @@ pub(super) struct Found {
     pub(super) inline_data: Option<Vec<u8>>,
 }
 
+/// What entries say, in their order on disk.
+#[derive(Debug, Default)]
+struct Gathered {
+    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+    inline_data: Option<Vec<u8>>,
+}
+
 /// Why entries cannot be read.
 enum Problem {
     Fault(Fault),
@@ -33,10 +40,10 @@ struct Area<'a> {
     values: &'a [u8],
 }
 
-/// Reads the xattrs in an inode and in its block.
+/// Reads the xattrs in an inode and in its block, and the content that lies among them.
 pub(super) fn read<R: ReadAt>(image: &Image<R>, inode: &DiskInode) -> Result<Found, ReadError> {
     let structure = Structure::Xattrs(inode.number);
-    let mut found = Found::default();
+    let mut gathered = Gathered::default();
     let at = |offset_bytes| {
         move |problem| match problem {
             Problem::Fault(fault) => structure.corrupt(offset_bytes, fault),
@@ -48,7 +55,7 @@ pub(super) fn read<R: ReadAt>(image: &Image<R>, inode: &DiskInode) -> Result<Fou
             entries,
             values: entries,
         };
-        enter(area, inode.number, &mut found).map_err(at(inode.offset_bytes))?;
+        enter(area, inode.number, &mut gathered).map_err(at(inode.offset_bytes))?;
     }
     if inode.xattr_block != 0 {
         let offset_bytes = inode.xattr_block.saturating_mul(image.layout.block_size());
@@ -67,9 +74,17 @@ pub(super) fn read<R: ReadAt>(image: &Image<R>, inode: &DiskInode) -> Result<Fou
             entries: &bytes[size_of::<XattrHeader>()..],
             values: &bytes,
         };
-        enter(area, inode.number, &mut found).map_err(at(offset_bytes))?;
+        enter(area, inode.number, &mut gathered).map_err(at(offset_bytes))?;
     }
-    Ok(found)
+    let count = gathered.pairs.len();
+    let xattrs: Xattrs = gathered.pairs.into_iter().collect();
+    if xattrs.len() < count {
+        return Err(structure.corrupt(inode.offset_bytes, Fault::DuplicateXattr));
+    }
+    Ok(Found {
+        xattrs,
+        inline_data: gathered.inline_data,
+    })
 }
 
 fn check_block(bytes: &[u8], block: u64, seed: Option<u32>) -> Result<(), Fault> {
@@ -92,7 +107,7 @@ fn check_block(bytes: &[u8], block: u64, seed: Option<u32>) -> Result<(), Fault>
     Err(Fault::Checksum { stored, computed })
 }
 
-fn enter(area: Area<'_>, inode: u32, found: &mut Found) -> Result<(), Problem> {
+fn enter(area: Area<'_>, inode: u32, gathered: &mut Gathered) -> Result<(), Problem> {
     let mut rest = area.entries;
     // Four zero bytes end the list; so does the area.
     while rest.first_chunk().is_some_and(|mark| *mark != [0; 4]) {
@@ -104,7 +119,7 @@ fn enter(area: Area<'_>, inode: u32, found: &mut Found) -> Result<(), Problem> {
             return Err(Problem::Unsupported(Unsupported::XattrInode { inode }));
         }
         let value = value(&head, area.values).ok_or_else(|| unfit(()))?;
-        add(head.e_name_index, name, value, inode, found)?;
+        add(head.e_name_index, name, value, inode, gathered)?;
         let length = (HEAD_BYTES + name_bytes).next_multiple_of(4);
         rest = rest.get(length..).ok_or_else(|| unfit(()))?;
     }
@@ -120,14 +135,20 @@ fn value<'a>(head: &XattrEntryHead, values: &'a [u8]) -> Option<&'a [u8]> {
     values.get(start..start.checked_add(length)?)
 }
 
-fn add(index: u8, name: &[u8], value: &[u8], inode: u32, found: &mut Found) -> Result<(), Problem> {
+fn add(
+    index: u8,
+    name: &[u8],
+    value: &[u8],
+    inode: u32,
+    gathered: &mut Gathered,
+) -> Result<(), Problem> {
     let namespace =
         Namespace::from_index(index).ok_or(Problem::Unsupported(Unsupported::XattrNamespace {
             inode,
             index,
         }))?;
     if namespace.is_inline_data(name) {
-        found.inline_data = Some(value.to_vec());
+        gathered.inline_data = Some(value.to_vec());
         return Ok(());
     }
     let value = match namespace.is_acl() {
@@ -135,8 +156,6 @@ fn add(index: u8, name: &[u8], value: &[u8], inode: u32, found: &mut Found) -> R
         false => value.to_vec(),
     };
     let full = [namespace.prefix, name].concat();
-    match found.xattrs.insert(full.into(), value.into()) {
-        None => Ok(()),
-        Some(_) => Err(Problem::Fault(Fault::DuplicateXattr)),
-    }
+    gathered.pairs.push((full, value));
+    Ok(())
 }

@@ -44,13 +44,11 @@ fn three_groups() {
 #[test]
 fn xattrs_and_symlinks() {
     let mut metadata = Metadata::directory(0o755);
-    let capability = (b"security.capability"[..].into(), CAPABILITY[..].into());
-    metadata.xattrs.extend([capability]);
+    metadata.xattrs.insert(b"security.capability", &CAPABILITY);
     let mut tree = Tree::new(metadata);
     let root = tree.root();
     let mut long = Metadata::with_mode(0o600);
-    let value = vec![b'v'; 100].into();
-    long.xattrs.insert(b"user.long"[..].into(), value);
+    long.xattrs.insert(b"user.long", &[b'v'; 100]);
     let kind = FileKind::Regular(b"content".to_vec());
     let id = tree.add(Inode {
         metadata: long,

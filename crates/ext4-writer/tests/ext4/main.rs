@@ -62,9 +62,7 @@ fn what_ext4_cannot_store_is_refused_by_name() {
     let mut tree = one_of_each();
     let root = tree.root();
     let mut metadata = Metadata::directory(0o755);
-    metadata
-        .xattrs
-        .insert(b"user.big"[..].into(), vec![1; 5000].into());
+    metadata.xattrs.insert(b"user.big", &[1; 5000]);
     let directory = tree.add(Inode::directory(metadata));
     tree.link(root, name("laden"), directory);
     let file = tempfile::tempfile().expect("a temporary file");

@@ -115,9 +115,9 @@ fn compare(tree: &Tree<Vec<u8>>, mounted: &Path) {
         }
         for (name, value) in &inode.metadata.xattrs {
             let mut buffer = vec![0; 8192];
-            let length = rustix::fs::lgetxattr(&path, &**name, &mut buffer[..])
+            let length = rustix::fs::lgetxattr(&path, name, &mut buffer[..])
                 .unwrap_or_else(|error| panic!("{shown} {}: {error}", name.escape_ascii()));
-            assert_eq!(&buffer[..length], &**value, "{shown}");
+            assert_eq!(&buffer[..length], value, "{shown}");
         }
     }
 }

@@ -63,12 +63,7 @@ fn xattrs() -> impl Strategy<Value = Xattrs> {
         1 => prop::collection::vec(any::<u8>(), 500..1000),
     ];
     let name = (prefix, suffix).prop_map(|(prefix, suffix)| [prefix, &suffix].concat());
-    prop::collection::btree_map(name, value, 0..4).prop_map(|pairs| {
-        pairs
-            .into_iter()
-            .map(|(name, value)| (name.into_bytes().into(), value.into()))
-            .collect()
-    })
+    prop::collection::btree_map(name, value, 0..4).prop_map(|pairs| pairs.into_iter().collect())
 }
 
 /// A list in the order that the kernel wants, with named users and groups.
@@ -124,8 +119,8 @@ fn planted() -> impl Strategy<Value = Planted> {
                 // The mode of a symbolic link is fixed, and it has no list.
                 (FileKind::Symlink(_), _) => metadata.mode = 0o777,
                 (_, Some(list)) => {
-                    let name = b"system.posix_acl_access"[..].into();
-                    metadata.xattrs.insert(name, list.into());
+                    let name = b"system.posix_acl_access";
+                    metadata.xattrs.insert(name, &list);
                 }
                 _ => {}
             }

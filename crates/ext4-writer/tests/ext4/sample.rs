@@ -60,9 +60,7 @@ pub(crate) fn one_of_each() -> Tree<Vec<u8>> {
                 .xattrs
                 .insert(b"security.capability"[..].into(), CAPABILITY[..].into());
             let value = vec![b'v'; usize::try_from(index).expect("small") * 300];
-            metadata
-                .xattrs
-                .insert(b"user.long"[..].into(), value.into());
+            metadata.xattrs.insert(b"user.long", &value);
             metadata
                 .xattrs
                 .insert(b"trusted.empty"[..].into(), b""[..].into());

@@ -56,17 +56,22 @@ type Group = (BTreeSet<String>, Vec<IndexEntry>);
 
 fn groups(entries: Vec<IndexEntry>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
+    // The first group of each name, and whether every entry in it has a platform.
+    let mut first: BTreeMap<BTreeSet<String>, (usize, bool)> = BTreeMap::new();
     for entry in entries {
         let names: BTreeSet<String> = name::of(&entry.annotations).into_iter().collect();
-        let alone = names.is_empty() && entry.platform.is_none();
-        match groups
-            .iter_mut()
-            .find(|(other, _)| !alone && *other == names)
-        {
-            Some((_, group)) if group.iter().all(|entry| entry.platform.is_some()) => {
-                group.push(entry);
+        let has_platform = entry.platform.is_some();
+        let alone = names.is_empty() && !has_platform;
+        match first.get_mut(&names) {
+            Some((place, platforms)) if !alone && *platforms => {
+                *platforms = has_platform;
+                groups[*place].1.push(entry);
             }
-            _ => groups.push((names, vec![entry])),
+            _ => {
+                let new = (groups.len(), has_platform);
+                first.entry(names.clone()).or_insert(new);
+                groups.push((names, vec![entry]));
+            }
         }
     }
     groups

@@ -68,10 +68,10 @@ fn spool(
     let unknown = || ArchiveError::Unknown {
         path: path.to_owned(),
     };
-    let content = decompress(compression, source, limits)
+    let budget = Budget::new(limits);
+    let content = decompress(compression, source, &budget)
         .map_err(broken)?
         .ok_or_else(unknown)?;
-    let budget = Budget::new(limits);
     let mut content = budget.meter(content, &read_bytes);
     let file = write(&mut content, &session.path("archive")).map_err(|error| match error {
         SpoolError::Read(error) => broken(error),

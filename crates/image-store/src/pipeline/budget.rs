@@ -6,10 +6,13 @@ use std::time::Instant;
 
 use oci_layers::{Exceeded, Limit, Limits};
 
+use super::window::WindowMemory;
+
 /// What one image may still cost, whichever of its layers costs it.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     pub(crate) limits: Limits,
+    pub(crate) windows: WindowMemory,
     image_bytes: Arc<AtomicU64>,
 }
 
@@ -27,6 +30,7 @@ impl Budget {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             limits: limits.clone(),
+            windows: WindowMemory::new(limits),
             image_bytes: Arc::default(),
         }
     }
@@ -48,6 +52,7 @@ impl<R> Metered<'_, R> {
         let Budget {
             limits,
             image_bytes,
+            ..
         } = self.budget;
         self.layer_bytes = self.layer_bytes.saturating_add(bytes);
         let image_bytes = image_bytes.fetch_add(bytes, Ordering::Relaxed);

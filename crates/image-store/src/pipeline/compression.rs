@@ -2,14 +2,18 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
-use oci_layers::{Exceeded, Limit, Limits};
+use oci_layers::{Exceeded, Limit};
+
+use super::budget::Budget;
+use super::window::Window;
 
 /// The windows that the zstd library knows, as powers of two.
 const ZSTD_WINDOW_LOGS: std::ops::RangeInclusive<u32> = 10..=31;
 /// `ZSTD_error_frameParameter_windowTooLarge` (zstd_errors.h).
 const ZSTD_WINDOW_TOO_LARGE: usize = 16;
-/// First bytes that tell one compression from another.
-const MAGIC_BYTES: u64 = 10;
+/// First bytes that tell one compression from another, and how much memory the longest header of
+/// a zstd frame asks for.
+const MAGIC_BYTES: u64 = 18;
 
 /// How a blob is compressed, told by its first bytes: media types lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +32,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Tells by the first bytes; fewer than ten are fewer chances to tell.
+    /// Tells by the first ten bytes; fewer are fewer chances to tell.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -74,41 +78,53 @@ pub(crate) fn detect<R: Read>(mut source: R) -> io::Result<(Compression, impl Re
     ))
 }
 
-/// What `source` holds, decompressed; `None` for a compression that msb does not read.
+/// What `source` holds, decompressed; `None` for a compression that msb does not read. Waits for
+/// the memory that a zstd stream's window needs.
 pub(crate) fn decompress<'a, R: BufRead + 'a>(
     compression: Compression,
-    source: R,
-    limits: &Limits,
+    mut source: R,
+    budget: &Budget,
 ) -> io::Result<Option<Box<dyn Read + 'a>>> {
     Ok(match compression {
         Compression::None => Some(Box::new(source)),
         Compression::Gzip => Some(Box::new(GzipMembers::new(source))),
         Compression::Zstd => {
+            let window = budget.windows.take(source.fill_buf()?);
             let mut decoder = zstd::stream::read::Decoder::with_buffer(source)?;
-            let window_log = limits.get(Limit::LayerWindow).max(1).ilog2();
             let (least, most) = ZSTD_WINDOW_LOGS.into_inner();
-            decoder.window_log_max(window_log.clamp(least, most))?;
-            let exceeded = limits.exceeded(Limit::LayerWindow);
-            Some(Box::new(ZstdFrames { decoder, exceeded }))
+            decoder.window_log_max(window.bytes.ilog2().clamp(least, most))?;
+            let is_largest = window.is_largest(&budget.limits);
+            Some(Box::new(ZstdFrames {
+                decoder,
+                exceeded: is_largest.then(|| budget.limits.exceeded(Limit::LayerWindow)),
+                _window: window,
+            }))
         }
         Compression::Bzip2 | Compression::Xz => None,
     })
 }
 
-/// All frames of a zstd stream as one. What asks for too much memory is beyond a limit.
+/// All frames of a zstd stream as one. The first says how much memory they take; where it asks for
+/// too much, that is beyond a limit.
 struct ZstdFrames<'a, R: BufRead> {
     decoder: zstd::stream::read::Decoder<'a, R>,
-    exceeded: Exceeded,
+    exceeded: Option<Exceeded>,
+    _window: Window,
 }
 
 impl<R: BufRead> Read for ZstdFrames<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let code = 0_usize.wrapping_sub(ZSTD_WINDOW_TOO_LARGE);
         self.decoder.read(buffer).map_err(|error| {
-            if error.to_string() == zstd::zstd_safe::get_error_name(code) {
-                io::Error::other(self.exceeded.clone())
-            } else {
-                error
+            if error.to_string() != zstd::zstd_safe::get_error_name(code) {
+                return error;
+            }
+            match &self.exceeded {
+                Some(exceeded) => io::Error::other(exceeded.clone()),
+                None => io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "a later frame has a larger window than the first",
+                ),
             }
         })
     }
@@ -178,6 +194,8 @@ fn skip_zeros(source: &mut impl BufRead) -> io::Result<()> {
 mod tests {
     use std::io::Write as _;
 
+    use oci_layers::Limits;
+
     use super::*;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -188,8 +206,10 @@ mod tests {
 
     fn read(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let (compression, source) = detect(bytes)?;
-        let mut reader = decompress(compression, io::BufReader::new(source), &Limits::default())?
-            .ok_or(io::ErrorKind::Unsupported)?;
+        let budget = Budget::new(&Limits::default());
+        let source = io::BufReader::new(source);
+        let mut reader =
+            decompress(compression, source, &budget)?.ok_or(io::ErrorKind::Unsupported)?;
         let mut out = Vec::new();
         reader.read_to_end(&mut out)?;
         Ok(out)
@@ -235,5 +255,10 @@ mod tests {
         let error = read(&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00]);
         let error = error.expect_err("it is too large").to_string();
         assert!(error.contains("layer-window=128MiB"), "{error}");
+        // And one that does so behind a frame that needs little.
+        let small = zstd::bulk::compress(b"one", 1).expect("compressed");
+        let error = read(&[&small[..], &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x80, 1, 0, 0]].concat());
+        let error = error.expect_err("it is too large").to_string();
+        assert!(error.contains("a later frame"), "{error}");
     }
 }

@@ -111,7 +111,7 @@ fn decompress_into(
         },
     };
     let blob = BufReader::with_capacity(CHUNK_BYTES, blob);
-    let content = match decompress(compression, blob, &budget.limits).map_err(broken)? {
+    let content = match decompress(compression, blob, budget).map_err(broken)? {
         Some(content) => content,
         None => return Err(ConvertError::Compression { compression }),
     };

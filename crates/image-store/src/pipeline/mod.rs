@@ -12,6 +12,7 @@ mod convert;
 mod error;
 mod stop;
 mod verified;
+mod window;
 
 pub(crate) use budget::{Budget, Counted, beyond};
 pub(crate) use chunks::BodyReader;

@@ -198,9 +198,7 @@ impl<'a> Builder<'a> {
         });
         match too_long {
             None => Ok(()),
-            Some((name, _)) => Err(entry.refused(InvalidEntry::LongXattr {
-                name: name.as_ref().into(),
-            })),
+            Some((name, _)) => Err(entry.refused(InvalidEntry::LongXattr { name: name.into() })),
         }
     }
 }

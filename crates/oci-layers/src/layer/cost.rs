@@ -10,7 +10,7 @@ const INODE_BYTES: usize = 384;
 /// The same for a directory that is made for the sake of its children: it has a node for names.
 const DIRECTORY_BYTES: usize = 640;
 /// What an xattr takes besides its name and value.
-const XATTR_BYTES: usize = 224;
+const XATTR_BYTES: usize = 64;
 /// What EROFS has for each chunk of a file with holes.
 const CHUNK_BYTES: u64 = 8;
 
@@ -21,6 +21,7 @@ pub(crate) struct Cost<'a> {
     entries: u64,
     metadata_bytes: u64,
     stored_bytes: u64,
+    target_growth_bytes: u64,
 }
 
 impl<'a> Cost<'a> {
@@ -30,6 +31,7 @@ impl<'a> Cost<'a> {
             entries: 0,
             metadata_bytes: 0,
             stored_bytes: 0,
+            target_growth_bytes: 0,
         }
     }
 
@@ -75,9 +77,15 @@ impl<'a> Cost<'a> {
         self.charge(0, usize::try_from(map_bytes).unwrap_or(usize::MAX))
     }
 
-    /// A string that is kept besides what the entries hold.
-    pub(crate) fn charge_string(&mut self, bytes: &[u8]) -> Result<(), Exceeded> {
-        self.charge(0, bytes.len() + XATTR_BYTES)
+    /// A link's target that is kept with the symlinks on its way followed, which can make a short
+    /// target long.
+    pub(crate) fn charge_target(&mut self, link: &[u8], path: &[u8]) -> Result<(), Exceeded> {
+        let growth = path.len().saturating_sub(link.len());
+        let growth = u64::try_from(growth).unwrap_or(u64::MAX);
+        self.target_growth_bytes = self.target_growth_bytes.saturating_add(growth);
+        self.limits
+            .check(Limit::LayerTargets, self.target_growth_bytes)?;
+        self.charge(0, path.len() + XATTR_BYTES)
     }
 
     fn charge(&mut self, entries: u64, bytes: usize) -> Result<(), Exceeded> {

@@ -113,7 +113,7 @@ impl Hardlinks {
                     tree.link(slot.parent, slot.name, id);
                 }
                 Found::Nothing(path) => {
-                    let charged = cost.charge_string(&path);
+                    let charged = cost.charge_target(&entry.link, &path);
                     charged.map_err(|source| entry.refused(source.into()))?;
                     let metadata = &mut tree.inode_mut(stand_in).metadata;
                     markers::set_value(metadata, markers::HARDLINK, &path);
@@ -185,9 +185,7 @@ pub(crate) fn describe<D>(inode: &mut Inode<D>, link: &Metadata) {
         FileKind::Symlink(_) => {}
         FileKind::Regular(_) => {
             file.mode = link.mode;
-            let xattrs = link.xattrs.iter();
-            let xattrs = xattrs.map(|(name, value)| (name.clone(), value.clone()));
-            file.xattrs.extend(xattrs);
+            file.xattrs.extend(&link.xattrs);
         }
         _ => file.mode = link.mode,
     }

@@ -30,6 +30,8 @@ pub enum Limit {
     LayerEntries,
     /// Bytes of memory for names, attributes and places of content, about.
     LayerMetadata,
+    /// Bytes by which hard links to lower files grow when the symlinks on their way are followed.
+    LayerTargets,
     /// Bytes behind the two zero blocks that end the archive.
     LayerTrailing,
     /// Notes that are kept; further ones are counted.
@@ -53,7 +55,7 @@ type Row = (&'static str, Unit, u64, &'static str);
 
 impl Limit {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::ImageLayers,
         Self::ImageBytes,
         Self::ImageEntries,
@@ -67,6 +69,7 @@ impl Limit {
         Self::LayerWindow,
         Self::LayerEntries,
         Self::LayerMetadata,
+        Self::LayerTargets,
         Self::LayerTrailing,
         Self::LayerNotes,
         Self::EntryPath,
@@ -94,6 +97,7 @@ impl Limit {
             Self::LayerWindow => ("layer-window", Bytes, 128 << 20, "window of a zstd frame"),
             Self::LayerEntries => ("layer-entries", Count, 4_000_000, "number of names in a layer"),
             Self::LayerMetadata => ("layer-metadata", Bytes, 2 << 30, "memory for a layer's metadata"),
+            Self::LayerTargets => ("layer-targets", Bytes, 16 << 20, "growth of link targets by the symlinks on their way"),
             Self::LayerTrailing => ("layer-trailing", Bytes, 64 << 20, "number of bytes behind a layer's archive"),
             Self::LayerNotes => ("layer-notes", Count, 1000, "number of notes on a layer that are kept"),
             Self::EntryPath => ("entry-path", Bytes, 16 << 10, "length of a path or link target"),

@@ -188,7 +188,7 @@ fn xattrs_are_kept_where_they_may_be() {
     let layer = read_entries([entry, link]);
     let xattrs = |path: &[u8]| {
         let id = layer.tree.find(path).expect("it is there");
-        let names = layer.tree.inode(id).metadata.xattrs.keys();
+        let names = layer.tree.inode(id).metadata.xattrs.names();
         names
             .map(|name| name.escape_ascii().to_string())
             .collect::<Vec<_>>()
@@ -431,6 +431,19 @@ fn limits_hold_and_are_named() {
             "entry-segments=1",
             vec![file("a").record("GNU.sparse.map", "0,0")],
             vec![file("a").record("GNU.sparse.map", "0,0,0,0")],
+        ),
+        (
+            "layer-targets=8B",
+            vec![
+                TarEntry::symlink("s", "a/b/c"),
+                TarEntry::hardlink("x", "s/f"),
+            ],
+            vec![
+                TarEntry::symlink("s", "a/b/c"),
+                TarEntry::hardlink("x", "s/f"),
+                TarEntry::hardlink("y", "s/g"),
+                TarEntry::hardlink("z", "s/h"),
+            ],
         ),
         (
             "layer-bytes=8KiB",

@@ -4,4 +4,4 @@ mod reference;
 mod steps;
 
 pub use reference::reference;
-pub use steps::{Action, Step, layers};
+pub use steps::{Action, Step, layers, layers_of_seed};

@@ -138,7 +138,7 @@ impl World {
             metadata.mode = link.mode;
         }
         if matches!(body, Body::Regular(_) | Body::Absent(_)) {
-            metadata.xattrs.extend(link.xattrs.clone());
+            metadata.xattrs.extend(&link.xattrs);
         }
     }
 
@@ -358,7 +358,7 @@ fn metadata(step: &Step) -> Metadata {
             nanoseconds: 0,
         },
         xattrs: xattrs
-            .map(|(name, value)| (name.as_bytes().into(), value.into()))
+            .map(|(name, value)| (name.as_bytes(), value))
             .collect(),
     }
 }

@@ -1,4 +1,6 @@
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::TarEntry;
 
@@ -96,6 +98,19 @@ impl Step {
 /// One to four layers of up to ten entries.
 pub fn layers() -> impl Strategy<Value = Vec<Vec<Step>>> {
     prop::collection::vec(prop::collection::vec(step(), 0..10), 1..5)
+}
+
+/// The layers of [`layers`] that a number stands for, the same every time.
+///
+/// # Panics
+/// Never: these strategies refuse nothing.
+pub fn layers_of_seed(number: u64) -> Vec<Vec<Step>> {
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&number.to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    let mut runner = TestRunner::new_with_rng(Config::default(), random);
+    let tree = layers().new_tree(&mut runner);
+    tree.expect("nothing is refused").current()
 }
 
 fn step() -> impl Strategy<Value = Step> {

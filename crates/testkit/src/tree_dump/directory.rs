@@ -119,7 +119,7 @@ fn xattrs(place: &Path) -> io::Result<Xattrs> {
             let mut value = vec![0; XATTR_MAX_BYTES];
             let length = lgetxattr(place, name, &mut value[..])?;
             value.truncate(length);
-            Ok((name.into(), value.into()))
+            Ok((name, value))
         })
         .collect()
 }

@@ -25,9 +25,7 @@ fn tree() -> Tree<&'static [u8]> {
     let mut tree = Tree::new(owned(0o755, when));
     let root = tree.root();
     let mut metadata = owned(0o4711, when);
-    metadata
-        .xattrs
-        .insert(b"user.a".as_slice().into(), b"\0b".as_slice().into());
+    metadata.xattrs.insert(b"user.a", b"\0b");
     let file = tree.add(Inode {
         metadata,
         kind: FileKind::Regular(b"content".as_slice()),

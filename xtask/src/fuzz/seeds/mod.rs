@@ -50,8 +50,7 @@ fn erofs() -> Result<Vec<u8>> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let mut add = |name: &[u8], kind| -> Result<()> {
         let mut metadata = Metadata::with_mode(0o644);
-        let value: &[u8] = b"1";
-        metadata.xattrs.insert(b"user.a"[..].into(), value.into());
+        metadata.xattrs.insert(b"user.a", b"1");
         let inode = tree.add(Inode { metadata, kind });
         tree.link(tree.root(), Name::new(name)?, inode);
         Ok(())

@@ -136,10 +136,10 @@ fn marks(entry: &WalkEntry<'_, Content>, links: u64) -> Marks {
         _ => None,
     };
     Marks {
-        has_empty_xattr: metadata.xattrs.values().any(|value| value.is_empty()),
+        has_empty_xattr: metadata.xattrs.iter().any(|(_, value)| value.is_empty()),
         has_hole: content.is_some_and(has_hole),
         ends_in_hole: content.is_some_and(ends_in_hole),
-        has_fragile_xattr: metadata.xattrs.keys().any(|name| is_fragile(name)),
+        has_fragile_xattr: metadata.xattrs.names().any(is_fragile),
         is_run_on_device: false,
         has_set_ids: metadata.mode & 0o6000 != 0,
         is_linked: links > 1,

@@ -21,7 +21,7 @@ pub(super) fn more_than_a_list() -> String {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let mut metadata = Metadata::with_mode(0o644);
     metadata.xattrs = (0..MANY)
-        .map(|number| (long_name(number).into_bytes().into(), [7; 64].into()))
+        .map(|number| (long_name(number), [7; 64]))
         .collect();
     let id = tree.add(Inode {
         metadata,

@@ -1,0 +1,216 @@
+//! Random sequences of layers, thousands of them: over few names, so that they meet often.
+
+use std::convert::Infallible;
+use std::io::Cursor;
+
+use anyhow::{Context as _, Result};
+use erofs_writer::{BLOCK_SIZE_BYTES, FileData, ImageWriter, Options};
+use oci_layers::{Limits, merge, read_layer};
+use testkit::strategies::{Step, layers_of_seed, reference};
+use testkit::{Content, TarBuilder, TreeDump};
+
+use super::corpus::Case;
+use super::judgement::{Judgement, Tally};
+use super::msb::Ours;
+use super::program::{Program, Verdicts};
+use super::tree::Tree;
+
+/// Why an engine refuses what the written semantics take: a part of its words, and the reason.
+const QUIRKS: &[(&str, &str, &str)] = &[
+    (
+        "containerd-overlay",
+        "failed to convert whiteout file",
+        "a whiteout of a name that its own layer has says nothing about that name",
+    ),
+    (
+        "containerd-overlay",
+        "not a directory",
+        "a directory replaces a file of its own layer where entries below it say so",
+    ),
+    (
+        "umoci",
+        "restore xattr metadata",
+        "an xattr that its type of file cannot have is dropped with a note",
+    ),
+    (
+        "containerd-overlay",
+        "failed call to UtimesNanoAt",
+        "a directory that its own layer replaces has no time to be set",
+    ),
+    (
+        "containerd-overlay",
+        "too many links",
+        "a lower layer's symlink on an entry's way is replaced, not followed",
+    ),
+    (
+        "umoci",
+        "too many levels of symbolic links",
+        "a lower layer's symlink on an entry's way is replaced, not followed",
+    ),
+    (
+        "containerd-overlay",
+        "too many levels of symbolic links",
+        "a directory that its own layer replaces has no time to be set",
+    ),
+    (
+        "umoci",
+        "link: not a directory",
+        "a hard link that a later entry of its layer replaces is not looked for",
+    ),
+    (
+        "umoci",
+        "link: operation not permitted",
+        "a hard link that a later entry of its layer replaces is not looked for",
+    ),
+    (
+        "containerd-overlay",
+        "link /",
+        "a hard link to a later entry is resolved at the layer's end",
+    ),
+    (
+        "umoci",
+        "link: no such file or directory",
+        "a hard link to a later entry is resolved at the layer's end",
+    ),
+];
+
+/// The two that differ most in how they work: a directory a layer under overlayfs, and in place.
+const ENGINES: &[&str] = &["containerd-overlay", "umoci"];
+/// How many are judged at once.
+const BATCH: u64 = 1000;
+
+/// Judges `count` sequences from number `first` on.
+pub(super) fn run(first: u64, count: u64) -> Result<String> {
+    let program = Program::build(ENGINES)?;
+    let mut tally = Tally::default();
+    let end = first + count;
+    for start in (first..end).step_by(usize::try_from(BATCH)?) {
+        let cases: Vec<Case> = (start..end.min(start + BATCH)).map(case).collect();
+        let verdicts = program.judge(&cases)?;
+        for ((number, case), verdicts) in (start..).zip(&cases).zip(&verdicts) {
+            let ours = Ours {
+                tree: tree(&case.layers)?,
+                seconds: 0.0,
+                rss_mib: 0,
+            };
+            let mut judgement = Judgement::new(&case.name, verdicts, &ours);
+            if let Some(reason) = explanation(verdicts)
+                && ours.tree == written(number)?
+            {
+                judgement.explain(reason);
+            }
+            if judgement.is_failure() {
+                println!("{judgement}");
+            }
+            tally.add(&judgement, &ours);
+        }
+    }
+    tally.verdict()
+}
+
+/// The layers of a number. Every other sequence is left without the entries that msb's semantics
+/// refuse, as most have one.
+fn layers(number: u64) -> Vec<Vec<Step>> {
+    let all = layers_of_seed(number);
+    if number.is_multiple_of(2) {
+        return all;
+    }
+    let mut sound: Vec<Vec<Step>> = Vec::new();
+    for steps in all {
+        sound.push(Vec::new());
+        for step in steps {
+            let place = sound.len() - 1;
+            sound[place].push(step);
+            if reference(&sound).is_none() {
+                sound[place].pop();
+            }
+        }
+    }
+    sound
+}
+
+fn case(number: u64) -> Case {
+    let layers = layers(number);
+    let tars = layers
+        .iter()
+        .map(|steps| TarBuilder::of(steps.iter().map(|step| step.entry())));
+    Case::new(format!("sequence/{number}"), tars.collect())
+}
+
+/// What the written semantics make of a sequence, by the interpreter that does nothing but say them.
+fn written(number: u64) -> Result<Result<Tree, String>> {
+    let Some(tree) = reference(&layers(number)) else {
+        return Ok(Err(String::new()));
+    };
+    let dump = TreeDump::of_tree(&tree, |bytes| Content::of(bytes.as_slice()))?;
+    Ok(Ok(Tree::parse(&dump.to_string())))
+}
+
+/// Why msb may be alone in a case: the engines make different trees, or those that refuse do so for
+/// reasons that are known.
+fn explanation(verdicts: &Verdicts) -> Option<&'static str> {
+    let mut found = Some("the engines differ, and msb does as docs/layer-semantics.md says");
+    for (engine, tree) in &verdicts.engines {
+        if let Err(error) = tree {
+            let quirk = QUIRKS
+                .iter()
+                .find(|(name, words, _)| engine == name && error.contains(words));
+            found = Some(quirk?.2);
+        }
+    }
+    let trees: Vec<_> = verdicts
+        .engines
+        .iter()
+        .filter_map(|(_, tree)| tree.as_ref().ok())
+        .collect();
+    let agree = trees.len() == verdicts.engines.len()
+        && trees.windows(2).all(|pair| pair[0].agrees(pair[1]));
+    found.filter(|_| !agree)
+}
+
+/// What msb's own readers and merge make of the layers, or why they refuse.
+fn tree(layers: &[Vec<u8>]) -> Result<Result<Tree, String>> {
+    let limits = Limits::default();
+    let (mut trees, mut images) = (Vec::new(), Vec::new());
+    for layer in layers {
+        let mut writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default())?;
+        match read_layer(&layer[..], &limits, &mut writer) {
+            Ok(layer) => trees.push(Ok::<_, Infallible>(layer.tree)),
+            Err(error) => return Ok(Err(format!("{:#}", anyhow::Error::new(error)))),
+        }
+        images.push(
+            writer
+                .finish(&fstree::Tree::new(Default::default()))?
+                .0
+                .into_inner(),
+        );
+    }
+    let merged = match merge(trees, &limits) {
+        Ok(merged) => merged,
+        Err(error) => return Ok(Err(format!("{:#}", anyhow::Error::new(error)))),
+    };
+    let dump = TreeDump::of_tree(&merged.tree, |data| {
+        let bytes = content(data, &images).context("an extent lies in its image")?;
+        Ok::<_, anyhow::Error>(Content::of(bytes.as_slice())?)
+    })?;
+    Ok(Ok(Tree::parse(&dump.to_string())))
+}
+
+/// The bytes of a file, whose devices are the images counted from 1.
+fn content(data: &FileData, images: &[Vec<u8>]) -> Option<Vec<u8>> {
+    let bytes_of = |blocks: u64| usize::try_from(blocks * BLOCK_SIZE_BYTES).ok();
+    let size = usize::try_from(data.size_bytes).ok()?;
+    let mut bytes = vec![0; bytes_of(data.size_bytes.div_ceil(BLOCK_SIZE_BYTES))?];
+    for extent in &data.extents {
+        let image = images.get(usize::from(extent.device).checked_sub(1)?)?;
+        let start = bytes_of(extent.start_block.into())?;
+        let length = bytes_of(extent.blocks)?;
+        let target = bytes_of(extent.file_block)?;
+        let stored = image.get(start..start + length)?;
+        bytes
+            .get_mut(target..target + length)?
+            .copy_from_slice(stored);
+    }
+    bytes.truncate(size);
+    Some(bytes)
+}
