@@ -37,6 +37,10 @@ const STEPS: &[Step] = &[
         hostile_layers,
     ),
     (
+        "oracle: random layers agree with containerd and umoci",
+        random_layers,
+    ),
+    (
         "oracle: every case of layer semantics, natively and in the guest",
         layer_semantics,
     ),
@@ -144,6 +148,16 @@ fn hostile_layers(_: &Ground) -> Result<String> {
         case: None,
         own: false,
         sequences: None,
+        first: 0,
+        verbose: false,
+    })
+}
+
+fn random_layers(_: &Ground) -> Result<String> {
+    engines::run(&engines::Arguments {
+        case: None,
+        own: true,
+        sequences: Some(2000),
         first: 0,
         verbose: false,
     })

@@ -11,6 +11,14 @@ const REASONS: &[(&str, &str)] = &[
         "a hard link to a later entry is resolved at the layer's end: nothing about it is ambiguous",
     ),
     (
+        "whiteout/opaque-implied-after",
+        "an opaque marker acts on the layers below alone, wherever it stands",
+    ),
+    (
+        "whiteout/whiteout-implied-after",
+        "a whiteout acts on the layers below alone, wherever it stands",
+    ),
+    (
         "sparse/gnu/*",
         "GNU sparse files are read as GNU tar reads them: nothing about them is ambiguous",
     ),

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use anyhow::{Context as _, Result};
 use erofs_writer::{BLOCK_SIZE_BYTES, FileData, ImageWriter, Options};
 use oci_layers::{Limits, merge, read_layer};
-use testkit::strategies::{Step, layers_of_seed, reference};
+use testkit::strategies::{Action, Step, layers_of_seed, reference};
 use testkit::{Content, TarBuilder, TreeDump};
 
 use super::corpus::Case;
@@ -94,7 +94,8 @@ pub(super) fn run(first: u64, count: u64) -> Result<String> {
                 rss_mib: 0,
             };
             let mut judgement = Judgement::new(&case.name, verdicts, &ours);
-            if let Some(reason) = explanation(verdicts)
+            let reason = explanation(verdicts).or_else(|| implied_below_opaque(number));
+            if let Some(reason) = reason
                 && ours.tree == written(number)?
             {
                 judgement.explain(reason);
@@ -166,6 +167,29 @@ fn explanation(verdicts: &Verdicts) -> Option<&'static str> {
     let agree = trees.len() == verdicts.engines.len()
         && trees.windows(2).all(|pair| pair[0].agrees(pair[1]));
     found.filter(|_| !agree)
+}
+
+/// An opaque marker above a directory that its layer has no entry for. What of the lower one still
+/// counts depends, in every engine, on which of the two the archive has first.
+fn implied_below_opaque(number: u64) -> Option<&'static str> {
+    let is_odd = |steps: &Vec<Step>| {
+        let is = |step: &Step, path: &[String], action: fn(&Action) -> bool| {
+            step.path == path && action(&step.action)
+        };
+        let has = |path: &[String], action| steps.iter().any(|step| is(step, path, action));
+        let above = |path: &[String]| {
+            (0..path.len()).any(|end| has(&path[..end], |action| matches!(action, Action::Opaque)))
+        };
+        let parents = steps
+            .iter()
+            .flat_map(|step| (1..step.path.len()).map(|end| &step.path[..end]));
+        let is_implied = |path: &[String]| !has(path, |action| matches!(action, Action::Directory));
+        parents
+            .into_iter()
+            .any(|path| is_implied(path) && above(path))
+    };
+    let reason = "an opaque marker hides a lower directory that the layer only implies";
+    layers(number).iter().any(is_odd).then_some(reason)
 }
 
 /// What msb's own readers and merge make of the layers, or why they refuse.

@@ -91,6 +91,15 @@ pub(super) fn cases() -> Vec<Case> {
             directory("d").mode(0o711),
         ],
     );
+    // `d` has no entry in the layer whose marker hides the lower one.
+    add("opaque-implied", vec![file(".wh..wh..opq"), new()]);
+    add("opaque-implied-after", vec![new(), file(".wh..wh..opq")]);
+    add(
+        "opaque-implied-below",
+        vec![file("d/.wh..wh..opq"), file("d/e/new")],
+    );
+    add("whiteout-implied", vec![file(".wh.d"), new()]);
+    add("whiteout-implied-after", vec![new(), file(".wh.d")]);
     add("opaque-bare", vec![new(), file("d/.wh..wh..opq")]);
     add(
         "opaque-and-own",
