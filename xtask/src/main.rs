@@ -55,11 +55,7 @@ enum Recipe {
         only: Option<String>,
     },
     /// Judge every case of layer semantics against its oracle, natively and in the guest
-    Fidelity {
-        /// Write docs/fidelity.md from this run
-        #[arg(long)]
-        record: bool,
-    },
+    Fidelity(fidelity::Arguments),
     /// Judge hostile layers against what containerd, moby and umoci make of them
     Engines(engines::Arguments),
     /// Run the fuzz targets
@@ -150,7 +146,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Image => println!("{}", image::demo()?.display()),
         Recipe::Demo => return demo::run(),
         Recipe::Test { only } => test::run(only.as_deref())?,
-        Recipe::Fidelity { record } => println!("{}", fidelity::run(record)?),
+        Recipe::Fidelity(arguments) => println!("{}", fidelity::run(&arguments)?),
         Recipe::Engines(arguments) => println!("{}", engines::run(&arguments)?),
         Recipe::Fuzz(arguments) => println!("{}", fuzz::run(&arguments)?),
         Recipe::Powercut(arguments) => println!("{}", powercut::run(&arguments)?),

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use fs_err as fs;
@@ -112,6 +112,36 @@ pub(crate) fn write(layout: &Path, layers: &[Blob]) -> Result<()> {
     let index = json!({"schemaVersion": 2, "manifests": [manifest]});
     fs::write(layout.join("index.json"), index.to_string())?;
     Ok(())
+}
+
+/// The layers of the one image in a layout.
+pub(crate) fn read(layout: &Path) -> Result<Vec<Blob>> {
+    let blob = |descriptor: &Value| -> Result<Vec<u8>> {
+        let digest = descriptor["digest"].as_str().context("no digest")?;
+        let hex = digest.trim_start_matches("sha256:");
+        Ok(fs::read(layout.join("blobs/sha256").join(hex))?)
+    };
+    let index: Value = serde_json::from_slice(&fs::read(layout.join("index.json"))?)?;
+    let manifest: Value = serde_json::from_slice(&blob(&index["manifests"][0])?)?;
+    let config: Value = serde_json::from_slice(&blob(&manifest["config"])?)?;
+    let layers = manifest["layers"].as_array().context("no layers")?;
+    let diff_ids = config["rootfs"]["diff_ids"]
+        .as_array()
+        .context("no diff IDs")?;
+    let layers = layers.iter().zip(diff_ids).map(|(layer, diff_id)| {
+        let bytes = blob(layer)?;
+        let is_gzip = bytes.starts_with(&[0x1f, 0x8b]);
+        Ok(Blob {
+            media_type: if is_gzip {
+                "layer.v1.tar+gzip"
+            } else {
+                "layer.v1.tar"
+            },
+            bytes,
+            diff_id: diff_id.as_str().context("a diff ID is text")?.to_owned(),
+        })
+    });
+    layers.collect()
 }
 
 fn oci_architecture() -> &'static str {

@@ -147,6 +147,7 @@ fn hostile_layers(_: &Ground) -> Result<String> {
     engines::run(&engines::Arguments {
         case: None,
         own: false,
+        archives: None,
         sequences: None,
         first: 0,
         verbose: false,
@@ -157,6 +158,7 @@ fn random_layers(_: &Ground) -> Result<String> {
     engines::run(&engines::Arguments {
         case: None,
         own: true,
+        archives: None,
         sequences: Some(2000),
         first: 0,
         verbose: false,
@@ -164,7 +166,7 @@ fn random_layers(_: &Ground) -> Result<String> {
 }
 
 fn layer_semantics(_: &Ground) -> Result<String> {
-    fidelity::run(false)
+    fidelity::run(&fidelity::Arguments::default())
 }
 
 fn fuzz_targets(_: &Ground) -> Result<String> {

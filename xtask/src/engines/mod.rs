@@ -14,6 +14,8 @@ mod sequences;
 mod third_party;
 mod tree;
 
+use std::path::PathBuf;
+
 use anyhow::{Result, ensure};
 
 use crate::{place, tools};
@@ -32,9 +34,12 @@ pub(crate) struct Arguments {
     /// Only cases whose name holds this
     #[arg(long)]
     pub(crate) case: Option<String>,
-    /// Leave out the archives of other projects, which have to be fetched
+    /// Leave out the archives of other projects
     #[arg(long)]
     pub(crate) own: bool,
+    /// Judge the archives in this directory's directories too, one for each project
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archives: Option<PathBuf>,
     /// Judge so many random sequences of layers instead
     #[arg(long)]
     pub(crate) sequences: Option<u64>,
@@ -60,6 +65,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<String> {
     );
     if !arguments.own {
         cases.extend(third_party::cases()?);
+    }
+    if let Some(directory) = &arguments.archives {
+        cases.extend(third_party::gathered(directory)?);
     }
     if let Some(part) = &arguments.case {
         cases.retain(|case| case.name.contains(part));

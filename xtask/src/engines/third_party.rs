@@ -23,12 +23,34 @@ pub(super) fn cases() -> Result<Vec<Case>> {
         "compress/gzip/testdata",
         "compress/bzip2/testdata",
     ] {
-        cases.extend(of_directory("go", &root.join("src").join(directory))?);
+        let directory = root.join("src").join(directory);
+        cases.extend(of_directory("go", &directory, is_archive)?);
     }
     Ok(cases)
 }
 
-fn of_directory(project: &str, directory: &Path) -> Result<Vec<Case>> {
+/// Archives that were gathered by hand: a directory for each project.
+pub(super) fn gathered(directory: &Path) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for project in fs::read_dir(directory)? {
+        let project = project?;
+        let name = project.file_name().into_string().ok();
+        let name = name.context("a name that is text")?;
+        cases.extend(of_directory(&name, &project.path(), |_| true)?);
+    }
+    Ok(cases)
+}
+
+fn is_archive(name: &str) -> bool {
+    let ends = [".tar", ".gz", ".base64", ".bz2", ".zst"];
+    ends.iter().any(|end| name.ends_with(end))
+}
+
+fn of_directory(
+    project: &str,
+    directory: &Path,
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for file in fs::read_dir(directory)? {
         let file = file?;
@@ -37,10 +59,10 @@ fn of_directory(project: &str, directory: &Path) -> Result<Vec<Case>> {
             .into_string()
             .ok()
             .context("a name that is text")?;
-        let is_archive = [".tar", ".gz", ".base64", ".bz2", ".zst"]
-            .iter()
-            .any(|end| name.ends_with(end));
-        if is_archive && !name.contains(TOO_LARGE) && file.metadata()?.len() <= ARCHIVE_MAX_BYTES {
+        if is_meant(&name)
+            && !name.contains(TOO_LARGE)
+            && file.metadata()?.len() <= ARCHIVE_MAX_BYTES
+        {
             let bytes = content(&file.path(), &name)?;
             cases.push(Case::new(format!("{project}/{name}"), vec![bytes]));
         }

@@ -99,7 +99,7 @@ impl Bench {
         Ok(Blob::plain(finished(entries(all))))
     }
 
-    fn load(&self, name: &str, layers: &[Blob]) -> Result<()> {
+    pub(super) fn load(&self, name: &str, layers: &[Blob]) -> Result<()> {
         let directory = self.work.join("image");
         oci_layout::write(&directory, layers)?;
         self.msb.load(&directory, name)?;
@@ -110,11 +110,18 @@ impl Bench {
     fn show(&self, name: &str) -> Result<Seen> {
         let artifacts = self.msb.inspect(name)?;
         let native = mounted_tree(&artifacts, &self.tree_dump, &self.work)?;
-        let mut run = self.msb.command(&["run", "-q", "--rm", "--vmm", "qemu"]);
-        run.args(["--pull", "never", name, &format!("/{TOOL}"), "/"])
-            .env("MSB_KERNEL", &self.kernel);
+        let mut run = self.run(&["--rm", name, &format!("/{TOOL}"), "/"]);
         let guest = String::from_utf8(succeed(&mut run)?.stdout)?;
         Ok(Seen { native, guest })
+    }
+
+    /// `msb run` under QEMU, with these arguments.
+    pub(super) fn run(&self, arguments: &[&str]) -> Command {
+        let mut run = self
+            .msb
+            .command(&["run", "-q", "--vmm", "qemu", "--pull", "never"]);
+        run.args(arguments).env("MSB_KERNEL", &self.kernel);
+        run
     }
 
     /// The image is not taken, the reason is said, and the store is as it was.

@@ -129,6 +129,7 @@ pub(super) const ROWS: &[Row] = &[
         image: |at| one([device(at.entry(b'3', "zero"), 0, 0), at.file("beside")]),
         answer: Answer::Umoci,
         hidden: &["zero"],
+        is_large: false,
     },
     Row::refused("socket", "a type that is none (`s`)", "type", |at| {
         one([at.entry(b's', "socket")])

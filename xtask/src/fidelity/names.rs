@@ -209,6 +209,7 @@ pub(super) const ROWS: &[Row] = &[
         },
         answer: super::row::Answer::Umoci,
         hidden: &[],
+        is_large: false,
     },
 ];
 

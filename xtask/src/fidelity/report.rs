@@ -1,3 +1,4 @@
+use super::after_boot;
 use super::row::{Answer, Row};
 
 const HEAD: &str = "\
@@ -13,6 +14,15 @@ it, that spells the answer out (*spelled out*). A *refused* row ends with an err
 and leaves nothing in the store but whole layers.
 ";
 
+const AFTER_BOOT: &str = "
+## After boot
+
+In the guest, by programs that say what they find there.
+
+| what happens | what comes of it |
+|---|---|
+";
+
 /// The table as Markdown.
 pub(super) fn text(parts: &[(&str, &[Row])]) -> String {
     let mut text = HEAD.to_owned();
@@ -24,8 +34,16 @@ pub(super) fn text(parts: &[(&str, &[Row])]) -> String {
                 Answer::Plain(_) => "spelled out".to_owned(),
                 Answer::Refused(words) => format!("refused: \"{words}\""),
             };
+            let judge = match row.is_large {
+                true => format!("{judge}, when the table is recorded"),
+                false => judge,
+            };
             text += &format!("| {} | {} | {judge} |\n", row.case, row.right);
         }
+    }
+    text += AFTER_BOOT;
+    for check in after_boot::CHECKS.iter().chain(after_boot::PROGRAMS) {
+        text += &format!("| {} | {} |\n", check.case, check.right);
     }
     text
 }

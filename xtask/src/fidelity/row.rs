@@ -14,6 +14,8 @@ pub(super) struct Row {
     pub(super) answer: Answer,
     /// Names of the row that overlayfs hides, so that the guest lacks them.
     pub(super) hidden: &'static [&'static str],
+    /// Takes minutes: judged when the table is recorded, and when asked for.
+    pub(super) is_large: bool,
 }
 
 /// The layers of a row, base first.
@@ -49,6 +51,7 @@ impl Row {
             image,
             answer: Answer::Umoci,
             hidden: &[],
+            is_large: false,
         }
     }
 
@@ -67,6 +70,7 @@ impl Row {
             image,
             answer: Answer::Plain(answer),
             hidden: &[],
+            is_large: false,
         }
     }
 
@@ -84,7 +88,14 @@ impl Row {
             image,
             answer: Answer::Refused(words),
             hidden: &[],
+            is_large: false,
         }
+    }
+
+    /// The same row, not judged in every run.
+    pub(super) const fn large(mut self) -> Self {
+        self.is_large = true;
+        self
     }
 
     /// Where its names are.

@@ -1,4 +1,5 @@
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 
 use sha2::{Digest, Sha256};
 
@@ -11,7 +12,31 @@ pub struct Content {
     pub sha256: [u8; 32],
 }
 
+/// Content beyond this is not read whole.
+const LARGE_BYTES: u64 = 1 << 30;
+/// What is read of it at its beginning and at its end.
+const END_BYTES: u64 = 1 << 20;
+
 impl Content {
+    /// Reads a file; one of more than 1 GiB by its first and its last MiB, which is what its digest is
+    /// of.
+    ///
+    /// # Errors
+    /// What reading gives.
+    pub fn of_file(mut file: File) -> io::Result<Self> {
+        let size_bytes = file.metadata()?.len();
+        if size_bytes <= LARGE_BYTES {
+            return Self::of(file);
+        }
+        let mut ends = Vec::new();
+        for start in [0, size_bytes - END_BYTES] {
+            file.seek(SeekFrom::Start(start))?;
+            file.by_ref().take(END_BYTES).read_to_end(&mut ends)?;
+        }
+        let sha256 = Self::of(&ends[..])?.sha256;
+        Ok(Self { size_bytes, sha256 })
+    }
+
     /// Reads content to its end.
     ///
     /// # Errors

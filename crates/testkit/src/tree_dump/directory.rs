@@ -76,7 +76,7 @@ fn line(path: &[u8], place: &Path, stat: &Stat) -> io::Result<Line> {
         _ => None,
     };
     let content = match file_type {
-        FileType::Regular => Some(Content::of(File::open(place)?)?),
+        FileType::Regular => Some(Content::of_file(File::open(place)?)?),
         _ => None,
     };
     Ok(Line {

@@ -21,7 +21,8 @@ use line::Line;
 /// ```
 ///
 /// Bytes other than printable ASCII, and the space, are escaped. `links` is the first path of
-/// several that name one file. Overlayfs's own xattrs are left out.
+/// several that name one file. Overlayfs's own xattrs are left out. Of a file of more than 1 GiB in a
+/// directory the digest is that of its first and its last MiB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeDump {
     lines: Vec<Line>,
