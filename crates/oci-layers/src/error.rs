@@ -177,6 +177,12 @@ pub enum InvalidEntry {
         /// The xattr's name.
         name: RawPath,
     },
+    /// A capability or an access control list that no kernel takes.
+    #[error("its xattr '{name}' has a value that no kernel takes")]
+    XattrValue {
+        /// The xattr's name.
+        name: RawPath,
+    },
     /// A device number beyond 12 bits of major and 20 of minor (linux/kdev_t.h).
     #[error("the device number {major}:{minor} is out of range")]
     DeviceNumber {

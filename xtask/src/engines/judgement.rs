@@ -142,6 +142,11 @@ impl Tally {
         self.largest_mib = self.largest_mib.max(ours.rss_mib);
     }
 
+    /// Counts a case whose tree cannot be shown.
+    pub(super) const fn add_unseen(&mut self) {
+        self.failed += 1;
+    }
+
     /// The figures, or an error when anything is not explained.
     pub(super) fn verdict(&self) -> Result<String> {
         let Self {

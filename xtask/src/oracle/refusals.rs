@@ -98,10 +98,10 @@ fn left_overs(home: &Path) -> Result<Vec<String>> {
         };
         for entry in entries {
             let path = entry?.path();
-            let text = path.display().to_string();
+            let text = path.strip_prefix(home)?.display().to_string();
             if path.is_dir() {
                 directories.push(path);
-            } else if text.contains("/tmp/") && text.contains("/store/") {
+            } else if text.starts_with("store/") && text.contains("/tmp/") {
                 left.push(text);
             }
         }

@@ -14,10 +14,6 @@ use crate::tar::{Entry, EntryKind};
 
 /// The longest symlink target, in bytes (`PATH_MAX`, linux/limits.h, less the NUL).
 const TARGET_MAX_BYTES: usize = 4095;
-/// `XATTR_NAME_MAX` (linux/limits.h).
-const XATTR_NAME_MAX_BYTES: usize = 255;
-/// EROFS counts the bytes of a value in 16 bits.
-const XATTR_VALUE_MAX_BYTES: usize = 65_535;
 /// The last time that 63 bits of nanoseconds hold, in the year 2262.
 const TIME_MAX: Timestamp = Timestamp {
     seconds: 9_223_372_036,
@@ -193,13 +189,8 @@ impl<'a> Builder<'a> {
         xattrs::filter(&mut entry.metadata.xattrs, file_type, |reason| {
             notes.add(offset_bytes, path, reason);
         });
-        let too_long = entry.metadata.xattrs.iter().find(|(name, value)| {
-            name.len() > XATTR_NAME_MAX_BYTES || value.len() > XATTR_VALUE_MAX_BYTES
-        });
-        match too_long {
-            None => Ok(()),
-            Some((name, _)) => Err(entry.refused(InvalidEntry::LongXattr { name: name.into() })),
-        }
+        let checked = xattrs::check(&entry.metadata.xattrs);
+        checked.map_err(|source| entry.refused(source))
     }
 }
 

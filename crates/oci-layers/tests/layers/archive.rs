@@ -179,7 +179,10 @@ fn numbers_may_be_base_256() {
 fn xattrs_are_kept_where_they_may_be() {
     let entry = TarEntry::file("a", "")
         .xattr("user.note", b"x\0\ny=")
-        .xattr("security.capability", [1, 0, 0, 2])
+        .xattr(
+            "security.capability",
+            [&[1, 0, 0, 2][..], &[0; 16]].concat(),
+        )
         .xattr("trusted.overlay.redirect", "/etc")
         .xattr("user.overlay.opaque", "y")
         .xattr("odd.name", "1")

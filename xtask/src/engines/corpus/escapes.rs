@@ -117,7 +117,8 @@ pub(super) fn cases() -> Vec<Case> {
             [file(&"n".repeat(length))],
         ));
     }
-    for depth in [10, 100, 1000, 2100] {
+    // Paths beyond `PATH_MAX` no dump shows; `cargo test -p oci-layers` has them.
+    for depth in [10, 100, 500] {
         let path = vec!["d"; depth].join("/");
         cases.push(Case::one(format!("length/depth/{depth}"), [file(&path)]));
     }
