@@ -2,8 +2,7 @@
 
 mod image;
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -128,14 +127,8 @@ pub(super) fn judge(bench: &Bench) -> Result<Vec<String>> {
 
 fn guest_checks(bench: &Bench) -> Result<Vec<String>> {
     bench.load(IMAGE, &image::changed()?)?;
-    let mut run = bench.run(&["-i", "--name", NAME, IMAGE, "python3", "-"]);
-    let mut child = run.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    child
-        .stdin
-        .take()
-        .context("no pipe")?
-        .write_all(SCRIPT.as_bytes())?;
-    let said = String::from_utf8(child.wait_with_output()?.stdout)?;
+    let arguments = ["-i", "--name", NAME, IMAGE, "python3", "-"];
+    let said = String::from_utf8(bench.run(&arguments, SCRIPT.as_bytes())?.stdout)?;
     let results: Vec<(&str, &str)> = said
         .lines()
         .filter_map(|line| line.split_once(' '))
@@ -178,7 +171,7 @@ fn programs(bench: &Bench) -> [Result<()>; 3] {
         let mut arguments = vec!["--rm"];
         arguments.extend(options);
         arguments.extend([SYMLINKS, program, path]);
-        let said = succeed(&mut bench.run(&arguments))?;
+        let said = bench.run(&arguments, b"")?;
         let said = String::from_utf8_lossy(&said.stdout);
         ensure!(said.contains(what), "the guest said: {said}");
         Ok(())
