@@ -44,7 +44,8 @@ pub(super) const ROWS: &[Row] = &[
                 directory.clone().into_iter().chain(files).chain(directory),
             )])
         },
-    ),
+    )
+    .large(),
     Row::umoci(
         "sizes-links",
         "65,000 names of one file",
@@ -58,7 +59,8 @@ pub(super) const ROWS: &[Row] = &[
                     .chain([at.own()]),
             )])
         },
-    ),
+    )
+    .large(),
     Row::umoci(
         "sizes-large",
         "sparse files of 2 GiB, 4 GiB and 8 GiB and a byte",
