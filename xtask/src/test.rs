@@ -144,24 +144,13 @@ fn erofs_readers(_: &Ground) -> Result<String> {
 }
 
 fn hostile_layers(_: &Ground) -> Result<String> {
-    engines::run(&engines::Arguments {
-        case: None,
-        own: false,
-        archives: None,
-        sequences: None,
-        first: 0,
-        verbose: false,
-    })
+    engines::run(&engines::Arguments::default())
 }
 
 fn random_layers(_: &Ground) -> Result<String> {
     engines::run(&engines::Arguments {
-        case: None,
-        own: true,
-        archives: None,
         sequences: Some(2000),
-        first: 0,
-        verbose: false,
+        ..engines::Arguments::default()
     })
 }
 

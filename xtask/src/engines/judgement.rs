@@ -73,10 +73,8 @@ impl Judgement {
     }
 
     /// Takes a reason for standing alone.
-    pub(super) fn explain(&mut self, reason: &'static str) {
-        if self.is_failure() {
-            self.standing = Standing::Explained(reason);
-        }
+    pub(super) const fn explain(&mut self, reason: &'static str) {
+        self.standing = Standing::Explained(reason);
     }
 }
 

@@ -29,7 +29,7 @@ const CASE_S: f64 = 5.0;
 const CASE_RSS_MIB: u64 = 150;
 
 /// Which cases to judge.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Arguments {
     /// Only cases whose name holds this
     #[arg(long)]

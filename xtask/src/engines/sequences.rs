@@ -94,8 +94,8 @@ pub(super) fn run(first: u64, count: u64) -> Result<String> {
                 rss_mib: 0,
             };
             let mut judgement = Judgement::new(&case.name, verdicts, &ours);
-            let reason = explanation(verdicts).or_else(|| implied_below_opaque(number));
-            if let Some(reason) = reason
+            if judgement.is_failure()
+                && let Some(reason) = explanation(verdicts).or_else(|| implied_below_opaque(number))
                 && ours.tree == written(number)?
             {
                 judgement.explain(reason);

@@ -8,7 +8,8 @@ Written by `cargo xtask fidelity --record`, from a run in which every row passed
 
 A row passes when the right tree, the host kernel's mount of msb's artifacts and the guest's own root
 (libkrunfw's kernel, overlayfs on EROFS) are equal in every line: path, type, mode, owner, size, time to
-the nanosecond, device, link target, hard links, xattrs, SHA-256 of the content. The right tree is what
+the nanosecond, device, link target, hard links, xattrs, SHA-256 of the content (of a file of more than
+1 GiB, of its first and its last MiB). The right tree is what
 `umoci unpack` makes of the row's layers (*umoci*), or of one plain archive without anything special in
 it, that spells the answer out (*spelled out*). A *refused* row ends with an error that names the cause,
 and leaves nothing in the store but whole layers.

@@ -22,7 +22,8 @@ const REPOSITORY_MAX_BYTES: usize = 255;
 ///
 /// Without a registry it is Docker Hub's, without a tag and a digest it is `latest`. With both, the
 /// digest says which image is meant. What is taken, and how it reads in full and in short, is what
-/// the module `github.com/distribution/reference` takes; a test holds the two together.
+/// the module `github.com/distribution/reference` takes; a test holds the two together. The one
+/// exception is a short form that would be read as another image, which [`Reference::familiar`] avoids.
 ///
 /// ```
 /// use image_store::Reference;

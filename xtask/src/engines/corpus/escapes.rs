@@ -118,7 +118,7 @@ pub(super) fn cases() -> Vec<Case> {
         ));
     }
     // Paths beyond `PATH_MAX` no dump shows; `cargo test -p oci-layers` has them.
-    for depth in [10, 100, 500] {
+    for depth in [10, 100, 1000] {
         let path = vec!["d"; depth].join("/");
         cases.push(Case::one(format!("length/depth/{depth}"), [file(&path)]));
     }
