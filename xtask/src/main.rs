@@ -72,6 +72,8 @@ enum Recipe {
     Flips(stress::Count),
     /// Let every stage meet a full disk
     Fulldisk(stress::Count),
+    /// Let every stage meet errors of the disk (EIO, a quota), put in by strace
+    Faults(stress::Count),
     /// Load an image again and again: the same bytes
     Determinism(stress::Count),
     /// Prove that dependencies point one way
@@ -155,6 +157,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Stress(arguments) => stress::stress(&arguments)?,
         Recipe::Flips(count) => stress::flips(&count)?,
         Recipe::Fulldisk(count) => stress::full_disks(&count)?,
+        Recipe::Faults(count) => stress::faults(&count)?,
         Recipe::Determinism(count) => stress::determinism(&count)?,
         Recipe::Layers => layers::check()?,
         Recipe::Deny => lint::deny()?,

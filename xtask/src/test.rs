@@ -63,6 +63,7 @@ const STEPS: &[Step] = &[
         flipped_bytes,
     ),
     ("store: full disks", full_disks),
+    ("store: errors of the disk", failing_disks),
     (
         "store: the same bytes on every number of processors",
         determinism,
@@ -231,6 +232,10 @@ fn flipped_bytes(ground: &Ground) -> Result<String> {
 
 fn full_disks(ground: &Ground) -> Result<String> {
     stress::fill_disks(&store_ground(ground), 4)
+}
+
+fn failing_disks(ground: &Ground) -> Result<String> {
+    stress::fail_calls(&store_ground(ground), 8)
 }
 
 fn determinism(ground: &Ground) -> Result<String> {

@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 use crate::run::{quiet, shown, step};
 
 /// A program that a recipe runs, and the Debian package that has it.
-const TOOLS: [(&str, &str); 25] = [
+const TOOLS: [(&str, &str); 26] = [
     ("cc", "gcc"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("qemu-img", "qemu-utils"),
@@ -19,6 +19,7 @@ const TOOLS: [(&str, &str); 25] = [
     ("mkfs.xfs", "xfsprogs"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("setfattr", "attr"),
+    ("strace", "strace"),
     ("setcap", "libcap2-bin"),
     ("setpriv", "util-linux"),
     ("go", "golang-go"),

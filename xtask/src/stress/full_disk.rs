@@ -1,69 +1,27 @@
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::content::Content;
 use super::registry::CountingRegistry;
+use super::stage::{BEFORE, Stage, expect_refusal, layout};
 use super::{Ground, expect_whole, told, verify};
 use crate::oracle::{Msb, succeed};
 
 /// What the full disk says, and what a limit on files says.
 const FULL: &str = "No space left on device";
 const TOO_LARGE: &str = "File too large";
-/// The name of the image that was there before.
-const BEFORE: &str = "before:1";
-
-/// A command, and how much space it needs at most, in KiB.
-struct Stage<'a> {
-    name: &'a str,
-    arguments: Vec<String>,
-    needs_kib: u64,
-    /// What it says when there was space enough and it still cannot go on.
-    beyond: Option<&'a str>,
-}
 
 /// Lets every stage run with so many different amounts of free space, and again with enough.
 pub(crate) fn fill_disks(ground: &Ground<'_>, steps: u32) -> Result<String> {
     let registry = CountingRegistry::serve(Content::overlapping()?)?;
-    let small = ground.small.display().to_string();
-    let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let stages = [
-        Stage {
-            name: "pull",
-            arguments: text(&["pull", "-q", "--plain-http", &registry.name("overlap-0")]),
-            needs_kib: 7_000,
-            beyond: None,
-        },
-        Stage {
-            name: "load",
-            arguments: text(&["load", "-q", "-t", "after:1", &small]),
-            needs_kib: 45_000,
-            beyond: None,
-        },
-        Stage {
-            name: "create",
-            arguments: text(&["run", "--rm", "-q", "--vmm", "krun", BEFORE, "true"]),
-            needs_kib: 600,
-            beyond: Some("cannot use the VMM krun"),
-        },
-        Stage {
-            name: "run",
-            arguments: text(&[
-                "run",
-                "--rm",
-                "-q",
-                "--vmm",
-                "qemu",
-                "--boot-timeout",
-                "1",
-                BEFORE,
-                "true",
-            ]),
-            needs_kib: 50_000,
-            beyond: Some("did not answer within"),
-        },
+        Stage::pull(&registry),
+        Stage::load(ground),
+        Stage::create(),
+        Stage::run(),
     ];
     let mut figures = Vec::new();
     for stage in &stages {
@@ -87,7 +45,7 @@ pub(crate) fn fill_disks(ground: &Ground<'_>, steps: u32) -> Result<String> {
 }
 
 /// Whether the disk was too small.
-fn one(ground: &Ground<'_>, stage: &Stage<'_>, free_kib: u64) -> Result<bool> {
+fn one(ground: &Ground<'_>, stage: &Stage, free_kib: u64) -> Result<bool> {
     let disk = Disk::mount(ground.msb("full")?.home)?;
     let msb = Msb {
         program: ground.program.to_owned(),
@@ -102,12 +60,8 @@ fn one(ground: &Ground<'_>, stage: &Stage<'_>, free_kib: u64) -> Result<bool> {
             .env("MSB_KERNEL", ground.kernel);
         Ok(command.output()?)
     };
-    let went_on = |output: &Output| {
-        let beyond = stage.beyond.filter(|text| told(output).contains(text));
-        output.status.success() || beyond.is_some()
-    };
     let output = run()?;
-    let is_full = !went_on(&output);
+    let is_full = !stage.went_on(&output);
     if is_full {
         expect_refusal(&output, FULL, &disk.directory)?;
     }
@@ -117,19 +71,9 @@ fn one(ground: &Ground<'_>, stage: &Stage<'_>, free_kib: u64) -> Result<bool> {
     disk.resize("1g")?;
     expect_whole(&msb)?;
     let again = run()?;
-    ensure!(went_on(&again), "with space again: {}", told(&again));
+    ensure!(stage.went_on(&again), "with space again: {}", told(&again));
     expect_whole(&msb)?;
     Ok(is_full)
-}
-
-/// One line, exit code 125, that names the reason and the place.
-fn expect_refusal(output: &Output, reason: &str, home: &Path) -> Result<()> {
-    let text = told(output);
-    ensure!(output.status.code() == Some(125), "{text}");
-    ensure!(text.contains(reason), "does not say '{reason}': {text}");
-    let place = home.display().to_string();
-    ensure!(text.contains(&place), "does not name {place}: {text}");
-    Ok(())
 }
 
 /// A limit on the length of files: a write that fails for another reason than a full disk.
@@ -156,39 +100,6 @@ fn limited_files(ground: &Ground<'_>, steps: u32) -> Result<u32> {
         expect_whole(&msb)?;
     }
     Ok(refused)
-}
-
-/// An image that is there before the disk is full: the generated ones would share its layers.
-fn layout(ground: &Ground<'_>) -> Result<PathBuf> {
-    let layout = ground.work.join("before");
-    if layout.exists() {
-        return Ok(layout);
-    }
-    let path = layout.display();
-    let image = format!("{path}:latest");
-    let tar = ground.work.join("before.tar");
-    let mut builder = tar::Builder::new(fs::File::create(&tar)?);
-    let mut header = tar::Header::new_ustar();
-    header.set_size(5);
-    header.set_mode(0o644);
-    builder.append_data(&mut header, "file", &b"bytes"[..])?;
-    builder.finish()?;
-    let umoci = |arguments: &[&str]| {
-        let mut command = Command::new("umoci");
-        command.args(arguments);
-        succeed(&mut command).map(drop)
-    };
-    umoci(&["init", "--layout", &path.to_string()])?;
-    umoci(&["new", "--image", &image])?;
-    umoci(&[
-        "raw",
-        "add-layer",
-        "--image",
-        &image,
-        &tar.display().to_string(),
-    ])?;
-    umoci(&["config", "--image", &image, "--config.cmd", "true"])?;
-    Ok(layout)
 }
 
 /// A filesystem in memory, until this is dropped.

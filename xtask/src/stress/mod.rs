@@ -1,14 +1,17 @@
-//! The store under many processes, kills, flipped bytes and full disks. Each recipe takes how often
+//! The store under many processes, kills, flipped bytes, full disks and failing ones. Each recipe takes how often
 //! it does what it does; `cargo xtask test` runs them briefly.
 
 mod content;
 mod determinism;
+mod faults;
 mod flips;
 mod full_disk;
 mod kills;
 mod pulls;
 mod random;
 mod registry;
+mod stage;
+mod system_calls;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +20,7 @@ use std::process::{Command, Output};
 use anyhow::{Context as _, Result, ensure};
 
 pub(crate) use determinism::same_bytes_every_time;
+pub(crate) use faults::fail_calls;
 pub(crate) use flips::flip_bytes;
 pub(crate) use full_disk::fill_disks;
 pub(crate) use kills::kill_pulls;
@@ -118,6 +122,13 @@ pub(crate) fn flips(count: &Count) -> Result<()> {
 pub(crate) fn full_disks(count: &Count) -> Result<()> {
     let own = OwnGround::prepare("full-disks", count.msb.as_deref())?;
     println!("{}", fill_disks(&own.ground(), count.count.unwrap_or(60))?);
+    Ok(())
+}
+
+/// Disks that answer with errors.
+pub(crate) fn faults(count: &Count) -> Result<()> {
+    let own = OwnGround::prepare("faults", count.msb.as_deref())?;
+    println!("{}", fail_calls(&own.ground(), count.count.unwrap_or(60))?);
     Ok(())
 }
 

@@ -1,4 +1,5 @@
 use std::io;
+use std::path::{Path, PathBuf};
 
 use erofs_writer::{DeviceSlot, FileData, Image, ImageWriter, Options};
 use fs_err as fs;
@@ -31,11 +32,11 @@ pub enum AssembleError {
     Write(#[source] erofs_writer::WriteError),
 }
 
-/// A layer's artifact is not the image that was written.
+/// A layer's artifact cannot be read, or is not the image that was written.
 #[derive(Debug, thiserror::Error)]
-#[error("the stored layer {diff_id} is corrupt")]
+#[error("the stored layer {} cannot be used", path.display())]
 pub struct StoredLayerError {
-    diff_id: Digest,
+    path: PathBuf,
     #[source]
     problem: LayerProblem,
 }
@@ -92,8 +93,8 @@ fn write_fsmeta(
     limits: &Limits,
 ) -> Result<ErofsRecord, AssembleError> {
     let trees = layers.iter().map(|layer| {
-        let diff_id = layer.diff_id;
-        read_tree(layout, layer).map_err(|problem| StoredLayerError { diff_id, problem })
+        let path = layout.artifact(&layer.erofs.file);
+        read_tree(&path).map_err(|problem| StoredLayerError { path, problem })
     });
     let merged =
         oci_layers::merge(trees, limits).map_err(|error| AssembleError::Merge(Box::new(error)))?;
@@ -116,8 +117,8 @@ fn write_fsmeta(
     seal(&path, file, name, summary.blocks).map_err(AssembleError::Io)
 }
 
-fn read_tree(layout: &Layout, layer: &LayerRecord) -> Result<Tree<FileData>, LayerProblem> {
-    let file = fs::File::open(layout.artifact(&layer.erofs.file)).map_err(LayerProblem::Io)?;
+fn read_tree(path: &Path) -> Result<Tree<FileData>, LayerProblem> {
+    let file = fs::File::open(path).map_err(LayerProblem::Io)?;
     let image = Image::open(file.into_parts().0).map_err(LayerProblem::Open)?;
     image.read_tree().map_err(LayerProblem::Read)
 }

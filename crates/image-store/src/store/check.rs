@@ -9,6 +9,7 @@ use super::Store;
 use super::find::REPAIR_HINT;
 use super::record::{ErofsRecord, StoredImage};
 use super::stamp::{self, Trust};
+use super::verify::{Damage, Problem};
 use crate::digest::Digest;
 use crate::text::excerpt;
 
@@ -55,6 +56,9 @@ pub enum CheckError {
         /// What the record says.
         expected: Digest,
     },
+    /// The host gives an error instead of a record.
+    #[error("cannot read a record of the image")]
+    Unreadable(#[source] Problem),
     /// The record beside an artifact, the record of the image's origin, or a copy of a record, is
     /// missing or says something else than the image's own.
     #[error("{} is corrupt: it is not what was written", .path.display())]
@@ -100,6 +104,7 @@ impl CheckError {
             {
                 None
             }
+            Self::Unreadable(_) => None,
             _ => Some(REPAIR_HINT.to_owned()),
         }
     }
@@ -144,8 +149,12 @@ impl Store {
         }
         check_descriptor(image)?;
         match self.damaged_records(record).pop() {
-            Some(path) => Err(CheckError::Record { path }),
             None => Ok(()),
+            Some(Damage {
+                problem: problem @ Problem::Unreadable(_),
+                ..
+            }) => Err(CheckError::Unreadable(problem)),
+            Some(Damage { path, .. }) => Err(CheckError::Record { path }),
         }
     }
 

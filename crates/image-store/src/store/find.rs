@@ -116,7 +116,7 @@ impl Store {
     pub(crate) fn resolve(&self, text: &str) -> Result<(Option<Reference>, Digest), FindError> {
         if let Ok(reference) = text.parse::<Reference>()
             && let Some(file) = record::read::<ReferenceFile>(&self.layout.reference(&reference))?
-            && self.layout.image(&file.manifest_digest).exists()
+            && fs::exists(self.layout.image(&file.manifest_digest))?
         {
             return Ok((Some(reference), file.manifest_digest));
         }

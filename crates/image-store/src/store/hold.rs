@@ -1,6 +1,8 @@
 use std::io;
 use std::time::Duration;
 
+use fs_err as fs;
+
 use super::lock::{Lock, Mode};
 use super::record::StoredImage;
 use super::{Store, used};
@@ -25,7 +27,7 @@ impl Store {
         // A removal, or a look for left-overs, has it for an instant.
         let lock = Lock::take_within(&self.layout.image_lock(digest), Mode::Shared, PATIENCE)?;
         let lock = lock.ok_or(io::ErrorKind::ResourceBusy)?;
-        if !self.layout.image(digest).exists() {
+        if !fs::exists(self.layout.image(digest))? {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
                 format!("image {digest} has been removed"),

@@ -50,7 +50,7 @@ impl Layout {
         if parts.iter().all(|part| part.is_dir()) {
             return Ok(());
         }
-        parts.iter().try_for_each(fs::create_dir_all)?;
+        parts.iter().try_for_each(|part| make_directory(part))?;
         durable::sync_directory(&self.copies())?;
         // The store's root, the directory of all versions, the home.
         self.root
@@ -208,6 +208,15 @@ fn file_name(reference: &str) -> String {
         name.push_str(&Digest::of(reference.as_bytes()).hex());
     }
     name
+}
+
+/// Makes a directory that may be there, whatever the host says of it.
+fn make_directory(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path),
+        other => other,
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fs_err as fs;
+use fs_err::{self as fs, File};
 
 /// How often a lock that somebody else holds is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
@@ -47,7 +47,7 @@ impl Lock {
                 }
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::Error(error)) => return Err(cannot_lock(path, &error)),
             }
         }
     }
@@ -115,13 +115,17 @@ impl Drop for Lock {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let file = fs::OpenOptions::new()
+    fs::OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
-        .open(path)?;
-    Ok(file.into_parts().0)
+        .open(path)
+}
+
+fn cannot_lock(path: &Path, error: &io::Error) -> io::Error {
+    let message = format!("failed to lock file `{}`: {error}", path.display());
+    io::Error::new(error.kind(), message)
 }
 
 /// Whether `path` is still a name of `file`.

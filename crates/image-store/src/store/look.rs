@@ -194,7 +194,9 @@ impl<'a> Look<'a> {
             let named = record::read::<ReferenceFile>(&path).ok().flatten();
             let digest = named.map(|file| file.manifest_digest);
             self.name(&path, digest.as_ref());
-            if let Some(digest) = digest.filter(|digest| !self.layout.image(digest).exists()) {
+            if let Some(digest) =
+                digest.filter(|digest| matches!(fs::exists(self.layout.image(digest)), Ok(false)))
+            {
                 let dangling = Some(Problem::Dangling(digest));
                 self.note(path, Part::Name, dangling, Some(&digest));
             }
@@ -241,7 +243,7 @@ impl<'a> Look<'a> {
             } else if let Ok(Some(chain)) = record::read::<ChainFile>(&path) {
                 self.artifact(&chain.fsmeta.file, &chain.fsmeta.sha256, part, None);
                 self.artifact(&chain.vmdk.file, &chain.vmdk.sha256, part, None);
-            } else if path.exists() {
+            } else if !matches!(fs::exists(&path), Ok(false)) {
                 self.note(path, part, Some(Problem::Changed), None);
             }
         }

@@ -76,7 +76,7 @@ pub(crate) fn sweep(layout: &Layout) -> io::Result<()> {
 
 fn sweep_session(path: &Path) -> io::Result<()> {
     let directory = match fs::File::open(path) {
-        Ok(directory) => directory.into_parts().0,
+        Ok(directory) => directory,
         // Its owner ended it just now.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),

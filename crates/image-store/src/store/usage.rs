@@ -91,7 +91,7 @@ impl Store {
 
     fn is_used(&self, digest: &Digest) -> io::Result<bool> {
         let path = self.layout.image_lock(digest);
-        if !path.exists() {
+        if !fs::exists(&path)? {
             return Ok(false);
         }
         Ok(Lock::try_take(&path, Mode::Exclusive)?

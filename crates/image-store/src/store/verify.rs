@@ -132,10 +132,9 @@ impl Store {
 
     /// Every record of the image that is not what was written: its own, of its origin, of its
     /// names, of its layers and of its disk.
-    pub(crate) fn damaged_records(&self, image: &ImageRecord) -> Vec<PathBuf> {
+    pub(crate) fn damaged_records(&self, image: &ImageRecord) -> Vec<Damage> {
         let mut look = Look::new(&self.layout, Trust::Stamp, &());
         look.records_of(image);
-        let damages = look.end(Vec::new()).damages;
-        damages.into_iter().map(|damage| damage.path).collect()
+        look.end(Vec::new()).damages
     }
 }

@@ -162,7 +162,8 @@ fn sweep_remains(directory: &Path) {
     let old = fs::metadata(directory)
         .and_then(|metadata| metadata.modified())
         .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_LIMIT));
-    if old && !files.spec().exists() && !matches!(Lock::take(&files), Ok(None)) {
+    let is_empty = matches!(fs::exists(files.spec()), Ok(false));
+    if old && is_empty && matches!(Lock::take(&files), Ok(Some(_))) {
         // What cannot be removed now is tried again by the next sweep.
         let _ = fs::remove_dir_all(directory);
     }

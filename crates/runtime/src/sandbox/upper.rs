@@ -1,4 +1,5 @@
 use std::io;
+use std::path::PathBuf;
 
 use erofs_writer::Image;
 use ext4_writer::Options;
@@ -22,8 +23,10 @@ pub enum UpperError {
     #[error("cannot open the image's metadata")]
     Open(#[source] erofs_writer::OpenError),
     /// No such ext4 can be made.
-    #[error("cannot lay out an upper disk of {size_bytes} bytes")]
+    #[error("cannot lay out {} as an ext4 of {size_bytes} bytes", path.display())]
     Layout {
+        /// The file.
+        path: PathBuf,
         /// The size asked for.
         size_bytes: u64,
         /// Why not.
@@ -49,13 +52,13 @@ pub(crate) fn write(files: &Files, spec: &Spec, image: &StoredImage) -> Result<(
         label: "msb-upper".to_owned(),
         ..Options::default()
     };
-    let file = fs::File::create_new(files.upper())
-        .map_err(UpperError::Io)?
-        .into_parts()
-        .0;
-    ext4_writer::write(&tree(root), &options, &file).map_err(|source| UpperError::Layout {
-        size_bytes: spec.upper_bytes,
-        source,
+    let file = fs::File::create_new(files.upper()).map_err(UpperError::Io)?;
+    ext4_writer::write(&tree(root), &options, file.file()).map_err(|source| {
+        UpperError::Layout {
+            path: files.upper(),
+            size_bytes: spec.upper_bytes,
+            source,
+        }
     })?;
     file.sync_all().map_err(UpperError::Io)
 }
