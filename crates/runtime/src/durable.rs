@@ -15,12 +15,21 @@ pub(crate) fn publish(
     fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>,
 ) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory)?;
+    make_directory(directory)?;
     let mut file = NamedTempFile::with_prefix_in(UNFINISHED, directory)?;
     fill(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     sync_directory(directory)
+}
+
+/// Makes a directory that may be there, whatever the host says of it.
+fn make_directory(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path),
+        other => other,
+    }
 }
 
 /// Makes the names in a directory durable.

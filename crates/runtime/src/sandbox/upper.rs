@@ -17,11 +17,23 @@ pub enum UpperError {
     #[error("cannot write the upper disk")]
     Io(#[source] io::Error),
     /// The image's metadata does not say what its root looks like.
-    #[error("cannot read the image's root directory")]
-    Image(#[source] erofs_writer::ReadError),
+    #[error("cannot read the image's root directory in {}", path.display())]
+    Image {
+        /// The image's metadata.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: erofs_writer::ReadError,
+    },
     /// The image's metadata is no EROFS.
-    #[error("cannot open the image's metadata")]
-    Open(#[source] erofs_writer::OpenError),
+    #[error("cannot open the image's metadata {}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: erofs_writer::OpenError,
+    },
     /// No such ext4 can be made.
     #[error("cannot lay out {} as an ext4 of {size_bytes} bytes", path.display())]
     Layout {
@@ -42,9 +54,15 @@ pub enum UpperError {
 pub(crate) fn write(files: &Files, spec: &Spec, image: &StoredImage) -> Result<(), UpperError> {
     let fsmeta = fs::File::open(&image.fsmeta).map_err(UpperError::Io)?;
     let root = Image::open(fsmeta.into_parts().0)
-        .map_err(UpperError::Open)?
+        .map_err(|source| UpperError::Open {
+            path: image.fsmeta.clone(),
+            source,
+        })?
         .root_metadata()
-        .map_err(UpperError::Image)?;
+        .map_err(|source| UpperError::Image {
+            path: image.fsmeta.clone(),
+            source,
+        })?;
     let options = Options {
         size_bytes: spec.upper_bytes,
         uuid: seed(spec, "uuid"),
