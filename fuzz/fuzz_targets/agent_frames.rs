@@ -1,23 +1,47 @@
-//! A hostile guest: whatever it sends, the host's side of a session ends in bounded memory.
+//! A hostile guest: whatever it sends, the host's side of a conversation ends in bounded memory.
 
 #![no_main]
 
+use std::io;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use msb_agent_protocol::{Event, Exec, ExecSession, FrameReader, Input, Session, hello, shutdown};
-use tokio::io::AsyncWriteExt as _;
+use msb_agent_protocol::v1::Exec;
+use msb_agent_protocol::{Bytes, Client, Output};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 /// Events of one command that are looked at.
 const EVENTS: usize = 1000;
 /// What a guest that behaves begins with, so that what follows it is reached.
-const GREETING: &[u8; 16] = b"msb guest \r\n\0\0\0\x01";
-/// Ways to put the bytes in.
-const WAYS: u8 = 4;
+const GREETING: &[u8] = b"msb guest \r\n\0\0\0\x02";
+/// An empty SETTINGS frame: how an HTTP/2 server begins.
+const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+/// Lengths of the host's greeting, of the preface of HTTP/2, and of a frame's header.
+const HOST_GREETING_BYTES: usize = 16;
+const PREFACE_BYTES: usize = 24;
+const FRAME_HEADER_BYTES: usize = 9;
+/// The frame that carries a request's head, and the host's first stream.
+const HEADERS: u8 = 1;
+const DATA: u8 = 0;
+
+/// How far a guest behaves before it sends what it likes.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Manners {
+    None,
+    Greets,
+    SpeaksHttp2,
+    Answers,
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, bytes)) = bytes.split_first() else {
         return;
+    };
+    let manners = match choice & 3 {
+        0 => Manners::None,
+        1 => Manners::Greets,
+        2 => Manners::SpeaksHttp2,
+        _ => Manners::Answers,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -25,72 +49,92 @@ fuzz_target!(|bytes: &[u8]| {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        match choice % WAYS {
-            0 => frames(bytes).await,
-            1 => client(bytes).await,
-            greeted => session(bytes, greeted == 2).await,
-        }
+        let (host, guest) = tokio::io::duplex(1 << 16);
+        let bytes = bytes.to_vec();
+        tokio::spawn(async move { play(guest, manners, &bytes).await });
+        // Time is virtual: it passes when nothing else can happen.
+        let talk = talk(host, choice & 4 != 0);
+        let _ = tokio::time::timeout(Duration::from_secs(60), talk).await;
     });
 });
 
-/// Frames as a stream brings them.
-async fn frames(bytes: &[u8]) {
-    let mut events = FrameReader::new(bytes);
-    for _ in 0..EVENTS {
-        if !matches!(events.next::<Event>().await, Ok(Some(_))) {
-            break;
-        }
+/// The host asks who is there, or runs a command.
+async fn talk(port: DuplexStream, runs: bool) -> Option<()> {
+    let mut client = Client::connect_port(port).await.ok()?;
+    if !runs {
+        return client.hello().await.ok().map(drop);
     }
-    let mut inputs = FrameReader::new(bytes);
-    while let Ok(Some(_)) = inputs.next::<Input>().await {}
-}
-
-/// Answers to the host's requests.
-async fn client(bytes: &[u8]) {
-    let _ = hello(answering(bytes)).await;
-    let _ = shutdown(answering(bytes)).await;
-    let Ok(exec) = ExecSession::start(answering(bytes), Exec::default()).await else {
-        return;
+    let exec = Exec {
+        argv: vec![Bytes::from_static(b"cat")],
+        ..Exec::default()
     };
-    let (_, mut events) = exec.split();
+    let mut command = client.exec(exec).await.ok()?;
+    command.inputs.send(Bytes::from_static(b"input")).await;
     for _ in 0..EVENTS {
-        if !matches!(events.next().await, Ok(Some(_))) {
-            break;
+        match command.outputs.next().await {
+            Ok(Some(Output::Stdout(_) | Output::Stderr(_))) => {}
+            _ => break,
         }
     }
+    command.control.signal(15).await.ok()
 }
 
-/// A stream that brings `bytes` and swallows what is written.
-fn answering(bytes: &[u8]) -> tokio::io::DuplexStream {
-    let (host, mut guest) = tokio::io::duplex(1 << 16);
-    let bytes = bytes.to_vec();
-    tokio::spawn(async move {
-        let _ = guest.write_all(&bytes).await;
-        let _ = guest.shutdown().await;
-        let _ = tokio::io::copy(&mut guest, &mut tokio::io::sink()).await;
-    });
-    host
-}
-
-/// A whole port, from the greeting on.
-async fn session(bytes: &[u8], is_greeted: bool) {
-    let (host, guest) = tokio::io::duplex(1 << 16);
-    let (mut from_host, mut to_host) = tokio::io::split(guest);
-    let bytes = if is_greeted {
-        [&GREETING[..], bytes].concat()
+/// The guest.
+async fn play(mut guest: DuplexStream, manners: Manners, bytes: &[u8]) -> io::Result<()> {
+    if manners >= Manners::Greets {
+        guest.write_all(GREETING).await?;
+        skip(&mut guest, HOST_GREETING_BYTES).await?;
+    }
+    if manners >= Manners::SpeaksHttp2 {
+        guest.write_all(SETTINGS).await?;
+        skip(&mut guest, PREFACE_BYTES).await?;
+    }
+    if manners == Manners::Answers {
+        let stream = request(&mut guest).await?;
+        // `:status 200`, `content-type: application/grpc`, as HPACK has them.
+        let head = b"\x88\x5f\x10application/grpc";
+        frame(&mut guest, HEADERS, 4, stream, head).await?;
+        frame(&mut guest, DATA, 0, stream, bytes).await?;
     } else {
-        bytes.to_vec()
-    };
-    tokio::spawn(async move { tokio::io::copy(&mut from_host, &mut tokio::io::sink()).await });
-    tokio::spawn(async move {
-        let _ = to_host.write_all(&bytes).await;
-        let _ = to_host.shutdown().await;
-    });
-    let talk = async {
-        let session = Session::connect(host).await.ok()?;
-        let stream = session.open_stream().await.ok()?;
-        hello(stream).await.ok()
-    };
-    // Time is virtual: it passes when nothing else can happen.
-    let _ = tokio::time::timeout(Duration::from_secs(60), talk).await;
+        guest.write_all(bytes).await?;
+    }
+    guest.shutdown().await?;
+    tokio::io::copy(&mut guest, &mut tokio::io::sink()).await?;
+    Ok(())
+}
+
+async fn skip(guest: &mut DuplexStream, length: usize) -> io::Result<()> {
+    let mut bytes = vec![0; length];
+    guest.read_exact(&mut bytes).await.map(drop)
+}
+
+/// Reads frames up to a request's head, and gives its stream.
+async fn request(guest: &mut DuplexStream) -> io::Result<u32> {
+    loop {
+        let mut header = [0; FRAME_HEADER_BYTES];
+        guest.read_exact(&mut header).await?;
+        let [a, b, c, kind, _, rest @ ..] = header;
+        let length = u32::from_be_bytes([0, a, b, c]) as usize;
+        skip(guest, length).await?;
+        if kind == HEADERS {
+            return Ok(u32::from_be_bytes(rest));
+        }
+    }
+}
+
+async fn frame(
+    guest: &mut DuplexStream,
+    kind: u8,
+    flags: u8,
+    stream: u32,
+    payload: &[u8],
+) -> io::Result<()> {
+    // Frames are at most 16 KiB long; what a seed of that length says is enough.
+    let payload = &payload[..payload.len().min(16 << 10)];
+    let length = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
+    let mut bytes = length[1..].to_vec();
+    bytes.extend([kind, flags]);
+    bytes.extend(stream.to_be_bytes());
+    bytes.extend(payload);
+    guest.write_all(&bytes).await
 }

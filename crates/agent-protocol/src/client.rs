@@ -1,191 +1,119 @@
-use std::io;
+use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 
-use crate::{
-    Event, Exec, Failure, FrameError, FrameReader, FrameWriter, Info, Input, Request, VERSION,
+use crate::exec::Command;
+use crate::v1::sandbox_client::SandboxClient;
+use crate::v1::{
+    Exec, ExecInput, HelloReply, HelloRequest, ResizeRequest, ShutdownRequest, SignalRequest,
+    WindowSize, exec_input,
 };
+use crate::{ClientError, Connection, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, greeting};
 
-/// Why a request got no good answer.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// The agent cannot be reached.
-    #[error("cannot reach the guest's agent")]
-    Io(#[source] io::Error),
-    /// What came is no answer.
-    #[error("the guest's agent sent no usable answer")]
-    Frame(#[from] FrameError),
-    /// The connection ended before an answer came.
-    #[error("the guest's agent hung up")]
-    HungUp,
-    /// The agent answered something else.
-    #[error("the guest's agent answered out of turn")]
-    OutOfTurn,
-    /// The agent says why not.
-    #[error("{}", .0.message)]
-    Refused(Failure),
-}
+/// What requests are addressed to; nothing looks at it.
+const ORIGIN: &str = "http://sandbox";
+/// Chunks of input that wait for the connection.
+const PENDING_INPUTS: usize = 4;
 
-/// Asks the agent who it is; the answer comes once it is up.
-///
-/// # Errors
-/// When it cannot be reached or answers wrongly.
-pub async fn hello<T: AsyncRead + AsyncWrite + Unpin>(stream: T) -> Result<Info, ClientError> {
-    match ask(stream, &Request::Hello { version: VERSION }).await? {
-        Event::Info(info) => Ok(info),
-        other => Err(unexpected(other)),
-    }
-}
+/// A sandbox that is connected to. Its clones share the connection.
+#[derive(Debug, Clone)]
+pub struct Client(SandboxClient<Connection>);
 
-/// Asks the agent to power the guest off; the answer comes once its disks are unmounted.
-///
-/// # Errors
-/// When it cannot be reached or answers wrongly.
-pub async fn shutdown<T: AsyncRead + AsyncWrite + Unpin>(stream: T) -> Result<(), ClientError> {
-    match ask(stream, &Request::Shutdown).await? {
-        Event::ShuttingDown => Ok(()),
-        other => Err(unexpected(other)),
-    }
-}
-
-async fn ask<T: AsyncRead + AsyncWrite + Unpin>(
-    stream: T,
-    request: &Request,
-) -> Result<Event, ClientError> {
-    let (read, write) = tokio::io::split(stream);
-    FrameWriter::new(write).send(request).await?;
-    FrameReader::new(read)
-        .next()
-        .await?
-        .ok_or(ClientError::HungUp)
-}
-
-fn unexpected(event: Event) -> ClientError {
-    match event {
-        Event::Failed(failure) => ClientError::Refused(failure),
-        _ => ClientError::OutOfTurn,
-    }
-}
-
-/// A command that runs, seen from the host.
-#[derive(Debug)]
-pub struct ExecSession<T> {
-    inputs: FrameWriter<WriteHalf<T>>,
-    events: FrameReader<ReadHalf<T>>,
-}
-
-/// Where a command's input goes.
-#[derive(Debug)]
-pub struct Inputs<T>(FrameWriter<WriteHalf<T>>);
-
-/// Where a command's output comes from.
-#[derive(Debug)]
-pub struct Events<T>(FrameReader<ReadHalf<T>>);
-
-impl<T: AsyncRead + AsyncWrite + Unpin> ExecSession<T> {
-    /// Asks for a command over a stream of its own. Whether it runs is the first event.
+impl Client {
+    /// Connects to a sandbox over a stream that is its server's from the first byte.
     ///
     /// # Errors
     /// When the stream fails.
-    pub async fn start(stream: T, exec: Exec) -> Result<Self, ClientError> {
-        let (read, write) = tokio::io::split(stream);
-        let mut inputs = FrameWriter::new(write);
-        inputs.send(&Request::Exec(exec)).await?;
-        Ok(Self {
-            inputs,
-            events: FrameReader::new(read),
-        })
+    pub async fn connect<T>(stream: T) -> Result<Self, ClientError>
+    where
+        T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let connection = Connection::open(stream)
+            .await
+            .map_err(ClientError::Connection)?;
+        let client = SandboxClient::with_origin(connection, http::Uri::from_static(ORIGIN));
+        Ok(Self(client.max_decoding_message_size(MESSAGE_MAX_BYTES)))
     }
 
-    /// The two directions, to be used at the same time. Dropping both ends the command.
-    pub fn split(self) -> (Inputs<T>, Events<T>) {
-        (Inputs(self.inputs), Events(self.events))
-    }
-}
-
-impl<T: AsyncRead + AsyncWrite + Unpin> Inputs<T> {
-    /// Sends input and waits until the stream has taken it.
+    /// Connects to the agent over its port: waits for the guest's greeting and answers it first.
     ///
     /// # Errors
-    /// When the stream fails, as it does once the command has ended.
-    pub async fn send(&mut self, input: &Input) -> Result<(), ClientError> {
-        Ok(self.0.send(input).await?)
+    /// When the port ends first, or the guest speaks another transport.
+    pub async fn connect_port<T>(mut port: T) -> Result<Self, ClientError>
+    where
+        T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        greeting::greet_guest(&mut port)
+            .await
+            .map_err(ClientError::Io)?;
+        Self::connect(port).await
     }
-}
 
-impl<T: AsyncRead + AsyncWrite + Unpin> Events<T> {
-    /// The next event; `None` when the agent hung up.
+    /// Asks who the agent is; the answer comes once the guest is up.
     ///
     /// # Errors
-    /// When the stream fails or brings something else.
-    pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
-        Ok(self.0.next().await?)
+    /// When it cannot be reached, answers wrongly or is too old.
+    pub async fn hello(&mut self) -> Result<HelloReply, ClientError> {
+        let request = HelloRequest { version: VERSION };
+        let reply = self.0.hello(request).await;
+        let reply = reply.map_err(ClientError::of("hello"))?.into_inner();
+        if reply.version < OLDEST_VERSION {
+            return Err(ClientError::Version {
+                version: reply.version,
+                oldest: OLDEST_VERSION,
+                newest: VERSION,
+            });
+        }
+        Ok(reply)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{ExitStatus, Session, serve};
-
-    /// A guest that answers every exec by sending its first input back.
-    async fn echo(stream: crate::Stream) -> Result<(), FrameError> {
-        let (read, write) = tokio::io::split(stream);
-        let (mut reader, mut writer) = (FrameReader::new(read), FrameWriter::new(write));
-        let Some(Request::Exec(_)) = reader.next().await? else {
-            return Ok(());
+    /// Starts a command.
+    ///
+    /// # Errors
+    /// [`Refused`](ClientError::Refused) when the agent says why it does not run.
+    pub async fn exec(&mut self, exec: Exec) -> Result<Command, ClientError> {
+        let (inputs, pending) = mpsc::channel(PENDING_INPUTS);
+        let start = ExecInput {
+            input: Some(exec_input::Input::Start(exec)),
         };
-        while let Some(input) = reader.next().await? {
-            match input {
-                Input::Stdin(bytes) => writer.send(&Event::Stdout(bytes)).await?,
-                _ => writer.send(&Event::Exited(ExitStatus::Code(3))).await?,
-            }
-        }
-        Ok(())
+        // There is room: nothing was sent before.
+        let _ = inputs.send(start).await;
+        let events = self.0.exec(ReceiverStream::new(pending)).await;
+        let events = events.map_err(ClientError::of("exec"))?.into_inner();
+        Command::started(self.clone(), inputs, events).await
     }
 
-    #[tokio::test]
-    async fn many_execs_share_one_port() {
-        let (host, guest) = tokio::io::duplex(1000);
-        tokio::spawn(serve(guest, |stream| drop(tokio::spawn(echo(stream)))));
-        let session = Session::connect(host).await.expect("connected");
-        let mut running = Vec::new();
-        for _ in 0..20 {
-            let stream = session.open_stream().await.expect("opened");
-            running.push(
-                ExecSession::start(stream, Exec::default())
-                    .await
-                    .expect("started"),
-            );
-        }
-        for (index, exec) in running.into_iter().enumerate() {
-            let (mut inputs, mut events) = exec.split();
-            let bytes = vec![u8::try_from(index).expect("small"); crate::CHUNK_MAX_BYTES];
-            inputs
-                .send(&Input::Stdin(bytes.clone()))
-                .await
-                .expect("sent");
-            inputs.send(&Input::StdinEnd).await.expect("sent");
-            assert_eq!(
-                events.next().await.expect("read"),
-                Some(Event::Stdout(bytes))
-            );
-            let exited = Event::Exited(ExitStatus::Code(3));
-            assert_eq!(events.next().await.expect("read"), Some(exited));
-        }
+    /// Asks the guest to power off; the answer comes once its disks are unmounted. Processes get
+    /// `grace` to end by themselves, two seconds where the caller does not say.
+    ///
+    /// # Errors
+    /// When it cannot be reached or answers wrongly.
+    pub async fn shutdown(&mut self, grace: Option<Duration>) -> Result<(), ClientError> {
+        let milliseconds = |grace: Duration| u32::try_from(grace.as_millis()).unwrap_or(u32::MAX);
+        let grace_ms = grace.map(milliseconds);
+        let reply = self.0.shutdown(ShutdownRequest { grace_ms }).await;
+        reply.map_err(ClientError::of("shutdown")).map(drop)
     }
 
-    #[tokio::test]
-    async fn a_guest_that_goes_away_ends_the_session() {
-        let (host, guest) = tokio::io::duplex(1000);
-        let task = tokio::spawn(serve(guest, drop));
-        let session = Session::connect(host).await.expect("connected");
-        task.abort();
-        let stream = session.open_stream().await;
-        let failed = match stream {
-            Ok(stream) => hello(stream).await.is_err(),
-            Err(_) => true,
-        };
-        assert!(failed);
+    pub(crate) async fn signal(&mut self, exec_id: u64, signal: i32) -> Result<(), ClientError> {
+        let reply = self.0.signal(SignalRequest { exec_id, signal }).await;
+        reply.map_err(ClientError::of("signal")).map(drop)
+    }
+
+    pub(crate) async fn resize(
+        &mut self,
+        exec_id: u64,
+        size: WindowSize,
+    ) -> Result<(), ClientError> {
+        let size = Some(size);
+        let reply = self.0.resize(ResizeRequest { exec_id, size }).await;
+        reply.map_err(ClientError::of("resize")).map(drop)
+    }
+
+    /// The generated client, to pass calls on unchanged.
+    pub fn raw(&self) -> SandboxClient<Connection> {
+        self.0.clone()
     }
 }

@@ -2,7 +2,8 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use crate::VERSION;
+/// What follows the greeting: HTTP/2 from the next byte on.
+const TRANSPORT: u32 = 2;
 
 /// What the guest sends first, and again whenever it starts over.
 const FROM_GUEST: &[u8; 12] = b"msb guest \r\n";
@@ -26,24 +27,24 @@ pub(crate) async fn greet_guest(io: &mut (impl AsyncRead + AsyncWrite + Unpin)) 
 
 async fn send(io: &mut (impl AsyncWrite + Unpin), words: &[u8; 12]) -> io::Result<()> {
     let mut greeting = words.to_vec();
-    greeting.extend_from_slice(&VERSION.to_be_bytes());
+    greeting.extend_from_slice(&TRANSPORT.to_be_bytes());
     io.write_all(&greeting).await?;
     io.flush().await
 }
 
-/// Reads up to the end of the greeting and not a byte further: yamux follows at once.
+/// Reads up to the end of the greeting and not a byte further: HTTP/2 follows at once.
 async fn receive(io: &mut (impl AsyncRead + Unpin), words: &[u8; 12]) -> io::Result<()> {
     let mut seen = [0_u8; 12];
     for _ in 0..NOISE_MAX_BYTES {
         seen.rotate_left(1);
         seen[11] = io.read_u8().await?;
         if seen == *words {
-            let version = io.read_u32().await?;
-            return match version {
-                VERSION => Ok(()),
+            let transport = io.read_u32().await?;
+            return match transport {
+                TRANSPORT => Ok(()),
                 _ => Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("the peer speaks version {version}, this side {VERSION}"),
+                    format!("the peer speaks transport {transport}, this side {TRANSPORT}"),
                 )),
             };
         }
@@ -71,11 +72,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_version_is_refused() {
+    async fn another_transport_is_refused() {
         let (mut host, mut guest) = tokio::io::duplex(4096);
         guest.write_all(FROM_GUEST).await.expect("written");
-        guest.write_u32(VERSION + 1).await.expect("written");
+        guest.write_u32(TRANSPORT + 1).await.expect("written");
         let error = greet_guest(&mut host).await.expect_err("refused");
-        assert!(error.to_string().contains("version 2"), "{error}");
+        assert!(error.to_string().contains("transport 3"), "{error}");
     }
 }

@@ -1,29 +1,43 @@
-//! The words that host and guest agent exchange.
+//! The words that host and guest agent exchange: gRPC, as `proto/msb/v1/sandbox.proto` has it.
 //!
-//! After a greeting that finds the start of the conversation, one yamux session runs over the virtio-console port; the host is its client side. Every request
-//! is one stream of the session: the host sends a [`Request`] frame, then, for an exec, any number
-//! of [`Input`] frames; the agent answers with [`Event`] frames and closes. A frame is a 32-bit
-//! big-endian length and that many bytes of postcard, at most [`FRAME_MAX_BYTES`].
+//! After a greeting that finds the start of the conversation, one HTTP/2 connection runs over the
+//! virtio-console port; the host is its client. The process that owns the machine serves the same
+//! service on a Unix socket, so any gRPC client can talk to a sandbox.
 
 mod client;
-mod frame;
+mod connection;
+mod error;
+mod exec;
 mod greeting;
-mod message;
-mod session;
 
-pub use client::{ClientError, Events, ExecSession, Inputs, hello, shutdown};
-pub use frame::{FrameError, FrameReader, FrameWriter};
-pub use message::{
-    Event, Exec, ExitStatus, Failure, FailureKind, Info, Input, Request, WindowSize,
-};
+/// What is generated from `proto/`: the messages, the client, and the server's trait.
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::allow_attributes_without_reason,
+    clippy::too_many_lines,
+    reason = "generated code is not ours to shape"
+)]
+pub mod v1 {
+    tonic::include_proto!("msb.v1");
+}
 
-pub use session::{Session, Stream, serve};
+pub use bytes::Bytes;
+pub use client::Client;
+pub use connection::{Connection, serve, serve_port};
+pub use error::ClientError;
+pub use exec::{Command, Control, Inputs, Output, Outputs};
+pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 
-/// The protocol's version. Host and agent are built together, so any difference is an error.
-pub const VERSION: u32 = 1;
+/// The version of the service. What an older peer lacks it answers with `UNIMPLEMENTED`.
+pub const VERSION: u32 = 2;
 
-/// The longest frame, in bytes. Longer ones end the stream.
-pub const FRAME_MAX_BYTES: usize = 1 << 20;
+/// The oldest agent that this host talks to.
+pub const OLDEST_VERSION: u32 = 2;
 
-/// The most bytes of standard input or output in one frame.
+/// The longest message, in bytes. A longer one ends its call.
+pub const MESSAGE_MAX_BYTES: usize = 1 << 20;
+
+/// The most bytes of standard input or output in one message.
 pub const CHUNK_MAX_BYTES: usize = 64 << 10;

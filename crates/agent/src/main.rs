@@ -9,7 +9,7 @@ mod descriptor;
 mod exec;
 mod port;
 mod reaper;
-mod requests;
+mod service;
 mod shutdown;
 mod uptime;
 
@@ -35,13 +35,12 @@ fn run(started_us: u64) -> Result<(), boot::BootError> {
             action: "start the event loop".to_owned(),
             source,
         })?;
-    let boot_times = requests::BootTimes {
+    let boot_times = service::BootTimes {
         started_us,
         mounts_done_us: uptime::now_us(),
     };
-    let tasks = tokio::task::LocalSet::new();
-    tasks
-        .block_on(&runtime, port::serve(boot_times))
+    runtime
+        .block_on(port::serve(boot_times))
         .map_err(|source| boot::BootError::Io {
             action: "serve the host".to_owned(),
             source,

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use crate::console;
 use crate::descriptor::Descriptor;
 use crate::reaper::Reaper;
-use crate::requests::{self, BootTimes};
+use crate::service::{BootTimes, Service};
 
 /// The name that the host gave the port (`AGENT_PORT_NAME` on its side).
 const PORT_NAME: &str = "msb.agent";
@@ -20,7 +20,7 @@ const GREETING_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Serves the host, again and again if it goes away and comes back.
 pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
-    let reaper = Reaper::start()?;
+    let service = Service::new(Reaper::start()?, boot_times);
     let device = find().await?;
     let mut last_failure = None;
     loop {
@@ -29,10 +29,7 @@ pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
             OFlags::RDWR | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
-        let served = msb_agent_protocol::serve(Descriptor::new(port)?, |stream| {
-            tokio::task::spawn_local(requests::answer(stream, reaper.clone(), boot_times));
-        })
-        .await;
+        let served = msb_agent_protocol::serve_port(Descriptor::new(port)?, service.clone()).await;
         // Without a host every greeting fails alike; once is enough to say so.
         let failure = served.err().map(|error| error.to_string());
         if failure != last_failure {

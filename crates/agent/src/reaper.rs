@@ -1,12 +1,14 @@
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use msb_agent_protocol::ExitStatus;
+use msb_agent_protocol::v1::ExitStatus;
+use msb_agent_protocol::v1::exit_status::Status;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+
+type Waiting = HashMap<i32, oneshot::Sender<ExitStatus>>;
 
 /// Reaps every child of PID 1 and tells how those that somebody waits for have ended.
 ///
@@ -14,31 +16,32 @@ use tokio::sync::oneshot;
 /// [`Reaper::wait_for`], so no end is missed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reaper {
-    waiting: Rc<RefCell<HashMap<i32, oneshot::Sender<ExitStatus>>>>,
+    waiting: Arc<Mutex<Waiting>>,
 }
 
 impl Reaper {
     pub(crate) fn start() -> io::Result<Self> {
         let reaper = Self::default();
         let ended = signal(SignalKind::child())?;
-        tokio::task::spawn_local(reaper.clone().reap(ended));
+        tokio::spawn(reaper.clone().reap(ended));
         Ok(reaper)
     }
 
     /// How the child `pid` will have ended.
     pub(crate) fn wait_for(&self, pid: i32) -> oneshot::Receiver<ExitStatus> {
         let (sender, receiver) = oneshot::channel();
-        self.waiting.borrow_mut().insert(pid, sender);
+        self.waiting().insert(pid, sender);
         receiver
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn reap(self, mut ended: Signal) {
         while ended.recv().await.is_some() {
             while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-                let waiting = self
-                    .waiting
-                    .borrow_mut()
-                    .remove(&pid.as_raw_nonzero().get());
+                let waiting = self.waiting().remove(&pid.as_raw_nonzero().get());
                 if let (Some(sender), Some(status)) = (waiting, exit_status(status)) {
                     // Who waited may have gone.
                     let _ = sender.send(status);
@@ -49,10 +52,13 @@ impl Reaper {
 }
 
 fn exit_status(status: WaitStatus) -> Option<ExitStatus> {
-    let small = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Some(ExitStatus::Code(small(code))),
-        (_, Some(signal)) => Some(ExitStatus::Signal(small(signal))),
-        _ => None,
-    }
+    let number = |number: i32| number.unsigned_abs();
+    let status = match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Status::Code(number(code)),
+        (_, Some(signal)) => Status::Signal(number(signal)),
+        _ => return None,
+    };
+    Some(ExitStatus {
+        status: Some(status),
+    })
 }

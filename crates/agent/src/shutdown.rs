@@ -4,43 +4,50 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, open, sync};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{Pid, Signal, WaitOptions, chdir, kill_process, pivot_root, wait};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, chdir, kill_process, pivot_root, waitid,
+};
 use rustix::system::{RebootCommand, reboot};
 
 use crate::boot::{BOOT_ROOT, OLD_ROOT, upper_device};
 use crate::console;
 
-/// How long processes may take to end by themselves.
-const TERMINATION_LIMIT: Duration = Duration::from_secs(2);
+/// How long processes may take to end by themselves, where the host does not say.
+const GRACE: Duration = Duration::from_secs(2);
 /// How long the kernel may take to let a killed process or a disk go.
 const RELEASE_LIMIT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// How long the answer's last bytes may take to leave through the port.
-const ANSWER_LIMIT: Duration = Duration::from_millis(20);
+const ANSWER_LIMIT: Duration = Duration::from_millis(50);
 
-/// Ends every process and unmounts every disk. Blocks; nothing else is to go on meanwhile.
+/// Ends every process: by a signal that it may catch, after `grace` by one that it may not. What
+/// they say last is passed on meanwhile.
+pub(crate) async fn end_processes(grace: Option<Duration>) {
+    for (signal, limit) in [
+        (Signal::TERM, grace.unwrap_or(GRACE)),
+        (Signal::KILL, RELEASE_LIMIT),
+    ] {
+        let deadline = Instant::now() + limit;
+        signal_all(signal);
+        while has_children() && Instant::now() < deadline {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+/// Whether any other process lives, or has not been reaped: all descend from PID 1.
+fn has_children() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
+}
+
+/// Unmounts every disk. Blocks; nothing else is to go on meanwhile.
 pub(crate) fn unmount_everything() {
-    end_processes(Signal::TERM, TERMINATION_LIMIT);
-    end_processes(Signal::KILL, RELEASE_LIMIT);
     sync();
     if let Err(error) = leave_root() {
         console::say(&format!("cannot unmount the root: {error}"));
     }
     sync();
-}
-
-/// Signals every process but this one and reaps until none is left, or the limit.
-fn end_processes(signal: Signal, limit: Duration) {
-    let deadline = Instant::now() + limit;
-    signal_all(signal);
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) => {}
-            Err(Errno::CHILD) => return,
-            Ok(None) | Err(_) if Instant::now() > deadline => return,
-            Ok(None) | Err(_) => sleep(POLL_INTERVAL),
-        }
-    }
 }
 
 fn signal_all(signal: Signal) {
@@ -81,9 +88,10 @@ fn wait_for_release() {
     }
 }
 
-/// Gives the answer's last bytes time to leave.
-pub(crate) async fn let_answer_out() {
+/// Ends the machine once the host has had time to hear that it will.
+pub(crate) async fn power_off_after_answer() {
     tokio::time::sleep(ANSWER_LIMIT).await;
+    power_off();
 }
 
 /// Ends the machine.

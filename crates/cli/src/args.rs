@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    completion, df, doctor, image, images, load, prune, ps, pull, rm, run, start, version, vmm,
+    completion, df, doctor, exec, image, images, kill, load, prune, ps, pull, rm, run, start, stop,
+    version, vmm,
 };
 use crate::output;
 
@@ -50,6 +51,12 @@ pub(crate) enum Command {
     Run(Box<run::Arguments>),
     /// Start a stopped sandbox again
     Start(start::Arguments),
+    /// Run a command in a sandbox that runs
+    Exec(exec::Arguments),
+    /// Stop running sandboxes; what they wrote is kept
+    Stop(stop::Arguments),
+    /// Kill running sandboxes, as a power cut would
+    Kill(kill::Arguments),
     /// List sandboxes
     Ps(ps::Arguments),
     /// Remove stopped sandboxes

@@ -1,6 +1,6 @@
 use std::io::{self, IsTerminal as _};
 
-use msb_agent_protocol::WindowSize;
+use msb_agent_protocol::v1::WindowSize;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 /// The user's terminal in raw mode; dropping it puts the old mode back.
@@ -39,8 +39,8 @@ pub(crate) fn size() -> WindowSize {
         .ok();
     match size {
         Some(size) if size.ws_row > 0 && size.ws_col > 0 => WindowSize {
-            rows: size.ws_row,
-            columns: size.ws_col,
+            rows: size.ws_row.into(),
+            columns: size.ws_col.into(),
         },
         _ => WindowSize {
             rows: 24,

@@ -1,5 +1,8 @@
 use image_store::ImageConfig;
-use msb_agent_protocol::{Exec, WindowSize};
+use msb_agent_protocol::Bytes;
+use msb_agent_protocol::v1::{Exec, WindowSize};
+
+use crate::ProcessDefaults;
 
 /// `PATH` of a command whose image sets none, as docker has it.
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -42,16 +45,38 @@ pub fn exec(config: &ImageConfig, overrides: &Overrides) -> Result<Exec, NoComma
         wanted.clone().or_else(|| own.clone()).unwrap_or_default()
     };
     Ok(Exec {
-        argv: argv.into_iter().map(String::into_bytes).collect(),
+        argv: argv.into_iter().map(Bytes::from).collect(),
         env: environment(config, overrides)
             .into_iter()
-            .map(String::into_bytes)
+            .map(Bytes::from)
             .collect(),
-        working_directory: either(&overrides.working_directory, &config.working_dir).into_bytes(),
+        working_directory: either(&overrides.working_directory, &config.working_dir).into(),
         user: either(&overrides.user, &config.user),
         terminal: overrides.terminal,
         stdin: overrides.stdin,
     })
+}
+
+/// A command that joins those of a sandbox which runs, by docker's rules: no entrypoint, and what
+/// the sandbox was created with below what is said now.
+///
+/// # Errors
+/// When there is no command.
+pub fn exec_in(
+    config: &ImageConfig,
+    defaults: &ProcessDefaults,
+    overrides: &Overrides,
+) -> Result<Exec, NoCommand> {
+    let either =
+        |wanted: &Option<String>, own: &Option<String>| wanted.clone().or_else(|| own.clone());
+    let overrides = Overrides {
+        entrypoint: Some(String::new()),
+        env: defaults.env.iter().chain(&overrides.env).cloned().collect(),
+        working_directory: either(&overrides.working_directory, &defaults.working_directory),
+        user: either(&overrides.user, &defaults.user),
+        ..overrides.clone()
+    };
+    exec(config, &overrides)
 }
 
 fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {
@@ -119,7 +144,7 @@ mod tests {
             .map(|exec| exec.argv)
             .unwrap_or_default();
         argv.into_iter()
-            .map(|word| String::from_utf8(word).expect("UTF-8"))
+            .map(|word| String::from_utf8(word.into()).expect("UTF-8"))
             .collect()
     }
 

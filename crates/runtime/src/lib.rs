@@ -14,17 +14,18 @@ mod kernel;
 mod parts;
 mod sandbox;
 mod socket;
+mod switchboard;
 mod vmm_process;
 
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
-pub use command::{NoCommand, Overrides, exec};
+pub use command::{NoCommand, Overrides, exec, exec_in};
 pub use health::{Health, Level, diagnose};
 pub use home::Home;
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
 pub use parts::{MachineParts, machine_parts};
 pub use sandbox::{
-    CreateError, CreateOptions, Lock, Place, RemoveError, Resources, Running, Sandbox, SandboxId,
-    Spec, StartError, State, UpperError, VmmCommand,
+    CreateError, CreateOptions, Lock, Place, ProcessDefaults, ReachError, RemoveError, Resources,
+    Running, Sandbox, SandboxId, Spec, StartError, State, UpperError, VmmCommand,
 };
 pub use vmm_process::{VmmProcessError, serve};

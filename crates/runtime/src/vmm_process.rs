@@ -1,24 +1,20 @@
 //! The process that a machine runs in.
 //!
 //! It owns the machine, the sandbox's lock, the agent's port and the socket on which command line
-//! and SDKs attach. Each connection becomes one stream of the session with the agent, its bytes
-//! passed on unread.
+//! and SDKs attach: see the switchboard.
 
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use fs_err as fs;
 use image_store::{FindError, Hold, OpenError, Store};
-use msb_agent_protocol::Session;
 use msb_vmm::{Machine, RunError, Vmm};
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
 
 use crate::sandbox::Files;
+use crate::switchboard::join_clients;
 
 /// What the process is to do: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,9 +55,6 @@ pub enum VmmProcessError {
     Run(#[from] RunError),
 }
 
-/// How long a machine without anybody connected waits for somebody.
-const OWNERLESS_LIMIT: Duration = Duration::from_secs(1);
-
 /// Runs the machine described in `directory`. Standard input is the socket to listen on; standard
 /// output is the sandbox's lock, which stays held while this process lives.
 ///
@@ -78,6 +71,7 @@ pub fn serve(directory: &Path, backends: &[&dyn Vmm]) -> Result<(), VmmProcessEr
     let vmm = vmm.ok_or_else(|| VmmProcessError::UnknownVmm {
         name: errand.vmm.clone(),
     })?;
+    fs::write(files.pid(), std::process::id().to_string()).map_err(io_error("write vmm.pid"))?;
     let _hold = hold(&errand)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
@@ -122,51 +116,6 @@ fn switchboard(listener: UnixListener, port: UnixStream, end_with_owner: bool) {
     });
     if let Err(error) = served {
         eprintln!("switchboard: {error}");
-    }
-}
-
-async fn join_clients(
-    listener: tokio::net::UnixListener,
-    port: tokio::net::UnixStream,
-    end_with_owner: bool,
-) -> io::Result<()> {
-    let session = Arc::new(Session::connect(port).await.map_err(io::Error::other)?);
-    let (clients, watched) = watch::channel(0_usize);
-    let clients = Arc::new(clients);
-    if end_with_owner {
-        tokio::spawn(end_when_ownerless(Arc::clone(&session), watched));
-    }
-    loop {
-        let (mut client, _) = listener.accept().await?;
-        let session = Arc::clone(&session);
-        let clients = Arc::clone(&clients);
-        clients.send_modify(|count| *count += 1);
-        tokio::spawn(async move {
-            if let Ok(mut stream) = session.open_stream().await {
-                // Either side may hang up at any time; that is how requests end.
-                let _ = tokio::io::copy_bidirectional(&mut client, &mut stream).await;
-            }
-            clients.send_modify(|count| *count -= 1);
-        });
-    }
-}
-
-/// Once the last client has gone, and none comes back, asks the guest to power off.
-async fn end_when_ownerless(session: Arc<Session>, mut clients: watch::Receiver<usize>) {
-    loop {
-        if clients.wait_for(|&count| count > 0).await.is_err()
-            || clients.wait_for(|&count| count == 0).await.is_err()
-        {
-            return;
-        }
-        let back = clients.wait_for(|&count| count > 0);
-        if tokio::time::timeout(OWNERLESS_LIMIT, back).await.is_err() {
-            break;
-        }
-    }
-    if let Ok(mut stream) = session.open_stream().await {
-        // The machine ends with it, and this process with the machine.
-        let _ = msb_agent_protocol::shutdown(&mut stream).await;
     }
 }
 

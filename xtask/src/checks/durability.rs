@@ -119,7 +119,8 @@ impl Kept {
     }
 }
 
-fn remove(bed: &Bed, name: &str) -> Result<()> {
+/// Removes a sandbox that may be there.
+pub(super) fn remove(bed: &Bed, name: &str) -> Result<()> {
     let listed = Command::new(&bed.msb)
         .args(["ps", "--all", "--format", "json"])
         .output()?;

@@ -5,6 +5,7 @@
 
 mod bed;
 mod durability;
+mod lifecycle;
 mod streams;
 mod surroundings;
 
@@ -15,7 +16,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 16] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -47,6 +48,11 @@ const CHECKS: [Check; 14] = [
         "synced files survive a killed machine",
         durability::kill_and_start,
     ),
+    (
+        "commands run beside the first one, and all end with a stop",
+        lifecycle::exec_and_stop,
+    ),
+    ("a killed machine is seen by all", lifecycle::kill),
     ("nothing is left behind", durability::no_left_overs),
 ];
 

@@ -1,7 +1,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 
-use msb_agent_protocol::{Failure, FailureKind};
+use msb_agent_protocol::v1::{Failure, FailureKind};
 
 /// The most of `/etc/passwd` or `/etc/group` that is looked at, in bytes: an image may hold any.
 const FILE_MAX_BYTES: u64 = 10 << 20;
@@ -142,7 +142,7 @@ fn number(word: &str) -> Result<Option<u32>, Failure> {
 
 fn refused(message: String) -> Failure {
     Failure {
-        kind: FailureKind::BadRequest,
+        kind: FailureKind::BadRequest.into(),
         message,
     }
 }

@@ -1,9 +1,11 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
+use msb_agent_protocol::Bytes;
+
 /// Splits `NAME=value`; a word without `=` or without a name sets nothing.
-pub(super) fn parse(settings: &[Vec<u8>]) -> Vec<(OsString, OsString)> {
-    let split = |setting: &Vec<u8>| {
+pub(super) fn parse(settings: &[Bytes]) -> Vec<(OsString, OsString)> {
+    let split = |setting: &Bytes| {
         let equals = setting.iter().position(|&byte| byte == b'=')?;
         let valid = equals > 0 && !setting.contains(&0);
         let name = OsString::from_vec(setting[..equals].to_vec());

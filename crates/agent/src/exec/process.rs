@@ -12,7 +12,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use msb_agent_protocol::{Event, Exec, Failure, FailureKind, WindowSize};
+use msb_agent_protocol::Bytes;
+use msb_agent_protocol::v1::exec_event::Event;
+use msb_agent_protocol::v1::{Exec, Failure, FailureKind, WindowSize};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Gid, Uid, ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
@@ -29,19 +31,20 @@ pub(super) const END_OF_TRANSMISSION: u8 = 4;
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) pid: i32,
-    pub(super) inputs: Inputs,
+    pub(super) stdin: Option<Stdin>,
+    pub(super) terminal: Option<Terminal>,
     pub(super) outputs: Vec<Output>,
 }
 
 /// Where its input goes.
 #[derive(Debug)]
-pub(super) struct Inputs {
-    pub(super) stdin: Option<Descriptor>,
-    pub(super) terminal: Option<Terminal>,
+pub(super) struct Stdin {
+    pub(super) stream: Descriptor,
+    pub(super) is_terminal: bool,
 }
 
 /// What bytes of a stream are called.
-type Naming = fn(Vec<u8>) -> Event;
+type Naming = fn(Bytes) -> Event;
 
 /// A stream of output, and what its bytes are called.
 #[derive(Debug)]
@@ -62,9 +65,10 @@ impl Terminal {
 }
 
 fn winsize(size: WindowSize) -> Winsize {
+    let cells = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
     Winsize {
-        ws_row: size.rows,
-        ws_col: size.columns,
+        ws_row: cells(size.rows),
+        ws_col: cells(size.columns),
         ws_xpixel: 0,
         ws_ypixel: 0,
     }
@@ -198,11 +202,15 @@ fn start(mut command: Command, streams: Streams, word: &[u8]) -> Result<Process,
             })
         });
         let outputs = outputs.collect::<io::Result<_>>()?;
-        let stdin = streams.stdin.map(Descriptor::new).transpose()?;
-        let terminal = streams.terminal.map(Terminal);
+        let stream = streams.stdin.map(Descriptor::new).transpose()?;
+        let is_terminal = streams.terminal.is_some();
         Ok(Process {
             pid,
-            inputs: Inputs { stdin, terminal },
+            stdin: stream.map(|stream| Stdin {
+                stream,
+                is_terminal,
+            }),
+            terminal: streams.terminal.map(Terminal),
             outputs,
         })
     };
@@ -227,14 +235,14 @@ fn working_directory(wanted: &[u8]) -> Result<PathBuf, Failure> {
 
 fn bad_request(message: &str) -> Failure {
     Failure {
-        kind: FailureKind::BadRequest,
+        kind: FailureKind::BadRequest.into(),
         message: message.to_owned(),
     }
 }
 
 fn guest_failure(action: &str, error: &io::Error) -> Failure {
     Failure {
-        kind: FailureKind::Guest,
+        kind: FailureKind::Guest.into(),
         message: format!("cannot {action}: {error}"),
     }
 }

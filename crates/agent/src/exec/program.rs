@@ -2,7 +2,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use msb_agent_protocol::{Failure, FailureKind};
+use msb_agent_protocol::v1::{Failure, FailureKind};
 use rustix::fs::{Access, access};
 
 /// Where programs are looked for when the environment does not say, as docker has it.
@@ -30,7 +30,7 @@ pub(super) fn find(
     for candidate in candidates {
         match check(candidate, word) {
             Ok(program) => return Ok(program),
-            Err(failure) if failure.kind == FailureKind::CommandNotExecutable => {
+            Err(failure) if failure.kind() == FailureKind::CommandNotExecutable => {
                 not_executable.get_or_insert(failure);
             }
             Err(_) => {}
@@ -56,7 +56,7 @@ fn check(program: PathBuf, word: &[u8]) -> Result<PathBuf, Failure> {
 pub(super) fn not_found(word: &[u8]) -> Failure {
     let message = format!("{}: command not found in the image", word.escape_ascii());
     Failure {
-        kind: FailureKind::CommandNotFound,
+        kind: FailureKind::CommandNotFound.into(),
         message,
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn not_found(word: &[u8]) -> Failure {
 pub(super) fn not_executable(word: &[u8], why: &str) -> Failure {
     let message = format!("{}: cannot execute: {why}", word.escape_ascii());
     Failure {
-        kind: FailureKind::CommandNotExecutable,
+        kind: FailureKind::CommandNotExecutable.into(),
         message,
     }
 }
@@ -75,7 +75,7 @@ mod tests {
 
     fn kind(word: &str, path: &str) -> Result<PathBuf, FailureKind> {
         find(word.as_bytes(), Some(OsStr::new(path)), Path::new("/"))
-            .map_err(|failure| failure.kind)
+            .map_err(|failure| failure.kind())
     }
 
     #[test]

@@ -1,153 +1,49 @@
 use std::io;
-use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
-use image_store::StoredImage;
-use msb_agent_protocol::{Event, Exec, ExitStatus, Failure as Refusal, FailureKind, Input};
-use msb_runtime::{Lock, Place, Running, Sandbox, VmmCommand};
-use msb_vmm::{Choice, Vmm, choose};
-use msb_vmm_krun::Krun;
-use msb_vmm_qemu::Qemu;
+use anyhow::anyhow;
+use msb_agent_protocol::v1::exit_status::Status;
+use msb_agent_protocol::v1::{Exec, ExitStatus, Failure as Refusal, FailureKind};
+use msb_agent_protocol::{Bytes, Client, ClientError, Control, Inputs, Output};
 use tokio::io::{AsyncWriteExt as _, Stderr, Stdout};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::Context;
-use super::run::VmmName;
-use crate::failure::{
-    EXIT_MSB_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, Failure, Outcome, Vanished,
-};
-use crate::output;
+use crate::failure::{EXIT_MSB_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, Failure};
 use crate::terminal::{self, RawTerminal};
 
-/// What starting a sandbox needs besides the sandbox.
-pub(crate) struct Start<'a> {
-    pub(crate) context: &'a Context,
-    /// The image, checked.
-    pub(crate) image: &'a StoredImage,
-    pub(crate) vmm: VmmName,
-    pub(crate) boot_limit: Duration,
-}
-
-/// Every VMM of this build.
-pub(crate) struct Backends {
-    krun: Krun,
-    qemu: Qemu,
-}
-
-impl Backends {
-    /// As the environment sets them up.
-    pub(crate) fn from_environment() -> Self {
-        Self {
-            krun: Krun,
-            qemu: Qemu::from_environment(),
-        }
-    }
-
-    /// The preferred one first.
-    pub(crate) fn all(&self) -> [&dyn Vmm; 2] {
-        [&self.krun, &self.qemu]
-    }
-}
-
-/// Starts the sandbox, runs `exec` in it with this process's streams, and shuts it down.
-pub(crate) async fn start_and_attach(
-    start: &Start<'_>,
-    sandbox: &Sandbox,
-    lock: Lock,
-    exec: Exec,
-) -> Outcome {
-    let choice = match start.vmm {
-        VmmName::Auto => Choice::Auto,
-        VmmName::Krun => Choice::Krun,
-        VmmName::Qemu => Choice::Qemu,
-    };
-    let backends = Backends::from_environment();
-    let all = backends.all();
-    let selection = choose(choice, &all)?;
-    if let Some(notice) = &selection.notice
-        && !start.context.quiet
-    {
-        output::notice(notice);
-    }
-    let place = Place {
-        home: start.context.home.clone(),
-        image: start.image.clone(),
-        vmm: selection.vmm.name(),
-        vmm_command: this_program()?,
-        msb_kernel: std::env::var_os("MSB_KERNEL"),
-        boot_limit: start.boot_limit,
-        end_with_owner: true,
-    };
-    let running = sandbox
-        .start(lock, &place)
-        .await
-        .context("cannot start the sandbox")?;
-    let code = attach(&running, exec).await;
-    let ended = running.shutdown().await;
-    let code = code?;
-    ended.context("the command ended, but the sandbox did not shut down cleanly")?;
-    Ok(code)
-}
-
-fn this_program() -> Result<VmmCommand, Failure> {
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
-    Ok(VmmCommand {
-        program,
-        arguments: vec!["vmm".into()],
-    })
-}
-
-/// Joins this process's streams and signals to a command in the sandbox until it ends.
-async fn attach(running: &Running, exec: Exec) -> Outcome {
+/// Starts a command in the sandbox and joins this process's streams and signals to it until it ends.
+/// `None` when the sandbox ended first.
+pub(crate) async fn attach(client: &mut Client, exec: Exec) -> Result<Option<u8>, Failure> {
     let has_terminal = exec.terminal.is_some();
     let wants_stdin = exec.stdin;
-    let session = running
-        .exec(exec)
-        .await
-        .context("cannot reach the sandbox")?;
+    let command = client.exec(exec).await.map_err(not_started)?;
     let raw = (has_terminal && terminal::stdin_is_terminal())
         .then(RawTerminal::enter)
         .transpose()?;
-    let (mut inputs, mut events) = session.split();
-    let (sender, mut pending) = mpsc::channel(4);
     if wants_stdin {
-        let sender = sender.clone();
-        std::thread::spawn(move || forward_stdin(&sender));
+        let (sender, pending) = mpsc::channel(4);
+        std::thread::spawn(move || read_stdin(&sender));
+        tokio::spawn(send_stdin(command.inputs, pending));
     }
-    tokio::spawn(forward_signals(sender, has_terminal));
-    tokio::spawn(async move {
-        while let Some(input) = pending.recv().await {
-            // The command may end before it has read everything.
-            if inputs.send(&input).await.is_err() {
-                return;
-            }
-        }
-    });
+    tokio::spawn(forward_signals(command.control, has_terminal));
+    let mut outputs = command.outputs;
     let mut streams = Streams {
         stdout: tokio::io::stdout(),
         stderr: tokio::io::stderr(),
     };
     let outcome = loop {
-        match events.next().await {
-            Ok(Some(event)) => match streams.handle(event).await {
+        match outputs.next().await {
+            Ok(Some(output)) => match streams.handle(output).await {
                 Ok(None) => {}
-                Ok(Some(code)) => break Ok(code),
+                Ok(Some(code)) => break Ok(Some(code)),
                 Err(failure) => break Err(failure),
             },
             // How the connection broke says only how it was noticed.
-            Ok(None) | Err(_) => break Err(vanished(running)),
+            Ok(None) | Err(_) => break Ok(None),
         }
     };
     drop(raw);
     outcome
-}
-
-fn vanished(running: &Running) -> Failure {
-    Vanished {
-        last_words: running.last_words(),
-    }
-    .into()
 }
 
 /// Where a command's output goes.
@@ -158,76 +54,100 @@ struct Streams {
 
 impl Streams {
     /// Passes output on; gives the exit code once there is one.
-    async fn handle(&mut self, event: Event) -> Result<Option<u8>, Failure> {
-        match event {
-            Event::Stdout(bytes) => {
+    async fn handle(&mut self, output: Output) -> Result<Option<u8>, Failure> {
+        match output {
+            Output::Stdout(bytes) => {
                 self.stdout.write_all(&bytes).await?;
                 self.stdout.flush().await?;
             }
-            Event::Stderr(bytes) => {
+            Output::Stderr(bytes) => {
                 self.stderr.write_all(&bytes).await?;
                 self.stderr.flush().await?;
             }
-            Event::Exited(ExitStatus::Code(code)) => return Ok(Some(code)),
-            Event::Exited(ExitStatus::Signal(signal)) => {
-                return Ok(Some(128_u8.saturating_add(signal)));
-            }
-            Event::Failed(refusal) => return Err(refused(refusal)),
-            Event::Started { .. } | Event::Info(_) | Event::ShuttingDown => {}
+            Output::Exited(status) => return Ok(Some(exit_code(status))),
         }
         Ok(None)
     }
 }
 
+/// As a shell has it: the command's own, or 128 and the signal that killed it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = match status.status {
+        Some(Status::Code(code)) => code,
+        Some(Status::Signal(signal)) => signal.saturating_add(128),
+        None => u32::from(EXIT_MSB_FAILED),
+    };
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+fn not_started(error: ClientError) -> Failure {
+    match error {
+        ClientError::Refused(refusal) => refused(refusal),
+        error => anyhow::Error::from(error)
+            .context("cannot reach the sandbox")
+            .into(),
+    }
+}
+
 fn refused(refusal: Refusal) -> Failure {
-    let exit_code = match refusal.kind {
+    let exit_code = match refusal.kind() {
         FailureKind::CommandNotFound => EXIT_NOT_FOUND,
         FailureKind::CommandNotExecutable => EXIT_NOT_EXECUTABLE,
-        FailureKind::BadRequest | FailureKind::VersionMismatch | FailureKind::Guest => {
-            EXIT_MSB_FAILED
-        }
+        FailureKind::BadRequest | FailureKind::Guest => EXIT_MSB_FAILED,
     };
     Failure::with_exit_code(anyhow!(refusal.message), exit_code)
 }
 
 /// Reads standard input to its end. A thread of its own: such a read cannot be cancelled.
-fn forward_stdin(sender: &mpsc::Sender<Input>) {
+fn read_stdin(sender: &mpsc::Sender<Bytes>) {
     let mut stdin = io::stdin().lock();
     let mut chunk = vec![0; msb_agent_protocol::CHUNK_MAX_BYTES];
     loop {
-        let input = match io::Read::read(&mut stdin, &mut chunk) {
-            Ok(0) => Input::StdinEnd,
-            Ok(length) => Input::Stdin(chunk[..length].to_vec()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => Input::StdinEnd,
-        };
-        let last = input == Input::StdinEnd;
-        if sender.blocking_send(input).is_err() || last {
+        match io::Read::read(&mut stdin, &mut chunk) {
+            Ok(0) => return,
+            Ok(length) => {
+                let bytes = Bytes::copy_from_slice(&chunk[..length]);
+                if sender.blocking_send(bytes).is_err() {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Passes on what was read, until the command wants no more or there is no more.
+async fn send_stdin(inputs: Inputs, mut pending: mpsc::Receiver<Bytes>) {
+    while let Some(bytes) = pending.recv().await {
+        if !inputs.send(bytes).await {
             return;
         }
     }
 }
 
 /// Sends the signals that this process gets to the command, and the terminal's new sizes.
-async fn forward_signals(sender: mpsc::Sender<Input>, has_terminal: bool) -> io::Result<()> {
+async fn forward_signals(mut control: Control, has_terminal: bool) -> io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut quit = signal(SignalKind::quit())?;
     let mut resized = signal(SignalKind::window_change())?;
     loop {
-        let input = tokio::select! {
-            _ = interrupt.recv() => Input::Signal(SignalKind::interrupt().as_raw_value()),
-            _ = terminate.recv() => Input::Signal(SignalKind::terminate().as_raw_value()),
-            _ = hangup.recv() => Input::Signal(SignalKind::hangup().as_raw_value()),
-            _ = quit.recv() => Input::Signal(SignalKind::quit().as_raw_value()),
-            _ = resized.recv() => Input::Resize(terminal::size()),
+        let kind = tokio::select! {
+            _ = interrupt.recv() => SignalKind::interrupt(),
+            _ = terminate.recv() => SignalKind::terminate(),
+            _ = hangup.recv() => SignalKind::hangup(),
+            _ = quit.recv() => SignalKind::quit(),
+            _ = resized.recv() => SignalKind::window_change(),
         };
-        if matches!(input, Input::Resize(_)) && !has_terminal {
-            continue;
-        }
-        if sender.send(input).await.is_err() {
-            return Ok(());
-        }
+        // The command may just have ended.
+        let _ = if kind != SignalKind::window_change() {
+            control.signal(kind.as_raw_value()).await
+        } else if has_terminal {
+            control.resize(terminal::size()).await
+        } else {
+            Ok(())
+        };
     }
 }

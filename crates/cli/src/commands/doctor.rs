@@ -1,6 +1,6 @@
 use msb_runtime::{Health, Level, diagnose};
 
-use super::{Context, attach};
+use super::{Context, machine};
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let checks = diagnose(&context.home, &attach::Backends::from_environment().all());
+    let checks = diagnose(&context.home, &machine::Backends::from_environment().all());
     match arguments.format {
         Format::Json => output::print_json(&checks)?,
         Format::Table => {

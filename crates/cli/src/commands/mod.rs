@@ -5,15 +5,19 @@ pub(crate) mod budget;
 pub(crate) mod completion;
 pub(crate) mod df;
 pub(crate) mod doctor;
+pub(crate) mod exec;
 pub(crate) mod image;
 pub(crate) mod images;
+pub(crate) mod kill;
 pub(crate) mod load;
+pub(crate) mod machine;
 pub(crate) mod prune;
 pub(crate) mod ps;
 pub(crate) mod pull;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod start;
+pub(crate) mod stop;
 pub(crate) mod verify;
 pub(crate) mod version;
 pub(crate) mod vmm;
@@ -58,6 +62,11 @@ impl Context {
         Ok(Store::open(self.home.root())?)
     }
 
+    /// The sandbox of this name or id.
+    pub(crate) fn sandbox(&self, name: &str) -> Result<Sandbox, Failure> {
+        Sandbox::find(&self.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}").into())
+    }
+
     /// Says whether a sandbox, running or not, is one of an image.
     pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
         |digest| Sandbox::any_of(&self.home, &digest.to_string())
@@ -79,6 +88,9 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
             block_on(run::run(context, &arguments))
         }
         Command::Start(arguments) => block_on(start::run(context, &arguments)),
+        Command::Exec(arguments) => block_on(exec::run(context, &arguments)),
+        Command::Stop(arguments) => block_on(stop::run(context, &arguments)),
+        Command::Kill(arguments) => block_on(kill::run(context, &arguments)),
         Command::Ps(arguments) => {
             Sandbox::sweep(&context.home)?;
             ps::run(context, &arguments)

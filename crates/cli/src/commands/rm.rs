@@ -1,6 +1,3 @@
-use anyhow::anyhow;
-use msb_runtime::Sandbox;
-
 use super::Context;
 use crate::failure::Outcome;
 use crate::output;
@@ -15,9 +12,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     for name in &arguments.sandboxes {
-        let sandbox = Sandbox::find(&context.home, name)?
-            .ok_or_else(|| anyhow!("no such sandbox: {name}"))?;
-        sandbox.remove()?;
+        context.sandbox(name)?.remove()?;
         output::print(&format!("{name}\n"))?;
     }
     Ok(0)

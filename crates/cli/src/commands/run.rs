@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use image_store::{FindError, Hold, Store, StoredImage, Trust};
-use msb_runtime::{CreateOptions, Overrides, Resources, Sandbox, exec};
+use msb_runtime::{CreateOptions, Overrides, ProcessDefaults, Resources, Sandbox, exec};
 
-use super::{Context, attach, pull};
+use super::{Context, machine, pull};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::terminal;
@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) process: ProcessArguments,
+    /// Program to run instead of the image's Entrypoint
+    #[arg(long, value_name = "PROGRAM")]
+    entrypoint: Option<String>,
     /// Remove the sandbox once the command has ended
     #[arg(long)]
     rm: bool,
@@ -108,9 +111,6 @@ pub(crate) struct ProcessArguments {
     /// User and group, names or numbers
     #[arg(short, long, value_name = "USER[:GROUP]")]
     user: Option<String>,
-    /// Program to run instead of the image's Entrypoint
-    #[arg(long, value_name = "PROGRAM")]
-    entrypoint: Option<String>,
     /// Pass standard input on
     #[arg(short, long)]
     interactive: bool,
@@ -145,12 +145,16 @@ pub(crate) enum VmmName {
 
 impl ProcessArguments {
     /// What was typed, over the image's config.
-    pub(crate) fn overrides(&self, command: &[String]) -> Result<Overrides, Failure> {
+    pub(crate) fn overrides(
+        &self,
+        entrypoint: Option<&str>,
+        command: &[String],
+    ) -> Result<Overrides, Failure> {
         if self.tty && self.interactive && !terminal::stdin_is_terminal() {
             return Err(anyhow::anyhow!("-t needs a terminal on standard input").into());
         }
         Ok(Overrides {
-            entrypoint: self.entrypoint.clone(),
+            entrypoint: entrypoint.map(str::to_owned),
             command: command.to_vec(),
             env: self
                 .env
@@ -179,7 +183,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let store = context.store()?;
     let (image, _hold) = held_image(context, &store, arguments).await?;
     store.check_with(&image, arguments.machine.trust())?;
-    let overrides = arguments.process.overrides(&arguments.command)?;
+    let overrides = arguments
+        .process
+        .overrides(arguments.entrypoint.as_deref(), &arguments.command)?;
     let exec = exec(&image.record.config, &overrides)
         .with_context(|| format!("cannot run {}", arguments.image))?;
     let options = CreateOptions {
@@ -192,15 +198,20 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             .iter()
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect(),
+        process: ProcessDefaults {
+            env: overrides.env,
+            working_directory: overrides.working_directory,
+            user: overrides.user,
+        },
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
-    let start = attach::Start {
+    let start = machine::Start {
         context,
         image: &image,
         vmm: arguments.machine.vmm,
         boot_limit: arguments.machine.boot_limit(),
     };
-    let outcome = attach::start_and_attach(&start, &sandbox, lock, exec).await;
+    let outcome = machine::start_and_attach(&start, &sandbox, lock, exec).await;
     if arguments.rm {
         // The command's own outcome matters more than left-overs, which the next run sweeps.
         if let Err(error) = sandbox.remove() {

@@ -1,8 +1,8 @@
 use anyhow::{Context as _, anyhow};
-use msb_runtime::{Sandbox, exec};
+use msb_runtime::exec;
 
 use super::run::{MachineArguments, ProcessArguments};
-use super::{Context, attach};
+use super::{Context, machine};
 use crate::failure::Outcome;
 
 /// Arguments of `msb start`.
@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     machine: MachineArguments,
     #[command(flatten)]
     process: ProcessArguments,
+    /// Program to run instead of the image's Entrypoint
+    #[arg(long, value_name = "PROGRAM")]
+    entrypoint: Option<String>,
     /// Sandbox, by name or id
     sandbox: String,
     /// Command and arguments instead of the image's Cmd
@@ -25,8 +28,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let name = &arguments.sandbox;
-    let sandbox =
-        Sandbox::find(&context.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}"))?;
+    let sandbox = context.sandbox(name)?;
     let store = context.store()?;
     let image = store.find(&sandbox.spec.image_digest)?;
     let _hold = store.hold(&image)?;
@@ -34,14 +36,16 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let lock = sandbox
         .lock()?
         .ok_or_else(|| anyhow!("sandbox {name} is running"))?;
-    let overrides = arguments.process.overrides(&arguments.command)?;
+    let overrides = arguments
+        .process
+        .overrides(arguments.entrypoint.as_deref(), &arguments.command)?;
     let exec =
         exec(&image.record.config, &overrides).with_context(|| format!("cannot start {name}"))?;
-    let start = attach::Start {
+    let start = machine::Start {
         context,
         image: &image,
         vmm: arguments.machine.vmm,
         boot_limit: arguments.machine.boot_limit(),
     };
-    attach::start_and_attach(&start, &sandbox, lock, exec).await
+    machine::start_and_attach(&start, &sandbox, lock, exec).await
 }

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::attach;
+use super::machine;
 use crate::failure::Outcome;
 
 /// Arguments of `msb vmm`.
@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     msb_runtime::serve(
         &arguments.directory,
-        &attach::Backends::from_environment().all(),
+        &machine::Backends::from_environment().all(),
     )
     .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
     Ok(0)

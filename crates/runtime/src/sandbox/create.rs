@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fs_err as fs;
 use image_store::StoredImage;
 
-use super::{CreateError, Files, Lock, Sandbox, SandboxId, Spec, upper};
+use super::{CreateError, Files, Lock, ProcessDefaults, Sandbox, SandboxId, Spec, upper};
 use crate::{Home, durable};
 
 /// What a sandbox may use.
@@ -31,6 +31,8 @@ pub struct CreateOptions {
     pub remove_when_stopped: bool,
     /// The command line of its first command, to show.
     pub command: Vec<String>,
+    /// What its commands have over the image's config.
+    pub process: ProcessDefaults,
 }
 
 impl Sandbox {
@@ -63,6 +65,7 @@ impl Sandbox {
             upper_bytes: options.resources.upper_bytes,
             remove_when_stopped: options.remove_when_stopped,
             command: options.command,
+            process: options.process,
         };
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;

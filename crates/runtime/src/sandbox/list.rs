@@ -89,10 +89,10 @@ impl Sandbox {
     /// # Errors
     /// When the lock cannot be opened.
     pub fn state(&self) -> io::Result<State> {
-        Ok(if Lock::take(&self.files)?.is_some() {
-            State::Stopped
-        } else {
+        Ok(if Lock::is_held(&self.files)? {
             State::Running
+        } else {
+            State::Stopped
         })
     }
 

@@ -1,6 +1,8 @@
-use std::fs::File;
 use std::io;
+use std::thread::sleep;
+use std::time::Duration;
 
+use fs_err::File;
 use rustix::fs::{FlockOperation, flock};
 
 use super::Files;
@@ -13,15 +15,40 @@ pub struct Lock(pub(crate) File);
 impl Lock {
     /// Takes the lock, or `None` while another process holds it.
     pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(files.lock())?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
+        let file = open(files)?;
+        // Whoever looks whether it is held has it for an instant.
+        for _ in 0..LOOKS {
+            if try_lock(&file, FlockOperation::NonBlockingLockExclusive)? {
+                return Ok(Some(Self(file)));
+            }
+            sleep(LOOK_INTERVAL);
         }
+        Ok(None)
+    }
+
+    /// Whether a process holds it.
+    pub(crate) fn is_held(files: &Files) -> io::Result<bool> {
+        let file = open(files)?;
+        Ok(!try_lock(&file, FlockOperation::NonBlockingLockShared)?)
+    }
+}
+
+/// How often a lock that is held is tried before that counts, and how long between.
+const LOOKS: u32 = 5;
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+
+fn open(files: &Files) -> io::Result<File> {
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(files.lock())
+}
+
+fn try_lock(file: &File, operation: FlockOperation) -> io::Result<bool> {
+    match flock(file, operation) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }

@@ -5,6 +5,7 @@ mod error;
 mod id;
 mod list;
 mod lock;
+mod reach;
 mod running;
 mod spec;
 mod start;
@@ -15,8 +16,9 @@ pub use error::{CreateError, RemoveError, StartError};
 pub use id::SandboxId;
 pub use list::State;
 pub use lock::Lock;
+pub use reach::ReachError;
 pub use running::Running;
-pub use spec::Spec;
+pub use spec::{ProcessDefaults, Spec};
 pub use start::{Place, VmmCommand};
 pub use upper::UpperError;
 

@@ -3,12 +3,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use fs_err as fs;
-use msb_agent_protocol::{ClientError, Exec, ExecSession, Info};
-use tokio::net::UnixStream;
+use msb_agent_protocol::Client;
+use msb_agent_protocol::v1::HelloReply;
 use tokio::process::Child;
 
-use super::Files;
-use crate::socket;
+use super::{Files, Sandbox};
 
 /// How long a machine may take to end once it has been told to.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(20);
@@ -21,35 +20,29 @@ const LAST_WORDS_LINES: usize = 8;
 pub struct Running {
     files: Files,
     process: Child,
-    /// As long as this is open, the machine has an owner.
-    _owner: UnixStream,
-    info: Info,
+    /// As long as this is connected, the machine has an owner.
+    client: Client,
+    info: HelloReply,
 }
 
 impl Running {
-    pub(super) fn new(files: Files, process: Child, owner: UnixStream, info: Info) -> Self {
+    pub(super) fn new(files: Files, process: Child, client: Client, info: HelloReply) -> Self {
         Self {
             files,
             process,
-            _owner: owner,
+            client,
             info,
         }
     }
 
     /// What the agent said of itself and the boot.
-    pub const fn info(&self) -> &Info {
+    pub const fn info(&self) -> &HelloReply {
         &self.info
     }
 
-    /// Starts a command in the sandbox.
-    ///
-    /// # Errors
-    /// When the machine's process cannot be reached or answers wrongly.
-    pub async fn exec(&self, exec: Exec) -> Result<ExecSession<UnixStream>, ClientError> {
-        let stream = socket::connect(&self.files.socket())
-            .await
-            .map_err(ClientError::Io)?;
-        ExecSession::start(stream, exec).await
+    /// The connection that keeps the machine owned.
+    pub fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// Ends every process in the guest, syncs and unmounts its disks, and waits until the machine
@@ -60,6 +53,8 @@ impl Running {
     pub async fn shutdown(mut self) -> io::Result<()> {
         let asked = self.ask_to_shut_down().await;
         match tokio::time::timeout(SHUTDOWN_LIMIT, self.process.wait()).await {
+            // Somebody else may have stopped it: then nobody was left to answer.
+            Ok(Ok(status)) if status.success() => Ok(()),
             Ok(status) => status.and(asked),
             Err(_) => {
                 self.process.kill().await?;
@@ -72,8 +67,8 @@ impl Running {
     }
 
     async fn ask_to_shut_down(&self) -> io::Result<()> {
-        let mut stream = socket::connect(&self.files.socket()).await?;
-        let asking = msb_agent_protocol::shutdown(&mut stream);
+        let mut client = self.client.clone();
+        let asking = client.shutdown(None);
         match tokio::time::timeout(SHUTDOWN_LIMIT, asking).await {
             Ok(answer) => answer.map_err(io::Error::other),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -81,6 +76,13 @@ impl Running {
     }
 
     /// The last lines that the machine's process and the guest's kernel printed.
+    pub fn last_words(&self) -> Vec<String> {
+        last_words(&self.files)
+    }
+}
+
+impl Sandbox {
+    /// The last lines that its machine's process and its guest's kernel printed.
     pub fn last_words(&self) -> Vec<String> {
         last_words(&self.files)
     }

@@ -36,6 +36,20 @@ pub struct Spec {
     pub remove_when_stopped: bool,
     /// The command line of its first command, to show.
     pub command: Vec<String>,
+    /// What its commands have over the image's config.
+    #[serde(default)]
+    pub process: ProcessDefaults,
+}
+
+/// What the user said when the sandbox was created, and every command in it starts from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessDefaults {
+    /// `NAME=value` over the image's Env.
+    pub env: Vec<String>,
+    /// Instead of the image's WorkingDir.
+    pub working_directory: Option<String>,
+    /// Instead of the image's User.
+    pub user: Option<String>,
 }
 
 /// The files of one sandbox.
@@ -64,6 +78,11 @@ impl Files {
 
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.join("agent.sock")
+    }
+
+    /// The process id of the machine's process.
+    pub(crate) fn pid(&self) -> PathBuf {
+        self.directory.join("vmm.pid")
     }
 
     /// What the guest kernel prints.

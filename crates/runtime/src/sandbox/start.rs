@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use fs_err as fs;
 use image_store::StoredImage;
-use msb_agent_protocol::Info;
+use msb_agent_protocol::Client;
+use msb_agent_protocol::v1::HelloReply;
 use tokio::process::{Child, Command};
 
 use super::create::now_s;
@@ -75,7 +76,7 @@ impl Sandbox {
             .spawn(lock, listener, &place.vmm_command)
             .map_err(io_error("start the process of the virtual machine"))?;
         match self.greet(&mut child, place.boot_limit).await {
-            Ok((owner, info)) => Ok(Running::new(self.files.clone(), child, owner, info)),
+            Ok((client, info)) => Ok(Running::new(self.files.clone(), child, client, info)),
             Err(error) => {
                 // It may have ended by itself; either way it is gone afterwards.
                 let _ = child.kill().await;
@@ -88,6 +89,7 @@ impl Sandbox {
         durable::publish_bytes(&self.files.errand(), &serde_json::to_vec_pretty(errand)?)?;
         for stale in [
             self.files.socket(),
+            self.files.pid(),
             self.files.console_log(),
             self.files.vmm_log(),
         ] {
@@ -107,7 +109,7 @@ impl Sandbox {
             .args(&command.arguments)
             .arg(&self.files.directory)
             .stdin(Stdio::from(OwnedFd::from(listener)))
-            .stdout(Stdio::from(lock.0))
+            .stdout(Stdio::from(lock.0.into_parts().0))
             .stderr(Stdio::from(log))
             .process_group(0)
             .spawn()
@@ -118,15 +120,14 @@ impl Sandbox {
         &self,
         child: &mut Child,
         limit: Duration,
-    ) -> Result<(tokio::net::UnixStream, Info), StartError> {
+    ) -> Result<(Client, HelloReply), StartError> {
         let hello = async {
-            let mut stream = socket::connect(&self.files.socket())
+            let stream = socket::connect(&self.files.socket())
                 .await
                 .map_err(io_error("connect to the virtual machine's process"))?;
-            let info = msb_agent_protocol::hello(&mut stream)
-                .await
-                .map_err(StartError::Agent)?;
-            Ok((stream, info))
+            let mut client = Client::connect(stream).await.map_err(StartError::Agent)?;
+            let info = client.hello().await.map_err(StartError::Agent)?;
+            Ok((client, info))
         };
         tokio::select! {
             greeted = hello => match greeted {

@@ -93,27 +93,27 @@ fn documents() -> Vec<(String, Vec<u8>)> {
     .into()
 }
 
-/// A choice of the way, then frames: a length of four bytes and a message.
+/// A choice of the guest's manners and of the host's call, then what the guest sends.
 fn frames() -> Vec<(String, Vec<u8>)> {
-    let messages: &[&[u8]] = &[
-        &[0, 1, 2],
-        &[1, 3, b'a', b'b', b'c'],
-        &[2, 0],
-        &[4, 1, 1, b'x'],
-    ];
-    let mut seeds: Vec<(String, Vec<u8>)> = Vec::new();
-    for way in 0..4_u8 {
-        let mut bytes = vec![way];
-        for message in messages {
-            bytes.extend([0, 0, 0, u8::try_from(message.len()).unwrap_or(0)]);
-            bytes.extend(*message);
-        }
-        seeds.push((format!("way-{way}"), bytes));
-    }
-    // yamux: version 0, window update, SYN, stream 2.
-    seeds.push((
-        "yamux".to_owned(),
-        [&[2][..], &[0, 1, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0]].concat(),
-    ));
-    seeds
+    // Messages as gRPC has them: not compressed, a length, Protocol Buffers.
+    let message = |bytes: &[u8]| {
+        let length = u8::try_from(bytes.len()).unwrap_or(0);
+        [&[0, 0, 0, 0, length], bytes].concat()
+    };
+    let started = message(&[0x0a, 4, 0x08, 7, 0x10, 1]);
+    let stdout = message(&[0x12, 1, b'x']);
+    let exited = message(&[0x22, 2, 0x08, 3]);
+    let hello = message(&[0x08, 2, 0x12, 1, b'6']);
+    let window_update = [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+    let go_away = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    [
+        ("silent", vec![0]),
+        ("greets", [&[1][..], &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat()),
+        ("window-update", [&[2][..], &window_update].concat()),
+        ("go-away", [&[2 | 4][..], &go_away].concat()),
+        ("hello", [&[3][..], &hello].concat()),
+        ("exec", [&[3 | 4][..], &started, &stdout, &exited].concat()),
+    ]
+    .map(|(name, bytes)| (name.to_owned(), bytes))
+    .into()
 }

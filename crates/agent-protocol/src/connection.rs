@@ -1,0 +1,91 @@
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::SendRequest;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tonic::body::Body;
+use tower_service::Service;
+
+use crate::v1::sandbox_server::{Sandbox, SandboxServer};
+use crate::{MESSAGE_MAX_BYTES, greeting};
+
+/// The most calls at a time on one connection.
+const CALLS_MAX: u32 = 256;
+/// The most bytes of one call that wait for their reader.
+const CALL_WINDOW_BYTES: u32 = 128 << 10;
+/// Room for every call's window, so that calls whose readers sleep never stop the others.
+const CONNECTION_WINDOW_BYTES: u32 = CALLS_MAX * CALL_WINDOW_BYTES;
+/// The longest list of headers, in bytes.
+const HEADERS_MAX_BYTES: u32 = 16 << 10;
+
+/// The client's end of an HTTP/2 connection.
+#[derive(Debug, Clone)]
+pub struct Connection(SendRequest<Body>);
+
+impl Connection {
+    /// Begins a connection, which a task of its own drives.
+    pub(crate) async fn open<T>(stream: T) -> Result<Self, hyper::Error>
+    where
+        T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (requests, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(CALL_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_header_list_size(HEADERS_MAX_BYTES)
+            .handshake(TokioIo::new(stream))
+            .await?;
+        tokio::spawn(connection);
+        Ok(Self(requests))
+    }
+}
+
+impl Service<Request<Body>> for Connection {
+    type Response = Response<Incoming>;
+    type Error = hyper::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.0.send_request(request))
+    }
+}
+
+/// Serves a client until it has gone.
+///
+/// # Errors
+/// When the connection breaks, or brings what is not HTTP/2.
+pub async fn serve<T, S>(stream: T, service: S) -> Result<(), hyper::Error>
+where
+    T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    S: Sandbox,
+{
+    let service = SandboxServer::new(service).max_decoding_message_size(MESSAGE_MAX_BYTES);
+    hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(CALL_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_concurrent_streams(CALLS_MAX)
+        .max_header_list_size(HEADERS_MAX_BYTES)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .await
+}
+
+/// The guest's side of the port: greets, then serves the host until it has gone.
+///
+/// # Errors
+/// When the port fails, or the host speaks another transport.
+pub async fn serve_port<T, S>(mut port: T, service: S) -> io::Result<()>
+where
+    T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    S: Sandbox,
+{
+    greeting::greet_host(&mut port).await?;
+    serve(port, service).await.map_err(io::Error::other)
+}

@@ -1,0 +1,58 @@
+use std::io;
+
+use tonic::{Code, Status};
+
+use crate::v1::Failure;
+
+/// Why a call got no good answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The agent cannot be reached.
+    #[error("cannot reach the guest's agent")]
+    Io(#[source] io::Error),
+    /// The connection failed.
+    #[error("the connection with the guest's agent failed")]
+    Connection(#[source] hyper::Error),
+    /// The agent is older than the call.
+    #[error("the guest's agent is too old for this: {call}; stop the sandbox and start it again")]
+    Unimplemented {
+        /// What was asked for.
+        call: &'static str,
+    },
+    /// The agent speaks a version that this host does not.
+    #[error("the guest's agent speaks version {version}, this msb {oldest} to {newest}")]
+    Version {
+        /// The agent's version.
+        version: u32,
+        /// The oldest that this host talks to.
+        oldest: u32,
+        /// This host's own.
+        newest: u32,
+    },
+    /// The call failed.
+    #[error("the guest's agent gave no answer to {call}: {message}")]
+    Call {
+        /// What was asked for.
+        call: &'static str,
+        /// What came instead.
+        message: String,
+    },
+    /// The agent answered something else.
+    #[error("the guest's agent answered out of turn")]
+    OutOfTurn,
+    /// The agent says why not.
+    #[error("{}", .0.message)]
+    Refused(Failure),
+}
+
+impl ClientError {
+    pub(crate) fn of(call: &'static str) -> impl Fn(Status) -> Self {
+        move |status| match status.code() {
+            Code::Unimplemented => Self::Unimplemented { call },
+            _ => Self::Call {
+                call,
+                message: status.message().to_owned(),
+            },
+        }
+    }
+}

@@ -1,0 +1,101 @@
+use std::sync::Arc;
+
+use msb_agent_protocol::v1::exec_event::Event;
+use msb_agent_protocol::v1::exec_input::Input;
+use msb_agent_protocol::v1::exit_status::Status as HowEnded;
+use msb_agent_protocol::v1::sandbox_server::Sandbox;
+use msb_agent_protocol::v1::{
+    ExecEvent, ExecInput, ExitStatus, HelloReply, HelloRequest, ResizeReply, ResizeRequest,
+    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started,
+};
+use msb_agent_protocol::{
+    Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,
+};
+use tokio::sync::{Notify, mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+
+/// A guest that runs three programs: `cat`, `yes`, and `sleep`, which ends by a signal alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Guest {
+    pub(crate) version: u32,
+    signalled: Arc<Notify>,
+}
+
+type Events = mpsc::Sender<Result<ExecEvent, Status>>;
+
+/// A host's client, connected to a guest of this version.
+pub(crate) async fn boot(version: u32) -> Client {
+    let (host, guest) = tokio::io::duplex(4096);
+    let signalled = Arc::default();
+    tokio::spawn(serve_port(guest, Guest { version, signalled }));
+    Client::connect_port(host).await.expect("greeted")
+}
+
+async fn tell(events: &Events, event: Event) -> bool {
+    let event = ExecEvent { event: Some(event) };
+    events.send(Ok(event)).await.is_ok()
+}
+
+async fn run(guest: Guest, mut inputs: Streaming<ExecInput>, events: Events) {
+    let Ok(Some(ExecInput {
+        input: Some(Input::Start(exec)),
+    })) = inputs.message().await
+    else {
+        return;
+    };
+    tell(&events, Event::Started(Started { exec_id: 7, pid: 1 })).await;
+    match &exec.argv[0][..] {
+        b"cat" => {
+            while let Ok(Some(ExecInput { input })) = inputs.message().await {
+                if let Some(Input::Stdin(bytes)) = input {
+                    tell(&events, Event::Stdout(bytes)).await;
+                }
+            }
+        }
+        b"yes" => {
+            let chunk = Bytes::from(vec![b'y'; CHUNK_MAX_BYTES]);
+            while tell(&events, Event::Stdout(chunk.clone())).await {}
+        }
+        _ => guest.signalled.notified().await,
+    }
+    let status = Some(HowEnded::Code(3));
+    tell(&events, Event::Exited(ExitStatus { status })).await;
+}
+
+#[async_trait]
+impl Sandbox for Guest {
+    async fn hello(&self, _: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
+        Ok(Response::new(HelloReply {
+            version: self.version,
+            ..HelloReply::default()
+        }))
+    }
+
+    type ExecStream = ReceiverStream<Result<ExecEvent, Status>>;
+
+    async fn exec(
+        &self,
+        request: Request<Streaming<ExecInput>>,
+    ) -> Result<Response<Self::ExecStream>, Status> {
+        let (events, stream) = mpsc::channel(1);
+        tokio::spawn(run(self.clone(), request.into_inner(), events));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn signal(&self, _: Request<SignalRequest>) -> Result<Response<SignalReply>, Status> {
+        self.signalled.notify_one();
+        Ok(Response::new(SignalReply {}))
+    }
+
+    /// As an agent that does not know the call answers it.
+    async fn resize(&self, _: Request<ResizeRequest>) -> Result<Response<ResizeReply>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn shutdown(
+        &self,
+        _: Request<ShutdownRequest>,
+    ) -> Result<Response<ShutdownReply>, Status> {
+        Ok(Response::new(ShutdownReply {}))
+    }
+}

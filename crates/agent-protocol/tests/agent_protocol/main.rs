@@ -1,0 +1,4 @@
+//! A host and a guest, joined by a port in memory.
+
+mod calls;
+mod guest;

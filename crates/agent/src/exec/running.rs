@@ -1,0 +1,89 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use msb_agent_protocol::v1::WindowSize;
+use tokio::time::{Duration, Instant, sleep};
+
+use super::process::Terminal;
+use super::signals::Group;
+
+/// How long a host may take to hear of the commands' ends before the machine goes.
+const LISTEN_LIMIT: Duration = Duration::from_secs(1);
+/// How long a command's last words may take to leave through the port.
+const LAST_WORDS_LIMIT: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// The commands that run, by the number that the host knows them by.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Running(Arc<Mutex<Table>>);
+
+#[derive(Debug, Default)]
+struct Table {
+    last_id: u64,
+    is_closed: bool,
+    commands: HashMap<u64, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    group: Group,
+    terminal: Option<Terminal>,
+}
+
+impl Running {
+    /// Gives a command its number.
+    pub(super) fn enter(&self, group: Group, terminal: Option<Terminal>) -> u64 {
+        let mut table = self.table();
+        table.last_id += 1;
+        let id = table.last_id;
+        table.commands.insert(id, Entry { group, terminal });
+        id
+    }
+
+    pub(super) fn leave(&self, id: u64) {
+        self.table().commands.remove(&id);
+    }
+
+    /// Sends the signal with this number; `None` when the command does not run.
+    pub(crate) fn signal(&self, id: u64, signal: i32) -> Option<()> {
+        let table = self.table();
+        table
+            .commands
+            .get(&id)
+            .map(|entry| entry.group.signal(signal))
+    }
+
+    /// Sets the terminal's size, if it has one; `None` when the command does not run.
+    pub(crate) fn resize(&self, id: u64, size: WindowSize) -> Option<()> {
+        let table = self.table();
+        let entry = table.commands.get(&id)?;
+        if let Some(terminal) = &entry.terminal {
+            terminal.resize(size);
+        }
+        Some(())
+    }
+
+    /// Lets no more commands in. Whether it did until now.
+    pub(crate) fn close(&self) -> bool {
+        let was_closed = std::mem::replace(&mut self.table().is_closed, true);
+        !was_closed
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.table().is_closed
+    }
+
+    /// Waits until the host has heard how every command ended, unless it does not listen.
+    pub(crate) async fn all_left(&self) {
+        let deadline = Instant::now() + LISTEN_LIMIT;
+        while !self.table().commands.is_empty() && Instant::now() < deadline {
+            sleep(POLL_INTERVAL).await;
+        }
+        // What was told last is on its way through the connection's own task.
+        sleep(LAST_WORDS_LIMIT).await;
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,110 @@
+use std::time::Duration;
+
+use msb_agent_protocol::v1::sandbox_server::Sandbox;
+use msb_agent_protocol::v1::{
+    ExecInput, HelloReply, HelloRequest, ResizeReply, ResizeRequest, ShutdownReply,
+    ShutdownRequest, SignalReply, SignalRequest, exec_input,
+};
+use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
+
+use crate::exec::{self, Events, Running};
+use crate::reaper::Reaper;
+use crate::shutdown;
+
+/// Guest uptime at two moments of the boot, in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BootTimes {
+    pub(crate) started_us: u64,
+    pub(crate) mounts_done_us: u64,
+}
+
+/// What the agent does for the host.
+#[derive(Debug, Clone)]
+pub(crate) struct Service {
+    reaper: Reaper,
+    running: Running,
+    boot_times: BootTimes,
+}
+
+impl Service {
+    pub(crate) fn new(reaper: Reaper, boot_times: BootTimes) -> Self {
+        Self {
+            reaper,
+            running: Running::default(),
+            boot_times,
+        }
+    }
+}
+
+#[async_trait]
+impl Sandbox for Service {
+    async fn hello(&self, _: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
+        let uname = rustix::system::uname();
+        Ok(Response::new(HelloReply {
+            version: VERSION,
+            kernel_release: uname.release().to_string_lossy().into_owned(),
+            agent_started_us: self.boot_times.started_us,
+            mounts_done_us: self.boot_times.mounts_done_us,
+        }))
+    }
+
+    type ExecStream = Events;
+
+    async fn exec(
+        &self,
+        request: Request<Streaming<ExecInput>>,
+    ) -> Result<Response<Events>, Status> {
+        let mut inputs = request.into_inner();
+        let first = inputs.message().await?.and_then(|input| input.input);
+        let Some(exec_input::Input::Start(start)) = first else {
+            return Err(Status::invalid_argument("the first input is no command"));
+        };
+        if self.running.is_closed() {
+            return Err(Status::unavailable("the sandbox is shutting down"));
+        }
+        let events = exec::run(&start, inputs, &self.reaper, &self.running);
+        Ok(Response::new(events))
+    }
+
+    async fn signal(
+        &self,
+        request: Request<SignalRequest>,
+    ) -> Result<Response<SignalReply>, Status> {
+        let request = request.into_inner();
+        self.running
+            .signal(request.exec_id, request.signal)
+            .ok_or_else(|| ended(request.exec_id))?;
+        Ok(Response::new(SignalReply {}))
+    }
+
+    async fn resize(
+        &self,
+        request: Request<ResizeRequest>,
+    ) -> Result<Response<ResizeReply>, Status> {
+        let request = request.into_inner();
+        self.running
+            .resize(request.exec_id, request.size.unwrap_or_default())
+            .ok_or_else(|| ended(request.exec_id))?;
+        Ok(Response::new(ResizeReply {}))
+    }
+
+    async fn shutdown(
+        &self,
+        request: Request<ShutdownRequest>,
+    ) -> Result<Response<ShutdownReply>, Status> {
+        if !self.running.close() {
+            // Somebody else asked before; the machine's end is the answer.
+            std::future::pending::<()>().await;
+        }
+        let grace_ms = request.into_inner().grace_ms.map(u64::from);
+        shutdown::end_processes(grace_ms.map(Duration::from_millis)).await;
+        self.running.all_left().await;
+        shutdown::unmount_everything();
+        tokio::spawn(shutdown::power_off_after_answer());
+        Ok(Response::new(ShutdownReply {}))
+    }
+}
+
+fn ended(exec_id: u64) -> Status {
+    Status::not_found(format!("no command {exec_id} runs"))
+}

@@ -1,0 +1,35 @@
+use std::time::Duration;
+
+use super::Context;
+use crate::failure::Outcome;
+use crate::output;
+
+/// Arguments of `msb stop`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Processes get SIGTERM, and SIGKILL when the time is up; then the disks are synced and \
+    unmounted. A guest that does not answer is killed: what it had synced is kept, and msb says so.\n\n\
+    Example:\n  msb stop -t 2 work"
+)]
+pub(crate) struct Arguments {
+    /// How long processes may take to end
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 10)]
+    time: u64,
+    /// Sandboxes, by name or id
+    #[arg(required = true, value_name = "SANDBOX")]
+    sandboxes: Vec<String>,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    for name in &arguments.sandboxes {
+        let sandbox = context.sandbox(name)?;
+        let grace = Duration::from_secs(arguments.time);
+        if !sandbox.stop(grace).await? {
+            output::notice(&format!(
+                "sandbox {name} did not stop by itself and was killed"
+            ));
+        }
+        output::print(&format!("{name}\n"))?;
+    }
+    Ok(0)
+}

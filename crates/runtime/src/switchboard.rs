@@ -1,0 +1,124 @@
+//! Joins clients to the agent: what they ask on the sandbox's socket is passed on over the one
+//! port, call by call.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use msb_agent_protocol::v1::sandbox_client::SandboxClient;
+use msb_agent_protocol::v1::sandbox_server::Sandbox;
+use msb_agent_protocol::v1::{
+    ExecEvent, ExecInput, HelloReply, HelloRequest, ResizeReply, ResizeRequest, ShutdownReply,
+    ShutdownRequest, SignalReply, SignalRequest,
+};
+use msb_agent_protocol::{
+    Client, Connection, Request, Response, Status, Streaming, async_trait, serve,
+};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio_stream::StreamExt as _;
+
+/// How long a machine without anybody connected waits for somebody.
+const OWNERLESS_LIMIT: Duration = Duration::from_secs(1);
+
+/// Serves clients until the process ends.
+///
+/// # Errors
+/// When the guest's greeting does not come, or the listener fails.
+pub(crate) async fn join_clients(
+    listener: UnixListener,
+    port: UnixStream,
+    end_with_owner: bool,
+) -> io::Result<()> {
+    let agent = Client::connect_port(port).await.map_err(io::Error::other)?;
+    let (clients, watched) = watch::channel(0_usize);
+    let clients = Arc::new(clients);
+    if end_with_owner {
+        tokio::spawn(end_when_ownerless(agent.clone(), watched));
+    }
+    let switchboard = Switchboard(agent.raw());
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let (switchboard, clients) = (switchboard.clone(), Arc::clone(&clients));
+        clients.send_modify(|count| *count += 1);
+        tokio::spawn(async move {
+            // A client may hang up at any time, in the middle of anything.
+            let _ = serve(stream, switchboard).await;
+            clients.send_modify(|count| *count -= 1);
+        });
+    }
+}
+
+/// Once the last client has gone, and none comes back, asks the guest to power off.
+async fn end_when_ownerless(mut agent: Client, mut clients: watch::Receiver<usize>) {
+    loop {
+        if clients.wait_for(|&count| count > 0).await.is_err()
+            || clients.wait_for(|&count| count == 0).await.is_err()
+        {
+            return;
+        }
+        let back = clients.wait_for(|&count| count > 0);
+        if tokio::time::timeout(OWNERLESS_LIMIT, back).await.is_err() {
+            break;
+        }
+    }
+    // The machine ends with it, and this process with the machine.
+    let _ = agent.shutdown(None).await;
+}
+
+/// Passes every call on to the agent.
+#[derive(Debug, Clone)]
+struct Switchboard(SandboxClient<Connection>);
+
+impl Switchboard {
+    fn agent(&self) -> SandboxClient<Connection> {
+        self.0.clone()
+    }
+}
+
+/// An answer of the agent's, without what else a guest may put beside it.
+fn plain<T>(answer: Result<Response<T>, Status>) -> Result<Response<T>, Status> {
+    match answer {
+        Ok(response) => Ok(Response::new(response.into_inner())),
+        Err(status) => Err(Status::new(status.code(), status.message())),
+    }
+}
+
+#[async_trait]
+impl Sandbox for Switchboard {
+    async fn hello(&self, request: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
+        plain(self.agent().hello(request.into_inner()).await)
+    }
+
+    type ExecStream = Streaming<ExecEvent>;
+
+    async fn exec(
+        &self,
+        request: Request<Streaming<ExecInput>>,
+    ) -> Result<Response<Self::ExecStream>, Status> {
+        // One that fails ends; that its client has gone is seen by the events.
+        let inputs = request.into_inner().map_while(Result::ok);
+        plain(self.agent().exec(inputs).await)
+    }
+
+    async fn signal(
+        &self,
+        request: Request<SignalRequest>,
+    ) -> Result<Response<SignalReply>, Status> {
+        plain(self.agent().signal(request.into_inner()).await)
+    }
+
+    async fn resize(
+        &self,
+        request: Request<ResizeRequest>,
+    ) -> Result<Response<ResizeReply>, Status> {
+        plain(self.agent().resize(request.into_inner()).await)
+    }
+
+    async fn shutdown(
+        &self,
+        request: Request<ShutdownRequest>,
+    ) -> Result<Response<ShutdownReply>, Status> {
+        plain(self.agent().shutdown(request.into_inner()).await)
+    }
+}
