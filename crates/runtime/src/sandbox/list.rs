@@ -114,15 +114,23 @@ impl Sandbox {
             directory: self.files.directory.clone(),
             source,
         };
-        let lock = Lock::take(&self.files).map_err(io_error)?;
-        if lock.is_none() {
-            return Err(RemoveError::Running {
-                name: self.spec.name.clone(),
-            });
-        }
+        // Another process's sweep may be faster: a sandbox that is gone is removed.
+        let present = |result: io::Result<()>| match result {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(error)),
+            _ => Ok(()),
+        };
+        let _lock = match Lock::take(&self.files) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => {
+                return Err(RemoveError::Running {
+                    name: self.spec.name.clone(),
+                });
+            }
+            Err(error) => return present(Err(error)),
+        };
         // The description goes first: what is left of a removal cut short is no sandbox.
-        fs::remove_file(self.files.spec()).map_err(io_error)?;
-        fs::remove_dir_all(&self.files.directory).map_err(io_error)?;
+        present(fs::remove_file(self.files.spec()))?;
+        present(fs::remove_dir_all(&self.files.directory))?;
         match self.files.directory.parent() {
             Some(sandboxes) if !self.spec.remove_when_stopped => {
                 durable::sync_directory(sandboxes).map_err(io_error)
@@ -171,3 +179,40 @@ fn sweep_remains(directory: &Path) {
 
 /// Far longer than a directory stands empty while its sandbox is created.
 const CREATION_LIMIT: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::ProcessDefaults;
+
+    #[test]
+    fn a_sandbox_that_somebody_else_removed_is_removed() {
+        let root = tempfile::tempdir().expect("a directory");
+        let id = crate::sandbox::SandboxId::random().expect("randomness");
+        let spec = Spec {
+            name: id.to_string(),
+            id,
+            image: String::new(),
+            image_digest: String::new(),
+            created_s: 0,
+            cpus: 1,
+            memory_mib: 64,
+            upper_bytes: 0,
+            remove_when_stopped: false,
+            command: Vec::new(),
+            process: ProcessDefaults::default(),
+        };
+        let sandbox = Sandbox::at(&Home::new(root.path()), spec);
+        fs::create_dir_all(&sandbox.files.directory).expect("created");
+        let held = sandbox.lock().expect("a lock file").expect("free");
+        assert!(matches!(
+            sandbox.clone().remove(),
+            Err(RemoveError::Running { .. })
+        ));
+        assert_eq!(sandbox.state().expect("looked"), State::Running);
+        drop(held);
+        sandbox.clone().remove().expect("removed");
+        assert!(!sandbox.files.directory.exists());
+        sandbox.remove().expect("as good as removed");
+    }
+}
