@@ -11,6 +11,7 @@ const REASONS: &[(&[&str], &str)] = &[
             "sparse/gnu/*",
             "fidelity/sparse-*",
             "tar-rs/sparse*",
+            "astral-tokio-tar/sparse*",
             "libarchive/test_read_format_gtar_sparse_*",
             "go/gnu-nil-sparse-*",
             "go/sparse-formats.tar",
