@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    completion, df, doctor, exec, image, images, kill, load, prune, ps, pull, rm, run, start, stop,
-    version, vmm,
+    completion, df, doctor, exec, image, images, kill, load, logs, prune, ps, pull, rm, run, start,
+    stop, version, vmm, wait,
 };
 use crate::output;
 
@@ -57,6 +57,10 @@ pub(crate) enum Command {
     Stop(stop::Arguments),
     /// Kill running sandboxes, as a power cut would
     Kill(kill::Arguments),
+    /// Wait until sandboxes have stopped, and print their commands' exit codes
+    Wait(wait::Arguments),
+    /// Print what a detached sandbox's command has printed
+    Logs(logs::Arguments),
     /// List sandboxes
     Ps(ps::Arguments),
     /// Remove stopped sandboxes

@@ -8,9 +8,11 @@
 mod boot;
 mod command;
 mod durable;
+mod first_command;
 mod health;
 mod home;
 mod kernel;
+mod output_log;
 mod parts;
 mod sandbox;
 mod socket;
@@ -20,9 +22,11 @@ mod vmm_process;
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec, exec_in};
+pub use first_command::Exit;
 pub use health::{Health, Level, diagnose};
 pub use home::Home;
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
+pub use output_log::{LogReader, LogRecord, LogStream};
 pub use parts::{MachineParts, machine_parts};
 pub use sandbox::{
     CreateError, CreateOptions, Lock, Place, ProcessDefaults, ReachError, RemoveError, Resources,

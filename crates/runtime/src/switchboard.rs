@@ -18,8 +18,22 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio_stream::StreamExt as _;
 
+use crate::first_command::{FirstCommand, attend};
+use crate::output_log::LogWriter;
+use crate::sandbox::Files;
+
 /// How long a machine without anybody connected waits for somebody.
 const OWNERLESS_LIMIT: Duration = Duration::from_secs(1);
+
+/// What a machine lives for.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) files: Files,
+    /// Somebody who is connected.
+    pub(crate) end_with_owner: bool,
+    /// A command that needs nobody.
+    pub(crate) first_command: Option<FirstCommand>,
+}
 
 /// Serves clients until the process ends.
 ///
@@ -28,12 +42,16 @@ const OWNERLESS_LIMIT: Duration = Duration::from_secs(1);
 pub(crate) async fn join_clients(
     listener: UnixListener,
     port: UnixStream,
-    end_with_owner: bool,
+    life: Life,
 ) -> io::Result<()> {
     let agent = Client::connect_port(port).await.map_err(io::Error::other)?;
+    if let Some(first) = life.first_command {
+        // Before any client is heard: whoever is, finds the command started or its end written.
+        live_for(&first, agent.clone(), life.files).await?;
+    }
     let (clients, watched) = watch::channel(0_usize);
     let clients = Arc::new(clients);
-    if end_with_owner {
+    if life.end_with_owner {
         tokio::spawn(end_when_ownerless(agent.clone(), watched));
     }
     let switchboard = Switchboard(agent.raw());
@@ -47,6 +65,28 @@ pub(crate) async fn join_clients(
             clients.send_modify(|count| *count -= 1);
         });
     }
+}
+
+/// Starts the command, and powers off when it has ended or did not start.
+async fn live_for(first: &FirstCommand, mut agent: Client, files: Files) -> io::Result<()> {
+    let log = LogWriter::create(&files.output_log())?;
+    let Some(command) = first.start(&agent, &files.exit()).await? else {
+        // The machine ends with it, and this process with the machine.
+        let _ = agent.shutdown(None).await;
+        return Ok(());
+    };
+    tokio::spawn(async move {
+        if let Err(error) = attend(command, log, &files.exit()).await {
+            say(&error);
+        }
+        let _ = agent.shutdown(None).await;
+    });
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "standard error is this process's log")]
+fn say(error: &io::Error) {
+    eprintln!("first command: {error}");
 }
 
 /// Once the last client has gone, and none comes back, asks the guest to power off.

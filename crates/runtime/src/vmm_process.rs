@@ -13,8 +13,9 @@ use image_store::{FindError, Hold, OpenError, Store};
 use msb_vmm::{Machine, RunError, Vmm};
 use serde::{Deserialize, Serialize};
 
+use crate::first_command::FirstCommand;
 use crate::sandbox::Files;
-use crate::switchboard::join_clients;
+use crate::switchboard::{Life, join_clients};
 
 /// What the process is to do: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,9 @@ pub(crate) struct Errand {
     pub(crate) home: PathBuf,
     pub(crate) image_digest: String,
     pub(crate) end_with_owner: bool,
+    /// What it lives for, where that is nobody who is connected.
+    #[serde(default)]
+    pub(crate) first_command: Option<FirstCommand>,
 }
 
 /// Why the process could not do it.
@@ -75,10 +79,14 @@ pub fn serve(directory: &Path, backends: &[&dyn Vmm]) -> Result<(), VmmProcessEr
     let _hold = hold(&errand)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
-    let end_with_owner = errand.end_with_owner;
+    let life = Life {
+        files,
+        end_with_owner: errand.end_with_owner,
+        first_command: errand.first_command.clone(),
+    };
     std::thread::Builder::new()
         .name("switchboard".to_owned())
-        .spawn(move || switchboard(listener, host_end, end_with_owner))
+        .spawn(move || switchboard(listener, host_end, life))
         .map_err(io_error("start the switchboard"))?;
     Ok(vmm.run(&errand.machine, guest_end.into())?)
 }
@@ -102,7 +110,7 @@ fn inherited_listener() -> io::Result<UnixListener> {
 
 /// Joins clients to the agent until the process ends.
 #[expect(clippy::print_stderr, reason = "standard error is this process's log")]
-fn switchboard(listener: UnixListener, port: UnixStream, end_with_owner: bool) {
+fn switchboard(listener: UnixListener, port: UnixStream, life: Life) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -111,7 +119,7 @@ fn switchboard(listener: UnixListener, port: UnixStream, end_with_owner: bool) {
             port.set_nonblocking(true)?;
             let listener = tokio::net::UnixListener::from_std(listener)?;
             let port = tokio::net::UnixStream::from_std(port)?;
-            join_clients(listener, port, end_with_owner).await
+            join_clients(listener, port, life).await
         })
     });
     if let Err(error) = served {

@@ -44,6 +44,46 @@ pub(super) fn kill(bed: &Bed) -> Result<()> {
     remove(bed, NAME)
 }
 
+/// A command that nobody waits for: what it prints and how it ends are kept.
+pub(super) fn detached(bed: &Bed) -> Result<()> {
+    let script =
+        "echo out; echo err >&2; until test -e /go; do sleep 0.1; done; printf end; exit 4";
+    let line = || {
+        let _ = remove(bed, NAME);
+        bed.run_command(&["-d", "--name", NAME], &["sh", "-c", script])
+    };
+    let started = bed.retried(line, &[])?;
+    expect_code(&started, 0)?;
+    ensure!(
+        started.stdout.trim_ascii().len() == 12,
+        "{}",
+        describe(&started)
+    );
+    let follower = spawn(Command::new(&bed.msb).args(["logs", "-f", NAME]))?;
+    expect_code(&exec(bed, &[], &["touch", "/go"]).output()?, 0)?;
+    let waited = Command::new(&bed.msb).args(["wait", NAME]).output()?;
+    expect_code(&waited, 4)?;
+    ensure!(waited.stdout == b"4\n", "{}", describe(&waited));
+    let followed = finish(follower, &[])?;
+    let kept = Command::new(&bed.msb).args(["logs", NAME]).output()?;
+    for output in [followed, kept] {
+        expect_code(&output, 0)?;
+        ensure!(
+            output.stdout == b"out\nend" && output.stderr == b"err\n",
+            "{}",
+            describe(&output)
+        );
+    }
+    not_running(bed)?;
+    remove(bed, NAME)?;
+    let line = || {
+        let _ = remove(bed, NAME);
+        bed.run_command(&["-d", "--name", NAME], &["no-such-program"])
+    };
+    expect_code(&bed.retried(line, &[])?, 127)?;
+    remove(bed, NAME)
+}
+
 fn exec(bed: &Bed, options: &[&str], command: &[&str]) -> Command {
     let mut line = Command::new(&bed.msb);
     line.arg("exec").args(options).arg(NAME).args(command);

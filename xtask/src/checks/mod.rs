@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -53,6 +53,10 @@ const CHECKS: [Check; 16] = [
         lifecycle::exec_and_stop,
     ),
     ("a killed machine is seen by all", lifecycle::kill),
+    (
+        "a detached command is followed, waited for and kept",
+        lifecycle::detached,
+    ),
     ("nothing is left behind", durability::no_left_overs),
 ];
 

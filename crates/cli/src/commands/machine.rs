@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use image_store::StoredImage;
 use msb_agent_protocol::v1::Exec;
-use msb_runtime::{Lock, Place, Sandbox, VmmCommand};
+use msb_runtime::{Exit, Lock, Place, Running, Sandbox, VmmCommand};
 use msb_vmm::{Choice, Vmm, choose};
 use msb_vmm_krun::Krun;
 use msb_vmm_qemu::Qemu;
@@ -51,6 +51,42 @@ pub(crate) async fn start_and_attach(
     lock: Lock,
     exec: Exec,
 ) -> Outcome {
+    let running = boot(start, sandbox, lock, None).await?;
+    let code = attach(&mut running.client(), exec).await;
+    let last_words = running.last_words();
+    let ended = running.shutdown().await;
+    let code = code?.ok_or(Vanished { last_words })?;
+    ended.context("the command ended, but the sandbox did not shut down cleanly")?;
+    Ok(code)
+}
+
+/// Starts the sandbox for the sake of `exec`, which goes on without this process.
+pub(crate) async fn start_and_leave(
+    start: &Start<'_>,
+    sandbox: &Sandbox,
+    lock: Lock,
+    exec: Exec,
+) -> Outcome {
+    let booted = boot(start, sandbox, lock, Some(exec)).await;
+    // A command that does not start ends its machine, maybe before this process has seen it run.
+    if let Some(Exit {
+        code,
+        error: Some(error),
+        ..
+    }) = sandbox.exit()?
+    {
+        return Err(Failure::with_exit_code(anyhow!(error), code));
+    }
+    booted?.detach();
+    Ok(0)
+}
+
+async fn boot(
+    start: &Start<'_>,
+    sandbox: &Sandbox,
+    lock: Lock,
+    first_command: Option<Exec>,
+) -> Result<Running, Failure> {
     let choice = match start.vmm {
         VmmName::Auto => Choice::Auto,
         VmmName::Krun => Choice::Krun,
@@ -71,18 +107,10 @@ pub(crate) async fn start_and_attach(
         vmm_command: this_program()?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),
         boot_limit: start.boot_limit,
-        end_with_owner: true,
+        first_command,
     };
-    let running = sandbox
-        .start(lock, &place)
-        .await
-        .context("cannot start the sandbox")?;
-    let code = attach(&mut running.client(), exec).await;
-    let last_words = running.last_words();
-    let ended = running.shutdown().await;
-    let code = code?.ok_or(Vanished { last_words })?;
-    ended.context("the command ended, but the sandbox did not shut down cleanly")?;
-    Ok(code)
+    let started = sandbox.start(lock, &place).await;
+    Ok(started.context("cannot start the sandbox")?)
 }
 
 fn this_program() -> Result<VmmCommand, Failure> {

@@ -10,6 +10,7 @@ pub(crate) mod image;
 pub(crate) mod images;
 pub(crate) mod kill;
 pub(crate) mod load;
+pub(crate) mod logs;
 pub(crate) mod machine;
 pub(crate) mod prune;
 pub(crate) mod ps;
@@ -21,6 +22,7 @@ pub(crate) mod stop;
 pub(crate) mod verify;
 pub(crate) mod version;
 pub(crate) mod vmm;
+pub(crate) mod wait;
 
 use std::path::PathBuf;
 
@@ -91,6 +93,8 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Exec(arguments) => block_on(exec::run(context, &arguments)),
         Command::Stop(arguments) => block_on(stop::run(context, &arguments)),
         Command::Kill(arguments) => block_on(kill::run(context, &arguments)),
+        Command::Wait(arguments) => block_on(wait::run(context, &arguments)),
+        Command::Logs(arguments) => block_on(logs::run(context, &arguments)),
         Command::Ps(arguments) => {
             Sandbox::sweep(&context.home)?;
             ps::run(context, &arguments)

@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// Program to run instead of the image's Entrypoint
     #[arg(long, value_name = "PROGRAM")]
     entrypoint: Option<String>,
+    /// Print the sandbox's id and leave the command to itself; see msb logs, wait, exec, stop
+    #[arg(short, long, conflicts_with = "interactive")]
+    detach: bool,
     /// Remove the sandbox once the command has ended
     #[arg(long)]
     rm: bool,
@@ -211,6 +214,11 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         vmm: arguments.machine.vmm,
         boot_limit: arguments.machine.boot_limit(),
     };
+    if arguments.detach {
+        let code = machine::start_and_leave(&start, &sandbox, lock, exec).await?;
+        output::print(&format!("{}\n", sandbox.spec.id))?;
+        return Ok(code);
+    }
     let outcome = machine::start_and_attach(&start, &sandbox, lock, exec).await;
     if arguments.rm {
         // The command's own outcome matters more than left-overs, which the next run sweeps.

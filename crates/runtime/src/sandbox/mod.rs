@@ -22,6 +22,7 @@ pub use spec::{ProcessDefaults, Spec};
 pub use start::{Place, VmmCommand};
 pub use upper::UpperError;
 
+pub(crate) use create::now_s;
 pub(crate) use spec::{Files, Parts};
 
 use crate::Home;

@@ -8,6 +8,7 @@ use msb_agent_protocol::v1::HelloReply;
 use tokio::process::Child;
 
 use super::{Files, Sandbox};
+use crate::{Exit, LogReader};
 
 /// How long a machine may take to end once it has been told to.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(20);
@@ -39,6 +40,9 @@ impl Running {
     pub const fn info(&self) -> &HelloReply {
         &self.info
     }
+
+    /// Leaves it to itself: a machine with a first command goes on without this process.
+    pub fn detach(self) {}
 
     /// The connection that keeps the machine owned.
     pub fn client(&self) -> Client {
@@ -82,6 +86,23 @@ impl Running {
 }
 
 impl Sandbox {
+    /// How its first command ended; `None` while it has not, where its machine was killed, and where
+    /// it ran in somebody's foreground.
+    ///
+    /// # Errors
+    /// When the file that says so cannot be read.
+    pub fn exit(&self) -> io::Result<Option<Exit>> {
+        Exit::read(&self.files.exit())
+    }
+
+    /// What its first command printed, from the oldest that is kept.
+    ///
+    /// # Errors
+    /// When the log cannot be opened.
+    pub fn output(&self) -> io::Result<LogReader> {
+        LogReader::open(&self.files.output_log())
+    }
+
     /// The last lines that its machine's process and its guest's kernel printed.
     pub fn last_words(&self) -> Vec<String> {
         last_words(&self.files)

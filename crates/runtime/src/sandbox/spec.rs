@@ -85,6 +85,16 @@ impl Files {
         self.directory.join("vmm.pid")
     }
 
+    /// What its first command printed, if nobody was to be there.
+    pub(crate) fn output_log(&self) -> PathBuf {
+        self.directory.join("output.log")
+    }
+
+    /// How its first command ended.
+    pub(crate) fn exit(&self) -> PathBuf {
+        self.directory.join("exit.json")
+    }
+
     /// What the guest kernel prints.
     pub(crate) fn console_log(&self) -> PathBuf {
         self.directory.join("console.log")

@@ -10,13 +10,14 @@ use std::time::Duration;
 use fs_err as fs;
 use image_store::StoredImage;
 use msb_agent_protocol::Client;
-use msb_agent_protocol::v1::HelloReply;
+use msb_agent_protocol::v1::{Exec, HelloReply};
 use tokio::process::{Child, Command};
 
 use super::create::now_s;
 use super::running::last_words;
 use super::{Lock, Parts, Running, Sandbox, StartError};
 use crate::boot::boot_disk;
+use crate::first_command::FirstCommand;
 use crate::vmm_process::Errand;
 use crate::{Home, Kernel, durable, socket};
 
@@ -45,8 +46,9 @@ pub struct Place {
     pub msb_kernel: Option<OsString>,
     /// How long the guest may take to answer.
     pub boot_limit: Duration,
-    /// End the machine when nobody is connected to it any more.
-    pub end_with_owner: bool,
+    /// The command that it lives for, with nobody connected to it. Without one, the machine ends
+    /// when nobody is connected to it any more.
+    pub first_command: Option<Exec>,
 }
 
 impl Sandbox {
@@ -67,7 +69,8 @@ impl Sandbox {
             vmm: place.vmm.to_owned(),
             home: place.home.root().to_owned(),
             image_digest: self.spec.image_digest.clone(),
-            end_with_owner: place.end_with_owner,
+            end_with_owner: place.first_command.is_none(),
+            first_command: place.first_command.as_ref().map(FirstCommand::new),
         };
         let listener = self
             .prepare(&errand)
@@ -90,6 +93,7 @@ impl Sandbox {
         for stale in [
             self.files.socket(),
             self.files.pid(),
+            self.files.exit(),
             self.files.console_log(),
             self.files.vmm_log(),
         ] {
