@@ -5,6 +5,7 @@
 mod build;
 mod checks;
 mod demo;
+mod docker;
 mod engines;
 mod erofs;
 mod ext4;
@@ -86,6 +87,8 @@ enum Recipe {
     KernelCheck,
     /// Run a command in the KVM lab: a guest with (emulated) AMD-V, where libkrun works
     Lab(lab_recipe::Arguments),
+    /// Run the table of docker's invocations under QEMU
+    Docker,
     /// Check a built msb as its users use it
     Checks(CheckArguments),
     /// Print the tree that a guest sees, made by a tree-dump that is sent into it
@@ -150,6 +153,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Test { only } => test::run(only.as_deref())?,
         Recipe::Fidelity(arguments) => println!("{}", fidelity::run(&arguments)?),
         Recipe::Engines(arguments) => println!("{}", engines::run(&arguments)?),
+        Recipe::Docker => println!("{}", test::docker()?),
         Recipe::Fuzz(arguments) => println!("{}", fuzz::run(&arguments)?),
         Recipe::Powercut(arguments) => println!("{}", powercut::run(&arguments)?),
         Recipe::Ext4(arguments) => println!("{}", ext4::run(&arguments)?),

@@ -162,7 +162,7 @@ fn blob(layout: &Path, media_type: &str, bytes: &[u8]) -> Result<Value> {
     }))
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")

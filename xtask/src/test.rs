@@ -9,8 +9,8 @@ use crate::oracle::{self, Msb};
 use crate::registry::Registry;
 use crate::run::{shown, step};
 use crate::{
-    build, engines, erofs, ext4, fidelity, fuzz, image, kernel, lab_recipe, lint, place, powercut,
-    stress, tools,
+    build, docker, engines, erofs, ext4, fidelity, fuzz, image, kernel, lab_recipe, lint, place,
+    powercut, stress, tools,
 };
 
 const IMAGE: &str = "localhost/debian-python:latest";
@@ -70,6 +70,10 @@ const STEPS: &[Step] = &[
     ),
     ("boot: pulled from a real registry", pulled),
     ("boot: checks under QEMU", checks_under_qemu),
+    (
+        "boot: invocations end as docker's documentation says",
+        invocations,
+    ),
     (
         "boot: the guest's tree under QEMU equals umoci's and the host's",
         trees_under_qemu,
@@ -289,6 +293,25 @@ fn itself(ground: &Ground, recipe: &str, vmm: &str) -> Result<Command> {
 fn checks_under_qemu(ground: &Ground) -> Result<String> {
     shown(&mut itself(ground, "checks", "qemu")?)?;
     Ok("all".to_owned())
+}
+
+fn invocations(ground: &Ground) -> Result<String> {
+    docker::run(&docker_ground(ground), 4)
+}
+
+fn docker_ground(ground: &Ground) -> docker::Ground<'_> {
+    docker::Ground {
+        program: &ground.msb.program,
+        kernel: &ground.kernel,
+        layout: &ground.layout,
+        vmm: "qemu",
+    }
+}
+
+/// The whole table of invocations.
+pub(crate) fn docker() -> Result<String> {
+    let ground = Ground::prepare(kernel::fetch()?)?;
+    docker::run(&docker_ground(&ground), 1)
 }
 
 fn host_trees(ground: &Ground) -> Result<String> {

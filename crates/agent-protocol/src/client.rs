@@ -5,10 +5,11 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::exec::Command;
+use crate::v1::keeper_client::KeeperClient;
 use crate::v1::sandbox_client::SandboxClient;
 use crate::v1::{
-    Exec, ExecInput, HelloReply, HelloRequest, ResizeRequest, ShutdownRequest, SignalRequest,
-    WindowSize, exec_input,
+    Attach, Exec, ExecInput, HelloReply, HelloRequest, PowerOffRequest, ResizeRequest,
+    ShutdownRequest, SignalRequest, WindowSize, exec_input,
 };
 use crate::{ClientError, Connection, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, greeting};
 
@@ -19,7 +20,10 @@ const PENDING_INPUTS: usize = 4;
 
 /// A sandbox that is connected to. Its clones share the connection.
 #[derive(Debug, Clone)]
-pub struct Client(SandboxClient<Connection>);
+pub struct Client {
+    sandbox: SandboxClient<Connection>,
+    keeper: KeeperClient<Connection>,
+}
 
 impl Client {
     /// Connects to a sandbox over a stream that is its server's from the first byte.
@@ -33,8 +37,13 @@ impl Client {
         let connection = Connection::open(stream)
             .await
             .map_err(ClientError::Connection)?;
-        let client = SandboxClient::with_origin(connection, http::Uri::from_static(ORIGIN));
-        Ok(Self(client.max_decoding_message_size(MESSAGE_MAX_BYTES)))
+        let origin = http::Uri::from_static(ORIGIN);
+        Ok(Self {
+            sandbox: SandboxClient::with_origin(connection.clone(), origin.clone())
+                .max_decoding_message_size(MESSAGE_MAX_BYTES),
+            keeper: KeeperClient::with_origin(connection, origin)
+                .max_decoding_message_size(MESSAGE_MAX_BYTES),
+        })
     }
 
     /// Connects to the agent over its port: waits for the guest's greeting and answers it first.
@@ -57,7 +66,7 @@ impl Client {
     /// When it cannot be reached, answers wrongly or is too old.
     pub async fn hello(&mut self) -> Result<HelloReply, ClientError> {
         let request = HelloRequest { version: VERSION };
-        let reply = self.0.hello(request).await;
+        let reply = self.sandbox.hello(request).await;
         let reply = reply.map_err(ClientError::of("hello"))?.into_inner();
         if reply.version < OLDEST_VERSION {
             return Err(ClientError::Version {
@@ -74,15 +83,32 @@ impl Client {
     /// # Errors
     /// [`Refused`](ClientError::Refused) when the agent says why it does not run.
     pub async fn exec(&mut self, exec: Exec) -> Result<Command, ClientError> {
-        let (inputs, pending) = mpsc::channel(PENDING_INPUTS);
-        let start = ExecInput {
-            input: Some(exec_input::Input::Start(exec)),
-        };
-        // There is room: nothing was sent before.
-        let _ = inputs.send(start).await;
-        let events = self.0.exec(ReceiverStream::new(pending)).await;
+        let (inputs, pending) = beginning_with(exec_input::Input::Start(exec)).await;
+        let events = self.sandbox.exec(pending).await;
         let events = events.map_err(ClientError::of("exec"))?.into_inner();
         Command::started(self.clone(), inputs, events).await
+    }
+
+    /// Joins the command that the sandbox was created for, once it runs.
+    ///
+    /// # Errors
+    /// [`Refused`](ClientError::Refused) when it did not run, [`Over`](ClientError::Over) when it
+    /// has ended.
+    pub async fn attach(&mut self, attach: Attach) -> Result<Command, ClientError> {
+        let (inputs, pending) = beginning_with(exec_input::Input::Attach(attach)).await;
+        let events = self.keeper.attach(pending).await;
+        let events = events.map_err(ClientError::of("attach"))?.into_inner();
+        Command::started(self.clone(), inputs, events).await
+    }
+
+    /// Starts a command that nobody waits for, and gives the number it is kept under.
+    ///
+    /// # Errors
+    /// [`Call`](ClientError::Call) with the reason when it does not run.
+    pub async fn start_job(&mut self, exec: Exec) -> Result<u64, ClientError> {
+        let reply = self.keeper.start_job(exec).await;
+        let reply = reply.map_err(ClientError::of("start a job"))?;
+        Ok(reply.into_inner().job_id)
     }
 
     /// Asks the guest to power off; the answer comes once its disks are unmounted. Processes get
@@ -93,12 +119,18 @@ impl Client {
     pub async fn shutdown(&mut self, grace: Option<Duration>) -> Result<(), ClientError> {
         let milliseconds = |grace: Duration| u32::try_from(grace.as_millis()).unwrap_or(u32::MAX);
         let grace_ms = grace.map(milliseconds);
-        let reply = self.0.shutdown(ShutdownRequest { grace_ms }).await;
+        let reply = self.sandbox.shutdown(ShutdownRequest { grace_ms }).await;
         reply.map_err(ClientError::of("shutdown")).map(drop)
     }
 
+    /// Ends the machine at once, after [`shutdown`](Self::shutdown). Comes back when it is gone.
+    pub async fn power_off(&mut self) {
+        // Whatever this gives, there is nobody left to have answered.
+        let _ = self.sandbox.power_off(PowerOffRequest {}).await;
+    }
+
     pub(crate) async fn signal(&mut self, exec_id: u64, signal: i32) -> Result<(), ClientError> {
-        let reply = self.0.signal(SignalRequest { exec_id, signal }).await;
+        let reply = self.sandbox.signal(SignalRequest { exec_id, signal }).await;
         reply.map_err(ClientError::of("signal")).map(drop)
     }
 
@@ -108,12 +140,22 @@ impl Client {
         size: WindowSize,
     ) -> Result<(), ClientError> {
         let size = Some(size);
-        let reply = self.0.resize(ResizeRequest { exec_id, size }).await;
+        let reply = self.sandbox.resize(ResizeRequest { exec_id, size }).await;
         reply.map_err(ClientError::of("resize")).map(drop)
     }
 
     /// The generated client, to pass calls on unchanged.
     pub fn raw(&self) -> SandboxClient<Connection> {
-        self.0.clone()
+        self.sandbox.clone()
     }
+}
+
+/// Inputs whose first is on its way.
+async fn beginning_with(
+    first: exec_input::Input,
+) -> (mpsc::Sender<ExecInput>, ReceiverStream<ExecInput>) {
+    let (inputs, pending) = mpsc::channel(PENDING_INPUTS);
+    // There is room: nothing was sent before.
+    let _ = inputs.send(ExecInput { input: Some(first) }).await;
+    (inputs, ReceiverStream::new(pending))
 }

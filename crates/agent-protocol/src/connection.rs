@@ -11,8 +11,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::body::Body;
 use tower_service::Service;
 
-use crate::v1::sandbox_server::{Sandbox, SandboxServer};
-use crate::{MESSAGE_MAX_BYTES, greeting};
+use crate::greeting;
+use crate::services::{Services, agent_service};
+use crate::v1::keeper_server::Keeper;
+use crate::v1::sandbox_server::Sandbox;
 
 /// The most calls at a time on one connection.
 const CALLS_MAX: u32 = 256;
@@ -58,23 +60,44 @@ impl Service<Request<Body>> for Connection {
     }
 }
 
-/// Serves a client until it has gone.
+/// Serves a client of the agent until it has gone.
 ///
 /// # Errors
 /// When the connection breaks, or brings what is not HTTP/2.
-pub async fn serve<T, S>(stream: T, service: S) -> Result<(), hyper::Error>
+pub async fn serve<T, S>(stream: T, sandbox: S) -> Result<(), hyper::Error>
 where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     S: Sandbox,
 {
-    let service = SandboxServer::new(service).max_decoding_message_size(MESSAGE_MAX_BYTES);
-    hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+    let service = TowerToHyperService::new(agent_service(sandbox));
+    server()
+        .serve_connection(TokioIo::new(stream), service)
+        .await
+}
+
+/// Serves a client of the sandbox's process until it has gone.
+///
+/// # Errors
+/// When the connection breaks, or brings what is not HTTP/2.
+pub async fn serve_kept<T, S>(stream: T, service: S) -> Result<(), hyper::Error>
+where
+    T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    S: Sandbox + Keeper + Clone,
+{
+    let services = TowerToHyperService::new(Services::new(service));
+    server()
+        .serve_connection(TokioIo::new(stream), services)
+        .await
+}
+
+fn server() -> hyper::server::conn::http2::Builder<TokioExecutor> {
+    let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    builder
         .initial_stream_window_size(CALL_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CALLS_MAX)
-        .max_header_list_size(HEADERS_MAX_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
-        .await
+        .max_header_list_size(HEADERS_MAX_BYTES);
+    builder
 }
 
 /// The guest's side of the port: greets, then serves the host until it has gone.

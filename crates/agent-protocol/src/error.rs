@@ -2,7 +2,7 @@ use std::io;
 
 use tonic::{Code, Status};
 
-use crate::v1::Failure;
+use crate::v1::{ExitStatus, Failure};
 
 /// Why a call got no good answer.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +40,9 @@ pub enum ClientError {
     /// The agent answered something else.
     #[error("the guest's agent answered out of turn")]
     OutOfTurn,
+    /// The command ended before anybody joined it.
+    #[error("the command has ended")]
+    Over(ExitStatus),
     /// The agent says why not.
     #[error("{}", .0.message)]
     Refused(Failure),

@@ -19,7 +19,7 @@ pub struct Command {
 }
 
 /// A command's standard input.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Inputs(mpsc::Sender<ExecInput>);
 
 /// A command's output and its end.
@@ -62,6 +62,7 @@ impl Command {
                 },
             }),
             Some(exec_event::Event::Failed(failure)) => Err(ClientError::Refused(failure)),
+            Some(exec_event::Event::Exited(status)) => Err(ClientError::Over(status)),
             _ => Err(ClientError::OutOfTurn),
         }
     }
@@ -73,6 +74,12 @@ impl Inputs {
     pub async fn send(&self, bytes: Bytes) -> bool {
         let input = Some(exec_input::Input::Stdin(bytes));
         self.0.send(ExecInput { input }).await.is_ok()
+    }
+
+    /// Ends standard input, and nothing else.
+    pub async fn end(&self) {
+        // A command that has ended wants no more anyway.
+        self.send(Bytes::new()).await;
     }
 }
 
@@ -102,6 +109,11 @@ impl Outputs {
 }
 
 impl Control {
+    /// What the agent calls the command.
+    pub const fn exec_id(&self) -> u64 {
+        self.exec_id
+    }
+
     /// Sends the signal with this number of Linux to the command's process group.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ mod connection;
 mod error;
 mod exec;
 mod greeting;
+mod services;
 
 /// What is generated from `proto/`: the messages, the client, and the server's trait.
 #[allow(
@@ -25,7 +26,7 @@ pub mod v1 {
 
 pub use bytes::Bytes;
 pub use client::Client;
-pub use connection::{Connection, serve, serve_port};
+pub use connection::{Connection, serve, serve_kept, serve_port};
 pub use error::ClientError;
 pub use exec::{Command, Control, Inputs, Output, Outputs};
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};

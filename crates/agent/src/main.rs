@@ -13,17 +13,14 @@ mod service;
 mod shutdown;
 mod uptime;
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
+fn main() {
     let started_us = uptime::now_us();
     match run(started_us) {
         Ok(()) => {}
         Err(error) => console::say(&console::chain(&error)),
     }
     // PID 1 must not return: the kernel would panic.
-    shutdown::power_off();
-    ExitCode::FAILURE
+    shutdown::power_off()
 }
 
 fn run(started_us: u64) -> Result<(), boot::BootError> {

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    ExecInput, HelloReply, HelloRequest, ResizeReply, ResizeRequest, ShutdownReply,
-    ShutdownRequest, SignalReply, SignalRequest, exec_input,
+    ExecInput, HelloReply, HelloRequest, PowerOffReply, PowerOffRequest, ResizeReply,
+    ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, exec_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 
@@ -102,6 +102,16 @@ impl Sandbox for Service {
         shutdown::unmount_everything();
         tokio::spawn(shutdown::power_off_after_answer());
         Ok(Response::new(ShutdownReply {}))
+    }
+
+    async fn power_off(
+        &self,
+        _: Request<PowerOffRequest>,
+    ) -> Result<Response<PowerOffReply>, Status> {
+        if !self.running.is_closed() {
+            return Err(Status::failed_precondition("nothing was shut down"));
+        }
+        shutdown::power_off()
     }
 }
 

@@ -17,8 +17,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long the kernel may take to let a killed process or a disk go.
 const RELEASE_LIMIT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// How long the answer's last bytes may take to leave through the port.
-const ANSWER_LIMIT: Duration = Duration::from_millis(50);
+/// How long the host may take to note what it was told last, and to let the machine go.
+const FAREWELL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Ends every process: by a signal that it may catch, after `grace` by one that it may not. What
 /// they say last is passed on meanwhile.
@@ -88,14 +88,14 @@ fn wait_for_release() {
     }
 }
 
-/// Ends the machine once the host has had time to hear that it will.
+/// Ends the machine of a host that has heard all and says no more.
 pub(crate) async fn power_off_after_answer() {
-    tokio::time::sleep(ANSWER_LIMIT).await;
+    tokio::time::sleep(FAREWELL_LIMIT).await;
     power_off();
 }
 
 /// Ends the machine.
-pub(crate) fn power_off() {
+pub(crate) fn power_off() -> ! {
     sync();
     if let Err(error) = reboot(RebootCommand::Restart) {
         console::say(&format!("cannot power off: {error}"));

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    completion, df, doctor, exec, image, images, kill, load, logs, prune, ps, pull, rm, run, start,
-    stop, version, vmm, wait,
+    attach, completion, create, df, doctor, exec, image, images, inspect, jobs, kill, load, logs,
+    prune, ps, pull, rename, restart, rm, run, start, stop, version, vmm, wait,
 };
 use crate::output;
 
@@ -49,8 +49,14 @@ pub(crate) enum Command {
     Load(load::Arguments),
     /// Create a sandbox of an image and run a command in it
     Run(Box<run::Arguments>),
-    /// Start a stopped sandbox again
+    /// Create a sandbox of an image without starting it
+    Create(Box<create::Arguments>),
+    /// Start sandboxes that do not run
     Start(start::Arguments),
+    /// Stop sandboxes and start them again
+    Restart(restart::Arguments),
+    /// Join the command that a sandbox was created for
+    Attach(attach::Arguments),
     /// Run a command in a sandbox that runs
     Exec(exec::Arguments),
     /// Stop running sandboxes; what they wrote is kept
@@ -59,11 +65,20 @@ pub(crate) enum Command {
     Kill(kill::Arguments),
     /// Wait until sandboxes have stopped, and print their commands' exit codes
     Wait(wait::Arguments),
-    /// Print what a detached sandbox's command has printed
+    /// Print what a sandbox's command, or a job, has printed
     Logs(logs::Arguments),
-    /// List sandboxes
+    /// List the jobs of a sandbox: commands that msb exec -d left to themselves
+    Jobs(jobs::Arguments),
+    /// List running sandboxes
     Ps(ps::Arguments),
-    /// Remove stopped sandboxes
+    /// List all sandboxes
+    #[command(visible_alias = "list")]
+    Ls(ps::Arguments),
+    /// Print all about sandboxes, as JSON
+    Inspect(inspect::Arguments),
+    /// Give a sandbox another name
+    Rename(rename::Arguments),
+    /// Remove sandboxes that do not run
     Rm(rm::Arguments),
     /// List images
     Images(images::Arguments),

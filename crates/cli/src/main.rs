@@ -6,7 +6,9 @@ mod failure;
 mod limits;
 mod output;
 mod progress;
+mod streams;
 mod terminal;
+mod words;
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@ use image_store::ImageConfig;
 use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::{Exec, WindowSize};
 
-use crate::ProcessDefaults;
+use crate::Process;
 
 /// `PATH` of a command whose image sets none, as docker has it.
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -26,6 +26,16 @@ pub struct Overrides {
     pub stdin: bool,
 }
 
+impl Overrides {
+    /// The same with another program, and nothing of the image's.
+    #[must_use]
+    pub fn with_command(mut self, program: &str) -> Self {
+        self.entrypoint = Some(String::new());
+        self.command = vec![program.to_owned()];
+        self
+    }
+}
+
 /// The image names no command, and neither did the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no command specified: the image has neither Entrypoint nor Cmd")]
@@ -36,7 +46,7 @@ pub struct NoCommand;
 ///
 /// # Errors
 /// When nothing is left to run.
-pub fn exec(config: &ImageConfig, overrides: &Overrides) -> Result<Exec, NoCommand> {
+fn exec(config: &ImageConfig, overrides: &Overrides) -> Result<Exec, NoCommand> {
     let argv = argv(config, overrides);
     if argv.is_empty() {
         return Err(NoCommand);
@@ -57,26 +67,36 @@ pub fn exec(config: &ImageConfig, overrides: &Overrides) -> Result<Exec, NoComma
     })
 }
 
+/// What [`exec`] makes, as a sandbox's description holds it.
+///
+/// # Errors
+/// When nothing is left to run.
+pub fn process(config: &ImageConfig, overrides: &Overrides) -> Result<Process, NoCommand> {
+    let exec = exec(config, overrides)?;
+    let text = |word: &Bytes| String::from_utf8_lossy(word).into_owned();
+    Ok(Process {
+        argv: exec.argv.iter().map(text).collect(),
+        env: exec.env.iter().map(text).collect(),
+        working_directory: text(&exec.working_directory),
+        user: exec.user,
+        terminal: exec.terminal.is_some(),
+        stdin: exec.stdin,
+    })
+}
+
 /// A command that joins those of a sandbox which runs, by docker's rules: no entrypoint, and what
-/// the sandbox was created with below what is said now.
+/// the first command has below what is said now.
 ///
 /// # Errors
 /// When there is no command.
-pub fn exec_in(
-    config: &ImageConfig,
-    defaults: &ProcessDefaults,
-    overrides: &Overrides,
-) -> Result<Exec, NoCommand> {
-    let either =
-        |wanted: &Option<String>, own: &Option<String>| wanted.clone().or_else(|| own.clone());
-    let overrides = Overrides {
-        entrypoint: Some(String::new()),
-        env: defaults.env.iter().chain(&overrides.env).cloned().collect(),
-        working_directory: either(&overrides.working_directory, &defaults.working_directory),
-        user: either(&overrides.user, &defaults.user),
-        ..overrides.clone()
+pub fn exec_in(first: &Process, overrides: &Overrides) -> Result<Exec, NoCommand> {
+    let config = ImageConfig {
+        env: Some(first.env.clone()),
+        working_dir: Some(first.working_directory.clone()),
+        user: Some(first.user.clone()),
+        ..ImageConfig::default()
     };
-    exec(config, &overrides)
+    exec(&config, overrides)
 }
 
 fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {

@@ -8,28 +8,32 @@
 mod boot;
 mod command;
 mod durable;
-mod first_command;
+mod exit;
 mod health;
 mod home;
+mod keeper;
 mod kernel;
 mod output_log;
 mod parts;
+mod process;
 mod sandbox;
 mod socket;
-mod switchboard;
 mod vmm_process;
 
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
-pub use command::{NoCommand, Overrides, exec, exec_in};
-pub use first_command::Exit;
+pub use command::{NoCommand, Overrides, exec_in, process};
+pub use exit::Exit;
 pub use health::{Health, Level, diagnose};
 pub use home::Home;
+pub use keeper::{Job, Lifetime, RestartPolicy};
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
 pub use output_log::{LogReader, LogRecord, LogStream};
 pub use parts::{MachineParts, machine_parts};
+pub use process::Process;
 pub use sandbox::{
-    CreateError, CreateOptions, Lock, Place, ProcessDefaults, ReachError, RemoveError, Resources,
-    Running, Sandbox, SandboxId, Spec, StartError, State, UpperError, VmmCommand,
+    Condition, CreateError, CreateOptions, JobCondition, Lock, Place, ReachError, RemoveError,
+    RenameError, Resources, Running, Sandbox, SandboxId, Spec, StartError, State, UpperError,
+    VmmCommand,
 };
 pub use vmm_process::{VmmProcessError, serve};

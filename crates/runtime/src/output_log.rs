@@ -67,7 +67,8 @@ impl LogWriter {
         Self::with_limit(path, FILE_MAX_BYTES)
     }
 
-    fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
+    /// The same, with files of at most `max_bytes`.
+    pub(crate) fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
         remove(&older(path))?;
         Ok(Self {
             path: path.to_owned(),

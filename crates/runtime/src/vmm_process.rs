@@ -1,7 +1,7 @@
 //! The process that a machine runs in.
 //!
 //! It owns the machine, the sandbox's lock, the agent's port and the socket on which command line
-//! and SDKs attach: see the switchboard.
+//! and SDKs attach: see the keeper.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -13,9 +13,8 @@ use image_store::{FindError, Hold, OpenError, Store};
 use msb_vmm::{Machine, RunError, Vmm};
 use serde::{Deserialize, Serialize};
 
-use crate::first_command::FirstCommand;
+use crate::keeper::{self, Duties};
 use crate::sandbox::Files;
-use crate::switchboard::{Life, join_clients};
 
 /// What the process is to do: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,10 +23,9 @@ pub(crate) struct Errand {
     pub(crate) vmm: String,
     pub(crate) home: PathBuf,
     pub(crate) image_digest: String,
-    pub(crate) end_with_owner: bool,
-    /// What it lives for, where that is nobody who is connected.
-    #[serde(default)]
-    pub(crate) first_command: Option<FirstCommand>,
+    /// Seconds since the epoch.
+    pub(crate) started_s: u64,
+    pub(crate) duties: Duties,
 }
 
 /// Why the process could not do it.
@@ -79,19 +77,15 @@ pub fn serve(directory: &Path, backends: &[&dyn Vmm]) -> Result<(), VmmProcessEr
     let _hold = hold(&errand)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
-    let life = Life {
-        files,
-        end_with_owner: errand.end_with_owner,
-        first_command: errand.first_command.clone(),
-    };
+    let duties = errand.duties.clone();
     std::thread::Builder::new()
-        .name("switchboard".to_owned())
-        .spawn(move || switchboard(listener, host_end, life))
-        .map_err(io_error("start the switchboard"))?;
+        .name("keeper".to_owned())
+        .spawn(move || keep(listener, host_end, files, duties))
+        .map_err(io_error("start the keeper"))?;
     Ok(vmm.run(&errand.machine, guest_end.into())?)
 }
 
-fn read_errand(files: &Files) -> io::Result<Errand> {
+pub(crate) fn read_errand(files: &Files) -> io::Result<Errand> {
     serde_json::from_slice(&fs::read(files.errand())?).map_err(Into::into)
 }
 
@@ -110,7 +104,7 @@ fn inherited_listener() -> io::Result<UnixListener> {
 
 /// Joins clients to the agent until the process ends.
 #[expect(clippy::print_stderr, reason = "standard error is this process's log")]
-fn switchboard(listener: UnixListener, port: UnixStream, life: Life) {
+fn keep(listener: UnixListener, port: UnixStream, files: Files, duties: Duties) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -119,11 +113,11 @@ fn switchboard(listener: UnixListener, port: UnixStream, life: Life) {
             port.set_nonblocking(true)?;
             let listener = tokio::net::UnixListener::from_std(listener)?;
             let port = tokio::net::UnixStream::from_std(port)?;
-            join_clients(listener, port, life).await
+            keeper::keep(listener, port, files, duties).await
         })
     });
     if let Err(error) = served {
-        eprintln!("switchboard: {error}");
+        eprintln!("msb: {error}");
     }
 }
 

@@ -13,8 +13,13 @@ const LOOK: &str = "set -e; cat /root/kept; tail -n 1 /etc/passwd; test -d /etc/
     test ! -e /etc/skel; stat -c %a /etc/issue; test ! -e /etc/debian_version; echo all there";
 const SEEN: &str = "kept\nmore\n600\nall there\n";
 
+/// The first start makes the changes, the next looks at them.
+fn script(after: &str) -> String {
+    format!("if test -e /root/kept; then {LOOK}; else {CHANGES}; {after}; fi")
+}
+
 pub(super) fn stop_and_start(bed: &Bed) -> Result<()> {
-    let kept = Kept::create(bed, "checks-stopped", CHANGES)?;
+    let kept = Kept::create(bed, "checks-stopped", &script("true"))?;
     check_upper(&kept.upper(bed)?)?;
     kept.look(bed)?;
     check_upper(&kept.upper(bed)?)
@@ -22,7 +27,7 @@ pub(super) fn stop_and_start(bed: &Bed) -> Result<()> {
 
 pub(super) fn kill_and_start(bed: &Bed) -> Result<()> {
     let name = "checks-killed";
-    let script = format!("{CHANGES}; sleep 600");
+    let script = script("sleep 600");
     for _ in 0..5 {
         remove(bed, name)?;
         let mut child = spawn(&mut bed.run_command(&["--name", name], &["sh", "-c", &script]))?;
@@ -56,7 +61,7 @@ pub(super) fn no_left_overs(bed: &Bed) -> Result<()> {
         remove(bed, name)?;
     }
     let listed = Command::new(&bed.msb)
-        .args(["ps", "--all", "--format", "json"])
+        .args(["ls", "--format", "json"])
         .output()?;
     ensure!(listed.stdout.trim_ascii() == b"[]", "{}", describe(&listed));
     let home = PathBuf::from(std::env::var_os("MSB_HOME").context("MSB_HOME is not set")?);
@@ -91,7 +96,7 @@ impl Kept {
     fn look(&self, bed: &Bed) -> Result<()> {
         let line = || {
             let mut line = bed.machine_command("start");
-            line.args([self.name, "sh", "-c", LOOK]);
+            line.args(["--attach", self.name]);
             line
         };
         let output = bed.retried(line, &[])?;
@@ -102,7 +107,7 @@ impl Kept {
 
     fn directory(&self, bed: &Bed) -> Result<PathBuf> {
         let listed = Command::new(&bed.msb)
-            .args(["ps", "--all", "--format", "json"])
+            .args(["ls", "--format", "json"])
             .output()?;
         let rows: serde_json::Value = serde_json::from_slice(&listed.stdout)?;
         let rows = rows.as_array().context("no array of sandboxes")?;
@@ -122,7 +127,7 @@ impl Kept {
 /// Removes a sandbox that may be there.
 pub(super) fn remove(bed: &Bed, name: &str) -> Result<()> {
     let listed = Command::new(&bed.msb)
-        .args(["ps", "--all", "--format", "json"])
+        .args(["ls", "--format", "json"])
         .output()?;
     if String::from_utf8_lossy(&listed.stdout).contains(&format!("\"{name}\"")) {
         let output = Command::new(&bed.msb).args(["rm", name]).output()?;

@@ -5,6 +5,7 @@
 
 mod bed;
 mod durability;
+mod keeping;
 mod lifecycle;
 mod streams;
 mod surroundings;
@@ -16,7 +17,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 21] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -56,6 +57,22 @@ const CHECKS: [Check; 17] = [
     (
         "a detached command is followed, waited for and kept",
         lifecycle::detached,
+    ),
+    (
+        "a sandbox goes on without who started it",
+        keeping::without_its_user,
+    ),
+    (
+        "a sandbox is created, renamed, started, attached to, restarted, removed",
+        keeping::from_create_to_rm,
+    ),
+    (
+        "jobs outlive who started them, and idleness ends a sandbox",
+        keeping::jobs_and_idleness,
+    ),
+    (
+        "a command is started again, and its time is limited",
+        keeping::started_again,
     ),
     ("nothing is left behind", durability::no_left_overs),
 ];

@@ -5,8 +5,9 @@ use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    ExecEvent, ExecInput, ExitStatus, HelloReply, HelloRequest, ResizeReply, ResizeRequest,
-    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started,
+    ExecEvent, ExecInput, ExitStatus, HelloReply, HelloRequest, PowerOffReply, PowerOffRequest,
+    ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest,
+    Started,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,
@@ -97,5 +98,12 @@ impl Sandbox for Guest {
         _: Request<ShutdownRequest>,
     ) -> Result<Response<ShutdownReply>, Status> {
         Ok(Response::new(ShutdownReply {}))
+    }
+
+    async fn power_off(
+        &self,
+        _: Request<PowerOffRequest>,
+    ) -> Result<Response<PowerOffReply>, Status> {
+        Ok(Response::new(PowerOffReply {}))
     }
 }

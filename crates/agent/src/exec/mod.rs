@@ -156,10 +156,10 @@ async fn write_stdin(stdin: Option<process::Stdin>, mut inputs: Streaming<ExecIn
         return;
     };
     while let Ok(Some(input)) = inputs.message().await {
-        if let Some(Input::Stdin(bytes)) = input.input
-            && stream.write_all(&bytes).await.is_err()
-        {
-            return;
+        match input.input {
+            Some(Input::Stdin(bytes)) if bytes.is_empty() => break,
+            Some(Input::Stdin(bytes)) if stream.write_all(&bytes).await.is_err() => return,
+            _ => {}
         }
     }
     if is_terminal {

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -81,6 +81,10 @@ pub(super) fn spawn(request: &Exec) -> Result<Process, Failure> {
     let mut environment = environment::parse(&request.env);
     if environment::get(&environment, "HOME").is_none() {
         environment.push(("HOME".into(), identity.home.clone().into()));
+    }
+    if environment::get(&environment, "HOSTNAME").is_none() {
+        let name = rustix::system::uname().nodename().to_bytes().to_vec();
+        environment.push(("HOSTNAME".into(), OsString::from_vec(name)));
     }
     let word = request.argv.first().filter(|word| !word.is_empty());
     let word = word.ok_or_else(|| bad_request("the command is empty"))?;

@@ -1,153 +1,104 @@
-use std::io;
+use anyhow::Context as _;
+use msb_agent_protocol::v1::Attach;
+use msb_agent_protocol::{Client, ClientError};
+use msb_runtime::{Lock, Sandbox};
 
-use anyhow::anyhow;
-use msb_agent_protocol::v1::exit_status::Status;
-use msb_agent_protocol::v1::{Exec, ExitStatus, Failure as Refusal, FailureKind};
-use msb_agent_protocol::{Bytes, Client, ClientError, Control, Inputs, Output};
-use tokio::io::{AsyncWriteExt as _, Stderr, Stdout};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use super::Context;
+use super::machine::{self, Start};
+use crate::failure::{Failure, Outcome, Vanished};
+use crate::output;
+use crate::streams::{Ending, Joint, exit_code, join, not_started};
 
-use crate::failure::{EXIT_MSB_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, Failure};
-use crate::terminal::{self, RawTerminal};
-
-/// Starts a command in the sandbox and joins this process's streams and signals to it until it ends.
-/// `None` when the sandbox ended first.
-pub(crate) async fn attach(client: &mut Client, exec: Exec) -> Result<Option<u8>, Failure> {
-    let has_terminal = exec.terminal.is_some();
-    let wants_stdin = exec.stdin;
-    let command = client.exec(exec).await.map_err(not_started)?;
-    let raw = (has_terminal && terminal::stdin_is_terminal())
-        .then(RawTerminal::enter)
-        .transpose()?;
-    if wants_stdin {
-        let (sender, pending) = mpsc::channel(4);
-        std::thread::spawn(move || read_stdin(&sender));
-        tokio::spawn(send_stdin(command.inputs, pending));
-    }
-    tokio::spawn(forward_signals(command.control, has_terminal));
-    let mut outputs = command.outputs;
-    let mut streams = Streams {
-        stdout: tokio::io::stdout(),
-        stderr: tokio::io::stderr(),
-    };
-    let outcome = loop {
-        match outputs.next().await {
-            Ok(Some(output)) => match streams.handle(output).await {
-                Ok(None) => {}
-                Ok(Some(code)) => break Ok(Some(code)),
-                Err(failure) => break Err(failure),
-            },
-            // How the connection broke says only how it was noticed.
-            Ok(None) | Err(_) => break Ok(None),
-        }
-    };
-    drop(raw);
-    outcome
+/// Arguments of `msb attach`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "What the command prints from now on is shown; msb logs has what it printed before. Signals \
+    go to the command. Ctrl-P Ctrl-Q leaves one that has a terminal to itself.\n\n\
+    Exit code: the command's own, 0 when it was left.\n\nExample:\n  \
+    msb run -dit --name work debian bash; msb attach work"
+)]
+pub(crate) struct Arguments {
+    /// Do not pass standard input on
+    #[arg(long)]
+    no_stdin: bool,
+    /// Sandbox, by name or id
+    sandbox: String,
 }
 
-/// Where a command's output goes.
-struct Streams {
-    stdout: Stdout,
-    stderr: Stderr,
-}
-
-impl Streams {
-    /// Passes output on; gives the exit code once there is one.
-    async fn handle(&mut self, output: Output) -> Result<Option<u8>, Failure> {
-        match output {
-            Output::Stdout(bytes) => {
-                self.stdout.write_all(&bytes).await?;
-                self.stdout.flush().await?;
-            }
-            Output::Stderr(bytes) => {
-                self.stderr.write_all(&bytes).await?;
-                self.stderr.flush().await?;
-            }
-            Output::Exited(status) => return Ok(Some(exit_code(status))),
-        }
-        Ok(None)
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let sandbox = context.sandbox(&arguments.sandbox)?;
+    let mut client = sandbox.connect().await?;
+    let takes_stdin = sandbox.spec.process.stdin && !arguments.no_stdin;
+    let ending = attach(&mut client, &sandbox, takes_stdin).await?;
+    match ending {
+        Ending::Exited(code) => Ok(code),
+        Ending::Left => Ok(0),
+        Ending::Lost => Err(lost(&sandbox)),
     }
 }
 
-/// As a shell has it: the command's own, or 128 and the signal that killed it.
-fn exit_code(status: ExitStatus) -> u8 {
-    let code = match status.status {
-        Some(Status::Code(code)) => code,
-        Some(Status::Signal(signal)) => signal.saturating_add(128),
-        None => u32::from(EXIT_MSB_FAILED),
-    };
-    u8::try_from(code).unwrap_or(u8::MAX)
-}
-
-fn not_started(error: ClientError) -> Failure {
-    match error {
-        ClientError::Refused(refusal) => refused(refusal),
-        error => anyhow::Error::from(error)
-            .context("cannot reach the sandbox")
-            .into(),
-    }
-}
-
-fn refused(refusal: Refusal) -> Failure {
-    let exit_code = match refusal.kind() {
-        FailureKind::CommandNotFound => EXIT_NOT_FOUND,
-        FailureKind::CommandNotExecutable => EXIT_NOT_EXECUTABLE,
-        FailureKind::BadRequest | FailureKind::Guest => EXIT_MSB_FAILED,
-    };
-    Failure::with_exit_code(anyhow!(refusal.message), exit_code)
-}
-
-/// Reads standard input to its end. A thread of its own: such a read cannot be cancelled.
-fn read_stdin(sender: &mpsc::Sender<Bytes>) {
-    let mut stdin = io::stdin().lock();
-    let mut chunk = vec![0; msb_agent_protocol::CHUNK_MAX_BYTES];
-    loop {
-        match io::Read::read(&mut stdin, &mut chunk) {
-            Ok(0) => return,
-            Ok(length) => {
-                let bytes = Bytes::copy_from_slice(&chunk[..length]);
-                if sender.blocking_send(bytes).is_err() {
-                    return;
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
+/// Starts the sandbox and joins this process to its first command until that has ended, and the
+/// machine with it.
+pub(crate) async fn start_and_attach(
+    start: &Start<'_>,
+    sandbox: &Sandbox,
+    lock: Lock,
+    takes_stdin: bool,
+) -> Outcome {
+    let outcome = run_attached(start, sandbox, lock, takes_stdin).await;
+    let is_over = !matches!(outcome, Ok(None));
+    if sandbox.spec.remove_when_stopped && is_over {
+        // The command's own outcome matters more than left-overs, which the next run sweeps.
+        if let Err(error) = sandbox.clone().remove() {
+            output::notice(&error.to_string());
         }
     }
+    Ok(outcome?.unwrap_or(0))
 }
 
-/// Passes on what was read, until the command wants no more or there is no more.
-async fn send_stdin(inputs: Inputs, mut pending: mpsc::Receiver<Bytes>) {
-    while let Some(bytes) = pending.recv().await {
-        if !inputs.send(bytes).await {
-            return;
-        }
+/// The exit code, or `None` when the command was left to itself.
+async fn run_attached(
+    start: &Start<'_>,
+    sandbox: &Sandbox,
+    lock: Lock,
+    takes_stdin: bool,
+) -> Result<Option<u8>, Failure> {
+    let running = machine::boot(start, sandbox, lock, true).await?;
+    let ending = attach(&mut running.client(), sandbox, takes_stdin).await;
+    if matches!(ending, Ok(Ending::Left)) {
+        running.detach();
+        output::notice(&format!("left {} running", sandbox.spec.name));
+        return Ok(None);
     }
+    let last_words = running.last_words();
+    let ended = running.ended().await;
+    let Ending::Exited(code) = ending? else {
+        Err(Vanished { last_words })?
+    };
+    ended.context("the command ended, but the sandbox did not shut down cleanly")?;
+    Ok(Some(code))
 }
 
-/// Sends the signals that this process gets to the command, and the terminal's new sizes.
-async fn forward_signals(mut control: Control, has_terminal: bool) -> io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut quit = signal(SignalKind::quit())?;
-    let mut resized = signal(SignalKind::window_change())?;
-    loop {
-        let kind = tokio::select! {
-            _ = interrupt.recv() => SignalKind::interrupt(),
-            _ = terminate.recv() => SignalKind::terminate(),
-            _ = hangup.recv() => SignalKind::hangup(),
-            _ = quit.recv() => SignalKind::quit(),
-            _ = resized.recv() => SignalKind::window_change(),
-        };
-        // The command may just have ended.
-        let _ = if kind != SignalKind::window_change() {
-            control.signal(kind.as_raw_value()).await
-        } else if has_terminal {
-            control.resize(terminal::size()).await
-        } else {
-            Ok(())
-        };
-    }
+async fn attach(
+    client: &mut Client,
+    sandbox: &Sandbox,
+    takes_stdin: bool,
+) -> Result<Ending, Failure> {
+    let request = Attach { stdin: takes_stdin };
+    let command = match client.attach(request).await {
+        Ok(command) => command,
+        Err(ClientError::Over(status)) => return Ok(Ending::Exited(exit_code(status))),
+        Err(error) => return Err(not_started(error)),
+    };
+    let joint = Joint {
+        terminal: sandbox.spec.process.terminal,
+        stdin: takes_stdin,
+        can_leave: true,
+    };
+    join(command, joint).await
+}
+
+fn lost(sandbox: &Sandbox) -> Failure {
+    let last_words = sandbox.last_words();
+    Vanished { last_words }.into()
 }

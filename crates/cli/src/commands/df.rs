@@ -118,7 +118,7 @@ fn sandboxes(context: &Context) -> io::Result<Group> {
         group.size_bytes += size_bytes;
         match sandbox.state()? {
             State::Running => group.active += 1,
-            State::Stopped => group.reclaimable_bytes += size_bytes,
+            State::Created | State::Stopped => group.reclaimable_bytes += size_bytes,
         }
     }
     Ok(group)

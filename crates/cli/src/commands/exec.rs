@@ -4,9 +4,11 @@ use anyhow::Context as _;
 use msb_runtime::exec_in;
 
 use super::Context;
-use super::attach::attach;
-use super::run::ProcessArguments;
+use super::process::ProcessArguments;
 use crate::failure::{Outcome, Vanished};
+use crate::output;
+use crate::streams::{Ending, Joint, join, not_started};
+use crate::words;
 
 /// What `timeout` of the coreutils gives.
 const EXIT_TIMED_OUT: u8 = 124;
@@ -26,9 +28,12 @@ const EXIT_TIMED_OUT: u8 = 124;
 pub(crate) struct Arguments {
     #[command(flatten)]
     process: ProcessArguments,
-    /// Kill the command when it takes longer
-    #[arg(long, value_name = "SECONDS")]
-    timeout: Option<u64>,
+    /// Print a job's number and leave the command to itself; see msb jobs, logs --job, wait --job
+    #[arg(short, long, conflicts_with_all = ["interactive", "timeout"])]
+    detach: bool,
+    /// Kill the command when it takes longer, as 90s or 2h30m
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<words::Duration>,
     /// Sandbox, by name or id
     sandbox: String,
     /// Command and arguments
@@ -37,19 +42,35 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    arguments.process.check_terminal()?;
     let sandbox = context.sandbox(&arguments.sandbox)?;
     let overrides = arguments.process.overrides(None, &arguments.command)?;
-    let image = context.store()?.find(&sandbox.spec.image_digest)?;
-    let exec = exec_in(&image.record.config, &sandbox.spec.process, &overrides)
+    let exec = exec_in(&sandbox.spec.process, &overrides)
         .with_context(|| format!("cannot run a command in {}", arguments.sandbox))?;
     let mut client = sandbox.connect().await?;
-    let attached = attach(&mut client, exec);
-    let limit = arguments.timeout.map_or(Duration::MAX, Duration::from_secs);
+    if arguments.detach {
+        let job_id = client.start_job(exec).await?;
+        output::print(&format!("{job_id}\n"))?;
+        return Ok(0);
+    }
+    let joint = Joint {
+        terminal: exec.terminal.is_some(),
+        stdin: exec.stdin,
+        can_leave: false,
+    };
+    let joined = async {
+        let command = client.exec(exec).await.map_err(not_started)?;
+        join(command, joint).await
+    };
+    let limit = arguments.timeout.map(|limit| Duration::from_secs(limit.0));
     // Whoever hangs up kills the command.
-    match tokio::time::timeout(limit, attached).await {
+    match tokio::time::timeout(limit.unwrap_or(Duration::MAX), joined).await {
         Err(_) => Ok(EXIT_TIMED_OUT),
-        Ok(code) => Ok(code?.ok_or_else(|| Vanished {
-            last_words: sandbox.last_words(),
-        })?),
+        Ok(ending) => match ending? {
+            Ending::Exited(code) => Ok(code),
+            Ending::Left | Ending::Lost => Err(Vanished {
+                last_words: sandbox.last_words(),
+            })?,
+        },
     }
 }

@@ -1,6 +1,5 @@
 use super::Context;
 use crate::failure::Outcome;
-use crate::output;
 
 /// Arguments of `msb kill`.
 #[derive(Debug, clap::Args)]
@@ -15,9 +14,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    for name in &arguments.sandboxes {
-        context.sandbox(name)?.kill().await?;
-        output::print(&format!("{name}\n"))?;
-    }
-    Ok(0)
+    context
+        .each(&arguments.sandboxes, async |sandbox| {
+            Ok(sandbox.kill().await?)
+        })
+        .await
 }

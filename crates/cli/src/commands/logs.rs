@@ -2,11 +2,12 @@ use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
+use anyhow::anyhow;
 use jiff::Timestamp;
 use msb_runtime::{LogReader, LogRecord, LogStream, Sandbox, State};
 
 use super::Context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 
 /// How often a log that is followed is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -30,14 +31,20 @@ pub(crate) struct Arguments {
     /// Show when each line came
     #[arg(short, long)]
     timestamps: bool,
-    /// Detached sandbox, by name or id
+    /// Of a job, instead of the sandbox's first command
+    #[arg(long, value_name = "NUMBER")]
+    job: Option<u64>,
+    /// Sandbox, by name or id
     sandbox: String,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let sandbox = context.sandbox(&arguments.sandbox)?;
     let mut log = Log {
-        reader: sandbox.output()?,
+        reader: match arguments.job {
+            Some(id) => job_output(&sandbox, id)?,
+            None => sandbox.output()?,
+        },
         since: arguments.since,
         printer: Printer {
             timestamps: arguments.timestamps,
@@ -49,7 +56,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         None => log.print_rest(),
     };
     let followed = match printed {
-        Ok(()) if arguments.follow => log.follow(&sandbox).await,
+        Ok(()) if arguments.follow => log.follow(&sandbox, arguments.job).await,
         other => other,
     };
     match followed {
@@ -67,12 +74,15 @@ struct Log {
 }
 
 impl Log {
-    async fn follow(&mut self, sandbox: &Sandbox) -> io::Result<()> {
+    async fn follow(&mut self, sandbox: &Sandbox, job: Option<u64>) -> io::Result<()> {
         loop {
-            // Asked first: what it printed last is there once it has stopped.
-            let state = sandbox.state()?;
+            // Asked first: what was printed last is there once it is over.
+            let goes_on = match job {
+                Some(id) => sandbox.job(id)?.is_some_and(|job| job.running),
+                None => sandbox.state()? == State::Running,
+            };
             self.print_rest()?;
-            if state == State::Stopped {
+            if !goes_on {
                 return Ok(());
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
@@ -107,6 +117,14 @@ impl Log {
                 other => return Ok(other),
             }
         }
+    }
+}
+
+fn job_output(sandbox: &Sandbox, id: u64) -> Result<LogReader, Failure> {
+    let name = &sandbox.spec.name;
+    match sandbox.job(id)? {
+        Some(_) => Ok(sandbox.job_output(id)?),
+        None => Err(anyhow!("sandbox {name} has no job {id}").into()),
     }
 }
 

@@ -1,26 +1,75 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use image_store::StoredImage;
-use msb_agent_protocol::v1::Exec;
+use image_store::{StoredImage, Trust};
 use msb_runtime::{Exit, Lock, Place, Running, Sandbox, VmmCommand};
 use msb_vmm::{Choice, Vmm, choose};
 use msb_vmm_krun::Krun;
 use msb_vmm_qemu::Qemu;
 
 use super::Context;
-use super::attach::attach;
-use super::run::VmmName;
-use crate::failure::{Failure, Outcome, Vanished};
+use crate::failure::Failure;
 use crate::output;
+use crate::terminal;
+
+/// Which machine runs a sandbox.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MachineArguments {
+    /// Which VMM runs it: libkrun, QEMU, or libkrun where the host can and QEMU elsewhere
+    #[arg(long, value_enum, default_value_t, env = "MSB_VMM")]
+    pub(crate) vmm: VmmName,
+    /// How long the guest may take to answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    boot_timeout: u64,
+    /// When to read all of the image and compare it with its digests before the boot
+    #[arg(long, value_enum, default_value_t, env = "MSB_VERIFY", value_name = "WHEN",
+        num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    verify: VerifyPolicy,
+}
+
+/// When an image's content is compared with its digests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum VerifyPolicy {
+    /// What changed since it was last compared, as the host's kernel tells
+    #[default]
+    Changed,
+    /// Everything, every time
+    Always,
+}
+
+impl MachineArguments {
+    /// How long the guest may take to answer.
+    pub(crate) const fn boot_limit(&self) -> Duration {
+        Duration::from_secs(self.boot_timeout)
+    }
+
+    /// How well the image must prove itself.
+    pub(crate) const fn trust(&self) -> Trust {
+        match self.verify {
+            VerifyPolicy::Changed => Trust::Stamp,
+            VerifyPolicy::Always => Trust::Digest,
+        }
+    }
+}
+
+/// The VMMs by name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum VmmName {
+    /// libkrun where the host can, QEMU elsewhere
+    #[default]
+    Auto,
+    /// libkrun, with hardware virtualisation
+    Krun,
+    /// QEMU, also without hardware virtualisation
+    Qemu,
+}
 
 /// What starting a sandbox needs besides the sandbox.
 pub(crate) struct Start<'a> {
     pub(crate) context: &'a Context,
     /// The image, checked.
     pub(crate) image: &'a StoredImage,
-    pub(crate) vmm: VmmName,
-    pub(crate) boot_limit: Duration,
+    pub(crate) machine: &'a MachineArguments,
 }
 
 /// Every VMM of this build.
@@ -44,50 +93,37 @@ impl Backends {
     }
 }
 
-/// Starts the sandbox, runs `exec` in it with this process's streams, and shuts it down.
-pub(crate) async fn start_and_attach(
-    start: &Start<'_>,
-    sandbox: &Sandbox,
-    lock: Lock,
-    exec: Exec,
-) -> Outcome {
-    let running = boot(start, sandbox, lock, None).await?;
-    let code = attach(&mut running.client(), exec).await;
-    let last_words = running.last_words();
-    let ended = running.shutdown().await;
-    let code = code?.ok_or(Vanished { last_words })?;
-    ended.context("the command ended, but the sandbox did not shut down cleanly")?;
-    Ok(code)
-}
-
-/// Starts the sandbox for the sake of `exec`, which goes on without this process.
+/// Starts the sandbox and leaves its first command to itself.
 pub(crate) async fn start_and_leave(
     start: &Start<'_>,
     sandbox: &Sandbox,
     lock: Lock,
-    exec: Exec,
-) -> Outcome {
-    let booted = boot(start, sandbox, lock, Some(exec)).await;
+) -> Result<(), Failure> {
+    let booted = boot(start, sandbox, lock, false).await;
     // A command that does not start ends its machine, maybe before this process has seen it run.
-    if let Some(Exit {
+    let Some(Exit {
         code,
         error: Some(error),
         ..
-    }) = sandbox.exit()?
-    {
-        return Err(Failure::with_exit_code(anyhow!(error), code));
+    }) = sandbox.first_exit()?
+    else {
+        booted?.detach();
+        return Ok(());
+    };
+    if let Ok(running) = booted {
+        running.ended().await?;
     }
-    booted?.detach();
-    Ok(0)
+    Err(Failure::with_exit_code(anyhow!(error), code))
 }
 
-async fn boot(
+/// Boots the sandbox. With `attached`, its first command waits for who is to attach.
+pub(crate) async fn boot(
     start: &Start<'_>,
     sandbox: &Sandbox,
     lock: Lock,
-    first_command: Option<Exec>,
+    attached: bool,
 ) -> Result<Running, Failure> {
-    let choice = match start.vmm {
+    let choice = match start.machine.vmm {
         VmmName::Auto => Choice::Auto,
         VmmName::Krun => Choice::Krun,
         VmmName::Qemu => Choice::Qemu,
@@ -100,14 +136,16 @@ async fn boot(
     {
         output::notice(notice);
     }
+    let window = (attached && terminal::stdin_is_terminal()).then(terminal::size);
     let place = Place {
         home: start.context.home.clone(),
         image: start.image.clone(),
         vmm: selection.vmm.name(),
         vmm_command: this_program()?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),
-        boot_limit: start.boot_limit,
-        first_command,
+        boot_limit: start.machine.boot_limit(),
+        attached,
+        window: window.map(|size| (size.rows, size.columns)),
     };
     let started = sandbox.start(lock, &place).await;
     Ok(started.context("cannot start the sandbox")?)

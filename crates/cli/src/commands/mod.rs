@@ -3,18 +3,24 @@
 pub(crate) mod attach;
 pub(crate) mod budget;
 pub(crate) mod completion;
+pub(crate) mod create;
 pub(crate) mod df;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod image;
 pub(crate) mod images;
+pub(crate) mod inspect;
+pub(crate) mod jobs;
 pub(crate) mod kill;
 pub(crate) mod load;
 pub(crate) mod logs;
 pub(crate) mod machine;
+pub(crate) mod process;
 pub(crate) mod prune;
 pub(crate) mod ps;
 pub(crate) mod pull;
+pub(crate) mod rename;
+pub(crate) mod restart;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod start;
@@ -32,6 +38,7 @@ use msb_runtime::{Home, Sandbox};
 
 use crate::args::{Arguments, Command, GlobalArguments};
 use crate::failure::{Failure, Outcome};
+use crate::output;
 
 /// What every command works on.
 #[derive(Debug)]
@@ -69,6 +76,31 @@ impl Context {
         Sandbox::find(&self.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}").into())
     }
 
+    /// Does something with each of the sandboxes named, and prints the name of each that it was
+    /// done with. What fails for one is said, and does not keep the others from it.
+    pub(crate) async fn each(
+        &self,
+        names: &[String],
+        act: impl AsyncFn(Sandbox) -> Result<(), Failure>,
+    ) -> Outcome {
+        let mut code = 0;
+        for name in names {
+            let done = match self.sandbox(name) {
+                Ok(sandbox) => act(sandbox).await,
+                Err(failure) => Err(failure),
+            };
+            match done {
+                Ok(()) => output::print(&format!("{name}\n"))?,
+                Err(failure) if names.len() == 1 => return Err(failure),
+                Err(failure) => {
+                    failure.print();
+                    code = failure.exit_code();
+                }
+            }
+        }
+        Ok(code)
+    }
+
     /// Says whether a sandbox, running or not, is one of an image.
     pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
         |digest| Sandbox::any_of(&self.home, &digest.to_string())
@@ -89,6 +121,15 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
             Sandbox::sweep(&context.home)?;
             block_on(run::run(context, &arguments))
         }
+        Command::Create(arguments) => {
+            Sandbox::sweep(&context.home)?;
+            block_on(create::run(context, &arguments))
+        }
+        Command::Attach(arguments) => block_on(attach::run(context, &arguments)),
+        Command::Restart(arguments) => block_on(restart::run(context, &arguments)),
+        Command::Rename(arguments) => rename::run(context, &arguments),
+        Command::Inspect(arguments) => inspect::run(context, &arguments),
+        Command::Jobs(arguments) => jobs::run(context, &arguments),
         Command::Start(arguments) => block_on(start::run(context, &arguments)),
         Command::Exec(arguments) => block_on(exec::run(context, &arguments)),
         Command::Stop(arguments) => block_on(stop::run(context, &arguments)),
@@ -99,7 +140,11 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
             Sandbox::sweep(&context.home)?;
             ps::run(context, &arguments)
         }
-        Command::Rm(arguments) => rm::run(context, &arguments),
+        Command::Ls(arguments) => {
+            Sandbox::sweep(&context.home)?;
+            ps::run_all(context, &arguments)
+        }
+        Command::Rm(arguments) => block_on(rm::run(context, &arguments)),
         Command::Images(arguments) => images::run(context, &arguments),
         Command::Image(arguments) => image::run(context, &arguments),
         Command::Prune(arguments) => prune::run(context, &arguments),

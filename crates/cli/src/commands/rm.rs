@@ -1,19 +1,31 @@
+use msb_runtime::{ReachError, State};
+
 use super::Context;
 use crate::failure::Outcome;
-use crate::output;
 
 /// Arguments of `msb rm`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "What the sandbox wrote is lost.\n\nExample:\n  msb rm -f work")]
 pub(crate) struct Arguments {
-    /// Names or ids of stopped sandboxes
+    /// Kill those that run
+    #[arg(short, long)]
+    force: bool,
+    /// Sandboxes, by name or id
     #[arg(required = true, value_name = "SANDBOX")]
     sandboxes: Vec<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    for name in &arguments.sandboxes {
-        context.sandbox(name)?.remove()?;
-        output::print(&format!("{name}\n"))?;
-    }
-    Ok(0)
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    context
+        .each(&arguments.sandboxes, async |sandbox| {
+            if arguments.force && sandbox.state()? == State::Running {
+                match sandbox.kill().await {
+                    // It ended by itself meanwhile.
+                    Err(ReachError::NotRunning { .. }) => {}
+                    other => other?,
+                }
+            }
+            Ok(sandbox.remove()?)
+        })
+        .await
 }

@@ -1,51 +1,97 @@
-use anyhow::{Context as _, anyhow};
-use msb_runtime::exec;
+use anyhow::anyhow;
+use image_store::{Hold, StoredImage};
+use msb_runtime::{Lock, Sandbox};
 
-use super::run::{MachineArguments, ProcessArguments};
-use super::{Context, machine};
-use crate::failure::Outcome;
+use super::machine::{self, MachineArguments, Start};
+use super::{Context, attach};
+use crate::failure::{Failure, Outcome};
 
 /// Arguments of `msb start`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The sandbox boots from the disk it was stopped with.\n\n\
-    Example:\n  msb run --name work debian touch /made; msb start work ls /made"
+    after_help = "The sandbox boots from the disk it was stopped with and runs its command again.\n\n\
+    Examples:\n  \
+    msb run -it --name work debian bash; msb start -ai work\n  \
+    msb start web; msb logs -f web"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    #[command(flatten)]
-    process: ProcessArguments,
-    /// Program to run instead of the image's Entrypoint
-    #[arg(long, value_name = "PROGRAM")]
-    entrypoint: Option<String>,
-    /// Sandbox, by name or id
-    sandbox: String,
-    /// Command and arguments instead of the image's Cmd
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<String>,
+    /// Stay with the command until it ends, and exit as it does
+    #[arg(short, long)]
+    attach: bool,
+    /// Pass standard input on to a command that was created with -i
+    #[arg(short, long)]
+    interactive: bool,
+    /// Sandboxes, by name or id
+    #[arg(required = true, value_name = "SANDBOX")]
+    sandboxes: Vec<String>,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let name = &arguments.sandbox;
-    let sandbox = context.sandbox(name)?;
-    let store = context.store()?;
-    let image = store.find(&sandbox.spec.image_digest)?;
-    let _hold = store.hold(&image)?;
-    store.check_with(&image, arguments.machine.trust())?;
-    let lock = sandbox
-        .lock()?
-        .ok_or_else(|| anyhow!("sandbox {name} is running"))?;
-    let overrides = arguments
-        .process
-        .overrides(arguments.entrypoint.as_deref(), &arguments.command)?;
-    let exec =
-        exec(&image.record.config, &overrides).with_context(|| format!("cannot start {name}"))?;
-    let start = machine::Start {
-        context,
-        image: &image,
-        vmm: arguments.machine.vmm,
-        boot_limit: arguments.machine.boot_limit(),
+    if !arguments.attach && !arguments.interactive {
+        return context
+            .each(&arguments.sandboxes, async |sandbox| {
+                start(context, &sandbox, &arguments.machine).await
+            })
+            .await;
+    }
+    let [name] = arguments.sandboxes.as_slice() else {
+        return Err(anyhow!("-a and -i take one sandbox").into());
     };
-    machine::start_and_attach(&start, &sandbox, lock, exec).await
+    let sandbox = context.sandbox(name)?;
+    let ready = Ready::check(context, &sandbox, &arguments.machine)?;
+    if sandbox.spec.process.argv.is_empty() {
+        return Err(anyhow!("sandbox {name} was created without a command to attach to").into());
+    }
+    let start = Start {
+        context,
+        image: &ready.image,
+        machine: &arguments.machine,
+    };
+    let takes_stdin = arguments.interactive && sandbox.spec.process.stdin;
+    attach::start_and_attach(&start, &sandbox, ready.lock, takes_stdin).await
+}
+
+/// Starts a sandbox and leaves it to itself.
+pub(crate) async fn start(
+    context: &Context,
+    sandbox: &Sandbox,
+    machine: &MachineArguments,
+) -> Result<(), Failure> {
+    let ready = Ready::check(context, sandbox, machine)?;
+    let start = Start {
+        context,
+        image: &ready.image,
+        machine,
+    };
+    machine::start_and_leave(&start, sandbox, ready.lock).await
+}
+
+/// What a stopped sandbox needs to be started.
+struct Ready {
+    image: StoredImage,
+    lock: Lock,
+    /// The image stays until its machine holds it.
+    _hold: Hold,
+}
+
+impl Ready {
+    fn check(
+        context: &Context,
+        sandbox: &Sandbox,
+        machine: &MachineArguments,
+    ) -> Result<Self, Failure> {
+        let store = context.store()?;
+        let image = store.find(&sandbox.spec.image_digest)?;
+        let hold = store.hold(&image)?;
+        store.check_with(&image, machine.trust())?;
+        let lock = sandbox.lock()?;
+        let lock = lock.ok_or_else(|| anyhow!("sandbox {} is running", sandbox.spec.name))?;
+        Ok(Self {
+            image,
+            lock,
+            _hold: hold,
+        })
+    }
 }

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
+use msb_runtime::Sandbox;
+
 use super::Context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
 
 /// Arguments of `msb stop`.
@@ -21,15 +23,21 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    for name in &arguments.sandboxes {
-        let sandbox = context.sandbox(name)?;
-        let grace = Duration::from_secs(arguments.time);
-        if !sandbox.stop(grace).await? {
-            output::notice(&format!(
-                "sandbox {name} did not stop by itself and was killed"
-            ));
-        }
-        output::print(&format!("{name}\n"))?;
+    let grace = Duration::from_secs(arguments.time);
+    context
+        .each(&arguments.sandboxes, async |sandbox| {
+            stop(&sandbox, grace).await
+        })
+        .await
+}
+
+/// Stops a sandbox, and says so when that took force.
+pub(crate) async fn stop(sandbox: &Sandbox, grace: Duration) -> Result<(), Failure> {
+    if !sandbox.stop(grace).await? {
+        let name = &sandbox.spec.name;
+        output::notice(&format!(
+            "sandbox {name} did not stop by itself and was killed"
+        ));
     }
-    Ok(0)
+    Ok(())
 }

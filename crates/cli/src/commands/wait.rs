@@ -1,8 +1,14 @@
+use std::time::Duration;
+
 use anyhow::anyhow;
+use msb_runtime::{Exit, Sandbox};
 
 use super::Context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
+
+/// How often a job is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Arguments of `msb wait`.
 #[derive(Debug, clap::Args)]
@@ -11,7 +17,10 @@ use crate::output;
     msb's own.\n\nExample:\n  msb run -d --name build debian make; msb wait build"
 )]
 pub(crate) struct Arguments {
-    /// Detached sandboxes, by name or id
+    /// Wait for a job of one sandbox instead
+    #[arg(long, value_name = "NUMBER")]
+    job: Option<u64>,
+    /// Sandboxes, by name or id
     #[arg(required = true, value_name = "SANDBOX")]
     sandboxes: Vec<String>,
 }
@@ -20,12 +29,31 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let mut code = 0;
     for name in &arguments.sandboxes {
         let sandbox = context.sandbox(name)?;
-        sandbox.wait().await?;
-        let exit = sandbox
-            .exit()?
-            .ok_or_else(|| anyhow!("how the command of sandbox {name} ended is not known"))?;
+        let exit = match arguments.job {
+            Some(id) => job(&sandbox, id).await?,
+            None => first_command(&sandbox).await?,
+        };
         code = exit.code;
         output::print(&format!("{code}\n"))?;
     }
     Ok(code)
+}
+
+async fn first_command(sandbox: &Sandbox) -> Result<Exit, Failure> {
+    sandbox.wait().await?;
+    let name = &sandbox.spec.name;
+    let exit = sandbox.condition()?.exit;
+    Ok(exit.ok_or_else(|| anyhow!("no command of sandbox {name} has run"))?)
+}
+
+async fn job(sandbox: &Sandbox, id: u64) -> Result<Exit, Failure> {
+    let name = &sandbox.spec.name;
+    loop {
+        let job = sandbox.job(id)?;
+        let job = job.ok_or_else(|| anyhow!("sandbox {name} has no job {id}"))?;
+        if let Some(exit) = job.exit {
+            return Ok(exit);
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
 }

@@ -1,10 +1,13 @@
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs_err as fs;
 use image_store::StoredImage;
 
-use super::{CreateError, Files, Lock, ProcessDefaults, Sandbox, SandboxId, Spec, upper};
+use super::{CreateError, Files, Lock, Sandbox, SandboxId, Spec, upper};
+use crate::keeper::{Lifetime, RestartPolicy};
+use crate::process::Process;
 use crate::{Home, durable};
 
 /// What a sandbox may use.
@@ -29,10 +32,14 @@ pub struct CreateOptions {
     pub resources: Resources,
     /// Remove it once it has stopped.
     pub remove_when_stopped: bool,
-    /// The command line of its first command, to show.
-    pub command: Vec<String>,
-    /// What its commands have over the image's config.
-    pub process: ProcessDefaults,
+    /// What the user marks it with.
+    pub labels: BTreeMap<String, String>,
+    /// Its first command.
+    pub process: Process,
+    /// Whether the first command is started again.
+    pub restart: RestartPolicy,
+    /// When it ends by itself.
+    pub lifetime: Lifetime,
 }
 
 impl Sandbox {
@@ -64,8 +71,10 @@ impl Sandbox {
             memory_mib: options.resources.memory_mib,
             upper_bytes: options.resources.upper_bytes,
             remove_when_stopped: options.remove_when_stopped,
-            command: options.command,
+            labels: options.labels,
             process: options.process,
+            restart: options.restart,
+            lifetime: options.lifetime,
         };
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;
@@ -90,13 +99,13 @@ impl Sandbox {
     }
 }
 
-fn write_spec(files: &Files, spec: &Spec) -> io::Result<()> {
+pub(super) fn write_spec(files: &Files, spec: &Spec) -> io::Result<()> {
     let mut json = serde_json::to_vec_pretty(spec)?;
     json.push(b'\n');
     durable::publish_bytes(&files.spec(), &json)
 }
 
-fn check_name(home: &Home, name: &str) -> Result<(), CreateError> {
+pub(super) fn check_name(home: &Home, name: &str) -> Result<(), CreateError> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let valid = (1..=63).contains(&name.len())
         && name.as_bytes()[0].is_ascii_alphanumeric()

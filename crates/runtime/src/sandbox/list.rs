@@ -11,16 +11,6 @@ use crate::{Home, durable};
 /// What `stat` counts allocated space in.
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// Whether a sandbox has a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// Its machine runs.
-    Running,
-    /// It has none; its upper disk is kept.
-    Stopped,
-}
-
 impl Sandbox {
     /// Every sandbox in `home`, oldest first. A directory without a description is not one.
     ///
@@ -75,6 +65,11 @@ impl Sandbox {
             .any(|sandbox| sandbox.spec.image_digest == image_digest))
     }
 
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        &self.files.directory
+    }
+
     /// What its upper disk takes on the host's disk, in bytes: what was written, not its size.
     ///
     /// # Errors
@@ -82,18 +77,6 @@ impl Sandbox {
     pub fn allocated_bytes(&self) -> io::Result<u64> {
         let blocks = fs::metadata(self.files.upper())?.blocks();
         Ok(blocks * STAT_BLOCK_BYTES)
-    }
-
-    /// Whether its machine runs: the process that has it holds the sandbox's lock.
-    ///
-    /// # Errors
-    /// When the lock cannot be opened.
-    pub fn state(&self) -> io::Result<State> {
-        Ok(if Lock::is_held(&self.files)? {
-            State::Running
-        } else {
-            State::Stopped
-        })
     }
 
     /// The right to start it, or `None` while it runs.
@@ -183,7 +166,7 @@ const CREATION_LIMIT: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::ProcessDefaults;
+    use crate::sandbox::State;
 
     #[test]
     fn a_sandbox_that_somebody_else_removed_is_removed() {
@@ -199,8 +182,10 @@ mod tests {
             memory_mib: 64,
             upper_bytes: 0,
             remove_when_stopped: false,
-            command: Vec::new(),
-            process: ProcessDefaults::default(),
+            labels: std::collections::BTreeMap::default(),
+            process: crate::Process::default(),
+            restart: crate::RestartPolicy::default(),
+            lifetime: crate::Lifetime::default(),
         };
         let sandbox = Sandbox::at(&Home::new(root.path()), spec);
         fs::create_dir_all(&sandbox.files.directory).expect("created");

@@ -1,29 +1,35 @@
 //! One sandbox: an image, an upper disk of its own, and a machine that boots them.
 
+mod condition;
 mod create;
 mod error;
 mod id;
+mod jobs;
 mod list;
 mod lock;
 mod reach;
+mod rename;
 mod running;
 mod spec;
 mod start;
 mod upper;
 
+pub use condition::{Condition, State};
 pub use create::{CreateOptions, Resources};
 pub use error::{CreateError, RemoveError, StartError};
 pub use id::SandboxId;
-pub use list::State;
+pub use jobs::JobCondition;
 pub use lock::Lock;
 pub use reach::ReachError;
+pub use rename::RenameError;
 pub use running::Running;
-pub use spec::{ProcessDefaults, Spec};
+pub use spec::Spec;
 pub use start::{Place, VmmCommand};
 pub use upper::UpperError;
 
 pub(crate) use create::now_s;
-pub(crate) use spec::{Files, Parts};
+pub(crate) use reach::UNMOUNT_LIMIT;
+pub(crate) use spec::{Files, JobFiles, Parts};
 
 use crate::Home;
 

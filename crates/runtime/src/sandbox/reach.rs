@@ -6,13 +6,13 @@ use msb_agent_protocol::{Client, ClientError};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Sandbox, State};
-use crate::socket;
+use super::{Sandbox, State, now_s};
+use crate::{Exit, socket};
 
 /// How long a guest that is booting may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 /// How long a guest may take to unmount and power off, beside what its processes take.
-const UNMOUNT_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const UNMOUNT_LIMIT: Duration = Duration::from_secs(20);
 /// How long the host's kernel may take to end a killed process.
 const DEATH_LIMIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -123,11 +123,20 @@ impl Sandbox {
             Err(error) => return Err(self.io_error(error.into())),
         }
         if self.ends_within(DEATH_LIMIT).await? {
-            return Ok(());
+            return self.note_kill().map_err(|source| self.io_error(source));
         }
         Err(ReachError::Immortal {
             name: self.spec.name.clone(),
         })
+    }
+
+    /// The machine's process cannot say any more how its command ended.
+    fn note_kill(&self) -> io::Result<()> {
+        let is_noted = || fs::exists(self.files.exit());
+        match self.lock()? {
+            Some(_lock) if !is_noted()? => Exit::killed(Some(now_s())).write(&self.files.exit()),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until it does not run.

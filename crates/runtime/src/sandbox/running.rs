@@ -1,6 +1,5 @@
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
-use std::time::Duration;
 
 use fs_err as fs;
 use msb_agent_protocol::Client;
@@ -8,28 +7,25 @@ use msb_agent_protocol::v1::HelloReply;
 use tokio::process::Child;
 
 use super::{Files, Sandbox};
-use crate::{Exit, LogReader};
+use crate::LogReader;
 
-/// How long a machine may take to end once it has been told to.
-const SHUTDOWN_LIMIT: Duration = Duration::from_secs(20);
 /// How much of a log is shown when something went wrong, in bytes and lines.
 const LAST_WORDS_BYTES: u64 = 4096;
 const LAST_WORDS_LINES: usize = 8;
 
-/// A sandbox whose machine runs.
+/// A sandbox whose machine was started here.
 #[derive(Debug)]
 pub struct Running {
-    files: Files,
+    sandbox: Sandbox,
     process: Child,
-    /// As long as this is connected, the machine has an owner.
     client: Client,
     info: HelloReply,
 }
 
 impl Running {
-    pub(super) fn new(files: Files, process: Child, client: Client, info: HelloReply) -> Self {
+    pub(super) fn new(sandbox: Sandbox, process: Child, client: Client, info: HelloReply) -> Self {
         Self {
-            files,
+            sandbox,
             process,
             client,
             info,
@@ -41,60 +37,42 @@ impl Running {
         &self.info
     }
 
-    /// Leaves it to itself: a machine with a first command goes on without this process.
-    pub fn detach(self) {}
-
-    /// The connection that keeps the machine owned.
+    /// A connection with the sandbox.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Ends every process in the guest, syncs and unmounts its disks, and waits until the machine
-    /// is off. One that does not end in time is killed, which is said by the error.
+    /// Leaves it to itself: the machine goes on without this process.
+    pub fn detach(self) {}
+
+    /// Waits until the machine is off.
     ///
     /// # Errors
-    /// When the machine had to be killed.
-    pub async fn shutdown(mut self) -> io::Result<()> {
-        let asked = self.ask_to_shut_down().await;
-        match tokio::time::timeout(SHUTDOWN_LIMIT, self.process.wait()).await {
-            // Somebody else may have stopped it: then nobody was left to answer.
-            Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(status) => status.and(asked),
-            Err(_) => {
-                self.process.kill().await?;
-                Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "the virtual machine did not shut down in time and was killed",
-                ))
-            }
+    /// When it ended otherwise than in order.
+    pub async fn ended(self) -> io::Result<()> {
+        // The machine is kept for who is connected.
+        let Self {
+            mut process,
+            client,
+            ..
+        } = self;
+        drop(client);
+        let status = process.wait().await?;
+        if status.success() {
+            return Ok(());
         }
-    }
-
-    async fn ask_to_shut_down(&self) -> io::Result<()> {
-        let mut client = self.client.clone();
-        let asking = client.shutdown(None);
-        match tokio::time::timeout(SHUTDOWN_LIMIT, asking).await {
-            Ok(answer) => answer.map_err(io::Error::other),
-            Err(_) => Err(io::ErrorKind::TimedOut.into()),
-        }
+        Err(io::Error::other(format!(
+            "the process of the virtual machine ended with {status}"
+        )))
     }
 
     /// The last lines that the machine's process and the guest's kernel printed.
     pub fn last_words(&self) -> Vec<String> {
-        last_words(&self.files)
+        self.sandbox.last_words()
     }
 }
 
 impl Sandbox {
-    /// How its first command ended; `None` while it has not, where its machine was killed, and where
-    /// it ran in somebody's foreground.
-    ///
-    /// # Errors
-    /// When the file that says so cannot be read.
-    pub fn exit(&self) -> io::Result<Option<Exit>> {
-        Exit::read(&self.files.exit())
-    }
-
     /// What its first command printed, from the oldest that is kept.
     ///
     /// # Errors

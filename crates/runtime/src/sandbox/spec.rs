@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
@@ -5,6 +6,8 @@ use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine};
 use serde::{Deserialize, Serialize};
 
 use super::SandboxId;
+use crate::keeper::{Lifetime, RestartPolicy};
+use crate::process::Process;
 
 /// The serial of the image disk, `/dev/vda`.
 const IMAGE_SERIAL: &str = "msb-image";
@@ -34,22 +37,17 @@ pub struct Spec {
     pub upper_bytes: u64,
     /// Remove it once it has stopped.
     pub remove_when_stopped: bool,
-    /// The command line of its first command, to show.
-    pub command: Vec<String>,
-    /// What its commands have over the image's config.
+    /// What the user marks it with.
     #[serde(default)]
-    pub process: ProcessDefaults,
-}
-
-/// What the user said when the sandbox was created, and every command in it starts from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessDefaults {
-    /// `NAME=value` over the image's Env.
-    pub env: Vec<String>,
-    /// Instead of the image's WorkingDir.
-    pub working_directory: Option<String>,
-    /// Instead of the image's User.
-    pub user: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    /// Its first command; later ones start from what it says.
+    pub process: Process,
+    /// Whether the first command is started again.
+    #[serde(default)]
+    pub restart: RestartPolicy,
+    /// When it ends by itself.
+    #[serde(default)]
+    pub lifetime: Lifetime,
 }
 
 /// The files of one sandbox.
@@ -85,7 +83,7 @@ impl Files {
         self.directory.join("vmm.pid")
     }
 
-    /// What its first command printed, if nobody was to be there.
+    /// What its first command printed.
     pub(crate) fn output_log(&self) -> PathBuf {
         self.directory.join("output.log")
     }
@@ -93,6 +91,11 @@ impl Files {
     /// How its first command ended.
     pub(crate) fn exit(&self) -> PathBuf {
         self.directory.join("exit.json")
+    }
+
+    /// The directory of its jobs.
+    pub(crate) fn jobs(&self) -> PathBuf {
+        self.directory.join("jobs")
     }
 
     /// What the guest kernel prints.
@@ -103,6 +106,33 @@ impl Files {
     /// What the VMM's process prints.
     pub(crate) fn vmm_log(&self) -> PathBuf {
         self.directory.join("vmm.log")
+    }
+}
+
+/// The files of one job.
+#[derive(Debug, Clone)]
+pub(crate) struct JobFiles {
+    pub(crate) directory: PathBuf,
+}
+
+impl JobFiles {
+    /// Those of job `id` below the directory of all jobs.
+    pub(crate) fn of(jobs: &Path, id: u64) -> Self {
+        Self {
+            directory: jobs.join(id.to_string()),
+        }
+    }
+
+    pub(crate) fn job(&self) -> PathBuf {
+        self.directory.join("job.json")
+    }
+
+    pub(crate) fn output_log(&self) -> PathBuf {
+        self.directory.join("output.log")
+    }
+
+    pub(crate) fn exit(&self) -> PathBuf {
+        self.directory.join("exit.json")
     }
 }
 

@@ -10,14 +10,14 @@ use std::time::Duration;
 use fs_err as fs;
 use image_store::StoredImage;
 use msb_agent_protocol::Client;
-use msb_agent_protocol::v1::{Exec, HelloReply};
+use msb_agent_protocol::v1::HelloReply;
 use tokio::process::{Child, Command};
 
 use super::create::now_s;
 use super::running::last_words;
 use super::{Lock, Parts, Running, Sandbox, StartError};
 use crate::boot::boot_disk;
-use crate::first_command::FirstCommand;
+use crate::keeper::Duties;
 use crate::vmm_process::Errand;
 use crate::{Home, Kernel, durable, socket};
 
@@ -46,9 +46,10 @@ pub struct Place {
     pub msb_kernel: Option<OsString>,
     /// How long the guest may take to answer.
     pub boot_limit: Duration,
-    /// The command that it lives for, with nobody connected to it. Without one, the machine ends
-    /// when nobody is connected to it any more.
-    pub first_command: Option<Exec>,
+    /// Whether the first command waits until somebody has attached to it.
+    pub attached: bool,
+    /// The rows and columns of the first command's terminal, where they are known.
+    pub window: Option<(u32, u32)>,
 }
 
 impl Sandbox {
@@ -58,19 +59,26 @@ impl Sandbox {
     /// No kernel, a machine that ends or stays silent. The machine is gone then, the upper is kept.
     pub async fn start(&self, lock: Lock, place: &Place) -> Result<Running, StartError> {
         let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref())?;
+        let now_s = now_s();
         let parts = Parts {
             kernel: kernel.path,
             boot_disk: boot_disk(&place.home)?,
             image_vmdk: place.image.vmdk.clone(),
-            now_s: now_s(),
+            now_s,
         };
         let errand = Errand {
             machine: self.spec.machine(&self.files, &parts),
             vmm: place.vmm.to_owned(),
             home: place.home.root().to_owned(),
             image_digest: self.spec.image_digest.clone(),
-            end_with_owner: place.first_command.is_none(),
-            first_command: place.first_command.as_ref().map(FirstCommand::new),
+            started_s: now_s,
+            duties: Duties {
+                process: self.spec.process.clone(),
+                attached: place.attached,
+                window: place.window,
+                restart: self.spec.restart,
+                lifetime: self.spec.lifetime,
+            },
         };
         let listener = self
             .prepare(&errand)
@@ -79,7 +87,7 @@ impl Sandbox {
             .spawn(lock, listener, &place.vmm_command)
             .map_err(io_error("start the process of the virtual machine"))?;
         match self.greet(&mut child, place.boot_limit).await {
-            Ok((client, info)) => Ok(Running::new(self.files.clone(), child, client, info)),
+            Ok((client, info)) => Ok(Running::new(self.clone(), child, client, info)),
             Err(error) => {
                 // It may have ended by itself; either way it is gone afterwards.
                 let _ = child.kill().await;
@@ -101,6 +109,10 @@ impl Sandbox {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
+        }
+        match fs::remove_dir_all(self.files.jobs()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
         socket::bind(&self.files.socket())
     }

@@ -1,0 +1,57 @@
+use std::path::PathBuf;
+
+use msb_runtime::{Condition, Sandbox, Spec};
+use serde::Serialize;
+
+use super::Context;
+use crate::failure::Outcome;
+use crate::output;
+
+/// Arguments of `msb inspect`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Prints a JSON array with an object for each sandbox; see msb image inspect for images."
+)]
+pub(crate) struct Arguments {
+    /// For symmetry: it is always JSON
+    #[arg(long, value_enum, default_value_t = InspectFormat::Json)]
+    format: InspectFormat,
+    /// Sandboxes, by name or id
+    #[arg(required = true, value_name = "SANDBOX")]
+    sandboxes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum InspectFormat {
+    Json,
+}
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    spec: Spec,
+    #[serde(flatten)]
+    condition: Condition,
+    /// Where its files are.
+    directory: PathBuf,
+    /// What its writable disk takes on the host.
+    allocated_bytes: Option<u64>,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let mut reports = Vec::new();
+    for name in &arguments.sandboxes {
+        reports.push(report(context.sandbox(name)?)?);
+    }
+    output::print_json(&reports)?;
+    Ok(0)
+}
+
+fn report(sandbox: Sandbox) -> std::io::Result<Report> {
+    Ok(Report {
+        condition: sandbox.condition()?,
+        directory: sandbox.directory().to_owned(),
+        allocated_bytes: sandbox.allocated_bytes().ok(),
+        spec: sandbox.spec,
+    })
+}

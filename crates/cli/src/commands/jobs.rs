@@ -1,0 +1,48 @@
+use msb_runtime::JobCondition;
+
+use super::Context;
+use crate::failure::Outcome;
+use crate::output::{self, Format};
+
+/// Arguments of `msb jobs`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Jobs are kept until the sandbox is started again; of those that ended, the newest 256.\n\n\
+    Example:\n  job=$(msb exec -d work make); msb wait --job $job work; msb logs --job $job work"
+)]
+pub(crate) struct Arguments {
+    /// How to print them
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Sandbox, by name or id
+    sandbox: String,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let jobs = context.sandbox(&arguments.sandbox)?.jobs()?;
+    match arguments.format {
+        Format::Json => output::print_json(&jobs)?,
+        Format::Table => print_table(&jobs)?,
+    }
+    Ok(0)
+}
+
+fn print_table(jobs: &[JobCondition]) -> std::io::Result<()> {
+    let now_s = output::now_s();
+    let rows: Vec<_> = jobs
+        .iter()
+        .map(|condition| {
+            let state = match &condition.exit {
+                None => "running".to_owned(),
+                Some(exit) => format!("exited ({})", exit.code),
+            };
+            [
+                condition.job.id.to_string(),
+                condition.job.argv.join(" "),
+                output::human_age(now_s.saturating_sub(condition.job.started_s)),
+                state,
+            ]
+        })
+        .collect();
+    output::print_table(["JOB", "COMMAND", "STARTED", "STATE"], &rows)
+}

@@ -1,0 +1,20 @@
+use super::Context;
+use crate::failure::Outcome;
+
+/// Arguments of `msb rename`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The name is the guest's host name, so a sandbox that runs must be stopped first."
+)]
+pub(crate) struct Arguments {
+    /// Sandbox, by name or id
+    sandbox: String,
+    /// Its new name
+    name: String,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let mut sandbox = context.sandbox(&arguments.sandbox)?;
+    sandbox.rename(&context.home, &arguments.name)?;
+    Ok(0)
+}

@@ -1,0 +1,130 @@
+//! The calls of a sandbox's process. Those of the agent are passed on over the one port.
+
+use std::time::Duration;
+
+use msb_agent_protocol::v1::exec_input::Input;
+use msb_agent_protocol::v1::keeper_server::Keeper as KeeperCalls;
+use msb_agent_protocol::v1::sandbox_client::SandboxClient;
+use msb_agent_protocol::v1::sandbox_server::Sandbox;
+use msb_agent_protocol::v1::{
+    Exec, ExecEvent, ExecInput, HelloReply, HelloRequest, PowerOffReply, PowerOffRequest,
+    ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest,
+    StartJobReply,
+};
+use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::Keeper;
+use super::first::First;
+
+impl Keeper {
+    fn raw(&self) -> SandboxClient<Connection> {
+        self.agent.raw()
+    }
+}
+
+/// An answer of the agent's, without what else a guest may put beside it.
+fn plain<T>(answer: Result<Response<T>, Status>) -> Result<Response<T>, Status> {
+    match answer {
+        Ok(response) => Ok(Response::new(response.into_inner())),
+        Err(status) => Err(Status::new(status.code(), status.message())),
+    }
+}
+
+#[async_trait]
+impl Sandbox for Keeper {
+    async fn hello(&self, request: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
+        plain(self.raw().hello(request.into_inner()).await)
+    }
+
+    type ExecStream = Streaming<ExecEvent>;
+
+    async fn exec(
+        &self,
+        request: Request<Streaming<ExecInput>>,
+    ) -> Result<Response<Self::ExecStream>, Status> {
+        // One that fails ends; that its client has gone is seen by the events.
+        let inputs = request.into_inner().map_while(Result::ok);
+        plain(self.raw().exec(inputs).await)
+    }
+
+    async fn signal(
+        &self,
+        request: Request<SignalRequest>,
+    ) -> Result<Response<SignalReply>, Status> {
+        plain(self.raw().signal(request.into_inner()).await)
+    }
+
+    async fn resize(
+        &self,
+        request: Request<ResizeRequest>,
+    ) -> Result<Response<ResizeReply>, Status> {
+        plain(self.raw().resize(request.into_inner()).await)
+    }
+
+    async fn shutdown(
+        &self,
+        request: Request<ShutdownRequest>,
+    ) -> Result<Response<ShutdownReply>, Status> {
+        let grace_ms = request.into_inner().grace_ms.map(u64::from);
+        // Its client may hang up; the end goes on.
+        let keeper = self.clone();
+        tokio::spawn(async move { keeper.end(grace_ms.map(Duration::from_millis)).await });
+        std::future::pending().await
+    }
+
+    async fn power_off(
+        &self,
+        _: Request<PowerOffRequest>,
+    ) -> Result<Response<PowerOffReply>, Status> {
+        Err(Status::permission_denied("shutdown ends the machine"))
+    }
+}
+
+#[async_trait]
+impl KeeperCalls for Keeper {
+    type AttachStream = ReceiverStream<Result<ExecEvent, Status>>;
+
+    async fn attach(
+        &self,
+        request: Request<Streaming<ExecInput>>,
+    ) -> Result<Response<Self::AttachStream>, Status> {
+        let mut inputs = request.into_inner();
+        let first_input = inputs.message().await?.and_then(|input| input.input);
+        let Some(Input::Attach(attach)) = first_input else {
+            return Err(Status::invalid_argument("the first input does not attach"));
+        };
+        let first = self.first.clone();
+        let first = first.ok_or_else(|| {
+            Status::failed_precondition("the sandbox was created without a command")
+        })?;
+        let listening = first.watchers.listen();
+        let events = first.watch()?;
+        tokio::spawn(async move {
+            pass_on(&first, inputs, attach.stdin).await;
+            drop(listening);
+        });
+        Ok(Response::new(ReceiverStream::new(events)))
+    }
+
+    async fn start_job(&self, request: Request<Exec>) -> Result<Response<StartJobReply>, Status> {
+        let job_id = self.jobs.start(request.into_inner()).await?;
+        Ok(Response::new(StartJobReply { job_id }))
+    }
+}
+
+/// Passes a watcher's input on until it says no more.
+async fn pass_on(first: &First, mut inputs: Streaming<ExecInput>, takes_stdin: bool) {
+    while let Ok(Some(input)) = inputs.message().await {
+        match input.input {
+            Some(Input::Stdin(bytes)) if takes_stdin && bytes.is_empty() => {
+                first.end_input().await;
+            }
+            Some(Input::Stdin(bytes)) if takes_stdin => {
+                first.feed(bytes).await;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Commands that nobody waits for: each has a directory, `jobs/<number>/`, with what it is, what it
+//! printed and how it ended.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fs_err as fs;
+use msb_agent_protocol::v1::Exec;
+use msb_agent_protocol::{Bytes, Client, Command, Output, Status};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use super::first::keep;
+use super::say;
+use crate::durable;
+use crate::exit::Exit;
+use crate::output_log::{LogStream, LogWriter};
+use crate::sandbox::{JobFiles, now_s};
+
+/// How many jobs may run at once.
+const RUNNING_MAX: usize = 256;
+/// Of how many jobs that ended the output is kept; that of older ones goes.
+const KEPT_MAX: u64 = 256;
+/// How long one file of a job's log grows.
+const LOG_MAX_BYTES: u64 = 1 << 20;
+
+/// A job as its directory describes it, in `job.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its number in this run of the sandbox.
+    pub id: u64,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Seconds since the epoch.
+    pub started_s: u64,
+}
+
+/// The jobs of a sandbox.
+#[derive(Debug, Clone)]
+pub(super) struct Jobs {
+    agent: Client,
+    directory: PathBuf,
+    last_id: Arc<AtomicU64>,
+    running: watch::Sender<usize>,
+}
+
+impl Jobs {
+    pub(super) fn new(agent: Client, directory: PathBuf) -> Self {
+        Self {
+            agent,
+            directory,
+            last_id: Arc::default(),
+            running: watch::Sender::new(0),
+        }
+    }
+
+    /// Starts a job and gives its number.
+    pub(super) async fn start(&self, mut exec: Exec) -> Result<u64, Status> {
+        if *self.running.borrow() >= RUNNING_MAX {
+            return Err(Status::resource_exhausted(format!(
+                "{RUNNING_MAX} jobs run already"
+            )));
+        }
+        exec.stdin = false;
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let text = |word: &Bytes| String::from_utf8_lossy(word).into_owned();
+        let job = Job {
+            id,
+            argv: exec.argv.iter().map(text).collect(),
+            started_s: now_s(),
+        };
+        self.running.send_modify(|count| *count += 1);
+        match self.begin(job, exec).await {
+            Ok(()) => Ok(id),
+            Err(status) => {
+                self.running.send_modify(|count| *count -= 1);
+                Err(status)
+            }
+        }
+    }
+
+    async fn begin(&self, job: Job, exec: Exec) -> Result<(), Status> {
+        let files = JobFiles::of(&self.directory, job.id);
+        let log = self.prepare(&files, &job);
+        let log = log.map_err(|error| Status::internal(format!("cannot keep a job: {error}")))?;
+        let command = self.agent.clone().exec(exec).await;
+        let command = command.map_err(|error| {
+            // A job that never ran leaves nothing.
+            let _ = fs::remove_dir_all(&files.directory);
+            Status::failed_precondition(error.to_string())
+        })?;
+        let running = self.running.clone();
+        tokio::spawn(async move {
+            let exit = attend(command, Ok(log)).await;
+            if let Err(error) = exit.write(&files.exit()) {
+                say(&error.to_string());
+            }
+            running.send_modify(|count| *count -= 1);
+        });
+        Ok(())
+    }
+
+    fn prepare(&self, files: &JobFiles, job: &Job) -> io::Result<LogWriter> {
+        if let Some(old) = job.id.checked_sub(KEPT_MAX) {
+            let old = JobFiles::of(&self.directory, old);
+            if matches!(Exit::read(&old.exit()), Ok(Some(_))) {
+                fs::remove_dir_all(&old.directory)?;
+            }
+        }
+        fs::create_dir_all(&files.directory)?;
+        durable::publish_bytes(&files.job(), &serde_json::to_vec_pretty(job)?)?;
+        LogWriter::with_limit(&files.output_log(), LOG_MAX_BYTES)
+    }
+
+    /// How many run.
+    pub(super) fn running(&self) -> watch::Receiver<usize> {
+        self.running.subscribe()
+    }
+
+    /// Waits until the end of each has been written.
+    pub(super) async fn all_noted(&self) {
+        let _ = self.running.subscribe().wait_for(|&count| count == 0).await;
+    }
+}
+
+async fn attend(command: Command, mut log: io::Result<LogWriter>) -> Exit {
+    drop(command.inputs);
+    let mut outputs = command.outputs;
+    loop {
+        match outputs.next().await {
+            Ok(Some(Output::Stdout(bytes))) => keep(&mut log, LogStream::Stdout, &bytes),
+            Ok(Some(Output::Stderr(bytes))) => keep(&mut log, LogStream::Stderr, &bytes),
+            Ok(Some(Output::Exited(status))) => return Exit::of(status),
+            Ok(None) => return Exit::failed(&msb_agent_protocol::ClientError::OutOfTurn),
+            Err(error) => return Exit::failed(&error),
+        }
+    }
+}

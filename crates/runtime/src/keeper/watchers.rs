@@ -1,0 +1,227 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use msb_agent_protocol::Status;
+use msb_agent_protocol::v1::ExecEvent;
+use msb_agent_protocol::v1::exec_event::Event;
+use tokio::sync::{mpsc, watch};
+
+/// Events that wait for one watcher; beyond them the command waits.
+const PENDING_EVENTS: usize = 4;
+/// How many may watch at once.
+const WATCHERS_MAX: usize = 64;
+
+/// How long one who does not listen is waited for once the sandbox is to end.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+type Sender = mpsc::Sender<Result<ExecEvent, Status>>;
+
+/// Those who are told what a command does. One who does not listen stops the command, until the
+/// sandbox is to end.
+#[derive(Debug, Clone)]
+pub(super) struct Watchers {
+    senders: Arc<Mutex<Vec<Sender>>>,
+    /// How many have not said yet that they heard the end.
+    listening: watch::Sender<usize>,
+    /// How many ever came.
+    seen: watch::Sender<usize>,
+    abandoned: watch::Sender<bool>,
+}
+
+impl Default for Watchers {
+    fn default() -> Self {
+        Self {
+            senders: Arc::default(),
+            listening: watch::Sender::new(0),
+            seen: watch::Sender::new(0),
+            abandoned: watch::Sender::new(false),
+        }
+    }
+}
+
+/// While it lives, the machine is kept for a watcher.
+#[derive(Debug)]
+pub(super) struct Listening(watch::Sender<usize>);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+impl Watchers {
+    /// A watcher's two ends, with what it missed.
+    pub(super) fn channel(
+        past: Option<Event>,
+    ) -> (mpsc::Receiver<Result<ExecEvent, Status>>, Sender) {
+        let (sender, events) = mpsc::channel(PENDING_EVENTS);
+        if let Some(event) = past {
+            // There is room: nothing was sent before.
+            let _ = sender.try_send(Ok(ExecEvent { event: Some(event) }));
+        }
+        (events, sender)
+    }
+
+    pub(super) fn add(&self, sender: Sender) -> Result<(), Status> {
+        let mut senders = self.senders();
+        senders.retain(|sender| !sender.is_closed());
+        if senders.len() >= WATCHERS_MAX {
+            return Err(Status::resource_exhausted(format!(
+                "{WATCHERS_MAX} watch this command already"
+            )));
+        }
+        senders.push(sender);
+        self.seen.send_modify(|count| *count += 1);
+        Ok(())
+    }
+
+    /// Somebody who will say when the end was heard, by dropping this.
+    pub(super) fn listen(&self) -> Listening {
+        self.listening.send_modify(|count| *count += 1);
+        Listening(self.listening.clone())
+    }
+
+    /// Tells everybody, at the pace of the slowest.
+    pub(super) async fn tell(&self, event: Event) {
+        let senders = self.senders().clone();
+        for sender in senders {
+            let event = ExecEvent {
+                event: Some(event.clone()),
+            };
+            let told = tokio::select! {
+                biased;
+                told = sender.send(Ok(event)) => told.is_ok(),
+                () = self.given_up() => false,
+            };
+            if !told {
+                self.senders().retain(|other| !other.same_channel(&sender));
+            }
+        }
+    }
+
+    /// Tells everybody the last thing, and lets them go.
+    pub(super) async fn dismiss(&self, event: Event) {
+        self.tell(event).await;
+        self.senders().clear();
+    }
+
+    /// Waits until somebody watches.
+    pub(super) async fn seen(&self) {
+        let mut seen = self.seen.subscribe();
+        // It lives as long as this does.
+        let _ = seen.wait_for(|&count| count > 0).await;
+    }
+
+    /// Waits until everybody has heard the end, or nobody is waited for any more.
+    pub(super) async fn heard(&self) {
+        let mut listening = self.listening.subscribe();
+        tokio::select! {
+            _ = listening.wait_for(|&count| count == 0) => {}
+            () = self.given_up() => {}
+        }
+    }
+
+    /// Nobody is waited for much longer: the sandbox is to end.
+    pub(super) fn abandon(&self) {
+        self.abandoned.send_replace(true);
+    }
+
+    pub(super) fn are_abandoned(&self) -> bool {
+        *self.abandoned.borrow()
+    }
+
+    async fn given_up(&self) {
+        let mut abandoned = self.abandoned.subscribe();
+        // It lives as long as this does.
+        let _ = abandoned.wait_for(|&abandoned| abandoned).await;
+        tokio::time::sleep(LAST_PATIENCE).await;
+    }
+
+    fn senders(&self) -> MutexGuard<'_, Vec<Sender>> {
+        self.senders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(50);
+
+    fn output(number: u8) -> Event {
+        Event::Stdout(vec![number].into())
+    }
+
+    #[tokio::test]
+    async fn all_are_told_all_at_the_pace_of_the_slowest() {
+        let watchers = Watchers::default();
+        let (mut quick, sender) = Watchers::channel(None);
+        watchers.add(sender).expect("there is room");
+        let (mut slow, sender) = Watchers::channel(Some(output(100)));
+        watchers.add(sender).expect("there is room");
+        let telling = watchers.clone();
+        let told = tokio::spawn(async move {
+            for number in 0..20 {
+                telling.tell(output(number)).await;
+            }
+            telling.dismiss(output(99)).await;
+        });
+        let mut seen = 0;
+        while timeout(SOON, quick.recv()).await.is_ok() {
+            seen += 1;
+        }
+        assert!(seen < 10, "one who does not read did not stop it: {seen}");
+        let rest = tokio::spawn(async move { while quick.recv().await.is_some() {} });
+        let mut events = Vec::new();
+        while let Some(event) = slow.recv().await {
+            events.push(
+                event
+                    .expect("an event")
+                    .event
+                    .expect("one that says something"),
+            );
+        }
+        let expected: Vec<Event> = [100]
+            .into_iter()
+            .chain(0..20)
+            .chain([99])
+            .map(output)
+            .collect();
+        assert_eq!(events, expected);
+        told.await.expect("told all");
+        rest.await.expect("heard all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sandbox_that_is_to_end_waits_for_nobody_for_long() {
+        let watchers = Watchers::default();
+        let (_deaf, sender) = Watchers::channel(None);
+        watchers.add(sender).expect("there is room");
+        let _listening = watchers.listen();
+        let telling = watchers.clone();
+        let told = tokio::spawn(async move {
+            for number in 0..20 {
+                telling.tell(output(number)).await;
+            }
+            telling.heard().await;
+        });
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(!told.is_finished(), "it did not wait");
+        watchers.abandon();
+        timeout(LAST_PATIENCE * 3, told)
+            .await
+            .expect("in time")
+            .expect("told all");
+    }
+
+    #[tokio::test]
+    async fn the_end_is_heard_once_all_have_said_so() {
+        let watchers = Watchers::default();
+        let listening = watchers.listen();
+        assert!(timeout(SOON, watchers.heard()).await.is_err());
+        drop(listening);
+        watchers.heard().await;
+    }
+}

@@ -1,0 +1,83 @@
+use std::io;
+
+use fs_err as fs;
+use serde::Serialize;
+
+use super::{Lock, Sandbox};
+use crate::Exit;
+use crate::vmm_process::read_errand;
+
+/// Whether a sandbox has a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It has never had one.
+    Created,
+    /// Its machine runs.
+    Running,
+    /// It has none now; its upper disk is kept.
+    Stopped,
+}
+
+/// How a sandbox is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// Whether it has a machine.
+    pub state: State,
+    /// Seconds since the epoch of its last start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_s: Option<u64>,
+    /// How its first command ended, if it did; of one that is started again, the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+}
+
+impl Sandbox {
+    /// Whether its machine runs: the process that has it holds the sandbox's lock.
+    ///
+    /// # Errors
+    /// When the lock cannot be opened.
+    pub fn state(&self) -> io::Result<State> {
+        if Lock::is_held(&self.files)? {
+            return Ok(State::Running);
+        }
+        let was_started = fs::exists(self.files.errand())?;
+        Ok(match was_started {
+            true => State::Stopped,
+            false => State::Created,
+        })
+    }
+
+    /// What its process wrote of its first command's end, if it did.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn first_exit(&self) -> io::Result<Option<Exit>> {
+        Exit::read(&self.files.exit())
+    }
+
+    /// How it is.
+    ///
+    /// # Errors
+    /// When the files that say so cannot be read.
+    pub fn condition(&self) -> io::Result<Condition> {
+        let state = self.state()?;
+        let started_s = match state {
+            State::Created => None,
+            // It may just be on its way to its first start.
+            State::Running => read_errand(&self.files).ok().map(|errand| errand.started_s),
+            State::Stopped => Some(read_errand(&self.files)?.started_s),
+        };
+        let exit = match (state, self.first_exit()?) {
+            (State::Stopped, None) if !self.spec.process.argv.is_empty() => {
+                Some(Exit::killed(None))
+            }
+            (_, exit) => exit,
+        };
+        Ok(Condition {
+            state,
+            started_s,
+            exit,
+        })
+    }
+}
