@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    completion, df, doctor, exec, image, images, kill, load, logs, prune, ps, pull, rm, run, start,
-    stop, version, vmm, wait,
+    completion, df, doctor, exec, image, images, kill, load, logs, network, prune, ps, pull, rm,
+    run, start, stop, version, vmm, wait,
 };
 use crate::output;
 
@@ -82,4 +82,7 @@ pub(crate) enum Command {
     /// The process that a virtual machine runs in
     #[command(hide = true)]
     Vmm(vmm::Arguments),
+    /// The process that a sandbox's network is
+    #[command(hide = true)]
+    Network(network::Arguments),
 }

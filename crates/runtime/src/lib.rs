@@ -12,6 +12,7 @@ mod first_command;
 mod health;
 mod home;
 mod kernel;
+mod network_process;
 mod output_log;
 mod parts;
 mod sandbox;
@@ -26,6 +27,8 @@ pub use first_command::Exit;
 pub use health::{Health, Level, diagnose};
 pub use home::Home;
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
+pub use msb_network as network;
+pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use output_log::{LogReader, LogRecord, LogStream};
 pub use parts::{MachineParts, machine_parts};
 pub use sandbox::{

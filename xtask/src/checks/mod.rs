@@ -6,6 +6,7 @@
 mod bed;
 mod durability;
 mod lifecycle;
+mod network;
 mod streams;
 mod surroundings;
 
@@ -16,7 +17,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 22] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -56,6 +57,23 @@ const CHECKS: [Check; 17] = [
     (
         "a detached command is followed, waited for and kept",
         lifecycle::detached,
+    ),
+    (
+        "a sandbox reaches neither the host nor private networks",
+        network::denied,
+    ),
+    (
+        "streams and datagrams are whole where a rule allows them",
+        network::allowed,
+    ),
+    ("published ports lead into the sandbox", network::published),
+    (
+        "names are resolved, and denied ones are not",
+        network::names,
+    ),
+    (
+        "without a network there is only the loopback",
+        network::none,
     ),
     ("nothing is left behind", durability::no_left_overs),
 ];

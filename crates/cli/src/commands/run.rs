@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use image_store::{FindError, Hold, Store, StoredImage, Trust};
 use msb_runtime::{CreateOptions, Overrides, ProcessDefaults, Resources, Sandbox, exec};
 
+use super::network::NetworkArguments;
 use super::{Context, machine, pull};
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -55,6 +56,8 @@ pub(crate) struct Arguments {
     pull: PullPolicy,
     #[command(flatten)]
     source: pull::SourceArguments,
+    #[command(flatten)]
+    network: NetworkArguments,
     /// Image, by name or digest
     image: String,
     /// Command and arguments instead of the image's Cmd
@@ -183,6 +186,7 @@ fn passed_on(setting: &str) -> Option<String> {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let network = arguments.network.settings()?;
     let store = context.store()?;
     let (image, _hold) = held_image(context, &store, arguments).await?;
     store.check_with(&image, arguments.machine.trust())?;
@@ -206,6 +210,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             working_directory: overrides.working_directory,
             user: overrides.user,
         },
+        network,
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     let start = machine::Start {

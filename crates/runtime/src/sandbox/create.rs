@@ -3,6 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs_err as fs;
 use image_store::StoredImage;
+use msb_network::Settings;
 
 use super::{CreateError, Files, Lock, ProcessDefaults, Sandbox, SandboxId, Spec, upper};
 use crate::{Home, durable};
@@ -33,6 +34,8 @@ pub struct CreateOptions {
     pub command: Vec<String>,
     /// What its commands have over the image's config.
     pub process: ProcessDefaults,
+    /// Its network, if it is to have one.
+    pub network: Option<Settings>,
 }
 
 impl Sandbox {
@@ -66,6 +69,7 @@ impl Sandbox {
             remove_when_stopped: options.remove_when_stopped,
             command: options.command,
             process: options.process,
+            network: options.network,
         };
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;

@@ -201,6 +201,7 @@ mod tests {
             remove_when_stopped: false,
             command: Vec::new(),
             process: ProcessDefaults::default(),
+            network: None,
         };
         let sandbox = Sandbox::at(&Home::new(root.path()), spec);
         fs::create_dir_all(&sandbox.files.directory).expect("created");

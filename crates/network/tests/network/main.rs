@@ -1,0 +1,8 @@
+//! The network as a guest sees it, without a machine: frames on one end of the socket, servers of
+//! the host's on the other.
+
+mod guest;
+mod hostile;
+mod names;
+mod packets;
+mod streams;
