@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,17 +49,14 @@ enum Listener {
 /// # Errors
 /// The first that cannot, most likely because another program listens there.
 pub fn check_published(published: &[Publish]) -> Result<(), PublishError> {
+    // All at once: two that are the same are not both free.
     let mut held = Vec::new();
     for &publish in published {
-        let held_port: io::Result<Box<dyn std::any::Any>> = match publish.protocol {
-            Protocol::Tcp => {
-                std::net::TcpListener::bind(publish.host).map(|held| Box::new(held) as _)
-            }
-            Protocol::Udp => {
-                std::net::UdpSocket::bind(publish.host).map(|held| Box::new(held) as _)
-            }
+        let port: io::Result<OwnedFd> = match publish.protocol {
+            Protocol::Tcp => std::net::TcpListener::bind(publish.host).map(Into::into),
+            Protocol::Udp => std::net::UdpSocket::bind(publish.host).map(Into::into),
         };
-        held.push(held_port.map_err(|source| PublishError { publish, source })?);
+        held.push(port.map_err(|source| PublishError { publish, source })?);
     }
     Ok(())
 }

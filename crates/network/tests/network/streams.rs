@@ -1,5 +1,5 @@
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -150,7 +150,7 @@ fn a_published_port_leads_into_the_guest() {
     };
     let mut host = Host::new(settings);
     let client = thread::spawn(move || {
-        let mut stream = TcpStream::connect_timeout(&SocketAddr::from(at), PATIENCE).unwrap();
+        let mut stream = TcpStream::connect_timeout(&at, PATIENCE).unwrap();
         stream.write_all(b"to the guest").unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut answer = Vec::new();
