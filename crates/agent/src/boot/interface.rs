@@ -91,7 +91,7 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     let mut socket_address: libc::sockaddr = unsafe { std::mem::zeroed() };
     socket_address.sa_family = libc::sa_family_t::try_from(libc::AF_INET).unwrap_or_default();
     for (slot, byte) in socket_address.sa_data[2..].iter_mut().zip(address.octets()) {
-        *slot = libc::c_char::from_ne_bytes([byte]);
+        *slot = libc::c_char::from_le_bytes([byte]);
     }
     socket_address
 }
