@@ -112,3 +112,9 @@ def device_nodes():
     with open("/proc/mounts") as mounts:
         assert any(line.split()[1:3] == ["/dev", "devtmpfs"] for line in mounts)
     assert os.path.exists("/dev/vda")
+
+
+@proves("VIRTIO_NET")
+def network_driver():
+    # The lab's machine has no network device for it to take.
+    assert os.path.isdir("/sys/bus/virtio/drivers/virtio_net")

@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     attach, completion, create, df, doctor, exec, image, images, inspect, jobs, kill, load, logs,
-    prune, ps, pull, rename, restart, rm, run, start, stop, version, vmm, wait,
+    network, prune, ps, pull, rename, restart, rm, run, start, stop, version, vmm, wait,
 };
 use crate::output;
 
@@ -97,4 +97,7 @@ pub(crate) enum Command {
     /// The process that a virtual machine runs in
     #[command(hide = true)]
     Vmm(vmm::Arguments),
+    /// The process that a sandbox's network is
+    #[command(hide = true)]
+    Network(network::Arguments),
 }

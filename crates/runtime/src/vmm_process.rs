@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use image_store::{FindError, Hold, OpenError, Store};
-use msb_vmm::{Machine, RunError, Vmm};
+use msb_network::Settings;
+use msb_vmm::{Machine, RunError, Sockets, Vmm};
 use serde::{Deserialize, Serialize};
 
 use crate::keeper::{self, Duties};
-use crate::sandbox::Files;
+use crate::network_process::{self, NetworkStartError};
+use crate::sandbox::{Files, VmmCommand};
 
 /// What the process is to do: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,9 @@ pub(crate) struct Errand {
     /// Seconds since the epoch.
     pub(crate) started_s: u64,
     pub(crate) duties: Duties,
+    /// What the process of its network is to do.
+    #[serde(default)]
+    pub(crate) network: Option<Settings>,
 }
 
 /// Why the process could not do it.
@@ -52,23 +57,31 @@ pub enum VmmProcessError {
         /// The name in the errand.
         name: String,
     },
+    /// The guest would have no network.
+    #[error("cannot start the sandbox's network")]
+    Network(#[from] NetworkStartError),
     /// The machine did not run, or did not end well.
     #[error("the virtual machine failed")]
     Run(#[from] RunError),
 }
 
 /// Runs the machine described in `directory`. Standard input is the socket to listen on; standard
-/// output is the sandbox's lock, which stays held while this process lives.
+/// output is the sandbox's lock, which stays held while this process lives. `network` is the command
+/// that calls [`serve_network`](crate::serve_network).
 ///
 /// A VMM may end the process instead of returning.
 ///
 /// # Errors
 /// When the machine could not be started, or ended badly.
-pub fn serve(directory: &Path, backends: &[&dyn Vmm]) -> Result<(), VmmProcessError> {
+pub fn serve(
+    directory: &Path,
+    backends: &[&dyn Vmm],
+    network: &VmmCommand,
+) -> Result<(), VmmProcessError> {
     let files = Files {
         directory: directory.to_owned(),
     };
-    let errand = read_errand(&files).map_err(io_error("read machine.json"))?;
+    let errand = Errand::read(&files).map_err(io_error("read machine.json"))?;
     let vmm = backends.iter().find(|vmm| vmm.name() == errand.vmm);
     let vmm = vmm.ok_or_else(|| VmmProcessError::UnknownVmm {
         name: errand.vmm.clone(),
@@ -77,16 +90,27 @@ pub fn serve(directory: &Path, backends: &[&dyn Vmm]) -> Result<(), VmmProcessEr
     let _hold = hold(&errand)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
+    let network = match errand.network {
+        Some(_) => Some(network_process::start(directory, network)?),
+        None => None,
+    };
     let duties = errand.duties.clone();
     std::thread::Builder::new()
         .name("keeper".to_owned())
         .spawn(move || keep(listener, host_end, files, duties))
         .map_err(io_error("start the keeper"))?;
-    Ok(vmm.run(&errand.machine, guest_end.into())?)
+    let (network, _network_end) = network.unzip();
+    let sockets = Sockets {
+        agent_port: guest_end.into(),
+        network,
+    };
+    Ok(vmm.run(&errand.machine, sockets)?)
 }
 
-pub(crate) fn read_errand(files: &Files) -> io::Result<Errand> {
-    serde_json::from_slice(&fs::read(files.errand())?).map_err(Into::into)
+impl Errand {
+    pub(crate) fn read(files: &Files) -> io::Result<Self> {
+        serde_json::from_slice(&fs::read(files.errand())?).map_err(Into::into)
+    }
 }
 
 /// While this process lives, nobody removes the image.

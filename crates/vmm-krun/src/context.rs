@@ -3,13 +3,13 @@
 
 use std::ffi::{CString, c_int};
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
 use std::sync::Once;
 
-use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine};
+use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine, NetworkDevice};
 
 /// `KRUN_KERNEL_FORMAT_*` (libkrun.h): ELF on x86-64, a flat `Image` on arm64.
 const KERNEL_FORMAT: u32 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
@@ -20,6 +20,11 @@ const DISK_FORMAT_VMDK: u32 = 2;
 
 /// `KRUN_SYNC_FULL`: a guest's flush is an `fsync` on the host.
 const SYNC_FULL: u32 = 2;
+
+/// No offloads: every frame fits the wire, and carries its checksums (`NET_FEATURE_*`).
+const NETWORK_FEATURES: u32 = 0;
+/// Neither DHCP by libkrun's own first process, nor vfkit's greeting (`NET_FLAG_*`).
+const NETWORK_FLAGS: u32 = 0;
 
 /// Errors go to standard error, uncoloured, whatever `RUST_LOG` says.
 const LOG_TARGET_STDERR: c_int = 2;
@@ -57,8 +62,8 @@ fn check(function: &'static str, returned: i32) -> Result<u32, CallError> {
 
 /// A machine that libkrun is being told about.
 ///
-/// It borrows no descriptor: libkrun duplicates them when the machine starts, so their owner keeps
-/// them until then.
+/// It borrows no descriptor: libkrun duplicates those of ports when the machine starts, so their owner
+/// keeps them until then, and takes the network's.
 pub(crate) struct Context {
     id: u32,
 }
@@ -154,6 +159,28 @@ impl Context {
             )
         };
         Ok(check("krun_add_disk3", returned).map(drop)?)
+    }
+
+    /// Adds a network device, whose frames travel over `socket`. libkrun takes it, and closes it
+    /// with the machine; one that is not started leaves it open.
+    pub(crate) fn add_network(
+        &mut self,
+        device: NetworkDevice,
+        socket: OwnedFd,
+    ) -> Result<(), CallError> {
+        // SAFETY: a null path means that the descriptor counts; the address is 6 bytes that outlive
+        // the call, which copies them. The descriptor is given away, so nobody else closes it.
+        let returned = unsafe {
+            krun::krun_add_net_unixstream(
+                self.id,
+                ptr::null(),
+                socket.into_raw_fd(),
+                device.mac.as_ptr(),
+                NETWORK_FEATURES,
+                NETWORK_FLAGS,
+            )
+        };
+        check("krun_add_net_unixstream", returned).map(drop)
     }
 
     /// Starts the machine. On success the process ends with it, so this returns an error or not at

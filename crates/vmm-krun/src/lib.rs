@@ -4,8 +4,8 @@
 //! process's exit, 0 after the guest's reboot. So [`Krun::run`] returns only when the machine could
 //! not start. What libkrun finds wrong it writes to standard error.
 //!
-//! The guest has a balloon, an entropy source, a console, the agent's port and its disks. It has no
-//! virtio-fs, no vsock and no network. The agent opens its port once: libkrun ends the machine when
+//! The guest has a balloon, an entropy source, a console, the agent's port and its disks. It has a
+//! network device where it is given a socket for frames, and no virtio-fs and no vsock. The agent opens its port once: libkrun ends the machine when
 //! a guest opens a port a second time.
 
 #![warn(clippy::as_conversions)]
@@ -16,7 +16,8 @@ mod limits;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use msb_vmm::{
-    AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Unavailable, Vmm, hardware_virtualisation,
+    AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Sockets, Unavailable, Vmm,
+    hardware_virtualisation,
 };
 
 use crate::context::{Context, SetupError};
@@ -24,7 +25,7 @@ use crate::context::{Context, SetupError};
 const NAME: &str = "krun";
 
 /// libkrun has 11 interrupt lines for virtio-mmio devices on x86-64 (IRQ 5 to 15). Four are taken:
-/// balloon, entropy, console, agent port.
+/// balloon, entropy, console, agent port. A network device takes another.
 const DISK_LIMIT: usize = 11 - 4;
 
 /// Words for the kernel about this board.
@@ -54,10 +55,10 @@ impl Vmm for Krun {
     }
 
     /// Enters the machine. The process exits when the guest reboots.
-    fn run(&self, machine: &Machine, agent_port: OwnedFd) -> Result<(), RunError> {
+    fn run(&self, machine: &Machine, sockets: Sockets) -> Result<(), RunError> {
         machine.check_files()?;
         limits::raise_open_files()?;
-        match enter(machine, &agent_port) {
+        match enter(machine, sockets) {
             SetupError::Machine(source) => Err(RunError::Input { vmm: NAME, source }),
             SetupError::Call(error) => Err(RunError::Failed {
                 vmm: NAME,
@@ -68,26 +69,31 @@ impl Vmm for Krun {
 }
 
 /// Describes the machine to libkrun and enters it; comes back only with a reason.
-fn enter(machine: &Machine, agent_port: &OwnedFd) -> SetupError {
-    match describe(machine, agent_port) {
-        Ok(context) => context.start_enter().into(),
+fn enter(machine: &Machine, sockets: Sockets) -> SetupError {
+    match describe(machine, sockets) {
+        Ok((context, _agent_port)) => context.start_enter().into(),
         Err(error) => error,
     }
 }
 
-fn describe(machine: &Machine, agent_port: &OwnedFd) -> Result<Context, SetupError> {
-    machine.check(DISK_LIMIT)?;
+/// The machine as libkrun knows it, and the agent's port, to be kept until the machine starts.
+fn describe(machine: &Machine, sockets: Sockets) -> Result<(Context, OwnedFd), SetupError> {
+    sockets.check(machine)?;
+    machine.check(DISK_LIMIT - usize::from(machine.network.is_some()))?;
     let command_line = machine.kernel_command_line(&KERNEL_WORDS)?;
     let mut context = Context::new()?;
     context.set_size(machine.cpus, machine.memory_mib)?;
     context.set_kernel(&machine.kernel, &command_line)?;
     context.disable_vsock()?;
     context.set_console_log(&machine.console_log)?;
-    context.add_port(AGENT_PORT_NAME, agent_port.as_fd())?;
+    context.add_port(AGENT_PORT_NAME, sockets.agent_port.as_fd())?;
     for disk in &machine.disks {
         context.add_disk(disk)?;
     }
-    Ok(context)
+    if let (Some(device), Some(socket)) = (machine.network, sockets.network) {
+        context.add_network(device, socket)?;
+    }
+    Ok((context, sockets.agent_port))
 }
 
 impl From<InvalidMachine> for SetupError {
@@ -101,7 +107,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::path::PathBuf;
 
-    use msb_vmm::{Disk, DiskAccess, DiskFormat};
+    use msb_vmm::{Disk, DiskAccess, DiskFormat, NetworkDevice};
 
     use super::*;
 
@@ -120,18 +126,37 @@ mod tests {
             root_disk: 1,
             kernel_arguments: Vec::new(),
             console_log: PathBuf::from("/dev/null"),
+            network: None,
+        }
+    }
+
+    fn sockets(network: Option<UnixStream>) -> Sockets {
+        let (port, _) = UnixStream::pair().unwrap();
+        Sockets {
+            agent_port: port.into(),
+            network: network.map(Into::into),
         }
     }
 
     fn run(machine: &Machine) -> RunError {
-        let (port, _kept) = UnixStream::pair().unwrap();
-        Krun.run(machine, port.into()).unwrap_err()
+        Krun.run(machine, sockets(None)).unwrap_err()
     }
 
     #[test]
     fn a_plain_machine_can_be_described() {
-        let (port, _kept) = UnixStream::pair().unwrap();
-        assert!(describe(&machine(), &port.into()).is_ok());
+        assert!(describe(&machine(), sockets(None)).is_ok());
+    }
+
+    #[test]
+    fn a_network_device_and_its_socket_go_together() {
+        let (frames, _kept) = UnixStream::pair().unwrap();
+        let mut networked = machine();
+        networked.network = Some(NetworkDevice { mac: [2; 6] });
+        assert!(describe(&networked, sockets(Some(frames))).is_ok());
+        let RunError::Input { source, .. } = run(&networked) else {
+            panic!("an input error")
+        };
+        assert_eq!(source, InvalidMachine::NetworkSocket);
     }
 
     #[test]

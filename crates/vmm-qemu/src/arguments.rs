@@ -1,6 +1,8 @@
 use std::ffi::OsString;
 
-use msb_vmm::{AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, InvalidMachine, Machine};
+use msb_vmm::{
+    AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, InvalidMachine, Machine, NetworkDevice,
+};
 
 use crate::option::OptionValue;
 
@@ -20,11 +22,11 @@ const PLACES: [u8; 7] = [7, 6, 5, 4, 2, 1, 0];
 /// Places taken before the disks: the serial bus and the entropy source.
 const OTHER_DEVICES: usize = 2;
 
-/// The most disks a machine can have.
-const DISK_LIMIT: usize = PLACES.len() - OTHER_DEVICES;
-
 /// The file descriptor that the agent port's socket has in QEMU: its standard input.
 const AGENT_PORT_FD: &str = "0";
+
+/// The file descriptor that the socket for frames has in QEMU: its standard output.
+const NETWORK_FD: &str = "1";
 
 /// Words for the kernel about this board.
 const KERNEL_WORDS: [&str; 3] = [
@@ -43,7 +45,7 @@ pub(crate) fn of(
     machine: &Machine,
     accelerator: Accelerator,
 ) -> Result<Vec<OsString>, InvalidMachine> {
-    machine.check(DISK_LIMIT)?;
+    machine.check(disk_limit(machine))?;
     let mut arguments = Arguments::default();
     arguments.board(machine, accelerator);
     arguments.kernel(machine, accelerator)?;
@@ -51,6 +53,9 @@ pub(crate) fn of(
     arguments.device(OptionValue::new("virtio-rng-device").with("bus", &bus(1)));
     for (index, disk) in machine.disks.iter().enumerate() {
         arguments.disk(index, disk);
+    }
+    if let Some(network) = machine.network {
+        arguments.network(network, OTHER_DEVICES + machine.disks.len());
     }
     Ok(arguments.0)
 }
@@ -145,6 +150,21 @@ impl Arguments {
         self.device(device);
     }
 
+    /// The network device. QEMU takes the form `socket`, which every version has, for a stream of
+    /// frames, and offers the guest no offloads over it.
+    fn network(&mut self, network: NetworkDevice, place: usize) {
+        let frames = OptionValue::new("socket")
+            .with("id", "network")
+            .with("fd", NETWORK_FD);
+        self.option("-netdev", frames.into_argument());
+        let mac = network.mac.map(|byte| format!("{byte:02x}")).join(":");
+        let device = OptionValue::new("virtio-net-device")
+            .with("netdev", "network")
+            .with("mac", &mac)
+            .with("bus", &bus(place));
+        self.device(device);
+    }
+
     fn device(&mut self, device: OptionValue) {
         self.option("-device", device.into_argument());
     }
@@ -160,6 +180,11 @@ impl Arguments {
     fn flags(&mut self, flags: &[&str]) {
         self.0.extend(flags.iter().map(OsString::from));
     }
+}
+
+/// The most disks the machine can have.
+fn disk_limit(machine: &Machine) -> usize {
+    PLACES.len() - OTHER_DEVICES - usize::from(machine.network.is_some())
 }
 
 /// The bus of the device that the guest meets as number `index`.
@@ -205,6 +230,7 @@ mod tests {
             root_disk: 2,
             kernel_arguments: Vec::new(),
             console_log: "/run/console,log".into(),
+            network: None,
         }
     }
 
@@ -235,6 +261,22 @@ mod tests {
     }
 
     #[test]
+    fn a_network_device_takes_the_place_after_the_disks() {
+        let mac = [2, 0x6d, 0x73, 0x62, 0, 2];
+        let networked = Machine {
+            network: Some(NetworkDevice { mac }),
+            ..machine()
+        };
+        let plain = lines(&of(&machine(), TCG).unwrap());
+        let arguments = lines(&of(&networked, TCG).unwrap());
+        assert_eq!(
+            arguments.strip_prefix(plain.as_str()).unwrap(),
+            "\n-netdev socket,id=network,fd=1\n-device \
+             virtio-net-device,netdev=network,mac=02:6d:73:62:00:02,bus=virtio-mmio-bus.1"
+        );
+    }
+
+    #[test]
     fn a_disk_without_a_place_is_refused() {
         let mut machine = machine();
         let more = |index| {
@@ -249,5 +291,8 @@ mod tests {
         machine.disks.push(more(5));
         let error = of(&machine, TCG).unwrap_err();
         assert_eq!(error, InvalidMachine::TooManyDisks { disks: 6, limit: 5 });
+        machine.network = Some(NetworkDevice { mac: [2; 6] });
+        let error = of(&machine, TCG).unwrap_err();
+        assert_eq!(error, InvalidMachine::TooManyDisks { disks: 6, limit: 4 });
     }
 }

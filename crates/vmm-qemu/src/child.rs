@@ -1,10 +1,9 @@
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use msb_vmm::RunError;
+use msb_vmm::{RunError, Sockets};
 
 use crate::NAME;
 use crate::program::Programs;
@@ -12,7 +11,8 @@ use crate::program::Programs;
 /// How much of what QEMU says is kept: its last words are the reason it ended.
 const SAID_MAX_BYTES: usize = 4096;
 
-/// Runs QEMU until it ends, with the agent port as its standard input.
+/// Runs QEMU until it ends, with the agent port as its standard input and the socket for frames as its
+/// standard output, on which it prints nothing.
 ///
 /// It starts through `setpriv`, which ties its life to this thread's and then becomes QEMU. It has a
 /// process group of its own, so that a terminal's Ctrl-C reaches the command in the guest and not
@@ -20,7 +20,7 @@ const SAID_MAX_BYTES: usize = 4096;
 pub(crate) fn run(
     programs: &Programs,
     arguments: &[OsString],
-    agent_port: OwnedFd,
+    sockets: Sockets,
 ) -> Result<(), RunError> {
     let failed = |action: &str, source| RunError::Io {
         action: format!("{action} {}", programs.qemu.display()),
@@ -31,8 +31,8 @@ pub(crate) fn run(
         .arg(&programs.qemu)
         .args(arguments)
         .process_group(0)
-        .stdin(Stdio::from(agent_port))
-        .stdout(Stdio::null())
+        .stdin(Stdio::from(sockets.agent_port))
+        .stdout(sockets.network.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|source| failed("start", source))?;
@@ -88,13 +88,22 @@ mod tests {
 
     use super::*;
 
+    fn sockets() -> (Sockets, UnixStream) {
+        let (port, kept) = UnixStream::pair().unwrap();
+        let sockets = Sockets {
+            agent_port: port.into(),
+            network: None,
+        };
+        (sockets, kept)
+    }
+
     fn run_shell(script: &str) -> Result<(), RunError> {
         let programs = Programs {
             qemu: "/bin/sh".into(),
             setpriv: "/usr/bin/setpriv".into(),
         };
-        let (port, _kept) = UnixStream::pair().unwrap();
-        run(&programs, &["-c".into(), script.into()], port.into())
+        let (sockets, _kept) = sockets();
+        run(&programs, &["-c".into(), script.into()], sockets)
     }
 
     #[test]
@@ -119,8 +128,8 @@ mod tests {
             qemu: Path::new("/no/qemu").into(),
             setpriv: "/no/setpriv".into(),
         };
-        let (port, _kept) = UnixStream::pair().unwrap();
-        let error = run(&programs, &[], port.into()).unwrap_err();
+        let (sockets, _kept) = sockets();
+        let error = run(&programs, &[], sockets).unwrap_err();
         assert_eq!(error.to_string(), "cannot start /no/qemu");
     }
 

@@ -4,8 +4,8 @@
 //! times slower, which makes msb work on hosts that offer no virtualisation at all.
 //!
 //! The board has no PCI, no ACPI and no legacy serial port; what the guest finds are virtio-mmio
-//! devices that QEMU names on the kernel command line. QEMU confines itself with seccomp, opens no
-//! network, and dies with the process that runs the machine.
+//! devices that QEMU names on the kernel command line. QEMU confines itself with seccomp, has no
+//! network but the frames on a socket that it is given, and dies with the process that runs the machine.
 
 #![warn(clippy::as_conversions)]
 
@@ -16,9 +16,8 @@ mod option;
 mod program;
 
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
 
-use msb_vmm::{Machine, RunError, Unavailable, Vmm, hardware_virtualisation};
+use msb_vmm::{Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation};
 
 use crate::arguments::Accelerator;
 use crate::program::Programs;
@@ -58,7 +57,7 @@ impl Vmm for Qemu {
     }
 
     /// Returns when QEMU has ended. QEMU dies with the calling thread.
-    fn run(&self, machine: &Machine, agent_port: OwnedFd) -> Result<(), RunError> {
+    fn run(&self, machine: &Machine, sockets: Sockets) -> Result<(), RunError> {
         let programs = Programs::find(self.program.as_deref())
             .map_err(|source| RunError::Unavailable { vmm: NAME, source })?;
         let accelerator = match hardware_virtualisation() {
@@ -69,7 +68,10 @@ impl Vmm for Qemu {
         };
         let arguments = arguments::of(machine, accelerator)
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
+        sockets
+            .check(machine)
+            .map_err(|source| RunError::Input { vmm: NAME, source })?;
         machine.check_files()?;
-        child::run(&programs, &arguments, agent_port)
+        child::run(&programs, &arguments, sockets)
     }
 }

@@ -154,10 +154,8 @@ fn fallback_notice(tried: &[(&'static str, Unavailable)]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::OwnedFd;
-
     use super::*;
-    use crate::{Machine, RunError};
+    use crate::{Machine, RunError, Sockets};
 
     struct Fake(&'static str, bool);
 
@@ -174,7 +172,7 @@ mod tests {
             self.1.then_some(()).ok_or_else(missing)
         }
 
-        fn run(&self, _: &Machine, _: OwnedFd) -> Result<(), RunError> {
+        fn run(&self, _: &Machine, _: Sockets) -> Result<(), RunError> {
             Ok(())
         }
     }

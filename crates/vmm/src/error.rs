@@ -95,6 +95,9 @@ pub enum InvalidMachine {
         /// Which file.
         path: PathBuf,
     },
+    /// A network device without a socket, or a socket without a device.
+    #[error("a network device and a socket for its frames go together")]
+    NetworkSocket,
     /// A path with bytes that this VMM's interface cannot express.
     #[error("the path {} cannot be passed on: it is not UTF-8 or holds a NUL", .path.display())]
     Path {

@@ -12,15 +12,16 @@ mod error;
 mod files;
 mod hardware;
 mod machine;
-
-use std::os::fd::OwnedFd;
+mod sockets;
 
 pub use choose::{Choice, ChooseError, Selection, UnknownVmm, choose};
 pub use error::{InvalidMachine, RunError, Unavailable};
 pub use hardware::hardware_virtualisation;
 pub use machine::{
-    AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, MEMORY_MIN_MIB, Machine, SERIAL_MAX_BYTES,
+    AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, MEMORY_MIN_MIB, Machine, NetworkDevice,
+    SERIAL_MAX_BYTES,
 };
+pub use sockets::Sockets;
 
 /// A hypervisor, or an emulator that plays one.
 pub trait Vmm {
@@ -33,8 +34,7 @@ pub trait Vmm {
     /// What is missing, and what to do about it.
     fn probe(&self) -> Result<(), Unavailable>;
 
-    /// Runs `machine` until the guest powers off. `agent_port` is one end of a stream socket pair;
-    /// the guest finds the other end as the virtio-console port [`AGENT_PORT_NAME`].
+    /// Runs `machine` until the guest powers off. `sockets` are what joins it to the host.
     ///
     /// A backend may end the calling process instead of returning, so the caller keeps nothing
     /// behind this call that must still happen: give each machine a process of its own. When that
@@ -42,5 +42,5 @@ pub trait Vmm {
     ///
     /// # Errors
     /// When the machine could not be started, or ended otherwise than by the guest's power-off.
-    fn run(&self, machine: &Machine, agent_port: OwnedFd) -> Result<(), RunError>;
+    fn run(&self, machine: &Machine, sockets: Sockets) -> Result<(), RunError>;
 }

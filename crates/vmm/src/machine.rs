@@ -30,6 +30,16 @@ pub struct Machine {
     pub kernel_arguments: Vec<String>,
     /// Where the kernel's console goes.
     pub console_log: PathBuf,
+    /// The network device, if it has one.
+    #[serde(default)]
+    pub network: Option<NetworkDevice>,
+}
+
+/// A network device, whose frames travel over [`Sockets::network`](crate::Sockets::network).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkDevice {
+    /// The hardware address that the guest is given.
+    pub mac: [u8; 6],
 }
 
 impl Machine {
@@ -144,6 +154,7 @@ pub(crate) mod tests {
             root_disk: 2,
             kernel_arguments: Vec::new(),
             console_log: PathBuf::from("/console.log"),
+            network: None,
         }
     }
 

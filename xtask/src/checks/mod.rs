@@ -7,6 +7,7 @@ mod bed;
 mod durability;
 mod keeping;
 mod lifecycle;
+mod network;
 mod streams;
 mod surroundings;
 
@@ -17,7 +18,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 21] = [
+const CHECKS: [Check; 26] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -73,6 +74,23 @@ const CHECKS: [Check; 21] = [
     (
         "a command is started again, and its time is limited",
         keeping::started_again,
+    ),
+    (
+        "a sandbox reaches neither the host nor private networks",
+        network::denied,
+    ),
+    (
+        "streams and datagrams are whole where a rule allows them",
+        network::allowed,
+    ),
+    ("published ports lead into the sandbox", network::published),
+    (
+        "names are resolved, and denied ones are not",
+        network::names,
+    ),
+    (
+        "without a network there is only the loopback",
+        network::none,
     ),
     ("nothing is left behind", durability::no_left_overs),
 ];

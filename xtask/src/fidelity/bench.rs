@@ -142,7 +142,16 @@ impl Bench {
     }
 
     fn run_once(&self, arguments: &[&str], input: &[u8]) -> Result<Output> {
-        let start = ["run", "-q", "--vmm", "qemu", "--pull", "never"];
+        let start = [
+            "run",
+            "-q",
+            "--vmm",
+            "qemu",
+            "--pull",
+            "never",
+            "--network",
+            "none",
+        ];
         let mut child = self
             .msb
             .command(&start)

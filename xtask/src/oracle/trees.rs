@@ -34,7 +34,11 @@ pub(crate) fn host_tree(
 
 /// The image as a guest sees it.
 pub(crate) fn guest_tree(bed: &Bed, tree_dump: &Path) -> Result<String> {
-    let output = bed.run_with_input(&["-i"], &["sh", "-c", GUEST_DUMP], &fs::read(tree_dump)?)?;
+    let output = bed.run_with_input(
+        &["-i", "--network", "none"],
+        &["sh", "-c", GUEST_DUMP],
+        &fs::read(tree_dump)?,
+    )?;
     if !output.status.success() {
         bail!(
             "tree-dump in the guest: {}",

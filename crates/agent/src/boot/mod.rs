@@ -4,7 +4,10 @@ mod clock;
 mod disks;
 mod error;
 mod host;
+mod host_files;
+mod interface;
 mod mounts;
+mod network;
 mod root;
 
 pub(crate) use disks::upper_device;

@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use image_store::{FindError, Hold, Store, StoredImage, Trust};
 use msb_runtime::{CreateOptions, Lifetime, Lock, Process, Resources, Sandbox, process};
 
+use super::network::NetworkArguments;
 use super::process::ProcessArguments;
 use super::{Context, pull};
 use crate::failure::{Failure, Outcome};
@@ -70,6 +71,8 @@ pub(crate) struct SandboxArguments {
     pull: PullPolicy,
     #[command(flatten)]
     source: pull::SourceArguments,
+    #[command(flatten)]
+    network: NetworkArguments,
     /// Image, by name or digest
     image: String,
     /// Command and arguments instead of the image's Cmd
@@ -110,6 +113,7 @@ pub(crate) async fn create(
     arguments: &SandboxArguments,
     trust: Trust,
 ) -> Result<Created, Failure> {
+    let network = arguments.network.settings()?;
     let store = context.store()?;
     let (image, hold) = held_image(context, &store, arguments).await?;
     store.check_with(&image, trust)?;
@@ -125,6 +129,7 @@ pub(crate) async fn create(
             max_duration_s: arguments.max_duration.map(|duration| duration.0),
             idle_timeout_s: arguments.idle_timeout.map(|duration| duration.0),
         },
+        network,
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     Ok(Created {

@@ -141,7 +141,7 @@ pub(crate) async fn boot(
         home: start.context.home.clone(),
         image: start.image.clone(),
         vmm: selection.vmm.name(),
-        vmm_command: this_program()?,
+        vmm_command: this_program("vmm")?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),
         boot_limit: start.machine.boot_limit(),
         attached,
@@ -151,10 +151,11 @@ pub(crate) async fn boot(
     Ok(started.context("cannot start the sandbox")?)
 }
 
-fn this_program() -> Result<VmmCommand, Failure> {
+/// This program with another subcommand, for a process of its own.
+pub(crate) fn this_program(subcommand: &str) -> Result<VmmCommand, Failure> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     Ok(VmmCommand {
         program,
-        arguments: vec!["vmm".into()],
+        arguments: vec![subcommand.into()],
     })
 }

@@ -15,6 +15,7 @@ pub(crate) mod kill;
 pub(crate) mod load;
 pub(crate) mod logs;
 pub(crate) mod machine;
+pub(crate) mod network;
 pub(crate) mod process;
 pub(crate) mod prune;
 pub(crate) mod ps;
@@ -153,6 +154,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Vmm(arguments) => vmm::run(&arguments),
+        Command::Network(arguments) => network::run(&arguments),
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     msb_runtime::serve(
         &arguments.directory,
         &machine::Backends::from_environment().all(),
+        &machine::this_program("network")?,
     )
     .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
     Ok(0)

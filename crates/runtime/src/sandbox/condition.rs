@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Lock, Sandbox};
 use crate::Exit;
-use crate::vmm_process::read_errand;
+use crate::vmm_process::Errand;
 
 /// Whether a sandbox has a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -65,8 +65,8 @@ impl Sandbox {
         let started_s = match state {
             State::Created => None,
             // It may just be on its way to its first start.
-            State::Running => read_errand(&self.files).ok().map(|errand| errand.started_s),
-            State::Stopped => Some(read_errand(&self.files)?.started_s),
+            State::Running => Errand::read(&self.files).ok().map(|errand| errand.started_s),
+            State::Stopped => Some(Errand::read(&self.files)?.started_s),
         };
         let exit = match (state, self.first_exit()?) {
             (State::Stopped, None) if !self.spec.process.argv.is_empty() => {

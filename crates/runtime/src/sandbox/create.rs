@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs_err as fs;
 use image_store::StoredImage;
+use msb_network::Settings;
 
 use super::{CreateError, Files, Lock, Sandbox, SandboxId, Spec, upper};
 use crate::keeper::{Lifetime, RestartPolicy};
@@ -40,6 +41,8 @@ pub struct CreateOptions {
     pub restart: RestartPolicy,
     /// When it ends by itself.
     pub lifetime: Lifetime,
+    /// Its network, if it is to have one.
+    pub network: Option<Settings>,
 }
 
 impl Sandbox {
@@ -75,6 +78,7 @@ impl Sandbox {
             process: options.process,
             restart: options.restart,
             lifetime: options.lifetime,
+            network: options.network,
         };
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;

@@ -1,6 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use msb_network::PublishError;
+
 use crate::{BootDiskError, KernelError};
 
 use super::UpperError;
@@ -45,6 +47,9 @@ pub enum StartError {
     /// There is no boot disk.
     #[error("cannot boot")]
     BootDisk(#[from] BootDiskError),
+    /// A port of the host is not free.
+    #[error("cannot publish the sandbox's ports")]
+    Publish(#[from] PublishError),
     /// Something on the host failed.
     #[error("cannot {action}")]
     Io {

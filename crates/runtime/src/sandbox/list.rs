@@ -186,6 +186,7 @@ mod tests {
             process: crate::Process::default(),
             restart: crate::RestartPolicy::default(),
             lifetime: crate::Lifetime::default(),
+            network: None,
         };
         let sandbox = Sandbox::at(&Home::new(root.path()), spec);
         fs::create_dir_all(&sandbox.files.directory).expect("created");

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
-use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine};
+use msb_network::Settings;
+use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
 use super::SandboxId;
@@ -48,6 +49,9 @@ pub struct Spec {
     /// When it ends by itself.
     #[serde(default)]
     pub lifetime: Lifetime,
+    /// Its network; without one it has its loopback alone.
+    #[serde(default)]
+    pub network: Option<Settings>,
 }
 
 /// The files of one sandbox.
@@ -189,11 +193,35 @@ impl Spec {
             memory_mib: self.memory_mib,
             root_disk: disks.len() - 1,
             disks,
-            kernel_arguments: vec![
-                format!("msb_hostname={}", self.name),
-                format!("msb_epoch={}", parts.now_s),
-            ],
+            kernel_arguments: self.kernel_arguments(parts),
             console_log: files.console_log(),
+            network: self.network.as_ref().map(|_| NetworkDevice {
+                mac: msb_network::GUEST_MAC,
+            }),
         }
     }
+
+    /// What the guest's agent is told.
+    fn kernel_arguments(&self, parts: &Parts) -> Vec<String> {
+        let mut words = vec![
+            format!("msb_hostname={}", self.name),
+            format!("msb_epoch={}", parts.now_s),
+        ];
+        if self.network.is_some() {
+            words.push(network_word());
+        }
+        words
+    }
+}
+
+/// The guest's address and prefix, its gateway, which also answers questions for names, and how
+/// much a packet may hold.
+fn network_word() -> String {
+    format!(
+        "msb_net={}/{},{},{}",
+        msb_network::GUEST_ADDRESS,
+        msb_network::PREFIX_BITS,
+        msb_network::GATEWAY_ADDRESS,
+        msb_network::MTU_BYTES
+    )
 }

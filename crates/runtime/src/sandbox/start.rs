@@ -11,7 +11,9 @@ use fs_err as fs;
 use image_store::StoredImage;
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
+use msb_network::{Settings, check_published};
 use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep};
 
 use super::create::now_s;
 use super::running::last_words;
@@ -79,7 +81,11 @@ impl Sandbox {
                 restart: self.spec.restart,
                 lifetime: self.spec.lifetime,
             },
+            network: self.spec.network.clone(),
         };
+        if let Some(network) = &self.spec.network {
+            free_ports(network).await?;
+        }
         let listener = self
             .prepare(&errand)
             .map_err(io_error("prepare the sandbox"))?;
@@ -172,6 +178,21 @@ impl Sandbox {
         }
     }
 }
+
+/// Waits for a moment for ports that the sandbox's last machine is just leaving.
+async fn free_ports(network: &Settings) -> Result<(), StartError> {
+    let deadline = Instant::now() + PORTS_LIMIT;
+    loop {
+        match check_published(&network.publish) {
+            Err(_) if Instant::now() < deadline => sleep(PORTS_INTERVAL).await,
+            outcome => return Ok(outcome?),
+        }
+    }
+}
+
+/// How long a machine that has ended may keep its ports, and how often they are looked at.
+const PORTS_LIMIT: Duration = Duration::from_millis(300);
+const PORTS_INTERVAL: Duration = Duration::from_millis(20);
 
 async fn ended_soon(child: &mut Child) -> Option<ExitStatus> {
     tokio::time::timeout(Duration::from_secs(2), child.wait())

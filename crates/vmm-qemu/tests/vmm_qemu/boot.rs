@@ -1,10 +1,11 @@
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use msb_vmm::{Disk, DiskAccess, Machine, Vmm as _};
+use msb_vmm::{Disk, DiskAccess, Machine, Sockets, Vmm as _};
 use msb_vmm_qemu::Qemu;
 
 use crate::guest::Guest;
@@ -34,13 +35,20 @@ fn noise(length: usize, seed: u32) -> Vec<u8> {
     std::iter::repeat_with(step).take(length).collect()
 }
 
+fn sockets(port: UnixStream) -> Sockets {
+    Sockets {
+        agent_port: OwnedFd::from(port),
+        network: None,
+    }
+}
+
 /// Boots `machine`, lets `talk` speak with it, and waits for its end. How the machine ended says
 /// more than what the talk missed.
 fn boot(machine: &Machine, talk: impl FnOnce(&mut Host) + Send) {
     let (mut host, port) = Host::new();
     thread::scope(|scope| {
         let talk = scope.spawn(move || talk(&mut host));
-        let ended = Qemu::from_environment().run(machine, OwnedFd::from(port));
+        let ended = Qemu::from_environment().run(machine, sockets(port));
         let talked = talk.join();
         ended.expect("an orderly end");
         let console = fs::read_to_string(&machine.console_log).unwrap();
@@ -123,7 +131,7 @@ fn boot_that_cannot_start_says_why() {
 fn end_of(machine: &Machine) -> String {
     let (_host, port) = Host::new();
     Qemu::from_environment()
-        .run(machine, port.into())
+        .run(machine, sockets(port))
         .unwrap_err()
         .to_string()
 }
@@ -157,7 +165,9 @@ fn machine_of_another_process() {
     let machine = std::env::var(MACHINE_VARIABLE).expect("a machine to run");
     let machine: Machine = serde_json::from_str(&machine).unwrap();
     let (_host, port) = Host::new();
-    Qemu::from_environment().run(&machine, port.into()).unwrap();
+    Qemu::from_environment()
+        .run(&machine, sockets(port))
+        .unwrap();
 }
 
 /// Whether any process has `word` in its command line.

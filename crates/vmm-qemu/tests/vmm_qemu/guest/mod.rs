@@ -42,6 +42,7 @@ impl Guest {
             disks,
             kernel_arguments: Vec::new(),
             console_log: self.path("console, the log"),
+            network: None,
         }
     }
 

@@ -1,0 +1,99 @@
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use msb_runtime::network::{Publish, Reach, Rule, Settings};
+
+use crate::failure::{Failure, Outcome};
+
+/// Where names are asked for.
+const DNS_PORT: u16 = 53;
+
+/// Arguments of `msb network`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Directory of the sandbox
+    directory: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    msb_runtime::serve_network(&arguments.directory)
+        .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
+    Ok(0)
+}
+
+/// What a sandbox reaches, and who reaches it.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkArguments {
+    /// What the sandbox reaches
+    #[arg(long, value_enum, default_value_t)]
+    network: Mode,
+    /// Let a port of the host lead to one of the sandbox's; on 127.0.0.1 unless HOST_IP says
+    /// otherwise
+    #[arg(short, long, value_name = "[HOST_IP:]HOST_PORT:PORT[/tcp|udp]")]
+    publish: Vec<Publish>,
+    /// Let the sandbox reach addresses or names, as 10.0.0.0/8, 192.168.1.7:5432, example.com or
+    /// *.example.com:443; opens private addresses too
+    #[arg(long, value_name = "RULE")]
+    net_allow: Vec<Rule>,
+    /// Keep the sandbox from reaching addresses or names; wins over --net-allow
+    #[arg(long, value_name = "RULE")]
+    net_deny: Vec<Rule>,
+    /// Resolver to ask instead of the host's
+    #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
+    dns: Vec<SocketAddr>,
+}
+
+/// What a sandbox reaches that no rule speaks of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Mode {
+    /// Everything but private, link-local and the host's own addresses
+    #[default]
+    Outbound,
+    /// Only what --net-allow says
+    Listed,
+    /// Nothing: it has no network device
+    None,
+}
+
+impl NetworkArguments {
+    /// The network that was asked for, if any was.
+    pub(crate) fn settings(&self) -> Result<Option<Settings>, Failure> {
+        let reach = match self.network {
+            Mode::Outbound => Reach::Outbound,
+            Mode::Listed => Reach::Listed,
+            Mode::None => return self.nothing(),
+        };
+        let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();
+        if let Some(rule) = self.net_deny.iter().find(with_ports) {
+            return Err(anyhow!("--net-deny {rule}: a denied name has no ports").into());
+        }
+        Ok(Some(Settings {
+            reach,
+            allow: self.net_allow.clone(),
+            deny: self.net_deny.clone(),
+            publish: self.publish.clone(),
+            resolvers: self.dns.clone(),
+        }))
+    }
+
+    fn nothing(&self) -> Result<Option<Settings>, Failure> {
+        let is_plain = self.publish.is_empty()
+            && self.net_allow.is_empty()
+            && self.net_deny.is_empty()
+            && self.dns.is_empty();
+        if is_plain {
+            return Ok(None);
+        }
+        Err(anyhow!("--network none has no ports, no rules and no resolver").into())
+    }
+}
+
+fn parse_resolver(text: &str) -> Result<SocketAddr, String> {
+    let address = text.parse::<IpAddr>();
+    let address = address.map(|address| SocketAddr::new(address, DNS_PORT));
+    address
+        .or_else(|_| text.parse())
+        .map_err(|_| format!("'{text}' is not an IP address, with or without :PORT"))
+}

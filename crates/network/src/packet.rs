@@ -1,0 +1,103 @@
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use bytes::Bytes;
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    EthernetFrame, EthernetProtocol, IpAddress, IpProtocol, Ipv4Packet, TcpPacket, UdpPacket,
+};
+
+use crate::link::GUEST_ADDRESS;
+
+/// One end of a conversation in the guest, the other beyond it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FlowKey {
+    pub(crate) guest_port: u16,
+    pub(crate) remote: SocketAddrV4,
+}
+
+/// An IPv4 packet from the guest that is whole and says the guest's own address.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    /// The packet from its IPv4 header on.
+    pub(crate) bytes: Bytes,
+    pub(crate) kind: Kind,
+}
+
+/// What a packet carries.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A segment; whether it opens a connection.
+    Tcp { key: FlowKey, opens: bool },
+    /// A datagram, and where its payload is in the packet.
+    Udp {
+        key: FlowKey,
+        payload: std::ops::Range<usize>,
+    },
+    /// A control message to this address.
+    Icmp { destination: Ipv4Addr },
+}
+
+impl Packet {
+    /// The packet in `frame`; `None` where it is of another protocol, damaged, a fragment, or says
+    /// another sender than the guest.
+    pub(crate) fn parse(frame: &Bytes) -> Option<Self> {
+        let ethernet = EthernetFrame::new_checked(frame.as_ref()).ok()?;
+        if ethernet.ethertype() != EthernetProtocol::Ipv4 {
+            return None;
+        }
+        let header_bytes = EthernetFrame::<&[u8]>::header_len();
+        let ip = Ipv4Packet::new_checked(ethernet.payload()).ok()?;
+        let is_fragment = ip.more_frags() || ip.frag_offset() != 0;
+        let is_sound = ip.version() == 4 && ip.header_len() >= 20 && ip.verify_checksum();
+        if is_fragment || !is_sound || ip.src_addr() != GUEST_ADDRESS {
+            return None;
+        }
+        let kind = Kind::parse(&ip)?;
+        let length = usize::from(ip.total_len());
+        Some(Self {
+            bytes: frame.slice(header_bytes..header_bytes + length),
+            kind,
+        })
+    }
+}
+
+impl Kind {
+    fn parse(ip: &Ipv4Packet<&[u8]>) -> Option<Self> {
+        let key = |guest_port, port| FlowKey {
+            guest_port,
+            remote: SocketAddrV4::new(ip.dst_addr(), port),
+        };
+        let addresses = [ip.src_addr(), ip.dst_addr()].map(IpAddress::from);
+        match ip.next_header() {
+            IpProtocol::Tcp => {
+                let tcp = TcpPacket::new_checked(ip.payload()).ok()?;
+                let is_sound = tcp.verify_checksum(&addresses[0], &addresses[1]);
+                let opens = tcp.syn() && !tcp.ack() && !tcp.rst() && !tcp.fin();
+                let has_ports = tcp.src_port() != 0 && tcp.dst_port() != 0;
+                (is_sound && has_ports).then(|| Self::Tcp {
+                    key: key(tcp.src_port(), tcp.dst_port()),
+                    opens,
+                })
+            }
+            IpProtocol::Udp => {
+                let udp = UdpPacket::new_checked(ip.payload()).ok()?;
+                let is_sound = udp.verify_checksum(&addresses[0], &addresses[1]);
+                let has_ports = udp.src_port() != 0 && udp.dst_port() != 0;
+                let start = usize::from(ip.header_len()) + smoltcp::wire::UDP_HEADER_LEN;
+                (is_sound && has_ports).then(|| Self::Udp {
+                    key: key(udp.src_port(), udp.dst_port()),
+                    payload: start..start + udp.payload().len(),
+                })
+            }
+            IpProtocol::Icmp => Some(Self::Icmp {
+                destination: ip.dst_addr(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Every checksum is computed and verified: no other party does it.
+pub(crate) fn checksums() -> ChecksumCapabilities {
+    ChecksumCapabilities::default()
+}

@@ -1,0 +1,305 @@
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use ipnet::Ipv4Net;
+use tokio::time::Instant;
+
+use crate::learned::Learned;
+use crate::name::canonical;
+use crate::own_address::is_own_address;
+use crate::{Reach, Rule, Settings};
+
+/// What the guest may reach, and which names it may ask for.
+///
+/// The first of these that speaks of a destination decides:
+///
+/// 1. No rule opens `0.0.0.0/8`, multicast, or `240.0.0.0/4`.
+/// 2. A `deny` rule.
+/// 3. An `allow` rule of addresses. What is denied unless it is allowed needs a rule that lies
+///    within the denied range, so that `0.0.0.0/0` is the public network and not the host's own.
+/// 4. An `allow` rule of names, for the addresses that such a name was resolved to. It opens
+///    private ranges too, and never this host, link-local addresses or loopback.
+/// 5. What is denied unless it is allowed: [`DENIED`], and every address of this host.
+/// 6. [`Reach`].
+#[derive(Debug)]
+pub(crate) struct Policy {
+    reach: Reach,
+    allow: Vec<Rule>,
+    deny: Vec<Rule>,
+    learned: Learned,
+    is_own: fn(Ipv4Addr) -> bool,
+}
+
+/// What no rule opens: "this host" by another name, and what is no single host.
+const NEVER: [Ipv4Net; 3] = [
+    net(Ipv4Addr::new(0, 0, 0, 0), 8),
+    net(Ipv4Addr::new(224, 0, 0, 0), 4),
+    net(Ipv4Addr::new(240, 0, 0, 0), 4),
+];
+
+/// What is denied unless it is allowed, and whether the rule for a name may open it.
+const DENIED: [(Ipv4Net, bool); 7] = [
+    (net(Ipv4Addr::new(10, 0, 0, 0), 8), true),
+    (net(Ipv4Addr::new(100, 64, 0, 0), 10), true),
+    (net(Ipv4Addr::new(127, 0, 0, 0), 8), false),
+    // Link-local, and with it the metadata service of clouds, 169.254.169.254.
+    (net(Ipv4Addr::new(169, 254, 0, 0), 16), false),
+    (net(Ipv4Addr::new(172, 16, 0, 0), 12), true),
+    // The wire between guest and gateway is of these.
+    (net(Ipv4Addr::new(192, 0, 0, 0), 24), false),
+    (net(Ipv4Addr::new(192, 168, 0, 0), 16), true),
+];
+
+/// Where names are asked for, which a guest whose names are ruled may do at the gateway only.
+const NAME_SERVICE_PORTS: [u16; 2] = [53, 853];
+
+const fn net(address: Ipv4Addr, bits: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(address, bits)
+}
+
+/// Why a destination is denied unless it is allowed.
+struct Denial {
+    bits: u8,
+    opens_by_name: bool,
+}
+
+impl Policy {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            reach: settings.reach,
+            allow: settings.allow.clone(),
+            deny: settings.deny.clone(),
+            learned: Learned::default(),
+            is_own: is_own_address,
+        }
+    }
+
+    /// Whether the guest may talk to `destination`.
+    pub(crate) fn allows(&self, destination: SocketAddrV4) -> bool {
+        let (address, port) = (*destination.ip(), destination.port());
+        if NEVER.iter().any(|range| range.contains(&address)) {
+            return false;
+        }
+        let range = |rule: &&Rule| rule.range_of(address, port).copied();
+        if self.deny.iter().any(|rule| range(&rule).is_some()) {
+            return false;
+        }
+        let denial = self.denial(address);
+        let needed_bits = denial.as_ref().map_or(0, |denial| denial.bits);
+        let mut ranges = self.allow.iter().filter_map(|rule| range(&rule));
+        if ranges.any(|range| range.prefix_len() >= needed_bits) {
+            return true;
+        }
+        let opens_by_name = denial.as_ref().is_none_or(|denial| denial.opens_by_name);
+        if opens_by_name && self.learned.opens(destination, Instant::now()) {
+            return true;
+        }
+        denial.is_none() && self.reach == Reach::Outbound && !self.evades_names(port)
+    }
+
+    /// Whether the guest may ask for `name`.
+    pub(crate) fn resolves(&self, name: &str) -> bool {
+        let name = canonical(name);
+        let named = |rules: &[Rule]| rules.iter().any(|rule| rule.names(&name));
+        !named(&self.deny) && (self.reach == Reach::Outbound || named(&self.allow))
+    }
+
+    /// Takes note of an address that `name` was resolved to, which the guest may keep for `ttl`.
+    pub(crate) fn learn(&self, name: &str, address: Ipv4Addr, ttl: Duration) {
+        let name = canonical(name);
+        for rule in self.allow.iter().filter(|rule| rule.names(&name)) {
+            self.learned.add(address, rule.ports, ttl, Instant::now());
+        }
+    }
+
+    fn denial(&self, address: Ipv4Addr) -> Option<Denial> {
+        if (self.is_own)(address) {
+            let is_loopback = address.is_loopback();
+            // The whole loopback is one host, and a rule may open it as one.
+            let bits = if is_loopback { 8 } else { 32 };
+            return Some(Denial {
+                bits,
+                opens_by_name: false,
+            });
+        }
+        let found = DENIED.iter().find(|(range, _)| range.contains(&address));
+        found.map(|&(range, opens_by_name)| Denial {
+            bits: range.prefix_len(),
+            opens_by_name,
+        })
+    }
+
+    /// Whether other resolvers at this port would answer for names that are denied here.
+    fn evades_names(&self, port: u16) -> bool {
+        NAME_SERVICE_PORTS.contains(&port) && self.deny.iter().any(Rule::is_of_names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stands for an interface of the host, in the public range and in a private one.
+    fn is_own(address: Ipv4Addr) -> bool {
+        address.is_loopback() || ["203.0.113.9", "192.168.1.5"].contains(&&*address.to_string())
+    }
+
+    fn policy(reach: Reach, allow: &[&str], deny: &[&str]) -> Policy {
+        let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let settings = Settings {
+            reach,
+            allow: rules(allow),
+            deny: rules(deny),
+            ..Settings::default()
+        };
+        Policy {
+            is_own,
+            ..Policy::new(&settings)
+        }
+    }
+
+    #[track_caller]
+    fn expect(policy: &Policy, allowed: &[&str], denied: &[&str]) {
+        for (destinations, expected) in [(allowed, true), (denied, false)] {
+            for destination in destinations {
+                let parsed = destination.parse().unwrap();
+                assert_eq!(policy.allows(parsed), expected, "{destination}");
+            }
+        }
+    }
+
+    const PRIVATE: [&str; 13] = [
+        "0.0.0.0:80",
+        "10.0.0.1:80",
+        "100.64.0.1:80",
+        "127.0.0.1:80",
+        "169.254.169.254:80",
+        "172.31.255.255:80",
+        "192.0.0.1:80",
+        "192.168.0.1:80",
+        "192.168.1.5:22",
+        "203.0.113.9:22",
+        "224.0.0.251:5353",
+        "240.0.0.1:80",
+        "255.255.255.255:67",
+    ];
+
+    #[test]
+    fn without_rules_the_public_network_is_reached_and_nothing_else() {
+        let public = [
+            "1.1.1.1:53",
+            "203.0.113.8:80",
+            "172.32.0.1:80",
+            "100.128.0.1:80",
+        ];
+        expect(&policy(Reach::Outbound, &[], &[]), &public, &PRIVATE);
+        expect(&policy(Reach::Listed, &[], &[]), &[], &public);
+        expect(&policy(Reach::Listed, &[], &[]), &[], &PRIVATE);
+    }
+
+    #[test]
+    fn a_rule_for_everything_opens_nothing_private() {
+        for reach in [Reach::Listed, Reach::Outbound] {
+            expect(
+                &policy(reach, &["0.0.0.0/0"], &[]),
+                &["1.1.1.1:53"],
+                &PRIVATE,
+            );
+        }
+    }
+
+    #[test]
+    fn a_rule_within_a_denied_range_opens_it() {
+        let policy = policy(
+            Reach::Outbound,
+            &[
+                "10.0.0.0/8",
+                "169.254.169.254:80",
+                "192.168.0.0/16",
+                "127.0.0.1:5432",
+                "0.0.0.0/8",
+            ],
+            &["10.9.0.0/16"],
+        );
+        expect(
+            &policy,
+            &[
+                "10.0.0.1:1",
+                "169.254.169.254:80",
+                "192.168.1.6:22",
+                "127.0.0.1:5432",
+            ],
+            &[
+                "10.9.1.1:1",
+                "169.254.169.254:81",
+                "127.0.0.1:22",
+                "127.0.0.2:5432",
+                "0.0.0.0:5432",
+                // This host itself, by a rule for its whole network.
+                "192.168.1.5:22",
+            ],
+        );
+    }
+
+    #[test]
+    fn an_address_of_this_host_needs_a_rule_of_its_own() {
+        let policy = policy(Reach::Outbound, &["203.0.113.0/24", "192.168.1.5:80"], &[]);
+        expect(
+            &policy,
+            &["192.168.1.5:80", "203.0.113.8:1"],
+            &["192.168.1.5:22", "203.0.113.9:1"],
+        );
+    }
+
+    #[test]
+    fn deny_wins_over_allow() {
+        let policy = policy(Reach::Outbound, &["1.1.1.1"], &["1.0.0.0/8:53", "8.8.8.8"]);
+        expect(
+            &policy,
+            &["1.1.1.1:80", "8.8.4.4:53"],
+            &["1.1.1.1:53", "8.8.8.8:443"],
+        );
+    }
+
+    #[test]
+    fn names_open_the_addresses_they_were_resolved_to() {
+        let policy = policy(Reach::Listed, &["*.example.com:443", "db.internal"], &[]);
+        assert!(policy.resolves("WWW.example.com.") && policy.resolves("db.internal"));
+        assert!(!policy.resolves("example.com") && !policy.resolves("example.org"));
+        let minute = Duration::from_secs(60);
+        for (name, address) in [
+            ("www.example.com.", "198.51.100.1"),
+            ("example.org.", "198.51.100.2"),
+            ("db.internal", "10.1.1.1"),
+            ("db.internal", "169.254.169.254"),
+            ("db.internal", "127.0.0.1"),
+            ("db.internal", "203.0.113.9"),
+        ] {
+            policy.learn(name, address.parse().unwrap(), minute);
+        }
+        expect(
+            &policy,
+            &["198.51.100.1:443", "10.1.1.1:5432"],
+            &[
+                "198.51.100.1:80",
+                "198.51.100.2:443",
+                "169.254.169.254:80",
+                "127.0.0.1:80",
+                "203.0.113.9:80",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_denied_name_is_not_asked_for_elsewhere() {
+        let open = policy(Reach::Outbound, &[], &[]);
+        expect(&open, &["8.8.8.8:53", "8.8.8.8:853"], &[]);
+        let ruled = policy(Reach::Outbound, &["9.9.9.9:53"], &["evil.example"]);
+        expect(
+            &ruled,
+            &["8.8.8.8:443", "9.9.9.9:53"],
+            &["8.8.8.8:53", "8.8.8.8:853"],
+        );
+        assert!(!ruled.resolves("evil.example.") && ruled.resolves("good.example"));
+    }
+}

@@ -1,0 +1,183 @@
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use ipnet::Ipv4Net;
+use serde::{Deserialize, Serialize};
+
+use crate::name::NamePattern;
+use crate::ports::Ports;
+
+/// What `--net-allow` and `--net-deny` take: addresses or names, and maybe ports.
+///
+/// `10.0.0.0/8`, `192.168.1.7:5432`, `example.com`, `*.example.com:443`, `1.1.1.1:8000-8010`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Rule {
+    pub(crate) target: Target,
+    pub(crate) ports: Option<Ports>,
+}
+
+/// Whom a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    Addresses(Ipv4Net),
+    Names(NamePattern),
+}
+
+/// Not a rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRule {
+    /// Its ports cannot be read.
+    #[error("'{rule}': a port is 1 to 65535, and a range of ports is written 8000-8010")]
+    Ports {
+        /// The rule as it was written.
+        rule: String,
+    },
+    /// It names IPv6 addresses, which a sandbox does not reach at all.
+    #[error("'{rule}': sandboxes have no IPv6")]
+    Ipv6 {
+        /// The rule as it was written.
+        rule: String,
+    },
+    /// Neither addresses nor a name.
+    #[error(
+        "'{rule}' is no rule: an IPv4 address, a range as 10.0.0.0/8, a name or *.name, \
+         each with or without :port"
+    )]
+    Target {
+        /// The rule as it was written.
+        rule: String,
+    },
+}
+
+impl Rule {
+    /// Whether it is about this port.
+    pub(crate) fn has_port(&self, port: u16) -> bool {
+        self.ports.is_none_or(|ports| ports.contain(port))
+    }
+
+    /// The range of addresses that it is about, if that holds `address` and `port`.
+    pub(crate) fn range_of(&self, address: Ipv4Addr, port: u16) -> Option<&Ipv4Net> {
+        match &self.target {
+            Target::Addresses(range) if range.contains(&address) && self.has_port(port) => {
+                Some(range)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is about this name, which is in canonical form.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        matches!(&self.target, Target::Names(pattern) if pattern.matches(name))
+    }
+
+    /// Whether it is about names.
+    pub const fn is_of_names(&self) -> bool {
+        matches!(self.target, Target::Names(_))
+    }
+
+    /// Whether it is about some ports only.
+    pub const fn is_of_ports(&self) -> bool {
+        self.ports.is_some()
+    }
+}
+
+impl FromStr for Rule {
+    type Err = InvalidRule;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRule> {
+        let rule = || text.to_owned();
+        let address = text.split_once('/').map_or(text, |(address, _)| address);
+        if address.trim_start_matches('[').contains("::") || address.parse::<Ipv6Addr>().is_ok() {
+            return Err(InvalidRule::Ipv6 { rule: rule() });
+        }
+        let (target, ports) = match text.rsplit_once(':') {
+            None => (text, None),
+            Some((target, ports)) => {
+                let ports = ports.parse();
+                let ports = ports.map_err(|_| InvalidRule::Ports { rule: rule() })?;
+                (target, Some(ports))
+            }
+        };
+        let target = Target::parse(target).ok_or_else(|| InvalidRule::Target { rule: rule() })?;
+        Ok(Self { target, ports })
+    }
+}
+
+impl Target {
+    fn parse(text: &str) -> Option<Self> {
+        if let Ok(address) = text.parse::<Ipv4Addr>() {
+            return Some(Self::Addresses(address.into()));
+        }
+        if let Ok(range) = text.parse::<Ipv4Net>() {
+            return Some(Self::Addresses(range.trunc()));
+        }
+        NamePattern::parse(text).map(Self::Names)
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.target {
+            Target::Addresses(range) => write!(f, "{range}")?,
+            Target::Names(pattern) => write!(f, "{pattern}")?,
+        }
+        match self.ports {
+            Some(ports) => write!(f, ":{ports}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl TryFrom<String> for Rule {
+    type Error = InvalidRule;
+
+    fn try_from(text: String) -> Result<Self, InvalidRule> {
+        text.parse()
+    }
+}
+
+impl From<Rule> for String {
+    fn from(rule: Rule) -> Self {
+        rule.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_written_as_it_is_read() {
+        for (text, canonical) in [
+            ("10.0.0.0/8", "10.0.0.0/8"),
+            ("10.1.2.3/8", "10.0.0.0/8"),
+            ("192.168.1.7:5432", "192.168.1.7/32:5432"),
+            ("Example.com.", "example.com"),
+            ("*.example.com:443", "*.example.com:443"),
+            ("localhost:1-65535", "localhost:1-65535"),
+        ] {
+            let rule: Rule = text.parse().unwrap();
+            assert_eq!(rule.to_string(), canonical);
+            assert_eq!(canonical.parse::<Rule>().unwrap(), rule);
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule_says_why() {
+        for (text, said) in [
+            ("", "is no rule"),
+            ("10.0.0.0/33", "is no rule"),
+            ("1.2.3", "is no rule"),
+            ("a b", "is no rule"),
+            ("::1", "no IPv6"),
+            ("fe80::/10", "no IPv6"),
+            ("1.2.3.4:0", "a port is 1 to 65535"),
+            ("example.com:http", "a port is"),
+        ] {
+            let error = text.parse::<Rule>().unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

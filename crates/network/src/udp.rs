@@ -1,0 +1,142 @@
+//! Datagrams between one port of the guest and one address beyond.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use smoltcp::wire::Icmpv4DstUnreachable;
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::limits::{UDP_QUESTION_LIMIT, UDP_STREAM_LIMIT};
+use crate::packet::{FlowKey, Kind, Packet};
+use crate::replies::{DATAGRAM_MAX_BYTES, datagram, unreachable};
+
+/// The host's end of a flow.
+#[derive(Debug)]
+pub(crate) enum HostEnd {
+    /// A socket of its own.
+    Connected(UdpSocket),
+    /// A published port that it shares with others, and the peer whose datagrams are its.
+    Shared {
+        socket: Arc<UdpSocket>,
+        peer: SocketAddr,
+        datagrams: mpsc::Receiver<Bytes>,
+    },
+}
+
+impl HostEnd {
+    /// A socket that talks to `target` alone.
+    pub(crate) async fn connect(target: SocketAddrV4) -> io::Result<Self> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
+        socket.connect(target).await?;
+        Ok(Self::Connected(socket))
+    }
+
+    async fn send(&self, payload: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Connected(socket) => socket.send(payload).await.map(drop),
+            Self::Shared { socket, peer, .. } => socket.send_to(payload, *peer).await.map(drop),
+        }
+    }
+
+    async fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Connected(socket) => socket.recv(buffer).await,
+            Self::Shared { datagrams, .. } => match datagrams.recv().await {
+                Some(datagram) => {
+                    let length = datagram.len().min(buffer.len());
+                    buffer[..length].copy_from_slice(&datagram[..length]);
+                    Ok(length)
+                }
+                None => Err(io::ErrorKind::UnexpectedEof.into()),
+            },
+        }
+    }
+}
+
+/// One flow of datagrams.
+pub(crate) struct UdpFlow {
+    pub(crate) key: FlowKey,
+    pub(crate) packets: mpsc::Receiver<Packet>,
+    pub(crate) to_guest: mpsc::Sender<Vec<u8>>,
+}
+
+impl UdpFlow {
+    /// Passes datagrams on until there have been none for a while.
+    pub(crate) async fn join(mut self, mut host: HostEnd) {
+        // One byte more than fits, so that what does not fit can be told.
+        let mut buffer = vec![0; DATAGRAM_MAX_BYTES + 1];
+        let mut last = None;
+        let mut sent: u32 = 0;
+        loop {
+            let limit = match sent {
+                0 | 1 => UDP_QUESTION_LIMIT,
+                _ => UDP_STREAM_LIMIT,
+            };
+            let next = async {
+                tokio::select! {
+                    packet = self.packets.recv() => Event::Packet(packet),
+                    received = host.receive(&mut buffer) => Event::Received(received),
+                }
+            };
+            match timeout(limit, next).await {
+                Ok(Event::Packet(Some(packet))) => {
+                    sent = sent.saturating_add(1);
+                    if let Err(error) = pass_on(&host, &packet).await {
+                        self.report(&packet, &error).await;
+                    }
+                    last = Some(packet);
+                }
+                Ok(Event::Received(Ok(length))) => {
+                    let frame = datagram(self.key.remote, self.key.guest_port, &buffer[..length]);
+                    if let Some(frame) = frame
+                        && self.to_guest.send(frame).await.is_err()
+                    {
+                        return;
+                    }
+                }
+                Ok(Event::Received(Err(error))) => match &last {
+                    Some(packet) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                        self.report(packet, &error).await;
+                    }
+                    _ => return,
+                },
+                Ok(Event::Packet(None)) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Tells the guest that its packet did not arrive.
+    async fn report(&self, packet: &Packet, error: &io::Error) {
+        let reason = why_unreachable(error);
+        if let Some(frame) = unreachable(&packet.bytes, reason) {
+            // A guest that has gone needs no word.
+            let _ = self.to_guest.send(frame).await;
+        }
+    }
+}
+
+enum Event {
+    Packet(Option<Packet>),
+    Received(io::Result<usize>),
+}
+
+async fn pass_on(host: &HostEnd, packet: &Packet) -> io::Result<()> {
+    match &packet.kind {
+        Kind::Udp { payload, .. } => host.send(&packet.bytes[payload.clone()]).await,
+        _ => Ok(()),
+    }
+}
+
+/// What the guest is told about a destination that the host cannot reach.
+pub(crate) fn why_unreachable(error: &io::Error) -> Icmpv4DstUnreachable {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Icmpv4DstUnreachable::PortUnreachable,
+        io::ErrorKind::NetworkUnreachable => Icmpv4DstUnreachable::NetUnreachable,
+        io::ErrorKind::PermissionDenied => Icmpv4DstUnreachable::CommProhibited,
+        _ => Icmpv4DstUnreachable::HostUnreachable,
+    }
+}

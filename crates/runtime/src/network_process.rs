@@ -1,0 +1,141 @@
+//! The process that is a sandbox's network.
+//!
+//! The machine's process starts it before the machine, in its own process group: a kill ends both.
+//! Otherwise it ends when nobody holds the guest's end of the frame socket any more.
+
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use msb_network::{READY, ServeError};
+
+use crate::sandbox::{Files, VmmCommand};
+use crate::vmm_process::Errand;
+
+/// How long it may take to listen on the ports that it publishes.
+const READY_LIMIT: Duration = Duration::from_secs(10);
+/// How often it is looked whether it still runs.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Why the network's process ended.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkProcessError {
+    /// Its errand cannot be read, or its socket not be used.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The network failed.
+    #[error("the network failed")]
+    Serve(#[from] ServeError),
+}
+
+/// Why a machine's process has no network to give to its machine.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkStartError {
+    /// It could not be started, or did not say that it is ready.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It ended, and said why before this.
+    #[error("its process ended ({outcome})")]
+    Ended {
+        /// Its exit status.
+        outcome: ExitStatus,
+    },
+}
+
+/// Is the network of the sandbox in `directory`. Standard input is the frame socket.
+///
+/// # Errors
+/// When a port cannot be published, or the socket fails.
+pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
+    let io_error = |action| move |source| NetworkProcessError::Io { action, source };
+    let files = Files {
+        directory: directory.to_owned(),
+    };
+    let errand = Errand::read(&files).map_err(io_error("read machine.json"))?;
+    let socket = io::stdin().as_fd().try_clone_to_owned();
+    let socket = UnixStream::from(socket.map_err(io_error("use standard input"))?);
+    Ok(msb_network::serve(
+        socket,
+        &errand.network.unwrap_or_default(),
+    )?)
+}
+
+/// Starts the process and waits until it is ready. Gives the guest's end of the frame socket, and
+/// the network's: that is held until the machine ends, so that no VMM finds its peer gone if the
+/// process fails; libkrun would read the end of the stream for ever.
+pub(crate) fn start(
+    directory: &Path,
+    command: &VmmCommand,
+) -> Result<(OwnedFd, OwnedFd), NetworkStartError> {
+    let io_error = |action| move |source| NetworkStartError::Io { action, source };
+    let (mut guest_end, network_end) = UnixStream::pair().map_err(io_error("make its socket"))?;
+    let held = network_end
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(io_error("keep its socket"))?;
+    let mut child = Command::new(&command.program)
+        .args(&command.arguments)
+        .arg(directory)
+        .stdin(Stdio::from(OwnedFd::from(network_end)))
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(io_error("start its process"))?;
+    match await_ready(&mut guest_end, &mut child) {
+        Ok(()) => Ok((guest_end.into(), held)),
+        Err(error) => {
+            // It may have ended by itself.
+            let _ = child.kill();
+            Err(error)
+        }
+    }
+}
+
+fn await_ready(guest_end: &mut UnixStream, child: &mut Child) -> Result<(), NetworkStartError> {
+    let io_error = |source| NetworkStartError::Io {
+        action: "hear that it is ready",
+        source,
+    };
+    let deadline = Instant::now() + READY_LIMIT;
+    guest_end
+        .set_read_timeout(Some(LOOK_INTERVAL))
+        .map_err(io_error)?;
+    let mut said = [0; READY.len()];
+    loop {
+        match guest_end.read_exact(&mut said) {
+            Ok(()) if said == READY => break,
+            Ok(()) => return Err(io_error(io::ErrorKind::InvalidData.into())),
+            Err(error) if !is_early(&error) || Instant::now() > deadline => {
+                return Err(io_error(error));
+            }
+            // The end of the process does not end the stream: this process holds its end too.
+            Err(_) => {
+                if let Some(outcome) = child.try_wait().map_err(io_error)? {
+                    return Err(NetworkStartError::Ended { outcome });
+                }
+            }
+        }
+    }
+    guest_end.set_read_timeout(None).map_err(io_error)
+}
+
+fn is_early(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}
