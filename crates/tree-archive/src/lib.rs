@@ -46,5 +46,5 @@ pub use oci_layers::RawPath;
 pub use oci_layers::tar::{EntryKind, Segment};
 pub use pack::{PackOptions, pack};
 pub use place::Place;
-pub use unpack::{Unpacked, UnpackOptions, unpack};
+pub use unpack::{UnpackOptions, Unpacked, unpack};
 pub use writer::{ArchiveWriter, Head};

@@ -125,7 +125,9 @@ impl<W: Write> Packer<'_, W> {
         };
         let kind = match FileType::from_mode(file_type) {
             Some(FileType::Directory) => return self.directory(place, path),
-            Some(FileType::Regular) => return self.regular(place, path).map(|done| done.map(|()| None)),
+            Some(FileType::Regular) => {
+                return self.regular(place, path).map(|done| done.map(|()| None));
+            }
             Some(FileType::Symlink) => EntryKind::Symlink,
             Some(FileType::CharDevice) => EntryKind::CharDevice(device),
             Some(FileType::BlockDevice) => EntryKind::BlockDevice(device),
@@ -321,7 +323,10 @@ fn xattrs(file: &OwnedFd) -> io::Result<Xattrs> {
         Err(error) => return Err(error.into()),
     };
     let mut xattrs = Vec::new();
-    for name in names.split(|&byte| byte == 0).filter(|name| kept::is_packed(name)) {
+    for name in names
+        .split(|&byte| byte == 0)
+        .filter(|name| kept::is_packed(name))
+    {
         match fgetxattr(file, name, &mut buffer[..]) {
             Ok(length) => xattrs.push((name, buffer[..length].to_vec())),
             Err(Errno::NODATA) => {}

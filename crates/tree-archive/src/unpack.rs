@@ -62,7 +62,7 @@ pub fn unpack(
         unfinished: Vec::new(),
         unpacked: Unpacked::default(),
     };
-    while let Some(entry) = entries.next().map_err(unreadable)? {
+    while let Some(entry) = entries.next_entry().map_err(unreadable)? {
         unpacker.unpack(&entry, &mut entries)?;
     }
     unpacker.finish_down_to(&[])?;
@@ -160,14 +160,14 @@ impl Unpacker<'_> {
     /// Opens the directory that holds a file, making directories that are missing.
     fn parent(&self, names: &[Name], entry_path: &[u8]) -> Result<OwnedFd, UnpackError> {
         let failed = failed("open the directory of", entry_path);
-        let mut directory = self
-            .destination
-            .try_clone_to_owned()
-            .map_err(|source| UnpackError::File {
-                action: "open the directory of",
-                path: entry_path.into(),
-                source,
-            })?;
+        let mut directory =
+            self.destination
+                .try_clone_to_owned()
+                .map_err(|source| UnpackError::File {
+                    action: "open the directory of",
+                    path: entry_path.into(),
+                    source,
+                })?;
         let mut flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         flags.set(OFlags::NOFOLLOW, !self.options.follow_parents);
         for name in names {
@@ -193,8 +193,8 @@ impl Unpacker<'_> {
             Err(Errno::NOENT) => return Ok(false),
             Err(error) => return Err(target.failed("look for")(error)),
         };
-        let is_directory = stat.st_mode & u32::from(FileType::MASK)
-            == u32::from(FileType::Directory.bits());
+        let is_directory =
+            stat.st_mode & u32::from(FileType::MASK) == u32::from(FileType::Directory.bits());
         let path = || target.entry.path.as_slice().into();
         match (is_directory, target.entry.kind == EntryKind::Directory) {
             (true, true) => Ok(true),
@@ -238,11 +238,8 @@ impl Unpacker<'_> {
         target: &Target<'_>,
         entries: &mut Entries<'_, R>,
     ) -> Result<(), UnpackError> {
-        let flags = OFlags::WRONLY
-            | OFlags::CREATE
-            | OFlags::EXCL
-            | OFlags::NOFOLLOW
-            | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let name = target.name.as_bytes();
         let file = openat(&target.parent, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(target.failed("create"))?;
@@ -381,7 +378,13 @@ fn make_node(target: &Target<'_>, file_type: FileType, device: Device) -> rustix
     let file_type = rustix::fs::FileType::from_raw_mode(file_type.bits().into());
     let device = makedev(device.major, device.minor);
     let mode = Mode::RUSR | Mode::WUSR;
-    mknodat(&target.parent, target.name.as_bytes(), file_type, mode, device)
+    mknodat(
+        &target.parent,
+        target.name.as_bytes(),
+        file_type,
+        mode,
+        device,
+    )
 }
 
 /// Sets an attribute, where the filesystem has such and the caller may.

@@ -119,8 +119,7 @@ impl<W: Write> ArchiveWriter<W> {
             self.out.write_all(body)?;
             self.pad(length_bytes)?;
         }
-        self.out
-            .write_all(&header::block(head, path, stored_bytes))
+        self.out.write_all(&header::block(head, path, stored_bytes))
     }
 
     fn copy(

@@ -82,7 +82,7 @@ impl<'a, R: Read> Entries<'a, R> {
     ///
     /// # Errors
     /// What the stream gives, and what is malformed or beyond a limit.
-    pub fn next(&mut self) -> Result<Option<Entry>, LayerError> {
+    pub fn next_entry(&mut self) -> Result<Option<Entry>, LayerError> {
         let mut extensions = Extensions::default();
         loop {
             self.skip_content()?;

@@ -43,7 +43,10 @@ impl Yard {
 #[test]
 fn no_name_leads_upwards() {
     for path in ["../x", "a/../../x", "..", "./../x", "/../x", "a/.."] {
-        assert!(!Yard::new().unpack(vec![TarEntry::file(path, "x")]), "{path}");
+        assert!(
+            !Yard::new().unpack(vec![TarEntry::file(path, "x")]),
+            "{path}"
+        );
     }
     let yard = Yard::new();
     assert!(yard.unpack(vec![TarEntry::file("/out/secret", "x")]));
@@ -53,7 +56,10 @@ fn no_name_leads_upwards() {
 #[test]
 fn no_symlink_is_followed_whoever_made_it() {
     for target in ["../out", "/", "."] {
-        let entries = vec![TarEntry::symlink("l", target), TarEntry::file("l/secret", "x")];
+        let entries = vec![
+            TarEntry::symlink("l", target),
+            TarEntry::file("l/secret", "x"),
+        ];
         assert!(!Yard::new().unpack(entries), "{target}");
         let entries = vec![TarEntry::symlink("l", target), TarEntry::directory("l")];
         assert!(!Yard::new().unpack(entries), "{target}");
@@ -67,7 +73,10 @@ fn no_symlink_is_followed_whoever_made_it() {
 #[test]
 fn a_link_is_replaced_not_written_through() {
     let yard = Yard::new();
-    let entries = vec![TarEntry::symlink("l", "../out/secret"), TarEntry::file("l", "x")];
+    let entries = vec![
+        TarEntry::symlink("l", "../out/secret"),
+        TarEntry::file("l", "x"),
+    ];
     assert!(yard.unpack(entries));
     assert_eq!(fs::read(yard.path("in/l")).expect("read"), b"x");
     // Of a file that was there before, too.
@@ -79,7 +88,10 @@ fn a_link_is_replaced_not_written_through() {
 #[test]
 fn a_hard_link_stays_inside() {
     for target in ["../out/secret", "/out/secret", "l/secret", "missing", ""] {
-        let entries = vec![TarEntry::symlink("l", "../out"), TarEntry::hardlink("h", target)];
+        let entries = vec![
+            TarEntry::symlink("l", "../out"),
+            TarEntry::hardlink("h", target),
+        ];
         assert!(!Yard::new().unpack(entries), "{target}");
     }
     let entries = vec![

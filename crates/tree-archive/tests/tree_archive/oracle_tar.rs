@@ -38,7 +38,13 @@ fn oracle_gnu_tar_agrees_both_ways() {
     };
     let archive = work.path().join("ours.tar");
     std::fs::write(&archive, packed(from.path(), b".", b".")).expect("written");
-    let extract = ["-x", "--xattrs", "--xattrs-include=*", "--numeric-owner", "-p"];
+    let extract = [
+        "-x",
+        "--xattrs",
+        "--xattrs-include=*",
+        "--numeric-owner",
+        "-p",
+    ];
     tar(&extract, &archive, theirs.path());
     agree(theirs.path());
 

@@ -16,7 +16,10 @@ fn same(one: &std::path::Path, other: &std::path::Path) {
 
 #[test]
 fn a_tree_comes_back_as_it_was() {
-    let (from, to) = (tempfile::tempdir().expect("made"), tempfile::tempdir().expect("made"));
+    let (from, to) = (
+        tempfile::tempdir().expect("made"),
+        tempfile::tempdir().expect("made"),
+    );
     one_of_each(from.path());
     let tar = packed(from.path(), b".", b"copy");
     if !is_root() {
@@ -43,7 +46,10 @@ fn the_same_directory_gives_the_same_bytes() {
 
 #[test]
 fn names_are_checked_and_replaced() {
-    let (from, to) = (tempfile::tempdir().expect("made"), tempfile::tempdir().expect("made"));
+    let (from, to) = (
+        tempfile::tempdir().expect("made"),
+        tempfile::tempdir().expect("made"),
+    );
     fs::create_dir(from.path().join("d")).expect("made");
     fs::write(from.path().join("d/f"), "f").expect("written");
     fs::hard_link(from.path().join("d/f"), from.path().join("d/g")).expect("linked");
@@ -54,14 +60,20 @@ fn names_are_checked_and_replaced() {
     };
     let tar = packed(from.path(), b"d", b"d");
     unpacked(&tar, to.path(), &options).expect("unpacked");
-    assert_eq!(fs::metadata(to.path().join("e/g")).expect("there").nlink(), 2);
+    assert_eq!(
+        fs::metadata(to.path().join("e/g")).expect("there").nlink(),
+        2
+    );
     let other = packed(from.path(), b"d", b"x");
     assert!(unpacked(&other, to.path(), &options).is_err());
 }
 
 #[test]
 fn a_single_file_and_the_content_of_a_directory() {
-    let (from, to) = (tempfile::tempdir().expect("made"), tempfile::tempdir().expect("made"));
+    let (from, to) = (
+        tempfile::tempdir().expect("made"),
+        tempfile::tempdir().expect("made"),
+    );
     fs::write(from.path().join("f"), "f").expect("written");
     unpacked(&packed(from.path(), b"f", b"g"), to.path(), &trusting()).expect("unpacked");
     unpacked(&packed(from.path(), b".", b"."), to.path(), &trusting()).expect("unpacked");
@@ -71,7 +83,10 @@ fn a_single_file_and_the_content_of_a_directory() {
 
 #[test]
 fn without_trust_set_id_bits_and_devices_stay_behind() {
-    let (from, to) = (tempfile::tempdir().expect("made"), tempfile::tempdir().expect("made"));
+    let (from, to) = (
+        tempfile::tempdir().expect("made"),
+        tempfile::tempdir().expect("made"),
+    );
     one_of_each(from.path());
     let tar = packed(from.path(), b".", b".");
     let done = unpacked(&tar, to.path(), &UnpackOptions::default()).expect("unpacked");

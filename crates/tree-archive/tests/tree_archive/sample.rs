@@ -34,13 +34,23 @@ pub(crate) fn one_of_each(root: &Path) {
     let _ = rustix::fs::setxattr(&user, "user.note", b"\0=\n", XattrFlags::empty());
     node(root, "pipe", FileType::Fifo, 0);
     if is_root() {
-        node(root, "null", FileType::CharacterDevice, rustix::fs::makedev(1, 3));
+        node(
+            root,
+            "null",
+            FileType::CharacterDevice,
+            rustix::fs::makedev(1, 3),
+        );
         std::os::unix::fs::chown(&user, Some(3_000_000_000), Some(7)).expect("given away");
         std::os::unix::fs::lchown(root.join("link"), Some(5), Some(6)).expect("given away");
     }
     fs::set_permissions(root.join("exact"), Permissions::from_mode(0o4711)).expect("set");
     fs::set_permissions(root.join("sub"), Permissions::from_mode(0o2570)).expect("set");
-    for (name, seconds) in [("sub", -1), ("exact", 1), ("link", 1 << 33), ("nothing", -5)] {
+    for (name, seconds) in [
+        ("sub", -1),
+        ("exact", 1),
+        ("link", 1 << 33),
+        ("nothing", -5),
+    ] {
         let time = Timespec {
             tv_sec: seconds,
             tv_nsec: 123_456_789,
