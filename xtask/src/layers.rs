@@ -11,7 +11,12 @@ const HEIGHTS: [&[&str]; 9] = [
     &["fstree", "msb-agent-protocol"],
     &["erofs-writer", "ext4-writer", "vmdk"],
     &["oci-layers", "rootfs-view", "guest-kernel", "msb-vmm"],
-    &["tree-archive", "image-store", "msb-vmm-krun", "msb-vmm-qemu"],
+    &[
+        "tree-archive",
+        "image-store",
+        "msb-vmm-krun",
+        "msb-vmm-qemu",
+    ],
     &["msb-agent", "boot-disk"],
     &["msb-runtime"],
     &["msb"],

@@ -19,7 +19,7 @@ const PENDING_INPUTS: usize = 4;
 
 /// A sandbox that is connected to. Its clones share the connection.
 #[derive(Debug, Clone)]
-pub struct Client(SandboxClient<Connection>);
+pub struct Client(pub(crate) SandboxClient<Connection>);
 
 impl Client {
     /// Connects to a sandbox over a stream that is its server's from the first byte.
