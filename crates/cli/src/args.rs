@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    completion, df, doctor, exec, image, images, kill, load, logs, prune, ps, pull, rm, run, start,
-    stop, version, vmm, wait,
+    completion, cp, df, doctor, exec, fs, image, images, kill, load, logs, prune, ps, pull, rm,
+    run, start, stop, version, vmm, wait,
 };
 use crate::output;
 
@@ -61,6 +61,10 @@ pub(crate) enum Command {
     Wait(wait::Arguments),
     /// Print what a detached sandbox's command has printed
     Logs(logs::Arguments),
+    /// Copy files between this host and a sandbox
+    Cp(cp::Arguments),
+    /// Look at a sandbox's files, and change them
+    Fs(fs::Arguments),
     /// List sandboxes
     Ps(ps::Arguments),
     /// Remove stopped sandboxes

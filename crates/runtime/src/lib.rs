@@ -8,6 +8,7 @@
 mod boot;
 mod command;
 mod durable;
+mod files;
 mod first_command;
 mod health;
 mod home;
@@ -22,6 +23,10 @@ mod vmm_process;
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec, exec_in};
+pub use files::{
+    ByteStream, Copied, CopyError, CopyOptions, DisksError, FilesError, SandboxFiles, copy_in,
+    copy_out, put_tar,
+};
 pub use first_command::Exit;
 pub use health::{Health, Level, diagnose};
 pub use home::Home;

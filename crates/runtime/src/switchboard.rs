@@ -8,8 +8,10 @@ use std::time::Duration;
 use msb_agent_protocol::v1::sandbox_client::SandboxClient;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    ExecEvent, ExecInput, HelloReply, HelloRequest, ResizeReply, ResizeRequest, ShutdownReply,
-    ShutdownRequest, SignalReply, SignalRequest,
+    Chunk, ExecEvent, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply,
+    ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PutArchiveInput, PutArchiveReply,
+    ReadFileRequest, RemoveReply, RemoveRequest, ResizeReply, ResizeRequest, ShutdownReply,
+    ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest,
 };
 use msb_agent_protocol::{
     Client, Connection, Request, Response, Status, Streaming, async_trait, serve,
@@ -153,6 +155,60 @@ impl Sandbox for Switchboard {
         request: Request<ResizeRequest>,
     ) -> Result<Response<ResizeReply>, Status> {
         plain(self.agent().resize(request.into_inner()).await)
+    }
+
+    async fn stat(&self, request: Request<StatRequest>) -> Result<Response<StatReply>, Status> {
+        plain(self.agent().stat(request.into_inner()).await)
+    }
+
+    type ListStream = Streaming<ListReply>;
+
+    async fn list(
+        &self,
+        request: Request<ListRequest>,
+    ) -> Result<Response<Self::ListStream>, Status> {
+        plain(self.agent().list(request.into_inner()).await)
+    }
+
+    type ReadFileStream = Streaming<Chunk>;
+
+    async fn read_file(
+        &self,
+        request: Request<ReadFileRequest>,
+    ) -> Result<Response<Self::ReadFileStream>, Status> {
+        plain(self.agent().read_file(request.into_inner()).await)
+    }
+
+    async fn remove(
+        &self,
+        request: Request<RemoveRequest>,
+    ) -> Result<Response<RemoveReply>, Status> {
+        plain(self.agent().remove(request.into_inner()).await)
+    }
+
+    async fn make_directory(
+        &self,
+        request: Request<MakeDirectoryRequest>,
+    ) -> Result<Response<MakeDirectoryReply>, Status> {
+        plain(self.agent().make_directory(request.into_inner()).await)
+    }
+
+    type GetArchiveStream = Streaming<Chunk>;
+
+    async fn get_archive(
+        &self,
+        request: Request<GetArchiveRequest>,
+    ) -> Result<Response<Self::GetArchiveStream>, Status> {
+        plain(self.agent().get_archive(request.into_inner()).await)
+    }
+
+    async fn put_archive(
+        &self,
+        request: Request<Streaming<PutArchiveInput>>,
+    ) -> Result<Response<PutArchiveReply>, Status> {
+        // One that fails ends, and the agent finds the archive cut.
+        let inputs = request.into_inner().map_while(Result::ok);
+        plain(self.agent().put_archive(inputs).await)
     }
 
     async fn shutdown(

@@ -23,6 +23,7 @@ pub use start::{Place, VmmCommand};
 pub use upper::UpperError;
 
 pub(crate) use create::now_s;
+pub(crate) use lock::ReadLock;
 pub(crate) use spec::{Files, Parts};
 
 use crate::Home;
