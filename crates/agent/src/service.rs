@@ -103,7 +103,7 @@ impl Sandbox for Service {
         &self,
         request: Request<ListRequest>,
     ) -> Result<Response<Self::ListStream>, Status> {
-        Ok(Response::new(files::list(request.get_ref())))
+        Ok(Response::new(files::list(request.get_ref(), &self.running)))
     }
 
     type ReadFileStream = Answers<Chunk>;
@@ -112,7 +112,7 @@ impl Sandbox for Service {
         &self,
         request: Request<ReadFileRequest>,
     ) -> Result<Response<Self::ReadFileStream>, Status> {
-        Ok(Response::new(files::read(request.get_ref())))
+        Ok(Response::new(files::read(request.get_ref(), &self.running)))
     }
 
     async fn remove(
@@ -139,7 +139,7 @@ impl Sandbox for Service {
         &self,
         request: Request<GetArchiveRequest>,
     ) -> Result<Response<Self::GetArchiveStream>, Status> {
-        Ok(Response::new(files::get(request.get_ref())))
+        Ok(Response::new(files::get(request.get_ref(), &self.running)))
     }
 
     async fn put_archive(
@@ -151,7 +151,9 @@ impl Sandbox for Service {
         let Some(put_archive_input::Input::Start(start)) = first else {
             return Err(Status::invalid_argument("the first input is no start"));
         };
-        files::put(start, inputs).await.map(Response::new)
+        files::put(start, inputs, &self.running)
+            .await
+            .map(Response::new)
     }
 
     async fn shutdown(

@@ -5,6 +5,7 @@
 
 mod bed;
 mod durability;
+mod files;
 mod lifecycle;
 mod streams;
 mod surroundings;
@@ -16,7 +17,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 20] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -57,6 +58,15 @@ const CHECKS: [Check; 17] = [
         "a detached command is followed, waited for and kept",
         lifecycle::detached,
     ),
+    (
+        "trees go in and come back, out of a stopped sandbox too",
+        files::there_and_back,
+    ),
+    (
+        "archives go in and out, and files are listed",
+        files::archives_and_listings,
+    ),
+    ("what cannot be copied is said", files::refusals),
     ("nothing is left behind", durability::no_left_overs),
 ];
 

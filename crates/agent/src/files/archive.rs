@@ -9,17 +9,19 @@ use rustix::fs::{Mode, OFlags, open};
 use tokio::sync::mpsc;
 use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
 
+use crate::exec::Running;
+
 use super::status::{failed, not_packed, not_unpacked};
 use super::{Answers, PENDING_ANSWERS, absolute, answers, chunk, left_empty, waiting};
 
 /// Packs a file, or a directory and all that is in it.
-pub(crate) fn get(request: &GetArchiveRequest) -> Answers<Chunk> {
+pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chunk> {
     let path = absolute(&request.path);
     let name = match request.name.is_empty() {
         true => Bytes::from_static(b"."),
         false => request.name.clone(),
     };
-    answers(move |host| {
+    answers(running, move |host| {
         let (directory, name_there) = split(&path);
         let directory = open_directory(directory).map_err(failed("open", directory))?;
         let place = Place {
@@ -31,7 +33,7 @@ pub(crate) fn get(request: &GetArchiveRequest) -> Answers<Chunk> {
             name: &name,
             empty: &empty,
         };
-        let send = |data| host.blocking_send(Ok(chunk(data))).is_ok();
+        let send = |data| host.tell(chunk(data));
         let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
         pack(place, &options, &mut archive).map_err(|error| not_packed(&error))?;
         // A host that has gone needs no answer.
@@ -59,12 +61,14 @@ fn open_directory(path: &[u8]) -> rustix::io::Result<OwnedFd> {
 pub(crate) async fn put(
     start: PutArchive,
     mut inputs: Streaming<PutArchiveInput>,
+    running: &Running,
 ) -> Result<PutArchiveReply, Status> {
     let (sender, chunks) = mpsc::channel(PENDING_ANSWERS);
     let unpacking = waiting(move || unpack_into(&start, ChunkReader::new(chunks)));
     let receiving = async move {
         loop {
             let chunk = match inputs.message().await {
+                _ if running.is_closed() => Err(io::Error::other("the sandbox is shutting down")),
                 Ok(None) => return,
                 Ok(Some(PutArchiveInput {
                     input: Some(put_archive_input::Input::Data(data)),

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::status::failed;
 use super::{Answers, absolute, answers};
+use crate::exec::Running;
 
 /// Entries in a message: with the longest names and targets they stay below its limit.
 const ENTRIES_MAX: usize = 128;
@@ -26,9 +27,9 @@ pub(crate) fn stat(request: &StatRequest) -> Result<StatReply, Status> {
     })
 }
 
-pub(crate) fn list(request: &ListRequest) -> Answers<ListReply> {
+pub(crate) fn list(request: &ListRequest, running: &Running) -> Answers<ListReply> {
     let path = absolute(&request.path);
-    answers(move |host| {
+    answers(running, move |host| {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = open(&path[..], flags, Mode::empty()).map_err(failed("open", &path))?;
         let names = names(&directory).map_err(failed("list", &path))?;
@@ -39,7 +40,7 @@ pub(crate) fn list(request: &ListRequest) -> Answers<ListReply> {
             let entries = entries
                 .collect::<Result<_, Errno>>()
                 .map_err(failed("list", &path))?;
-            if host.blocking_send(Ok(ListReply { entries })).is_err() {
+            if !host.tell(ListReply { entries }) {
                 break;
             }
         }

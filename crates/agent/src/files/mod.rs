@@ -12,6 +12,8 @@ use rustix::fs::{AtFlags, CWD, statat};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
+use crate::exec::Running;
+
 pub(crate) use archive::{get, put};
 pub(crate) use change::{make_directory, remove};
 pub(crate) use look::{list, stat};
@@ -33,18 +35,46 @@ pub(crate) async fn waiting<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(Status::internal("the agent failed")))
 }
 
-/// Runs work that gives answers one by one; how it ends is the last.
+/// Who asked, and may have gone.
+pub(crate) struct Host<T> {
+    answers: mpsc::Sender<Result<T, Status>>,
+    running: Running,
+}
+
+impl<T> Host<T> {
+    /// Gives an answer when there is room for it. Whether more are wanted.
+    fn tell(&self, answer: T) -> bool {
+        !self.running.is_closed() && self.answers.blocking_send(Ok(answer)).is_ok()
+    }
+}
+
+/// Runs work that gives answers one by one; how it ends is the last. It does not outlive the
+/// sandbox: its files are to be unmounted.
 fn answers<T: Send + 'static>(
-    work: impl FnOnce(&mpsc::Sender<Result<T, Status>>) -> Result<(), Status> + Send + 'static,
+    running: &Running,
+    work: impl FnOnce(&Host<T>) -> Result<(), Status> + Send + 'static,
 ) -> Answers<T> {
     let (sender, answers) = mpsc::channel(PENDING_ANSWERS);
+    let host = Host {
+        answers: sender,
+        running: running.clone(),
+    };
     tokio::task::spawn_blocking(move || {
-        if let Err(status) = work(&sender) {
+        let ended = work(&host);
+        let ended = match host.running.is_closed() {
+            true => Err(shutting_down()),
+            false => ended,
+        };
+        if let Err(status) = ended {
             // Who asked may have gone.
-            let _ = sender.blocking_send(Err(status));
+            let _ = host.answers.blocking_send(Err(status));
         }
     });
     ReceiverStream::new(answers)
+}
+
+fn shutting_down() -> Status {
+    Status::unavailable("the sandbox is shutting down")
 }
 
 /// A path from the sandbox's root.

@@ -5,11 +5,12 @@ use rustix::io::{Errno, read as read_some};
 
 use super::status::failed;
 use super::{Answers, absolute, answers, chunk};
+use crate::exec::Running;
 
 /// What a file holds. What has nothing to say now ends: a pipe is not waited for.
-pub(crate) fn read(request: &ReadFileRequest) -> Answers<Chunk> {
+pub(crate) fn read(request: &ReadFileRequest, running: &Running) -> Answers<Chunk> {
     let path = absolute(&request.path);
-    answers(move |host| {
+    answers(running, move |host| {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = open(&path[..], flags, Mode::empty()).map_err(failed("open", &path))?;
         let mut buffer = vec![0; CHUNK_MAX_BYTES];
@@ -20,7 +21,7 @@ pub(crate) fn read(request: &ReadFileRequest) -> Answers<Chunk> {
                 other => other.map_err(failed("read", &path))?,
             };
             let data = Bytes::copy_from_slice(&buffer[..length]);
-            if host.blocking_send(Ok(chunk(data))).is_err() {
+            if !host.tell(chunk(data)) {
                 return Ok(());
             }
         }

@@ -41,6 +41,14 @@ pub enum FilesError {
         #[source]
         source: io::Error,
     },
+    /// More names than memory is given for.
+    #[error("the directory '{path}' has more names than {limit_bytes} bytes hold")]
+    TooManyNames {
+        /// The directory.
+        path: RawPath,
+        /// The limit, of names, link targets and what is known of each file.
+        limit_bytes: usize,
+    },
     /// The work on this host broke off.
     #[error("the work was broken off")]
     BrokenOff,

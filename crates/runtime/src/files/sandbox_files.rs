@@ -10,6 +10,9 @@ use super::stopped::Stopped;
 use super::{ByteStream, FilesError};
 use crate::{Home, ReachError, Sandbox};
 
+/// Memory for one listing: a guest may go on for ever.
+const LISTING_MAX_BYTES: usize = 512 << 20;
+
 /// The files of one sandbox. Paths are from its root; symlinks are followed as a process in it does.
 #[derive(Debug, Clone)]
 pub struct SandboxFiles(Access);
@@ -48,10 +51,17 @@ impl SandboxFiles {
         let path = Bytes::copy_from_slice(path);
         match &self.0 {
             Access::Running(client) => {
-                let mut listing = client.clone().list(path).await?;
-                let mut entries = Vec::new();
+                let mut listing = client.clone().list(path.clone()).await?;
+                let (mut entries, mut taken_bytes) = (Vec::new(), 0);
                 while let Some(more) = listing.next().await? {
-                    entries.extend(more);
+                    taken_bytes += more.iter().map(memory_bytes).sum::<usize>();
+                    if taken_bytes > LISTING_MAX_BYTES {
+                        return Err(FilesError::TooManyNames {
+                            path: (&path[..]).into(),
+                            limit_bytes: LISTING_MAX_BYTES,
+                        });
+                    }
+                    entries.extend(more.into_iter().map(apart));
                 }
                 Ok(entries)
             }
@@ -125,6 +135,20 @@ impl SandboxFiles {
             }),
         }
     }
+}
+
+/// The same in memory of its own: what a message brings is kept as long as any part of it.
+fn apart(mut entry: ListEntry) -> ListEntry {
+    entry.name = Bytes::copy_from_slice(&entry.name);
+    if let Some(stat) = &mut entry.stat {
+        stat.link_target = Bytes::copy_from_slice(&stat.link_target);
+    }
+    entry
+}
+
+fn memory_bytes(entry: &ListEntry) -> usize {
+    let target = entry.stat.as_ref().map_or(0, |stat| stat.link_target.len());
+    size_of::<ListEntry>() + entry.name.len() + target
 }
 
 impl Sandbox {
