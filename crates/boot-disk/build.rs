@@ -23,7 +23,13 @@ fn main() {
 /// that the two builds do not wait for each other.
 fn build(out: &Path) -> PathBuf {
     let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..");
-    for source in ["crates/agent", "crates/agent-protocol", "Cargo.lock"] {
+    for source in [
+        "crates/agent",
+        "crates/agent-protocol",
+        "crates/tree-archive",
+        "crates/oci-layers",
+        "Cargo.lock",
+    ] {
         println!(
             "cargo::rerun-if-changed={}",
             workspace.join(source).display()

@@ -21,7 +21,7 @@ const PENDING_INPUTS: usize = 4;
 /// A sandbox that is connected to. Its clones share the connection.
 #[derive(Debug, Clone)]
 pub struct Client {
-    sandbox: SandboxClient<Connection>,
+    pub(crate) sandbox: SandboxClient<Connection>,
     keeper: KeeperClient<Connection>,
 }
 

@@ -46,9 +46,34 @@ pub enum ClientError {
     /// The agent says why not.
     #[error("{}", .0.message)]
     Refused(Failure),
+    /// The guest cannot do that with its files.
+    #[error("{message}")]
+    Files {
+        /// The kind of reason.
+        code: Code,
+        /// One line: what failed, on what, why.
+        message: String,
+    },
 }
 
 impl ClientError {
+    /// Of a call on files, whose answer may be why not.
+    pub(crate) fn of_files(call: &'static str) -> impl Fn(Status) -> Self {
+        move |status| match status.code() {
+            Code::NotFound
+            | Code::AlreadyExists
+            | Code::PermissionDenied
+            | Code::ResourceExhausted
+            | Code::FailedPrecondition
+            | Code::InvalidArgument
+            | Code::Aborted => Self::Files {
+                code: status.code(),
+                message: status.message().to_owned(),
+            },
+            _ => Self::of(call)(status),
+        }
+    }
+
     pub(crate) fn of(call: &'static str) -> impl Fn(Status) -> Self {
         move |status| match status.code() {
             Code::Unimplemented => Self::Unimplemented { call },

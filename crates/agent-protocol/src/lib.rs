@@ -4,10 +4,12 @@
 //! virtio-console port; the host is its client. The process that owns the machine serves the same
 //! service on a Unix socket, so any gRPC client can talk to a sandbox.
 
+mod chunks;
 mod client;
 mod connection;
 mod error;
 mod exec;
+mod files;
 mod greeting;
 mod services;
 
@@ -25,10 +27,12 @@ pub mod v1 {
 }
 
 pub use bytes::Bytes;
+pub use chunks::{ChunkReader, ChunkWriter};
 pub use client::Client;
 pub use connection::{Connection, serve, serve_kept, serve_port};
 pub use error::ClientError;
 pub use exec::{Command, Control, Inputs, Output, Outputs};
+pub use files::{Archive, Listing};
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 
 /// The version of the service. What an older peer lacks it answers with `UNIMPLEMENTED`.

@@ -2,12 +2,16 @@ use std::time::Duration;
 
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    ExecInput, HelloReply, HelloRequest, PowerOffReply, PowerOffRequest, ResizeReply,
-    ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, exec_input,
+    Chunk, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
+    MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest, PutArchiveInput,
+    PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, ResizeReply, ResizeRequest,
+    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest, exec_input,
+    put_archive_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 
 use crate::exec::{self, Events, Running};
+use crate::files::{self, Answers};
 use crate::reaper::Reaper;
 use crate::shutdown;
 
@@ -86,6 +90,71 @@ impl Sandbox for Service {
             .resize(request.exec_id, request.size.unwrap_or_default())
             .ok_or_else(|| ended(request.exec_id))?;
         Ok(Response::new(ResizeReply {}))
+    }
+
+    async fn stat(&self, request: Request<StatRequest>) -> Result<Response<StatReply>, Status> {
+        let request = request.into_inner();
+        let reply = files::waiting(move || files::stat(&request)).await;
+        reply.map(Response::new)
+    }
+
+    type ListStream = Answers<ListReply>;
+
+    async fn list(
+        &self,
+        request: Request<ListRequest>,
+    ) -> Result<Response<Self::ListStream>, Status> {
+        Ok(Response::new(files::list(request.get_ref(), &self.running)))
+    }
+
+    type ReadFileStream = Answers<Chunk>;
+
+    async fn read_file(
+        &self,
+        request: Request<ReadFileRequest>,
+    ) -> Result<Response<Self::ReadFileStream>, Status> {
+        Ok(Response::new(files::read(request.get_ref(), &self.running)))
+    }
+
+    async fn remove(
+        &self,
+        request: Request<RemoveRequest>,
+    ) -> Result<Response<RemoveReply>, Status> {
+        let request = request.into_inner();
+        let reply = files::waiting(move || files::remove(&request)).await;
+        reply.map(Response::new)
+    }
+
+    async fn make_directory(
+        &self,
+        request: Request<MakeDirectoryRequest>,
+    ) -> Result<Response<MakeDirectoryReply>, Status> {
+        let request = request.into_inner();
+        let reply = files::waiting(move || files::make_directory(&request)).await;
+        reply.map(Response::new)
+    }
+
+    type GetArchiveStream = Answers<Chunk>;
+
+    async fn get_archive(
+        &self,
+        request: Request<GetArchiveRequest>,
+    ) -> Result<Response<Self::GetArchiveStream>, Status> {
+        Ok(Response::new(files::get(request.get_ref(), &self.running)))
+    }
+
+    async fn put_archive(
+        &self,
+        request: Request<Streaming<PutArchiveInput>>,
+    ) -> Result<Response<PutArchiveReply>, Status> {
+        let mut inputs = request.into_inner();
+        let first = inputs.message().await?.and_then(|input| input.input);
+        let Some(put_archive_input::Input::Start(start)) = first else {
+            return Err(Status::invalid_argument("the first input is no start"));
+        };
+        files::put(start, inputs, &self.running)
+            .await
+            .map(Response::new)
     }
 
     async fn shutdown(

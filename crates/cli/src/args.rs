@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    attach, completion, create, df, doctor, exec, image, images, inspect, jobs, kill, load, logs,
-    network, prune, ps, pull, rename, restart, rm, run, start, stop, version, vmm, wait,
+    attach, completion, cp, create, df, doctor, exec, fs, image, images, inspect, jobs, kill, load,
+    logs, network, prune, ps, pull, rename, restart, rm, run, start, stop, version, vmm, wait,
 };
 use crate::output;
 
@@ -69,6 +69,10 @@ pub(crate) enum Command {
     Logs(logs::Arguments),
     /// List the jobs of a sandbox: commands that msb exec -d left to themselves
     Jobs(jobs::Arguments),
+    /// Copy files between this host and a sandbox
+    Cp(cp::Arguments),
+    /// Look at a sandbox's files, and change them
+    Fs(fs::Arguments),
     /// List running sandboxes
     Ps(ps::Arguments),
     /// List all sandboxes

@@ -17,7 +17,7 @@ mod limits;
 pub mod markers;
 mod merge;
 mod sink;
-mod tar;
+pub mod tar;
 
 pub use error::{
     Exceeded, InvalidEntry, InvalidHeader, InvalidLimit, LayerError, MergeError, RawPath,

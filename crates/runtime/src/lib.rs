@@ -9,6 +9,7 @@ mod boot;
 mod command;
 mod durable;
 mod exit;
+mod files;
 mod health;
 mod home;
 mod keeper;
@@ -25,6 +26,10 @@ pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process};
 pub use exit::Exit;
+pub use files::{
+    ByteStream, Copied, CopyError, CopyOptions, DisksError, FilesError, SandboxFiles, copy_in,
+    copy_out, put_tar,
+};
 pub use health::{Health, Level, diagnose};
 pub use home::Home;
 pub use keeper::{Job, Lifetime, RestartPolicy};

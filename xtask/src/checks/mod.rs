@@ -5,6 +5,7 @@
 
 mod bed;
 mod durability;
+mod files;
 mod keeping;
 mod lifecycle;
 mod network;
@@ -18,7 +19,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 26] = [
+const CHECKS: [Check; 29] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -92,6 +93,15 @@ const CHECKS: [Check; 26] = [
         "without a network there is only the loopback",
         network::none,
     ),
+    (
+        "trees go in and come back, out of a stopped sandbox too",
+        files::there_and_back,
+    ),
+    (
+        "archives go in and out, and files are listed",
+        files::archives_and_listings,
+    ),
+    ("what cannot be copied is said", files::refusals),
     ("nothing is left behind", durability::no_left_overs),
 ];
 

@@ -5,9 +5,11 @@ use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    ExecEvent, ExecInput, ExitStatus, HelloReply, HelloRequest, PowerOffReply, PowerOffRequest,
-    ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest,
-    Started,
+    Chunk, ExecEvent, ExecInput, ExitStatus, GetArchiveRequest, HelloReply, HelloRequest,
+    ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
+    PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
+    ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started,
+    StatReply, StatRequest, put_archive_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,
@@ -91,6 +93,71 @@ impl Sandbox for Guest {
     /// As an agent that does not know the call answers it.
     async fn resize(&self, _: Request<ResizeRequest>) -> Result<Response<ResizeReply>, Status> {
         Err(Status::unimplemented(""))
+    }
+
+    async fn stat(&self, _: Request<StatRequest>) -> Result<Response<StatReply>, Status> {
+        Err(Status::not_found(
+            "cannot look at '/gone': No such file or directory",
+        ))
+    }
+
+    type ListStream = ReceiverStream<Result<ListReply, Status>>;
+
+    async fn list(&self, _: Request<ListRequest>) -> Result<Response<Self::ListStream>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    type ReadFileStream = ReceiverStream<Result<Chunk, Status>>;
+
+    async fn read_file(
+        &self,
+        _: Request<ReadFileRequest>,
+    ) -> Result<Response<Self::ReadFileStream>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn remove(&self, _: Request<RemoveRequest>) -> Result<Response<RemoveReply>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn make_directory(
+        &self,
+        _: Request<MakeDirectoryRequest>,
+    ) -> Result<Response<MakeDirectoryReply>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    type GetArchiveStream = ReceiverStream<Result<Chunk, Status>>;
+
+    /// An archive of one chunk, then an error.
+    async fn get_archive(
+        &self,
+        _: Request<GetArchiveRequest>,
+    ) -> Result<Response<Self::GetArchiveStream>, Status> {
+        let (chunks, stream) = mpsc::channel(2);
+        let data = Bytes::from_static(b"tar");
+        let _ = chunks.try_send(Ok(Chunk { data }));
+        let _ = chunks.try_send(Err(Status::permission_denied("cannot read './f'")));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    /// Takes so many bytes and has enough.
+    async fn put_archive(
+        &self,
+        request: Request<Streaming<PutArchiveInput>>,
+    ) -> Result<Response<PutArchiveReply>, Status> {
+        let mut inputs = request.into_inner();
+        let mut taken_bytes = 0;
+        while let Some(input) = inputs.message().await? {
+            if let Some(put_archive_input::Input::Data(data)) = input.input {
+                taken_bytes += data.len();
+            }
+            if taken_bytes > 1 << 20 {
+                return Err(Status::resource_exhausted("no space left"));
+            }
+        }
+        let entries = u64::try_from(taken_bytes).unwrap_or(0);
+        Ok(Response::new(PutArchiveReply { entries }))
     }
 
     async fn shutdown(

@@ -1,4 +1,5 @@
 //! A host and a guest, joined by a port in memory.
 
 mod calls;
+mod files;
 mod guest;

@@ -3,10 +3,12 @@
 pub(crate) mod attach;
 pub(crate) mod budget;
 pub(crate) mod completion;
+pub(crate) mod cp;
 pub(crate) mod create;
 pub(crate) mod df;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod fs;
 pub(crate) mod image;
 pub(crate) mod images;
 pub(crate) mod inspect;
@@ -35,7 +37,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use image_store::{Digest, Store};
-use msb_runtime::{Home, Sandbox};
+use msb_runtime::{Home, Sandbox, SandboxFiles};
 
 use crate::args::{Arguments, Command, GlobalArguments};
 use crate::failure::{Failure, Outcome};
@@ -102,6 +104,11 @@ impl Context {
         Ok(code)
     }
 
+    /// The files of the sandbox of this name or id.
+    pub(crate) async fn files(&self, name: &str) -> Result<SandboxFiles, Failure> {
+        Ok(self.sandbox(name)?.files(&self.home).await?)
+    }
+
     /// Says whether a sandbox, running or not, is one of an image.
     pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
         |digest| Sandbox::any_of(&self.home, &digest.to_string())
@@ -137,6 +144,8 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Kill(arguments) => block_on(kill::run(context, &arguments)),
         Command::Wait(arguments) => block_on(wait::run(context, &arguments)),
         Command::Logs(arguments) => block_on(logs::run(context, &arguments)),
+        Command::Cp(arguments) => block_on(cp::run(context, &arguments)),
+        Command::Fs(arguments) => block_on(fs::run(context, &arguments)),
         Command::Ps(arguments) => {
             Sandbox::sweep(&context.home)?;
             ps::run(context, &arguments)

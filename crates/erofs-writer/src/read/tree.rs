@@ -19,9 +19,17 @@ impl<R: ReadAt> Image<R> {
     /// Inodes come in the order of their first names, directory after directory, so a tree that
     /// was written in another order comes back with other identifiers.
     pub fn read_tree(&self) -> Result<Tree<FileData>, ReadError> {
+        self.read_numbered_tree().map(|(tree, _)| tree)
+    }
+
+    /// The same, with the number (`nid`) of each inode, by its identifier.
+    ///
+    /// # Errors
+    /// What cannot be read, is corrupt, or is not supported.
+    pub fn read_numbered_tree(&self) -> Result<(Tree<FileData>, Vec<u64>), ReadError> {
         let mut nodes = Nodes::new(self);
         let mut tree = Tree::new(Metadata::default());
-        let mut ids = Vec::new();
+        let (mut ids, mut numbers) = (Vec::new(), Vec::new());
         let mut directories = Vec::new();
         while let Some(mut node) = nodes.next()? {
             let id = if ids.is_empty() {
@@ -33,6 +41,7 @@ impl<R: ReadAt> Image<R> {
                 tree.add(Inode { metadata, kind })
             };
             ids.push(id);
+            numbers.push(node.nid);
             if let Body::Directory(entries) = node.body {
                 directories.push(Named {
                     directory: id,
@@ -46,7 +55,7 @@ impl<R: ReadAt> Image<R> {
             let names = named.names(|nid| nodes.place(nid).map(|place| ids[place]))?;
             tree.inode_mut(named.directory).kind = FileKind::Directory(names);
         }
-        Ok(tree)
+        Ok((tree, numbers))
     }
 
     /// Reads the metadata of the root directory alone.

@@ -48,6 +48,13 @@ impl<R: ReadAt> Image<R> {
     }
 }
 
+impl<R> FileReader<'_, R> {
+    /// Goes on reading from a place in the file; past its end there is nothing.
+    pub const fn seek_to(&mut self, position_bytes: u64) {
+        self.position_bytes = position_bytes;
+    }
+}
+
 impl<R: ReadAt> FileReader<'_, R> {
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let piece = self.piece();

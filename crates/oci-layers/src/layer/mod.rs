@@ -51,7 +51,7 @@ pub fn read_layer<R: Read, S: DataSink>(
 ) -> Result<Layer, LayerError> {
     let mut entries = Entries::new(tar, limits);
     let mut builder = Builder::new(limits);
-    while let Some(mut entry) = entries.next()? {
+    while let Some(mut entry) = entries.next_entry()? {
         let Some(place) = builder.place(&mut entry)? else {
             continue;
         };

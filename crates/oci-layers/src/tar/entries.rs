@@ -13,31 +13,39 @@ use crate::limits::{Limit, Limits};
 
 /// One entry, with everything its extended headers say.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// Where its header starts.
-    pub(crate) offset_bytes: u64,
-    pub(crate) kind: EntryKind,
+    pub offset_bytes: u64,
+    /// What it is.
+    pub kind: EntryKind,
     /// The path, as the archive spells it.
-    pub(crate) path: Vec<u8>,
+    pub path: Vec<u8>,
     /// The target of a symlink or hard link, as the archive spells it.
-    pub(crate) link: Vec<u8>,
+    pub link: Vec<u8>,
     /// Attributes; the xattrs unfiltered.
-    pub(crate) metadata: Metadata,
+    pub metadata: Metadata,
     /// A regular file's size, holes and all.
-    pub(crate) size_bytes: u64,
+    pub size_bytes: u64,
     /// A regular file's data, in ascending order.
-    pub(crate) segments: Vec<Segment>,
+    pub segments: Vec<Segment>,
 }
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EntryKind {
+pub enum EntryKind {
+    /// A regular file.
     Regular,
+    /// A directory.
     Directory,
+    /// A symbolic link.
     Symlink,
+    /// A further name of an earlier entry's file.
     Hardlink,
+    /// A character device.
     CharDevice(Device),
+    /// A block device.
     BlockDevice(Device),
+    /// A named pipe.
     Fifo,
 }
 
@@ -51,7 +59,7 @@ struct Extensions {
 
 /// The entries of an archive, one after the other.
 #[derive(Debug)]
-pub(crate) struct Entries<'a, R> {
+pub struct Entries<'a, R> {
     stream: Stream<R>,
     limits: &'a Limits,
     content_bytes: u64,
@@ -59,7 +67,8 @@ pub(crate) struct Entries<'a, R> {
 }
 
 impl<'a, R: Read> Entries<'a, R> {
-    pub(crate) const fn new(tar: R, limits: &'a Limits) -> Self {
+    /// Those of `tar`, from its start.
+    pub const fn new(tar: R, limits: &'a Limits) -> Self {
         Self {
             stream: Stream::new(tar),
             limits,
@@ -70,7 +79,10 @@ impl<'a, R: Read> Entries<'a, R> {
 
     /// The next entry; what is unread of the last one's content is passed over. At the archive's
     /// end the stream is read to its own.
-    pub(crate) fn next(&mut self) -> Result<Option<Entry>, LayerError> {
+    ///
+    /// # Errors
+    /// What the stream gives, and what is malformed or beyond a limit.
+    pub fn next_entry(&mut self) -> Result<Option<Entry>, LayerError> {
         let mut extensions = Extensions::default();
         loop {
             self.skip_content()?;
@@ -95,7 +107,7 @@ impl<'a, R: Read> Entries<'a, R> {
     }
 
     /// The content that belongs to the last entry, to be read segment by segment.
-    pub(crate) fn content(&mut self) -> Content<'_, R> {
+    pub fn content(&mut self) -> Content<'_, R> {
         Content {
             stream: &mut self.stream,
             left_bytes: &mut self.content_bytes,
@@ -103,7 +115,7 @@ impl<'a, R: Read> Entries<'a, R> {
     }
 
     /// Why reading content failed, when the stream was the reason.
-    pub(crate) const fn take_failure(&mut self) -> Option<LayerError> {
+    pub const fn take_failure(&mut self) -> Option<LayerError> {
         self.stream.take_failure()
     }
 
@@ -333,7 +345,8 @@ fn owner(pax: Option<i64>, header: i64, field: &'static str) -> Result<u32, Inva
 }
 
 /// The bytes of the entry that is being read.
-pub(crate) struct Content<'a, R> {
+#[derive(Debug)]
+pub struct Content<'a, R> {
     stream: &'a mut Stream<R>,
     left_bytes: &'a mut u64,
 }

@@ -8,8 +8,8 @@ mod pax;
 mod sparse;
 mod stream;
 
-pub(crate) use entries::{Entries, Entry, EntryKind};
-pub(crate) use sparse::Segment;
+pub use entries::{Content, Entries, Entry, EntryKind};
+pub use sparse::Segment;
 
 /// Everything in a tar is in blocks of this many bytes.
-pub(crate) const BLOCK_BYTES: usize = 512;
+pub const BLOCK_BYTES: usize = 512;

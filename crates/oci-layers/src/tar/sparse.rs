@@ -9,11 +9,11 @@ use crate::limits::{Limit, Limits};
 
 /// Bytes of a file that the archive holds; between segments there are holes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub struct Segment {
     /// First byte within the file.
-    pub(crate) offset_bytes: u64,
+    pub offset_bytes: u64,
     /// How many, at least 1.
-    pub(crate) length_bytes: u64,
+    pub length_bytes: u64,
 }
 
 /// A sparse file: how large it is, and the segments that hold data.

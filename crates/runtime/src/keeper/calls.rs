@@ -7,9 +7,11 @@ use msb_agent_protocol::v1::keeper_server::Keeper as KeeperCalls;
 use msb_agent_protocol::v1::sandbox_client::SandboxClient;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Exec, ExecEvent, ExecInput, HelloReply, HelloRequest, PowerOffReply, PowerOffRequest,
-    ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest,
-    StartJobReply,
+    Chunk, Exec, ExecEvent, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply,
+    ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest,
+    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, ResizeReply,
+    ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StartJobReply,
+    StatReply, StatRequest,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio_stream::StreamExt as _;
@@ -61,6 +63,60 @@ impl Sandbox for Keeper {
         request: Request<ResizeRequest>,
     ) -> Result<Response<ResizeReply>, Status> {
         plain(self.raw().resize(request.into_inner()).await)
+    }
+
+    async fn stat(&self, request: Request<StatRequest>) -> Result<Response<StatReply>, Status> {
+        plain(self.raw().stat(request.into_inner()).await)
+    }
+
+    type ListStream = Streaming<ListReply>;
+
+    async fn list(
+        &self,
+        request: Request<ListRequest>,
+    ) -> Result<Response<Self::ListStream>, Status> {
+        plain(self.raw().list(request.into_inner()).await)
+    }
+
+    type ReadFileStream = Streaming<Chunk>;
+
+    async fn read_file(
+        &self,
+        request: Request<ReadFileRequest>,
+    ) -> Result<Response<Self::ReadFileStream>, Status> {
+        plain(self.raw().read_file(request.into_inner()).await)
+    }
+
+    async fn remove(
+        &self,
+        request: Request<RemoveRequest>,
+    ) -> Result<Response<RemoveReply>, Status> {
+        plain(self.raw().remove(request.into_inner()).await)
+    }
+
+    async fn make_directory(
+        &self,
+        request: Request<MakeDirectoryRequest>,
+    ) -> Result<Response<MakeDirectoryReply>, Status> {
+        plain(self.raw().make_directory(request.into_inner()).await)
+    }
+
+    type GetArchiveStream = Streaming<Chunk>;
+
+    async fn get_archive(
+        &self,
+        request: Request<GetArchiveRequest>,
+    ) -> Result<Response<Self::GetArchiveStream>, Status> {
+        plain(self.raw().get_archive(request.into_inner()).await)
+    }
+
+    async fn put_archive(
+        &self,
+        request: Request<Streaming<PutArchiveInput>>,
+    ) -> Result<Response<PutArchiveReply>, Status> {
+        // One that fails ends, and the agent finds the archive cut.
+        let inputs = request.into_inner().map_while(Result::ok);
+        plain(self.raw().put_archive(inputs).await)
     }
 
     async fn shutdown(

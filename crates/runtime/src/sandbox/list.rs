@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fs_err as fs;
 
-use super::{Files, Lock, RemoveError, Sandbox, Spec};
+use super::{Files, Lock, ReadLock, RemoveError, Sandbox, Spec};
 use crate::{Home, durable};
 
 /// What `stat` counts allocated space in.
@@ -85,6 +85,11 @@ impl Sandbox {
     /// When the lock cannot be opened.
     pub fn lock(&self) -> io::Result<Option<Lock>> {
         Lock::take(&self.files)
+    }
+
+    /// The right to read its disks, or `None` while it runs.
+    pub(crate) fn read_lock(&self) -> io::Result<Option<ReadLock>> {
+        ReadLock::take(&self.files)
     }
 
     /// Removes a stopped sandbox and its upper disk, durably. One that is to go when it has

@@ -33,6 +33,20 @@ impl Lock {
     }
 }
 
+/// The right to read a stopped sandbox's disks. Any number of processes may have it at once; none
+/// has the [`Lock`] then.
+#[derive(Debug)]
+pub(crate) struct ReadLock(#[expect(dead_code, reason = "it is held, not used")] File);
+
+impl ReadLock {
+    /// Takes it, or `None` while another process has the sandbox's lock.
+    pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
+        let file = open(files)?;
+        let taken = try_lock(&file, FlockOperation::NonBlockingLockShared)?;
+        Ok(taken.then_some(Self(file)))
+    }
+}
+
 /// How often a lock that is held is tried before that counts, and how long between.
 const LOOKS: u32 = 5;
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);

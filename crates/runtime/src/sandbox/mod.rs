@@ -28,6 +28,7 @@ pub use start::{Place, VmmCommand};
 pub use upper::UpperError;
 
 pub(crate) use create::now_s;
+pub(crate) use lock::ReadLock;
 pub(crate) use reach::UNMOUNT_LIMIT;
 pub(crate) use spec::{Files, JobFiles, Parts};
 

@@ -1,0 +1,128 @@
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use msb_agent_protocol::v1::{
+    Chunk, GetArchiveRequest, PutArchive, PutArchiveInput, PutArchiveReply, put_archive_input,
+};
+use msb_agent_protocol::{Bytes, ChunkReader, ChunkWriter, Status, Streaming};
+use rustix::fs::{Mode, OFlags, open};
+use tokio::sync::mpsc;
+use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
+
+use crate::exec::Running;
+
+use super::status::{failed, not_packed, not_unpacked};
+use super::{Answers, PENDING_ANSWERS, absolute, answers, chunk, left_empty, waiting};
+
+/// Packs a file, or a directory and all that is in it.
+pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chunk> {
+    let path = absolute(&request.path);
+    let name = match request.name.is_empty() {
+        true => Bytes::from_static(b"."),
+        false => request.name.clone(),
+    };
+    answers(running, move |host| {
+        let (directory, name_there) = split(&path);
+        let directory = open_directory(directory).map_err(failed("open", directory))?;
+        let place = Place {
+            directory: directory.as_fd(),
+            name: name_there,
+        };
+        let empty = left_empty();
+        let options = PackOptions {
+            name: &name,
+            empty: &empty,
+        };
+        let send = |data| host.tell(chunk(data));
+        let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
+        pack(place, &options, &mut archive).map_err(|error| not_packed(&error))?;
+        // A host that has gone needs no answer.
+        let _ = archive.finish();
+        Ok(())
+    })
+}
+
+/// The directory that holds a file, and its name there. What is asked for as a directory, by a `/`
+/// or a `/.` at its end, is followed.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    match &path[slash + 1..] {
+        b"" | b"." | b".." => (path, b"."),
+        name => (&path[..=slash], name),
+    }
+}
+
+fn open_directory(path: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open(path, flags, Mode::empty())
+}
+
+/// Unpacks what the host sends.
+pub(crate) async fn put(
+    start: PutArchive,
+    mut inputs: Streaming<PutArchiveInput>,
+    running: &Running,
+) -> Result<PutArchiveReply, Status> {
+    let (sender, chunks) = mpsc::channel(PENDING_ANSWERS);
+    let unpacking = waiting(move || unpack_into(&start, ChunkReader::new(chunks)));
+    let receiving = async move {
+        loop {
+            let chunk = match inputs.message().await {
+                _ if running.is_closed() => Err(io::Error::other("the sandbox is shutting down")),
+                Ok(None) => return,
+                Ok(Some(PutArchiveInput {
+                    input: Some(put_archive_input::Input::Data(data)),
+                })) => Ok(data),
+                Ok(Some(_)) => Err(io::Error::from(io::ErrorKind::InvalidData)),
+                Err(status) => Err(io::Error::other(status)),
+            };
+            if sender.send(chunk).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::pin!(unpacking);
+    tokio::select! {
+        // It may have enough before the host has sent everything.
+        unpacked = &mut unpacking => unpacked,
+        () = receiving => unpacking.await,
+    }
+}
+
+fn unpack_into(start: &PutArchive, archive: ChunkReader) -> Result<PutArchiveReply, Status> {
+    let path = absolute(&start.directory);
+    let directory = open_directory(&path).map_err(failed("open", &path))?;
+    let options = UnpackOptions {
+        keep_owner: start.keep_owner,
+        keep_set_id: true,
+        make_devices: true,
+        follow_parents: true,
+        ..UnpackOptions::default()
+    };
+    let unpacked = unpack(archive, directory.as_fd(), &options);
+    let unpacked = unpacked.map_err(|error| not_unpacked(&error))?;
+    Ok(PutArchiveReply {
+        entries: unpacked.entries,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn a_slash_at_the_end_asks_for_a_directory() {
+        let cases = [
+            ("/a/b", ("/a/", "b")),
+            ("/a", ("/", "a")),
+            ("/", ("/", ".")),
+            ("/a/", ("/a/", ".")),
+            ("/a/.", ("/a/.", ".")),
+            ("/a/..", ("/a/..", ".")),
+        ];
+        for (path, (directory, name)) in cases {
+            let expected = (directory.as_bytes(), name.as_bytes());
+            assert_eq!(split(path.as_bytes()), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use msb_agent_protocol::Status;
+use msb_agent_protocol::v1::{
+    MakeDirectoryReply, MakeDirectoryRequest, RemoveReply, RemoveRequest,
+};
+use rustix::io::Errno;
+
+use super::absolute;
+use super::status::failed;
+
+/// The mode of a directory that nobody described.
+const DIRECTORY_MODE: u32 = 0o755;
+
+pub(crate) fn remove(request: &RemoveRequest) -> Result<RemoveReply, Status> {
+    let bytes = absolute(&request.path);
+    let path = Path::new(OsStr::from_bytes(&bytes));
+    if path.file_name().is_none() {
+        let message = "the root, '.' and '..' are not removed";
+        return Err(Status::invalid_argument(message));
+    }
+    let is_directory = || fs::symlink_metadata(path).map(|metadata| metadata.is_dir());
+    let removed = match is_directory() {
+        Ok(true) if request.recursive => fs::remove_dir_all(path),
+        Ok(true) => Err(Errno::ISDIR.into()),
+        Ok(false) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && request.ignore_missing => {}
+        other => other.map_err(errno).map_err(failed("remove", &bytes))?,
+    }
+    Ok(RemoveReply {})
+}
+
+pub(crate) fn make_directory(request: &MakeDirectoryRequest) -> Result<MakeDirectoryReply, Status> {
+    let bytes = absolute(&request.path);
+    let path = Path::new(OsStr::from_bytes(&bytes));
+    let made = || {
+        if request.parents && path.is_dir() {
+            return Ok(());
+        }
+        let mut builder = fs::DirBuilder::new();
+        builder.mode(DIRECTORY_MODE);
+        if let Some(parent) = path.parent().filter(|_| request.parents) {
+            builder.recursive(true).create(parent)?;
+        }
+        builder.recursive(false).create(path)?;
+        // Whatever the agent's own mask is.
+        let mode = request.mode.unwrap_or(DIRECTORY_MODE) & 0o7777;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    };
+    made()
+        .map_err(errno)
+        .map_err(failed("make the directory", &bytes))?;
+    Ok(MakeDirectoryReply {})
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}

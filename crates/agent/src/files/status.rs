@@ -1,0 +1,57 @@
+use std::error::Error;
+use std::io;
+
+use msb_agent_protocol::{Code, Status};
+use rustix::io::Errno;
+use tree_archive::{PackError, UnpackError};
+
+use crate::console::chain;
+
+/// What failed, on which path, and why.
+pub(super) fn failed(action: &str, path: &[u8]) -> impl Fn(Errno) -> Status {
+    let what = format!("cannot {action} '{}'", path.escape_ascii());
+    move |error| {
+        let error = io::Error::from(error);
+        Status::new(code(&error), format!("{what}: {error}"))
+    }
+}
+
+pub(super) fn not_packed(error: &PackError) -> Status {
+    Status::new(code(error.io()), said(error))
+}
+
+pub(super) fn not_unpacked(error: &UnpackError) -> Status {
+    let code = match (error, error.io()) {
+        (UnpackError::OverDirectory { .. } | UnpackError::OverFile { .. }, _) => {
+            Code::FailedPrecondition
+        }
+        (UnpackError::File { .. }, Some(error)) => code(error),
+        _ => Code::InvalidArgument,
+    };
+    Status::new(code, said(error))
+}
+
+fn said(error: &dyn Error) -> String {
+    chain(error)
+}
+
+fn code(error: &io::Error) -> Code {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOENT | Errno::NXIO) => Code::NotFound,
+        Some(Errno::EXIST) => Code::AlreadyExists,
+        Some(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Code::PermissionDenied,
+        Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::MFILE | Errno::NOMEM) => {
+            Code::ResourceExhausted
+        }
+        Some(
+            Errno::NOTDIR
+            | Errno::ISDIR
+            | Errno::NOTEMPTY
+            | Errno::LOOP
+            | Errno::BUSY
+            | Errno::XDEV,
+        ) => Code::FailedPrecondition,
+        Some(Errno::NAMETOOLONG | Errno::INVAL) => Code::InvalidArgument,
+        _ => Code::Aborted,
+    }
+}

@@ -1,0 +1,129 @@
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use anyhow::anyhow;
+use msb_runtime::{CopyError, CopyOptions, SandboxFiles, copy_in, copy_out, put_tar};
+
+use super::Context;
+use crate::failure::Outcome;
+use crate::output;
+
+/// Arguments of `msb cp`.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "msb cp [OPTIONS] SANDBOX:SRC DST|-\n       msb cp [OPTIONS] SRC|- SANDBOX:DST",
+    after_help = "As docker cp: into a directory that is there, otherwise by the destination's name, whose \
+    parent must be there. SRC/. is what is in SRC. - is a tar archive on standard input or output. A \
+    path of this host that has a ':' begins with '/' or '.'.\n\n\
+    Out of a stopped sandbox files are read from its disks, without a machine.\n\n\
+    Examples:\n  \
+    msb cp work:/srv/out ./results\n  \
+    msb cp ./site/. work:/var/www\n  \
+    msb cp work:/etc - | tar t\n\n\
+    docs/files.md says what is kept, and what not."
+)]
+pub(crate) struct Arguments {
+    /// Keep the numbers of owner and group, setuid bits and capabilities
+    #[arg(short, long)]
+    archive: bool,
+    /// Copy what a symlink SRC leads to
+    #[arg(short = 'L', long)]
+    follow_link: bool,
+    /// What to copy: a path here, SANDBOX:PATH, or - for a tar archive
+    #[arg(value_name = "SRC")]
+    source: OsString,
+    /// Where to
+    #[arg(value_name = "DST")]
+    destination: OsString,
+}
+
+/// Where something lies.
+#[derive(Debug, PartialEq, Eq)]
+enum Side<'a> {
+    Host(&'a OsStr),
+    Sandbox(&'a str, &'a [u8]),
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let options = CopyOptions {
+        keep_owner: arguments.archive,
+        follow_link: arguments.follow_link,
+    };
+    let source = Side::of(&arguments.source)?;
+    let destination = Side::of(&arguments.destination)?;
+    let copied = match (source, destination) {
+        (Side::Sandbox(name, source), Side::Host(destination)) => {
+            let files = context.files(name).await?;
+            if destination == "-" {
+                return print_tar(&files, source, options).await;
+            }
+            copy_out(&files, source, Path::new(destination), options).await?
+        }
+        (Side::Host(source), Side::Sandbox(name, destination)) => {
+            let files = context.files(name).await?;
+            match source == "-" {
+                true => put_tar(io::stdin(), &files, destination, options).await?,
+                false => copy_in(Path::new(source), &files, destination, options).await?,
+            }
+        }
+        (Side::Sandbox(..), Side::Sandbox(..)) => {
+            return Err(anyhow!("cannot copy from sandbox to sandbox; copy through -").into());
+        }
+        (Side::Host(_), Side::Host(_)) => {
+            return Err(anyhow!("neither path is one of a sandbox; write SANDBOX:PATH").into());
+        }
+    };
+    if copied.devices_left_out > 0 {
+        let count = copied.devices_left_out;
+        output::notice(&format!("left out {count} device nodes"));
+    }
+    Ok(0)
+}
+
+async fn print_tar(files: &SandboxFiles, source: &[u8], options: CopyOptions) -> Outcome {
+    let mut archive = files.tar(source, options).await?;
+    let mut stdout = io::stdout().lock();
+    let unwritable = |error: io::Error| match error.kind() {
+        // A reader that went away wants no more.
+        io::ErrorKind::BrokenPipe => Ok(0),
+        _ => Err(CopyError::Output(error).into()),
+    };
+    while let Some(chunk) = archive.next().await? {
+        if let Err(error) = stdout.write_all(&chunk) {
+            return unwritable(error);
+        }
+    }
+    stdout.flush().map(|()| 0).or_else(unwritable)
+}
+
+impl<'a> Side<'a> {
+    /// As docker splits: what begins with `/` or `.` is a path of the host.
+    fn of(argument: &'a OsStr) -> Result<Self, anyhow::Error> {
+        let bytes = argument.as_bytes();
+        let colon = bytes.iter().position(|&byte| byte == b':');
+        let colon = colon.filter(|_| !bytes.starts_with(b"/") && !bytes.starts_with(b"."));
+        let Some(colon) = colon else {
+            return Ok(Self::Host(argument));
+        };
+        let name = std::str::from_utf8(&bytes[..colon])
+            .map_err(|_| anyhow!("the name before ':' in {argument:?} is no sandbox's"))?;
+        Ok(Self::Sandbox(name, &bytes[colon + 1..]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_told_apart_as_docker_does() {
+        let of = |text: &'static str| Side::of(OsStr::new(text)).expect("UTF-8");
+        assert_eq!(of("a:/b"), Side::Sandbox("a", b"/b"));
+        assert_eq!(of("a:b:c"), Side::Sandbox("a", b"b:c"));
+        assert_eq!(of("./a:b"), Side::Host(OsStr::new("./a:b")));
+        assert_eq!(of("/a:b"), Side::Host(OsStr::new("/a:b")));
+        assert_eq!(of("-"), Side::Host(OsStr::new("-")));
+    }
+}

@@ -1,0 +1,152 @@
+mod entry;
+mod list;
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+
+use msb_agent_protocol::Bytes;
+use msb_agent_protocol::v1::{MakeDirectoryRequest, RemoveRequest};
+
+use super::Context;
+use crate::failure::Outcome;
+use crate::output::Format;
+
+/// Arguments of `msb fs`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Paths are from the sandbox's root. ls, cat and stat work on a stopped sandbox too: its \
+    disks are read, without a machine.\n\n\
+    Examples:\n  \
+    msb fs ls work /srv\n  \
+    msb fs stat --format json work /etc/hosts\n  \
+    msb fs cat work /var/log/app.log"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List what is in directories
+    Ls(Looking),
+    /// Print what files hold
+    Cat(Paths),
+    /// Say what files are
+    Stat(Stating),
+    /// Remove files
+    Rm(Removing),
+    /// Make directories
+    Mkdir(Making),
+}
+
+#[derive(Debug, clap::Args)]
+struct Paths {
+    /// Sandbox, by name or id
+    sandbox: String,
+    /// Paths in it
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Looking {
+    /// How to print them
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    on: Paths,
+}
+
+#[derive(Debug, clap::Args)]
+struct Stating {
+    /// Of a symlink, say what it leads to
+    #[arg(short = 'L', long)]
+    follow_link: bool,
+    #[command(flatten)]
+    looking: Looking,
+}
+
+#[derive(Debug, clap::Args)]
+struct Removing {
+    /// Directories too, with all that is in them
+    #[arg(short, long)]
+    recursive: bool,
+    /// What is not there is removed
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    on: Paths,
+}
+
+#[derive(Debug, clap::Args)]
+struct Making {
+    /// Parents too; a directory that is there is no error
+    #[arg(short, long)]
+    parents: bool,
+    /// Permission bits, in octal
+    #[arg(short, long, value_parser = parse_mode)]
+    mode: Option<u32>,
+    #[command(flatten)]
+    on: Paths,
+}
+
+fn parse_mode(text: &str) -> Result<u32, String> {
+    u32::from_str_radix(text, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o7777)
+        .ok_or_else(|| format!("'{text}' is no mode; write 0755"))
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    match &arguments.command {
+        Command::Ls(looking) => list::list(context, looking).await,
+        Command::Stat(stating) => list::stat(context, stating).await,
+        Command::Cat(paths) => cat(context, paths).await,
+        Command::Rm(removing) => remove(context, removing).await,
+        Command::Mkdir(making) => make(context, making).await,
+    }
+}
+
+async fn cat(context: &Context, on: &Paths) -> Outcome {
+    let files = context.files(&on.sandbox).await?;
+    let mut stdout = io::stdout().lock();
+    for path in &on.paths {
+        let mut content = files.read(path.as_bytes()).await?;
+        while let Some(chunk) = content.next().await? {
+            match stdout.write_all(&chunk).and_then(|()| stdout.flush()) {
+                // A reader that went away wants no more.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
+                other => other?,
+            }
+        }
+    }
+    Ok(0)
+}
+
+async fn remove(context: &Context, removing: &Removing) -> Outcome {
+    let files = context.files(&removing.on.sandbox).await?;
+    for path in &removing.on.paths {
+        let request = RemoveRequest {
+            path: Bytes::copy_from_slice(path.as_bytes()),
+            recursive: removing.recursive,
+            ignore_missing: removing.force,
+        };
+        files.remove(request).await?;
+    }
+    Ok(0)
+}
+
+async fn make(context: &Context, making: &Making) -> Outcome {
+    let files = context.files(&making.on.sandbox).await?;
+    for path in &making.on.paths {
+        let request = MakeDirectoryRequest {
+            path: Bytes::copy_from_slice(path.as_bytes()),
+            parents: making.parents,
+            mode: making.mode,
+        };
+        files.make_directory(request).await?;
+    }
+    Ok(0)
+}

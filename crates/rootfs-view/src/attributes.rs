@@ -1,0 +1,78 @@
+//! What overlayfs keeps in xattrs, and what is left without them.
+
+use fstree::{Device, FileKind, Inode, Metadata, Xattrs};
+
+/// What all of its own begin with.
+const PREFIX: &[u8] = b"trusted.overlay.";
+/// Those of an overlayfs above this one, which must not be taken for its own.
+const ESCAPED: &[u8] = b"trusted.overlay.overlay.";
+const OPAQUE: &[u8] = b"trusted.overlay.opaque";
+const REDIRECT: &[u8] = b"trusted.overlay.redirect";
+const METACOPY: &[u8] = b"trusted.overlay.metacopy";
+const WHITEOUT: &[u8] = b"trusted.overlay.whiteout";
+
+/// Whether nothing below this directory shows.
+pub(crate) fn is_opaque(metadata: &Metadata) -> bool {
+    metadata.xattrs.get(OPAQUE) == Some(b"y")
+}
+
+/// Whether there may be whiteouts in this directory that are files.
+pub(crate) fn may_hold_file_whiteouts(metadata: &Metadata) -> bool {
+    metadata.xattrs.get(OPAQUE) == Some(b"x")
+}
+
+/// Whether a file's content is the lower one's.
+pub(crate) fn is_metacopy(metadata: &Metadata) -> bool {
+    metadata.xattrs.contains(METACOPY)
+}
+
+/// Where the lower file is, if it is not where the upper one is.
+pub(crate) fn redirect(metadata: &Metadata) -> Option<&[u8]> {
+    metadata.xattrs.get(REDIRECT)
+}
+
+/// Whether this stands for a removed name.
+pub(crate) fn is_whiteout<D>(inode: &Inode<D>, in_marked_directory: bool) -> bool {
+    match &inode.kind {
+        FileKind::CharDevice(device) => *device == Device { major: 0, minor: 0 },
+        FileKind::Regular(_) => in_marked_directory && inode.metadata.xattrs.contains(WHITEOUT),
+        _ => false,
+    }
+}
+
+/// What a process in the sandbox sees.
+pub(crate) fn shown(metadata: &Metadata) -> Metadata {
+    let mut metadata = metadata.clone();
+    let is_own = |name: &[u8]| name.starts_with(PREFIX);
+    if !metadata.xattrs.names().any(is_own) {
+        return metadata;
+    }
+    let shown = metadata.xattrs.iter().filter_map(|(name, value)| {
+        let name = match name.strip_prefix(ESCAPED) {
+            Some(rest) => [PREFIX, rest].concat(),
+            None if is_own(name) => return None,
+            None => name.to_vec(),
+        };
+        Some((name, value.to_vec()))
+    });
+    metadata.xattrs = shown.collect::<Xattrs>();
+    metadata
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlayfs_keeps_its_own_to_itself() {
+        let mut metadata = Metadata::with_mode(0o644);
+        metadata.xattrs = Xattrs::from_iter([
+            ("trusted.overlay.origin", "x"),
+            ("trusted.overlay.overlay.opaque", "y"),
+            ("user.note", "n"),
+        ]);
+        let expected = [("trusted.overlay.opaque", "y"), ("user.note", "n")];
+        assert_eq!(shown(&metadata).xattrs, Xattrs::from_iter(expected));
+        assert!(!is_opaque(&metadata));
+    }
+}

@@ -1,0 +1,224 @@
+use std::collections::{HashMap, HashSet};
+
+use fstree::{Directory, FileKind, Inode, InodeId, Name, Tree};
+
+use crate::attributes::{
+    is_metacopy, is_opaque, is_whiteout, may_hold_file_whiteouts, redirect, shown,
+};
+use crate::error::OpenError;
+use crate::{Content, index};
+
+type UpperTree = Tree<ext4_writer::FileData>;
+type LowerTree = Tree<erofs_writer::FileData>;
+
+/// The tree that upper disk and image make together. `numbers` are the inode numbers of the lower
+/// tree.
+pub(crate) fn merge(
+    upper: &UpperTree,
+    lower: &LowerTree,
+    numbers: &[u64],
+) -> Result<Tree<Content>, OpenError> {
+    let upper_root = upper.find(b"upper").ok_or(OpenError::NoUpper)?;
+    if upper.directory(upper_root).is_none() {
+        return Err(OpenError::NoUpper);
+    }
+    let mut merger = Merger {
+        upper,
+        lower,
+        tree: Tree::new(shown(&upper.inode(upper_root).metadata)),
+        from_upper: HashMap::new(),
+        from_lower: HashMap::new(),
+        copies: index::copies(upper)?,
+        numbers,
+        shown_lowers: HashSet::new(),
+        unmerged: Vec::new(),
+    };
+    let root = merger.tree.root();
+    let lower_root = (!is_opaque(&upper.inode(upper_root).metadata)).then(|| lower.root());
+    merger.enter(root, Some(upper_root), lower_root, b"/")?;
+    while let Some(pair) = merger.unmerged.pop() {
+        merger.fill(&pair)?;
+    }
+    Ok(merger.tree)
+}
+
+/// A directory of the result and what it is made of.
+struct Pair {
+    id: InodeId,
+    upper: Option<InodeId>,
+    lower: Option<InodeId>,
+}
+
+struct Merger<'a> {
+    upper: &'a UpperTree,
+    lower: &'a LowerTree,
+    tree: Tree<Content>,
+    /// What became of files, so that their other names find them.
+    from_upper: HashMap<InodeId, InodeId>,
+    from_lower: HashMap<InodeId, InodeId>,
+    /// Upper files by the numbers of lower ones that they are copies of.
+    copies: HashMap<u64, InodeId>,
+    /// Of the lower tree's inodes.
+    numbers: &'a [u64],
+    /// Lower directories that have a place, which none has twice: that bounds the result.
+    shown_lowers: HashSet<InodeId>,
+    unmerged: Vec<Pair>,
+}
+
+impl Merger<'_> {
+    /// Notes what a directory is made of.
+    fn enter(
+        &mut self,
+        id: InodeId,
+        upper: Option<InodeId>,
+        lower: Option<InodeId>,
+        name: &[u8],
+    ) -> Result<(), OpenError> {
+        if let Some(lower) = lower
+            && !self.shown_lowers.insert(lower)
+        {
+            return Err(OpenError::ShownTwice {
+                path: name.to_vec(),
+            });
+        }
+        self.unmerged.push(Pair { id, upper, lower });
+        Ok(())
+    }
+
+    /// Names what is in a directory.
+    fn fill(&mut self, pair: &Pair) -> Result<(), OpenError> {
+        let (upper, lower) = (self.upper, self.lower);
+        let mut names = Directory::new();
+        if let Some(directory) = pair.upper {
+            let is_marked = may_hold_file_whiteouts(&upper.inode(directory).metadata);
+            for (name, &id) in upper.directory(directory).into_iter().flatten() {
+                if is_whiteout(upper.inode(id), is_marked) {
+                    continue;
+                }
+                let id = self.add_upper(name, id, pair.lower)?;
+                names.insert(name.clone(), id);
+            }
+        }
+        if let Some(directory) = pair.lower {
+            let hidden = pair.upper.and_then(|upper| self.upper.directory(upper));
+            let is_marked = may_hold_file_whiteouts(&lower.inode(directory).metadata);
+            for (name, &id) in lower.directory(directory).into_iter().flatten() {
+                let is_hidden = hidden.is_some_and(|names| names.contains_key(name));
+                if is_hidden || is_whiteout(lower.inode(id), is_marked) {
+                    continue;
+                }
+                let id = self.add_lower(name, id)?;
+                names.insert(name.clone(), id);
+            }
+        }
+        self.tree.inode_mut(pair.id).kind = FileKind::Directory(names);
+        Ok(())
+    }
+
+    fn add_upper(
+        &mut self,
+        name: &Name,
+        id: InodeId,
+        beside: Option<InodeId>,
+    ) -> Result<InodeId, OpenError> {
+        let inode = self.upper.inode(id);
+        let below = || self.below(inode, name, beside);
+        if inode.kind.as_directory().is_some() {
+            let lower = match is_opaque(&inode.metadata) {
+                true => None,
+                false => below().filter(|&lower| self.lower.directory(lower).is_some()),
+            };
+            let added = self.tree.add(Inode::directory(shown(&inode.metadata)));
+            self.enter(added, Some(id), lower, name.as_bytes())?;
+            return Ok(added);
+        }
+        let lower = match is_metacopy(&inode.metadata) {
+            true => below(),
+            false => None,
+        };
+        Ok(self.add_upper_file(id, lower))
+    }
+
+    /// Adds an upper file that is no directory, once. `lower` has its content, if it has none.
+    fn add_upper_file(&mut self, id: InodeId, lower: Option<InodeId>) -> InodeId {
+        if let Some(&known) = self.from_upper.get(&id) {
+            return known;
+        }
+        let inode = self.upper.inode(id);
+        let kind = kind(&inode.kind, |data| {
+            if !is_metacopy(&inode.metadata) {
+                return Content::Upper(data.clone());
+            }
+            match lower.map(|lower| &self.lower.inode(lower).kind) {
+                Some(FileKind::Regular(data)) => Content::Lower(data.clone()),
+                _ => Content::Lost {
+                    size_bytes: data.size_bytes,
+                },
+            }
+        });
+        let metadata = shown(&inode.metadata);
+        let added = self.tree.add(Inode { metadata, kind });
+        self.from_upper.insert(id, added);
+        added
+    }
+
+    fn add_lower(&mut self, name: &Name, id: InodeId) -> Result<InodeId, OpenError> {
+        let inode = self.lower.inode(id);
+        if inode.kind.as_directory().is_some() {
+            let added = self.tree.add(Inode::directory(shown(&inode.metadata)));
+            self.enter(added, None, Some(id), name.as_bytes())?;
+            return Ok(added);
+        }
+        let number = self.numbers.get(id.index());
+        if let Some(&copy) = number.and_then(|number| self.copies.get(number)) {
+            return Ok(self.add_upper_file(copy, Some(id)));
+        }
+        if let Some(&known) = self.from_lower.get(&id) {
+            return Ok(known);
+        }
+        let kind = kind(&inode.kind, |data| Content::Lower(data.clone()));
+        let metadata = shown(&inode.metadata);
+        let added = self.tree.add(Inode { metadata, kind });
+        self.from_lower.insert(id, added);
+        Ok(added)
+    }
+
+    /// The lower file that an upper one lies on; `beside` is the lower directory of its parent.
+    fn below(
+        &self,
+        inode: &Inode<ext4_writer::FileData>,
+        name: &Name,
+        beside: Option<InodeId>,
+    ) -> Option<InodeId> {
+        match redirect(&inode.metadata) {
+            None => self.lower_child(beside?, name.as_bytes()),
+            Some(path) => match path.strip_prefix(b"/") {
+                Some(path) => path
+                    .split(|&byte| byte == b'/')
+                    .try_fold(self.lower.root(), |directory, name| {
+                        self.lower_child(directory, name)
+                    }),
+                None => self.lower_child(beside?, path),
+            },
+        }
+    }
+
+    fn lower_child(&self, directory: InodeId, name: &[u8]) -> Option<InodeId> {
+        let is_marked = may_hold_file_whiteouts(&self.lower.inode(directory).metadata);
+        let id = self.lower.lookup(directory, name)?;
+        (!is_whiteout(self.lower.inode(id), is_marked)).then_some(id)
+    }
+}
+
+/// The same kind with its content elsewhere; of what is no directory.
+fn kind<D>(kind: &FileKind<D>, content: impl FnOnce(&D) -> Content) -> FileKind<Content> {
+    match kind {
+        FileKind::Regular(data) => FileKind::Regular(content(data)),
+        FileKind::Directory(_) => FileKind::Directory(Directory::new()),
+        FileKind::Symlink(target) => FileKind::Symlink(target.clone()),
+        FileKind::CharDevice(device) => FileKind::CharDevice(*device),
+        FileKind::BlockDevice(device) => FileKind::BlockDevice(*device),
+        FileKind::Fifo => FileKind::Fifo,
+        FileKind::Socket => FileKind::Socket,
+    }
+}

@@ -1,0 +1,48 @@
+use std::fs;
+
+use testkit::TreeDump;
+
+use crate::guest::{Random, change};
+use crate::image::write_disks;
+use crate::mounted::Mounts;
+use crate::{assert_same, view};
+
+/// Rounds of changes to one upper disk, with a remount between them.
+fn check(seed: u64) {
+    let disks = tempfile::tempdir().expect("a temporary directory");
+    write_disks(disks.path());
+    let mut random = Random::new(seed);
+    let mut changes = 0;
+    for round in 0..3 {
+        let mounts = Mounts::new(disks.path());
+        for _ in 0..40 {
+            changes += u32::from(change(&mounts.root(), &mut random));
+        }
+        let shown = TreeDump::of_directory(&mounts.root()).expect("readable");
+        // As a machine leaves it that is killed: not unmounted.
+        mounts.sync();
+        let cut = tempfile::tempdir().expect("a temporary directory");
+        for name in ["fsmeta.erofs", "upper.ext4"] {
+            fs::copy(disks.path().join(name), cut.path().join(name)).expect("copied");
+        }
+        assert_same(
+            &shown,
+            &view(cut.path()),
+            &format!("seed {seed}, round {round}, killed"),
+        );
+        drop(mounts);
+        assert_same(
+            &shown,
+            &view(disks.path()),
+            &format!("seed {seed}, round {round}"),
+        );
+    }
+    assert!(changes > 40, "seed {seed}: only {changes} changes");
+}
+
+#[test]
+fn oracle_random_changes() {
+    for seed in 0..12 {
+        check(seed);
+    }
+}

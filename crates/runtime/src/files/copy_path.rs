@@ -1,0 +1,200 @@
+//! What `docker cp` makes of paths.
+
+use super::CopyError;
+
+/// A path as the user typed it. A `/` or a `/.` at its end says that it is a directory, a `.` at its
+/// end that its content is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CopyPath(Vec<u8>);
+
+/// What is copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) is_directory: bool,
+    /// What it is called; `None` where a directory's content is meant.
+    pub(super) name: Option<Vec<u8>>,
+}
+
+/// Where it is copied to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Destination {
+    /// With symlinks at its end followed.
+    pub(super) path: CopyPath,
+    /// Whether a directory is there, or another file; `None` where nothing is.
+    pub(super) is_directory: Option<bool>,
+}
+
+/// Where an archive is unpacked, and what its root is called there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Landing {
+    pub(super) directory: Vec<u8>,
+    /// `None`: the archive's root is the directory itself.
+    pub(super) name: Option<Vec<u8>>,
+}
+
+impl CopyPath {
+    pub(super) fn new(path: impl Into<Vec<u8>>) -> Result<Self, CopyError> {
+        let path = path.into();
+        match path.is_empty() {
+            true => Err(CopyError::EmptyPath),
+            false => Ok(Self(path)),
+        }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether only a directory can be meant.
+    pub(super) fn asserts_directory(&self) -> bool {
+        self.0.ends_with(b"/") || self.0.ends_with(b"/.") || self.0 == b"."
+    }
+
+    /// The last component; `None` where a directory's content is meant.
+    pub(super) fn name(&self) -> Option<&[u8]> {
+        let name = self.trimmed().rsplit(|&byte| byte == b'/').next();
+        name.filter(|name| !matches!(*name, b"" | b"." | b".."))
+    }
+
+    /// The directory that the last component is in; the path itself where it has no name.
+    pub(super) fn parent(&self) -> Vec<u8> {
+        let trimmed = self.trimmed();
+        let Some(name) = self.name() else {
+            return self.0.clone();
+        };
+        match &trimmed[..trimmed.len() - name.len()] {
+            b"" => b".".to_vec(),
+            parent => parent.to_vec(),
+        }
+    }
+
+    /// What a symlink here with this target leads to.
+    pub(super) fn led_to(&self, target: &[u8]) -> Self {
+        match target.starts_with(b"/") {
+            true => Self(target.to_vec()),
+            false => Self([&self.parent()[..], b"/", target].concat()),
+        }
+    }
+
+    /// Without slashes at its end.
+    fn trimmed(&self) -> &[u8] {
+        let end = self.0.iter().rposition(|&byte| byte != b'/');
+        &self.0[..end.map_or(0, |last| last + 1)]
+    }
+}
+
+impl Source {
+    /// Where it lands.
+    pub(super) fn landing(&self, destination: &Destination) -> Result<Landing, CopyError> {
+        let path = &destination.path;
+        match (destination.is_directory, self.is_directory) {
+            (Some(true), _) => {
+                return Ok(Landing {
+                    directory: path.as_bytes().to_vec(),
+                    name: self.name.clone(),
+                });
+            }
+            (Some(false), true) => {
+                return Err(CopyError::DirectoryOntoFile {
+                    path: path.as_bytes().into(),
+                });
+            }
+            _ => {}
+        }
+        // Of a directory that is not there, a copy of that name is made; a file goes into none.
+        let into_nothing =
+            destination.is_directory.is_none() && !self.is_directory && path.asserts_directory();
+        match path.name() {
+            Some(name) if !into_nothing => Ok(Landing {
+                directory: path.parent(),
+                name: Some(name.to_vec()),
+            }),
+            _ => Err(CopyError::NoDirectory {
+                path: path.as_bytes().into(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> CopyPath {
+        CopyPath::new(text).expect("not empty")
+    }
+
+    #[test]
+    fn paths_are_split_as_docker_does() {
+        // Path, name, parent, whether it asserts a directory.
+        let cases = [
+            ("/a/b", Some("b"), "/a/", false),
+            ("/a/b/", Some("b"), "/a/", true),
+            ("/a/b/.", None, "/a/b/.", true),
+            ("b", Some("b"), ".", false),
+            (".", None, ".", true),
+            ("..", None, "..", false),
+            ("/", None, "/", true),
+            ("a//", Some("a"), ".", true),
+        ];
+        for (text, name, parent, asserts) in cases {
+            let path = path(text);
+            assert_eq!(path.name(), name.map(str::as_bytes), "{text}");
+            assert_eq!(path.parent(), parent.as_bytes(), "{text}");
+            assert_eq!(path.asserts_directory(), asserts, "{text}");
+        }
+        assert!(CopyPath::new("").is_err());
+    }
+
+    /// The table in docker's documentation of `docker cp`.
+    #[test]
+    fn landings_are_dockers() {
+        let file = |name: &str| Source {
+            is_directory: false,
+            name: Some(name.into()),
+        };
+        let directory = |name: Option<&str>| Source {
+            is_directory: true,
+            name: name.map(Into::into),
+        };
+        let to = |text: &str, is_directory| Destination {
+            path: path(text),
+            is_directory,
+        };
+        let lands = |source: Source, destination| {
+            source.landing(&destination).ok().map(|landing| {
+                let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+                (text(landing.directory), landing.name.map(text))
+            })
+        };
+        let at = |directory: &str, name: Option<&str>| {
+            Some((directory.to_owned(), name.map(str::to_owned)))
+        };
+        // A file: new, into nothing, onto a file, into a directory.
+        assert_eq!(lands(file("f"), to("/d/n", None)), at("/d/", Some("n")));
+        assert_eq!(lands(file("f"), to("/d/n/", None)), None);
+        assert_eq!(
+            lands(file("f"), to("/d/n", Some(false))),
+            at("/d/", Some("n"))
+        );
+        assert_eq!(lands(file("f"), to("/d", Some(true))), at("/d", Some("f")));
+        // A directory: new, onto a file, into a directory.
+        let whole = || directory(Some("s"));
+        assert_eq!(lands(whole(), to("/d/n", None)), at("/d/", Some("n")));
+        assert_eq!(lands(whole(), to("/d/n/", None)), at("/d/", Some("n")));
+        assert_eq!(lands(whole(), to("/d/n", Some(false))), None);
+        assert_eq!(lands(whole(), to("/d", Some(true))), at("/d", Some("s")));
+        // What is in it.
+        let content = || directory(None);
+        assert_eq!(lands(content(), to("/d/n", None)), at("/d/", Some("n")));
+        assert_eq!(lands(content(), to("/d", Some(true))), at("/d", None));
+        assert_eq!(lands(content(), to("/d/.", None)), None);
+    }
+
+    #[test]
+    fn links_are_followed_from_where_they_are() {
+        assert_eq!(path("/a/l").led_to(b"../x"), path("/a//../x"));
+        assert_eq!(path("l").led_to(b"x"), path("./x"));
+        assert_eq!(path("/a/l").led_to(b"/x"), path("/x"));
+    }
+}

@@ -1,0 +1,110 @@
+//! The host's side of a copy.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+
+use super::CopyError;
+use super::copy_path::{CopyPath, Destination, Source};
+
+/// Symlinks that are followed at the end of one path, as the kernel does.
+pub(super) const LINKS_MAX: usize = 40;
+
+/// A file of the host that is to be copied: the directory it is in, and its name there.
+#[derive(Debug)]
+pub(super) struct Packed {
+    pub(super) directory: File,
+    pub(super) name: Vec<u8>,
+}
+
+pub(super) fn host_path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+pub(super) fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> CopyError {
+    move |source| CopyError::Host {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// What is at a path of the host, and where to pack it from. With `follow`, a symlink is what it
+/// leads to, by its own name.
+pub(super) fn source(path: &CopyPath, follow: bool) -> Result<(Source, Packed), CopyError> {
+    let typed = host_path(path.as_bytes());
+    let is_directory = |metadata: std::fs::Metadata| metadata.is_dir();
+    let stands_for = match path.asserts_directory() || path.name().is_none() || follow {
+        true => std::fs::metadata(&typed),
+        false => std::fs::symlink_metadata(&typed),
+    };
+    let is_directory = stands_for
+        .map(is_directory)
+        .map_err(failed("find", &typed))?;
+    if path.asserts_directory() && !is_directory {
+        return Err(failed("copy", &typed)(io::ErrorKind::NotADirectory.into()));
+    }
+    let source = Source {
+        is_directory,
+        name: path.name().map(<[u8]>::to_vec),
+    };
+    let (directory, name) =
+        match is_directory && (path.asserts_directory() || follow) || path.name().is_none() {
+            true => (typed.clone(), b".".to_vec()),
+            false if follow => {
+                let real = std::fs::canonicalize(&typed).map_err(failed("find", &typed))?;
+                let name = real.file_name().unwrap_or_default().as_bytes().to_vec();
+                (real.parent().unwrap_or(Path::new("/")).to_owned(), name)
+            }
+            false => (
+                host_path(&path.parent()),
+                path.name().unwrap_or(b".").to_vec(),
+            ),
+        };
+    let directory = open_directory(&directory)?;
+    Ok((source, Packed { directory, name }))
+}
+
+/// What is at a path that is copied to, symlinks at its end followed.
+pub(super) fn destination(path: CopyPath) -> Result<Destination, CopyError> {
+    let mut path = path;
+    for _ in 0..LINKS_MAX {
+        let there = host_path(path.as_bytes());
+        match std::fs::metadata(&there) {
+            Ok(metadata) => {
+                let is_directory = Some(metadata.is_dir());
+                return Ok(Destination { path, is_directory });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed("find", &there)(error)),
+        }
+        match std::fs::read_link(&there) {
+            Ok(target) => path = path.led_to(target.as_os_str().as_bytes()),
+            Err(_) => {
+                return Ok(Destination {
+                    path,
+                    is_directory: None,
+                });
+            }
+        }
+    }
+    Err(CopyError::Loop {
+        path: path.as_bytes().into(),
+    })
+}
+
+/// A directory that is there.
+pub(super) fn open_directory(path: &Path) -> Result<File, CopyError> {
+    let metadata = std::fs::metadata(path).map_err(failed("open the directory", path))?;
+    if !metadata.is_dir() {
+        let error = io::ErrorKind::NotADirectory.into();
+        return Err(failed("open the directory", path)(error));
+    }
+    fs::File::open(path)
+        .map(|file| file.into_parts().0)
+        .map_err(failed("open the directory", path))
+}

@@ -1,0 +1,18 @@
+//! The files of a sandbox, seen from the host: looked at, read, changed, copied in and out.
+//!
+//! Of a sandbox that runs, its agent gives and takes them. Those of a stopped one are read from its
+//! disks, with no machine.
+
+mod bytes_stream;
+mod copy;
+mod copy_path;
+mod error;
+mod local;
+mod pack_view;
+mod sandbox_files;
+mod stopped;
+
+pub use bytes_stream::ByteStream;
+pub use copy::{Copied, CopyOptions, copy_in, copy_out, put_tar};
+pub use error::{CopyError, DisksError, FilesError};
+pub use sandbox_files::SandboxFiles;

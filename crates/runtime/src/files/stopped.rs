@@ -1,0 +1,219 @@
+//! The files of a sandbox that is stopped, read from its disks.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use fs_err as fs;
+use fstree::{FileKind, InodeId};
+use image_store::{Hold, Store};
+use msb_agent_protocol::v1::{FileStat, FileType, ListEntry};
+use msb_agent_protocol::{Bytes, ChunkWriter};
+use rootfs_view::{Content, ResolveError, View};
+use rustix::io::Errno;
+use tokio::sync::mpsc;
+use tree_archive::ArchiveWriter;
+
+use super::pack_view::pack_view;
+use super::{ByteStream, FilesError};
+use crate::sandbox::ReadLock;
+use crate::{Home, Sandbox};
+
+/// Chunks of a file that wait for their reader.
+const PENDING_CHUNKS: usize = 4;
+/// Bytes of a file that are read at a time.
+const PIECE_BYTES: u64 = 64 << 10;
+
+/// The disks of a stopped sandbox, which is not started while this lives.
+#[derive(Debug)]
+pub(super) struct Stopped {
+    pub(super) name: String,
+    view: View<File>,
+    _lock: ReadLock,
+    _hold: Hold,
+}
+
+impl Stopped {
+    /// Opens the disks; `None` when the sandbox runs.
+    pub(super) fn open(sandbox: &Sandbox, home: &Home) -> Result<Option<Self>, FilesError> {
+        let name = sandbox.spec.name.clone();
+        let unreadable = |source| FilesError::Disks {
+            name: name.clone(),
+            source,
+        };
+        let io_error = |error: io::Error| unreadable(error.into());
+        let Some(lock) = sandbox.read_lock().map_err(io_error)? else {
+            return Ok(None);
+        };
+        let store = Store::open(home.root()).map_err(|error| unreadable(error.into()))?;
+        let image = store.find(&sandbox.spec.image_digest);
+        let image = image.map_err(|error| unreadable(error.into()))?;
+        let hold = store.hold(&image).map_err(io_error)?;
+        let open = |path: &Path| Ok(fs::File::open(path)?.into_parts().0);
+        let files = || -> io::Result<_> {
+            let layers = image.layers.iter().map(|layer| open(layer));
+            Ok((
+                open(&sandbox.files.upper())?,
+                open(&image.fsmeta)?,
+                layers.collect::<io::Result<_>>()?,
+            ))
+        };
+        let (upper, fsmeta, layers) = files().map_err(io_error)?;
+        let view = View::open(upper, fsmeta, layers).map_err(|error| unreadable(error.into()))?;
+        Ok(Some(Self {
+            name,
+            view,
+            _lock: lock,
+            _hold: hold,
+        }))
+    }
+
+    pub(super) fn stat(&self, path: &[u8], follow: bool) -> Result<FileStat, FilesError> {
+        self.find("look at", path, follow)
+            .map(|id| self.describe(id))
+    }
+
+    pub(super) fn list(&self, path: &[u8]) -> Result<Vec<ListEntry>, FilesError> {
+        let id = self.find("open", path, true)?;
+        let names = self.view.tree().directory(id);
+        let names = names.ok_or_else(|| refused("open", path, Errno::NOTDIR))?;
+        let entries = names.iter().map(|(name, &id)| ListEntry {
+            name: Bytes::copy_from_slice(name.as_bytes()),
+            stat: Some(self.describe(id)),
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(entries)
+    }
+
+    pub(super) fn read(self: &Arc<Self>, path: &[u8]) -> Result<ByteStream, FilesError> {
+        let id = self.find("open", path, true)?;
+        let content = match &self.view.tree().inode(id).kind {
+            FileKind::Regular(content) => content.clone(),
+            FileKind::Directory(_) => return Err(refused("read", path, Errno::ISDIR)),
+            _ => return Err(refused("read", path, Errno::NXIO)),
+        };
+        let (this, path) = (Arc::clone(self), path.to_vec());
+        Ok(stream(move |sender| {
+            this.send_content(&content, sender)
+                .map_err(|source| FilesError::Path {
+                    action: "read",
+                    path: path.as_slice().into(),
+                    source,
+                })
+        }))
+    }
+
+    pub(super) fn get_archive(
+        self: &Arc<Self>,
+        path: &[u8],
+        name: &[u8],
+    ) -> Result<ByteStream, FilesError> {
+        let id = self.find("look at", path, false)?;
+        let (this, name) = (Arc::clone(self), name.to_vec());
+        Ok(stream(move |sender| {
+            let send = |chunk| sender.blocking_send(Ok(chunk)).is_ok();
+            let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
+            pack_view(&this.view, id, &name, &mut archive)?;
+            // Who no longer listens needs no end.
+            let _ = archive.finish();
+            Ok(())
+        }))
+    }
+
+    /// Sends a file's content, holes as zeros.
+    fn send_content(
+        &self,
+        content: &Content,
+        sender: &mpsc::Sender<Result<Bytes, FilesError>>,
+    ) -> io::Result<()> {
+        let mut out = ChunkWriter::new(|chunk| sender.blocking_send(Ok(chunk)).is_ok());
+        let mut position = 0;
+        while position < content.size_bytes() {
+            let length = PIECE_BYTES.min(content.size_bytes() - position);
+            let mut buffer = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+            self.view
+                .read_at(content, position, &mut buffer)
+                .map_err(io::Error::other)?;
+            if out.write_all(&buffer).is_err() {
+                return Ok(());
+            }
+            position += length;
+        }
+        // Who no longer listens needs no end.
+        let _ = out.flush();
+        Ok(())
+    }
+
+    fn find(&self, action: &'static str, path: &[u8], follow: bool) -> Result<InodeId, FilesError> {
+        self.view.resolve(path, follow).map_err(|error| {
+            let errno = match error {
+                ResolveError::NotFound => Errno::NOENT,
+                ResolveError::NotDirectory => Errno::NOTDIR,
+                ResolveError::Loop => Errno::LOOP,
+            };
+            refused(action, path, errno)
+        })
+    }
+
+    fn describe(&self, id: InodeId) -> FileStat {
+        let inode = self.view.tree().inode(id);
+        let metadata = &inode.metadata;
+        let mut stat = FileStat {
+            mode: metadata.mode.into(),
+            uid: metadata.uid,
+            gid: metadata.gid,
+            mtime_s: metadata.mtime.seconds,
+            mtime_ns: metadata.mtime.nanoseconds,
+            ..FileStat::default()
+        };
+        let file_type = match &inode.kind {
+            FileKind::Regular(content) => {
+                stat.size = content.size_bytes();
+                FileType::Regular
+            }
+            FileKind::Directory(_) => FileType::Directory,
+            FileKind::Symlink(target) => {
+                stat.size = target.len() as u64;
+                stat.link_target = Bytes::copy_from_slice(target);
+                FileType::Symlink
+            }
+            FileKind::CharDevice(device) | FileKind::BlockDevice(device) => {
+                (stat.device_major, stat.device_minor) = (device.major, device.minor);
+                match inode.kind {
+                    FileKind::CharDevice(_) => FileType::CharDevice,
+                    _ => FileType::BlockDevice,
+                }
+            }
+            FileKind::Fifo => FileType::Fifo,
+            FileKind::Socket => FileType::Socket,
+        };
+        stat.set_type(file_type);
+        stat
+    }
+}
+
+fn refused(action: &'static str, path: &[u8], errno: Errno) -> FilesError {
+    FilesError::Path {
+        action,
+        path: path.into(),
+        source: errno.into(),
+    }
+}
+
+/// Runs work that sends chunks, on a thread that may wait; how it ends is the last.
+fn stream(
+    work: impl FnOnce(&mpsc::Sender<Result<Bytes, FilesError>>) -> Result<(), FilesError>
+    + Send
+    + 'static,
+) -> ByteStream {
+    let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = work(&sender) {
+            // Who asked may have gone.
+            let _ = sender.blocking_send(Err(error));
+        }
+    });
+    ByteStream::of_host(chunks)
+}

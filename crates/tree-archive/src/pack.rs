@@ -1,0 +1,337 @@
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt as _;
+
+use fstree::{Device, FileType, Metadata, Timestamp, Xattrs};
+use oci_layers::tar::EntryKind;
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{
+    AtFlags, Dir, Mode, OFlags, Stat, fgetxattr, flistxattr, fstat, fstatfs, major, minor, openat,
+    readlinkat, statat,
+};
+use rustix::io::Errno;
+
+use crate::error::PackError;
+use crate::path::join;
+use crate::{ArchiveWriter, Head, Place, extents, kept};
+
+/// The longest list of xattr names, and the longest value (`XATTR_LIST_MAX`, linux/limits.h).
+const XATTR_MAX_BYTES: usize = 65_536;
+
+/// Filesystems that show the kernel, not files (linux/magic.h): proc, sysfs, cgroup and its second
+/// version, devpts, debugfs, tracefs, securityfs, bpf, pstore.
+const KERNEL_FILESYSTEMS: [u64; 10] = [
+    0x9fa0,
+    0x6265_6572,
+    0x0027_e0eb,
+    0x6367_7270,
+    0x1cd1,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0xcafe_4a11,
+    0x6165_676c,
+];
+
+/// How files are packed.
+#[derive(Debug, Clone, Copy)]
+pub struct PackOptions<'a> {
+    /// What the packed file is called in the archive. `.` makes names such as `./a`.
+    pub name: &'a [u8],
+    /// Directories, by device and inode, that are packed empty.
+    pub empty: &'a [(u64, u64)],
+}
+
+impl<'a> PackOptions<'a> {
+    /// Everything, under this name.
+    pub const fn named(name: &'a [u8]) -> Self {
+        Self { name, empty: &[] }
+    }
+}
+
+/// Adds a file, or a directory and all that is in it, to an archive: parents before children, names
+/// in bytewise order. Symlinks are not followed. Sockets are left out, as are files that vanish
+/// meanwhile; what `/proc` and its like hold is not looked at.
+///
+/// # Errors
+/// What cannot be read is an error, except below a name that has gone.
+pub fn pack<W: Write>(
+    place: Place<'_>,
+    options: &PackOptions<'_>,
+    archive: &mut ArchiveWriter<W>,
+) -> Result<(), PackError> {
+    let mut packer = Packer {
+        archive,
+        empty: options.empty,
+        names: HashMap::new(),
+    };
+    let mut open = Vec::new();
+    let root = packer.add(place, options.name)?;
+    if let Some(directory) = root.map_err(|error| failed("find", options.name, error))? {
+        open.push(directory);
+    }
+    while let Some(directory) = open.last_mut() {
+        let Some(name) = directory.names.pop() else {
+            open.pop();
+            continue;
+        };
+        let path = join(&directory.path, &name);
+        let place = Place {
+            directory: directory.file.as_fd(),
+            name: &name,
+        };
+        if let Ok(Some(inner)) = packer.add(place, &path)? {
+            open.push(inner);
+        }
+    }
+    Ok(())
+}
+
+/// A directory whose names are being packed.
+struct OpenDirectory {
+    file: OwnedFd,
+    path: Vec<u8>,
+    /// What is left, in descending order.
+    names: Vec<Vec<u8>>,
+}
+
+struct Packer<'a, W> {
+    archive: &'a mut ArchiveWriter<W>,
+    empty: &'a [(u64, u64)],
+    /// The first names of files that have several, by device and inode.
+    names: HashMap<(u64, u64), Vec<u8>>,
+}
+
+/// The file has gone.
+type Gone = Errno;
+
+impl<W: Write> Packer<'_, W> {
+    /// Adds one name; gives a directory to go on with.
+    fn add(
+        &mut self,
+        place: Place<'_>,
+        path: &[u8],
+    ) -> Result<Result<Option<OpenDirectory>, Gone>, PackError> {
+        let stat = match statat(place.directory, place.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(Err(Errno::NOENT)),
+            Err(error) => return Err(failed("look at", path, error)),
+        };
+        let file_type = u16::try_from(stat.st_mode & 0o170_000).unwrap_or(0);
+        let device = Device {
+            major: major(stat.st_rdev),
+            minor: minor(stat.st_rdev),
+        };
+        let kind = match FileType::from_mode(file_type) {
+            Some(FileType::Directory) => return self.directory(place, path),
+            Some(FileType::Regular) => {
+                return self.regular(place, path).map(|done| done.map(|()| None));
+            }
+            Some(FileType::Symlink) => EntryKind::Symlink,
+            Some(FileType::CharDevice) => EntryKind::CharDevice(device),
+            Some(FileType::BlockDevice) => EntryKind::BlockDevice(device),
+            Some(FileType::Fifo) => EntryKind::Fifo,
+            Some(FileType::Socket) | None => return Ok(Ok(None)),
+        };
+        let link = match kind {
+            EntryKind::Symlink => match readlinkat(place.directory, place.name, Vec::new()) {
+                Ok(target) => target.into_bytes(),
+                Err(Errno::NOENT | Errno::INVAL) => return Ok(Err(Errno::NOENT)),
+                Err(error) => return Err(failed("read the link", path, error)),
+            },
+            _ => Vec::new(),
+        };
+        if self.add_hard_link(&stat, path)? {
+            return Ok(Ok(None));
+        }
+        let head = Head {
+            path,
+            kind,
+            link: &link,
+            metadata: &metadata(&stat, Xattrs::new()),
+        };
+        self.archive.entry(&head).map_err(PackError::Output)?;
+        Ok(Ok(None))
+    }
+
+    /// Adds another name of a file that has one already. Whether it was one.
+    fn add_hard_link(&mut self, stat: &Stat, path: &[u8]) -> Result<bool, PackError> {
+        if stat.st_nlink < 2 {
+            return Ok(false);
+        }
+        let identity = (stat.st_dev, stat.st_ino);
+        let Some(first) = self.names.get(&identity) else {
+            self.names.insert(identity, path.to_vec());
+            return Ok(false);
+        };
+        let head = Head {
+            path,
+            kind: EntryKind::Hardlink,
+            link: first,
+            metadata: &metadata(stat, Xattrs::new()),
+        };
+        self.archive.entry(&head).map_err(PackError::Output)?;
+        Ok(true)
+    }
+
+    fn directory(
+        &mut self,
+        place: Place<'_>,
+        path: &[u8],
+    ) -> Result<Result<Option<OpenDirectory>, Gone>, PackError> {
+        let Some((file, stat)) = open(place, path, OFlags::DIRECTORY)? else {
+            return Ok(Err(Errno::NOENT));
+        };
+        let xattrs = xattrs(&file).map_err(|error| failed("read the xattrs of", path, error))?;
+        let head = Head {
+            path,
+            kind: EntryKind::Directory,
+            link: b"",
+            metadata: &metadata(&stat, xattrs),
+        };
+        self.archive.entry(&head).map_err(PackError::Output)?;
+        let is_empty = self.empty.contains(&(stat.st_dev, stat.st_ino))
+            || shows_the_kernel(&file).map_err(|error| failed("look at", path, error))?;
+        let names = match is_empty {
+            true => Vec::new(),
+            false => names(&file).map_err(|error| failed("list", path, error))?,
+        };
+        Ok(Ok(Some(OpenDirectory {
+            file,
+            path: path.to_vec(),
+            names,
+        })))
+    }
+
+    fn regular(&mut self, place: Place<'_>, path: &[u8]) -> Result<Result<(), Gone>, PackError> {
+        let Some((file, stat)) = open(place, path, OFlags::NONBLOCK | OFlags::NOCTTY)? else {
+            return Ok(Err(Errno::NOENT));
+        };
+        if FileType::from_mode(u16::try_from(stat.st_mode & 0o170_000).unwrap_or(0))
+            != Some(FileType::Regular)
+        {
+            return Ok(Err(Errno::NOENT));
+        }
+        if self.add_hard_link(&stat, path)? {
+            return Ok(Ok(()));
+        }
+        let xattrs = xattrs(&file).map_err(|error| failed("read the xattrs of", path, error))?;
+        let size_bytes = u64::try_from(stat.st_size).unwrap_or(0);
+        let file = File::from(file);
+        let segments = extents::segments(&file, size_bytes)
+            .map_err(|error| failed("find the holes of", path, error))?;
+        let head = Head {
+            path,
+            kind: EntryKind::Regular,
+            link: b"",
+            metadata: &metadata(&stat, xattrs),
+        };
+        let mut unreadable = None;
+        let mut read = |offset_bytes, buffer: &mut [u8]| {
+            read_padded(&file, offset_bytes, buffer).map_err(|error| {
+                unreadable = Some(error);
+                io::ErrorKind::Other.into()
+            })
+        };
+        let added = self.archive.file(&head, size_bytes, segments, &mut read);
+        match (added, unreadable) {
+            (Ok(()), _) => Ok(Ok(())),
+            (Err(_), Some(error)) => Err(failed("read", path, error)),
+            (Err(error), None) => Err(PackError::Output(error)),
+        }
+    }
+}
+
+fn failed(action: &'static str, path: &[u8], source: impl Into<io::Error>) -> PackError {
+    PackError::File {
+        action,
+        path: path.into(),
+        source: source.into(),
+    }
+}
+
+/// Opens a file itself, no symlink; `None` when it has gone or become one.
+fn open(
+    place: Place<'_>,
+    path: &[u8],
+    flags: OFlags,
+) -> Result<Option<(OwnedFd, Stat)>, PackError> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(place.directory, place.name, flags, Mode::empty()) {
+        Ok(file) => {
+            let stat = fstat(&file).map_err(|error| failed("look at", path, error))?;
+            Ok(Some((file, stat)))
+        }
+        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::NXIO) => Ok(None),
+        Err(error) => Err(failed("open", path, error)),
+    }
+}
+
+fn shows_the_kernel(directory: &OwnedFd) -> io::Result<bool> {
+    let magic = fstatfs(directory)?.f_type;
+    Ok(u64::try_from(magic).is_ok_and(|magic| KERNEL_FILESYSTEMS.contains(&magic)))
+}
+
+/// The names in a directory, in descending order.
+fn names(directory: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if !matches!(&name[..], b"." | b"..") {
+            names.push(name);
+        }
+    }
+    names.sort_by(|one, other| other.cmp(one));
+    Ok(names)
+}
+
+/// Fills a buffer from a place; with zeros where the file has become shorter.
+fn read_padded(file: &File, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], offset_bytes + done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    buffer[done..].fill(0);
+    Ok(())
+}
+
+fn metadata(stat: &Stat, xattrs: Xattrs) -> Metadata {
+    Metadata {
+        mode: u16::try_from(stat.st_mode & 0o7777).unwrap_or(0),
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        mtime: Timestamp {
+            seconds: stat.st_mtime,
+            nanoseconds: u32::try_from(stat.st_mtime_nsec).unwrap_or(0),
+        },
+        xattrs,
+    }
+}
+
+/// The attributes that travel.
+fn xattrs(file: &OwnedFd) -> io::Result<Xattrs> {
+    let mut buffer = vec![0; XATTR_MAX_BYTES];
+    let names = match flistxattr(file, &mut buffer[..]) {
+        Ok(length) => buffer[..length].to_vec(),
+        Err(Errno::OPNOTSUPP | Errno::PERM | Errno::ACCESS) => return Ok(Xattrs::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut xattrs = Vec::new();
+    for name in names
+        .split(|&byte| byte == 0)
+        .filter(|name| kept::is_packed(name))
+    {
+        match fgetxattr(file, name, &mut buffer[..]) {
+            Ok(length) => xattrs.push((name, buffer[..length].to_vec())),
+            Err(Errno::NODATA) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(xattrs.into_iter().collect())
+}

@@ -1,0 +1,414 @@
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
+
+use fstree::{Device, FileType, Metadata, Name};
+use oci_layers::tar::{Entries, Entry, EntryKind};
+use oci_layers::{LayerError, Limits};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chownat, fchmod, fsetxattr,
+    linkat, makedev, mkdirat, mknodat, openat, statat, symlinkat, unlinkat, utimensat,
+};
+use rustix::io::Errno;
+
+use crate::error::{ArchiveError, InvalidPath, UnpackError};
+use crate::{kept, path};
+
+/// Content that is copied at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// How an archive is unpacked. The default trusts it with nothing.
+#[derive(Debug, Clone, Default)]
+pub struct UnpackOptions {
+    /// Files get the owners that the archive says; else they are the caller's.
+    pub keep_owner: bool,
+    /// Regular files may become setuid and setgid.
+    pub keep_set_id: bool,
+    /// Device nodes are made; else they are left out and counted.
+    pub make_devices: bool,
+    /// Symlinks on the way to a file are followed, as the kernel does from the caller's root.
+    pub follow_parents: bool,
+    /// Every path must begin with this component, which is taken away.
+    pub only_below: Option<Vec<u8>>,
+    /// What then stands in its place; nothing makes them names of the destination's own.
+    pub renamed: Option<Name>,
+}
+
+/// What came out of an archive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unpacked {
+    /// Entries.
+    pub entries: u64,
+    /// Device nodes that were left out.
+    pub devices_left_out: u64,
+}
+
+/// Unpacks an archive below `destination`. Existing directories are kept and get the entry's
+/// attributes; any other file is replaced.
+///
+/// # Errors
+/// What the archive, the options or the filesystem forbid. Entries before it stay.
+pub fn unpack(
+    archive: impl Read,
+    destination: BorrowedFd<'_>,
+    options: &UnpackOptions,
+) -> Result<Unpacked, UnpackError> {
+    let limits = Limits::default();
+    let mut entries = Entries::new(archive, &limits);
+    let mut unpacker = Unpacker {
+        destination,
+        options,
+        unfinished: Vec::new(),
+        unpacked: Unpacked::default(),
+    };
+    while let Some(entry) = entries.next_entry().map_err(unreadable)? {
+        unpacker.unpack(&entry, &mut entries)?;
+    }
+    unpacker.finish_down_to(&[])?;
+    Ok(unpacker.unpacked)
+}
+
+fn unreadable(error: LayerError) -> UnpackError {
+    UnpackError::Archive(ArchiveError::from(error))
+}
+
+struct Unpacker<'a> {
+    destination: BorrowedFd<'a>,
+    options: &'a UnpackOptions,
+    /// Directories whose content may still come, each in the one before.
+    unfinished: Vec<Unfinished>,
+    unpacked: Unpacked,
+}
+
+/// A directory whose attributes are set when its content is there.
+struct Unfinished {
+    names: Vec<Name>,
+    entry_path: Vec<u8>,
+    metadata: Metadata,
+}
+
+/// One entry and where it belongs.
+struct Target<'a> {
+    entry: &'a Entry,
+    parent: OwnedFd,
+    name: &'a Name,
+}
+
+impl Target<'_> {
+    fn failed(&self, action: &'static str) -> impl Fn(Errno) -> UnpackError {
+        failed(action, &self.entry.path)
+    }
+}
+
+fn failed(action: &'static str, path: &[u8]) -> impl Fn(Errno) -> UnpackError {
+    move |error| UnpackError::File {
+        action,
+        path: path.into(),
+        source: error.into(),
+    }
+}
+
+impl Unpacker<'_> {
+    fn unpack<R: Read>(
+        &mut self,
+        entry: &Entry,
+        entries: &mut Entries<'_, R>,
+    ) -> Result<(), UnpackError> {
+        let names = self.names(&entry.path, &entry.path)?;
+        self.finish_down_to(&names)?;
+        self.unpacked.entries += 1;
+        let Some((name, parents)) = names.split_last() else {
+            if entry.kind != EntryKind::Directory {
+                return Err(refused(&entry.path)(InvalidPath::Destination));
+            }
+            self.remember(entry, names);
+            return Ok(());
+        };
+        let parent = self.parent(parents, &entry.path)?;
+        let target = Target {
+            entry,
+            parent,
+            name,
+        };
+        if !self.make_room(&target)? {
+            self.make(&target, entries)?;
+        }
+        if entry.kind == EntryKind::Directory {
+            self.remember(entry, names);
+        }
+        Ok(())
+    }
+
+    /// The components of a path, from the destination on; of a path that an entry names.
+    fn names(&self, path: &[u8], entry_path: &[u8]) -> Result<Vec<Name>, UnpackError> {
+        let refused = refused(entry_path);
+        let names = path::components(path).map_err(&refused)?;
+        let Some(first) = &self.options.only_below else {
+            return Ok(names);
+        };
+        let below = match &first[..] {
+            b"." => &names[..],
+            _ => match names.split_first() {
+                Some((name, rest)) if name.as_bytes() == first => rest,
+                _ => return Err(refused(InvalidPath::Foreign)),
+            },
+        };
+        Ok(self.options.renamed.iter().chain(below).cloned().collect())
+    }
+
+    /// Opens the directory that holds a file, making directories that are missing.
+    fn parent(&self, names: &[Name], entry_path: &[u8]) -> Result<OwnedFd, UnpackError> {
+        let failed = failed("open the directory of", entry_path);
+        let mut directory =
+            self.destination
+                .try_clone_to_owned()
+                .map_err(|source| UnpackError::File {
+                    action: "open the directory of",
+                    path: entry_path.into(),
+                    source,
+                })?;
+        let mut flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        flags.set(OFlags::NOFOLLOW, !self.options.follow_parents);
+        for name in names {
+            let open = || openat(&directory, name.as_bytes(), flags, Mode::empty());
+            let inner = match open() {
+                Err(Errno::NOENT) => {
+                    mkdirat(&directory, name.as_bytes(), Mode::from_raw_mode(0o755))
+                        .map_err(&failed)?;
+                    open()
+                }
+                other => other,
+            };
+            directory = inner.map_err(&failed)?;
+        }
+        Ok(directory)
+    }
+
+    /// Takes away what is in the way. Whether a directory is there already that is to be.
+    fn make_room(&self, target: &Target<'_>) -> Result<bool, UnpackError> {
+        let name = target.name.as_bytes();
+        let stat = match statat(&target.parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(target.failed("look for")(error)),
+        };
+        let is_directory =
+            stat.st_mode & u32::from(FileType::MASK) == u32::from(FileType::Directory.bits());
+        let path = || target.entry.path.as_slice().into();
+        match (is_directory, target.entry.kind == EntryKind::Directory) {
+            (true, true) => Ok(true),
+            (true, false) => Err(UnpackError::OverDirectory { path: path() }),
+            (false, true) => Err(UnpackError::OverFile { path: path() }),
+            (false, false) => unlinkat(&target.parent, name, AtFlags::empty())
+                .map_err(target.failed("replace"))
+                .map(|()| false),
+        }
+    }
+
+    fn make<R: Read>(
+        &mut self,
+        target: &Target<'_>,
+        entries: &mut Entries<'_, R>,
+    ) -> Result<(), UnpackError> {
+        let name = target.name.as_bytes();
+        let made = match target.entry.kind {
+            EntryKind::Regular => return self.make_regular(target, entries),
+            EntryKind::Hardlink => return self.make_hard_link(target),
+            // Its attributes come when its content is there.
+            EntryKind::Directory => {
+                return mkdirat(&target.parent, name, Mode::RWXU)
+                    .map_err(target.failed("create the directory"));
+            }
+            EntryKind::Symlink => symlinkat(&target.entry.link[..], &target.parent, name),
+            EntryKind::Fifo => make_node(target, FileType::Fifo, Device { major: 0, minor: 0 }),
+            EntryKind::CharDevice(_) | EntryKind::BlockDevice(_) if !self.options.make_devices => {
+                self.unpacked.devices_left_out += 1;
+                return Ok(());
+            }
+            EntryKind::CharDevice(device) => make_node(target, FileType::CharDevice, device),
+            EntryKind::BlockDevice(device) => make_node(target, FileType::BlockDevice, device),
+        };
+        made.map_err(target.failed("create"))?;
+        self.describe_node(target)
+    }
+
+    fn make_regular<R: Read>(
+        &self,
+        target: &Target<'_>,
+        entries: &mut Entries<'_, R>,
+    ) -> Result<(), UnpackError> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let name = target.name.as_bytes();
+        let file = openat(&target.parent, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(target.failed("create"))?;
+        let file = File::from(file);
+        let unwritable = |source| UnpackError::File {
+            action: "write",
+            path: target.entry.path.as_slice().into(),
+            source,
+        };
+        if let Err(failure) = copy_content(target.entry, entries, &file) {
+            return Err(match entries.take_failure() {
+                Some(error) => unreadable(error),
+                None => unwritable(failure),
+            });
+        }
+        file.set_len(target.entry.size_bytes).map_err(unwritable)?;
+        let mut metadata = target.entry.metadata.clone();
+        if !self.options.keep_set_id {
+            metadata.mode &= 0o1777;
+        }
+        self.describe(file.as_fd(), &metadata)
+            .map_err(target.failed("set the attributes of"))
+    }
+
+    fn make_hard_link(&self, target: &Target<'_>) -> Result<(), UnpackError> {
+        let path = &target.entry.path;
+        let names = self.names(&target.entry.link, path)?;
+        let Some((name, parents)) = names.split_last() else {
+            return Err(refused(path)(InvalidPath::Destination));
+        };
+        let parent = self.parent(parents, path)?;
+        linkat(
+            &parent,
+            name.as_bytes(),
+            &target.parent,
+            target.name.as_bytes(),
+            AtFlags::empty(),
+        )
+        .map_err(target.failed("create the hard link"))
+    }
+
+    fn remember(&mut self, entry: &Entry, names: Vec<Name>) {
+        self.unfinished.push(Unfinished {
+            names,
+            entry_path: entry.path.clone(),
+            metadata: entry.metadata.clone(),
+        });
+    }
+
+    /// Gives directories their attributes that do not hold what comes next.
+    fn finish_down_to(&mut self, next: &[Name]) -> Result<(), UnpackError> {
+        while let Some(last) = self.unfinished.last() {
+            if next.starts_with(&last.names) && next.len() > last.names.len() {
+                break;
+            }
+            self.finish_last()?;
+        }
+        Ok(())
+    }
+
+    fn finish_last(&mut self) -> Result<(), UnpackError> {
+        let Some(directory) = self.unfinished.pop() else {
+            return Ok(());
+        };
+        let failed = failed("set the attributes of", &directory.entry_path);
+        let parent = self.parent(&directory.names, &directory.entry_path)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let itself = openat(&parent, c".", flags, Mode::empty()).map_err(&failed)?;
+        self.describe(itself.as_fd(), &directory.metadata)
+            .map_err(failed)
+    }
+
+    /// Gives an open file its attributes. The owner goes first: it takes others away.
+    fn describe(&self, file: BorrowedFd<'_>, metadata: &Metadata) -> rustix::io::Result<()> {
+        if self.options.keep_owner {
+            let (uid, gid) = owner(metadata);
+            rustix::fs::fchown(file, uid, gid)?;
+        }
+        for (name, value) in &metadata.xattrs {
+            if kept::is_unpacked(name, self.options.keep_owner) {
+                set_xattr(file, name, value)?;
+            }
+        }
+        fchmod(file, Mode::from_raw_mode(metadata.mode.into()))?;
+        rustix::fs::futimens(file, &times(metadata))
+    }
+
+    /// The same for what cannot be opened.
+    fn describe_node(&self, target: &Target<'_>) -> Result<(), UnpackError> {
+        let failed = target.failed("set the attributes of");
+        let (metadata, name) = (&target.entry.metadata, target.name.as_bytes());
+        let itself = AtFlags::SYMLINK_NOFOLLOW;
+        if self.options.keep_owner {
+            let (uid, gid) = owner(metadata);
+            chownat(&target.parent, name, uid, gid, itself).map_err(&failed)?;
+        }
+        if target.entry.kind != EntryKind::Symlink {
+            // It was made just now, in a directory that is held open; a symlink it is not.
+            let mode = Mode::from_raw_mode((metadata.mode & 0o1777).into());
+            rustix::fs::chmodat(&target.parent, name, mode, AtFlags::empty()).map_err(&failed)?;
+        }
+        utimensat(&target.parent, name, &times(metadata), itself).map_err(failed)
+    }
+}
+
+fn refused(path: &[u8]) -> impl Fn(InvalidPath) -> UnpackError {
+    move |source| UnpackError::Path {
+        path: path.into(),
+        source,
+    }
+}
+
+/// Copies data to its places. What the archive gives in excess is passed over by its reader.
+fn copy_content<R: Read>(
+    entry: &Entry,
+    entries: &mut Entries<'_, R>,
+    file: &File,
+) -> io::Result<()> {
+    let mut content = entries.content();
+    let mut buffer = vec![0; PIECE_BYTES];
+    for segment in &entry.segments {
+        let mut offset_bytes = segment.offset_bytes;
+        let mut left_bytes = segment.length_bytes;
+        while left_bytes > 0 {
+            let wanted = usize::try_from(left_bytes).map_or(PIECE_BYTES, |n| n.min(PIECE_BYTES));
+            content.read_exact(&mut buffer[..wanted])?;
+            file.write_all_at(&buffer[..wanted], offset_bytes)?;
+            offset_bytes += wanted as u64;
+            left_bytes -= wanted as u64;
+        }
+    }
+    Ok(())
+}
+
+fn make_node(target: &Target<'_>, file_type: FileType, device: Device) -> rustix::io::Result<()> {
+    let file_type = rustix::fs::FileType::from_raw_mode(file_type.bits().into());
+    let device = makedev(device.major, device.minor);
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(
+        &target.parent,
+        target.name.as_bytes(),
+        file_type,
+        mode,
+        device,
+    )
+}
+
+/// Sets an attribute, where the filesystem has such and the caller may.
+fn set_xattr(file: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
+    match fsetxattr(file, name, value, XattrFlags::empty()) {
+        Err(Errno::OPNOTSUPP | Errno::PERM) => Ok(()),
+        other => other,
+    }
+}
+
+fn owner(metadata: &Metadata) -> (Option<Uid>, Option<Gid>) {
+    (
+        Some(Uid::from_raw(metadata.uid)),
+        Some(Gid::from_raw(metadata.gid)),
+    )
+}
+
+fn times(metadata: &Metadata) -> Timestamps {
+    let time = Timespec {
+        tv_sec: metadata.mtime.seconds,
+        tv_nsec: metadata.mtime.nanoseconds.into(),
+    };
+    Timestamps {
+        last_access: time,
+        last_modification: time,
+    }
+}
