@@ -9,7 +9,13 @@ use crate::run::quiet;
 /// The crates by height, words first; each may use only what stands lower. See ARCHITECTURE.md.
 const HEIGHTS: [&[&str]; 8] = [
     &["fstree", "msb-agent-protocol"],
-    &["erofs-writer", "ext4-writer", "vmdk", "msb-agent"],
+    &[
+        "erofs-writer",
+        "ext4-writer",
+        "vmdk",
+        "msb-agent",
+        "msb-jail",
+    ],
     &["oci-layers", "guest-kernel", "msb-vmm"],
     &["image-store", "msb-vmm-krun", "msb-vmm-qemu", "boot-disk"],
     &["msb-runtime"],

@@ -7,6 +7,7 @@
 
 mod boot;
 mod command;
+mod confinement;
 mod durable;
 mod first_command;
 mod health;
@@ -14,6 +15,7 @@ mod home;
 mod kernel;
 mod output_log;
 mod parts;
+mod probe;
 mod sandbox;
 mod socket;
 mod switchboard;
@@ -28,6 +30,7 @@ pub use home::Home;
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
 pub use output_log::{LogReader, LogRecord, LogStream};
 pub use parts::{MachineParts, machine_parts};
+pub use probe::{Finding, Trial, probe};
 pub use sandbox::{
     CreateError, CreateOptions, Lock, Place, ProcessDefaults, ReachError, RemoveError, Resources,
     Running, Sandbox, SandboxId, Spec, StartError, State, UpperError, VmmCommand,

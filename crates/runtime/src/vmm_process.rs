@@ -1,18 +1,21 @@
 //! The process that a machine runs in.
 //!
 //! It owns the machine, the sandbox's lock, the agent's port and the socket on which command line
-//! and SDKs attach: see the switchboard.
+//! and SDKs attach: see the switchboard. Before the guest runs, it is confined: see the confinement.
 
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use fs_err as fs;
 use image_store::{FindError, Hold, OpenError, Store};
+use msb_jail::{Jail, JailError, Layer, Strictness, renounce};
 use msb_vmm::{Machine, RunError, Vmm};
 use serde::{Deserialize, Serialize};
 
+use crate::confinement;
 use crate::first_command::FirstCommand;
 use crate::sandbox::Files;
 use crate::switchboard::{Life, join_clients};
@@ -28,6 +31,9 @@ pub(crate) struct Errand {
     /// What it lives for, where that is nobody who is connected.
     #[serde(default)]
     pub(crate) first_command: Option<FirstCommand>,
+    /// How strictly the process is confined.
+    #[serde(default)]
+    pub(crate) jail: Strictness,
 }
 
 /// Why the process could not do it.
@@ -54,6 +60,9 @@ pub enum VmmProcessError {
         /// The name in the errand.
         name: String,
     },
+    /// The process is not confined, so no guest runs.
+    #[error("cannot confine the virtual machine's process")]
+    Jail(#[from] JailError),
     /// The machine did not run, or did not end well.
     #[error("the virtual machine failed")]
     Run(#[from] RunError),
@@ -70,29 +79,74 @@ pub fn serve(directory: &Path, backends: &[&dyn Vmm]) -> Result<(), VmmProcessEr
     let files = Files {
         directory: directory.to_owned(),
     };
-    let errand = read_errand(&files).map_err(io_error("read machine.json"))?;
-    let vmm = backends.iter().find(|vmm| vmm.name() == errand.vmm);
-    let vmm = vmm.ok_or_else(|| VmmProcessError::UnknownVmm {
-        name: errand.vmm.clone(),
-    })?;
+    let errand = read_errand(&files)?;
+    let vmm = find_vmm(&errand, backends)?;
+    let strictness = errand.jail;
     fs::write(files.pid(), std::process::id().to_string()).map_err(io_error("write vmm.pid"))?;
     let _hold = hold(&errand)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
+    renounce(
+        &confinement::limits(&errand.machine, &errand.home)?,
+        strictness,
+    )?;
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
+    let jail = confinement::of_switchboard(&files);
     let life = Life {
         files,
         end_with_owner: errand.end_with_owner,
         first_command: errand.first_command.clone(),
     };
-    std::thread::Builder::new()
-        .name("switchboard".to_owned())
-        .spawn(move || switchboard(listener, host_end, life))
-        .map_err(io_error("start the switchboard"))?;
-    Ok(vmm.run(&errand.machine, guest_end.into())?)
+    start_switchboard(jail, strictness, move || {
+        switchboard(listener, host_end, life)
+    })?;
+    Ok(vmm.run(&errand.machine, guest_end.into(), strictness)?)
 }
 
-fn read_errand(files: &Files) -> io::Result<Errand> {
-    serde_json::from_slice(&fs::read(files.errand())?).map_err(Into::into)
+/// Starts the switchboard's thread, and returns once it is confined.
+fn start_switchboard(
+    jail: Jail,
+    strictness: Strictness,
+    switchboard: impl FnOnce() + Send + 'static,
+) -> Result<(), VmmProcessError> {
+    let (confined, told) = mpsc::channel();
+    let confine = move || {
+        let report = jail.put_on(strictness);
+        let is_confined = report.is_ok();
+        // The other side waits for it.
+        let _ = confined.send(report);
+        if is_confined {
+            switchboard();
+        }
+    };
+    std::thread::Builder::new()
+        .name("switchboard".to_owned())
+        .spawn(confine)
+        .map_err(io_error("start the switchboard"))?;
+    let gone = |_| io_error("start the switchboard")(io::ErrorKind::BrokenPipe.into());
+    let report = told.recv().map_err(gone)??;
+    report.lacking().for_each(say);
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "standard error is this process's log")]
+fn say(lacking: &Layer) {
+    eprintln!("not wholly confined: {lacking}");
+}
+
+pub(crate) fn read_errand(files: &Files) -> Result<Errand, VmmProcessError> {
+    let read = fs::read(files.errand());
+    read.and_then(|bytes| serde_json::from_slice(&bytes).map_err(Into::into))
+        .map_err(io_error("read machine.json"))
+}
+
+pub(crate) fn find_vmm<'a>(
+    errand: &Errand,
+    backends: &[&'a dyn Vmm],
+) -> Result<&'a dyn Vmm, VmmProcessError> {
+    let found = backends.iter().find(|vmm| vmm.name() == errand.vmm);
+    found.copied().ok_or_else(|| VmmProcessError::UnknownVmm {
+        name: errand.vmm.clone(),
+    })
 }
 
 /// While this process lives, nobody removes the image.

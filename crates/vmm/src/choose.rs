@@ -156,6 +156,8 @@ fn fallback_notice(tried: &[(&'static str, Unavailable)]) -> Option<String> {
 mod tests {
     use std::os::fd::OwnedFd;
 
+    use msb_jail::{Calls, Jail, Strictness};
+
     use super::*;
     use crate::{Machine, RunError};
 
@@ -174,7 +176,11 @@ mod tests {
             self.1.then_some(()).ok_or_else(missing)
         }
 
-        fn run(&self, _: &Machine, _: OwnedFd) -> Result<(), RunError> {
+        fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
+            machine.jail(Calls::Vmm)
+        }
+
+        fn run(&self, _: &Machine, _: OwnedFd, _: Strictness) -> Result<(), RunError> {
             Ok(())
         }
     }

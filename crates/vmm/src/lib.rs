@@ -11,9 +11,12 @@ mod command_line;
 mod error;
 mod files;
 mod hardware;
+mod jail;
 mod machine;
 
 use std::os::fd::OwnedFd;
+
+use msb_jail::{Jail, Strictness};
 
 pub use choose::{Choice, ChooseError, Selection, UnknownVmm, choose};
 pub use error::{InvalidMachine, RunError, Unavailable};
@@ -33,6 +36,12 @@ pub trait Vmm {
     /// What is missing, and what to do about it.
     fn probe(&self) -> Result<(), Unavailable>;
 
+    /// What is left to the process that runs `machine`, and to what it starts, while the guest runs.
+    ///
+    /// # Errors
+    /// When the machine's files cannot be told, or a program is missing.
+    fn jail(&self, machine: &Machine) -> Result<Jail, RunError>;
+
     /// Runs `machine` until the guest powers off. `agent_port` is one end of a stream socket pair;
     /// the guest finds the other end as the virtio-console port [`AGENT_PORT_NAME`].
     ///
@@ -40,7 +49,15 @@ pub trait Vmm {
     /// behind this call that must still happen: give each machine a process of its own. When that
     /// process dies, however it dies, the machine dies with it.
     ///
+    /// Before the guest runs, the calling thread is confined for good, as strictly as `strictness`
+    /// says, and the machine with it: see [`Vmm::jail`].
+    ///
     /// # Errors
     /// When the machine could not be started, or ended otherwise than by the guest's power-off.
-    fn run(&self, machine: &Machine, agent_port: OwnedFd) -> Result<(), RunError>;
+    fn run(
+        &self,
+        machine: &Machine,
+        agent_port: OwnedFd,
+        strictness: Strictness,
+    ) -> Result<(), RunError>;
 }

@@ -5,6 +5,7 @@
 
 mod bed;
 mod durability;
+mod isolation;
 mod lifecycle;
 mod streams;
 mod surroundings;
@@ -16,7 +17,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 19] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -57,6 +58,11 @@ const CHECKS: [Check; 17] = [
         "a detached command is followed, waited for and kept",
         lifecycle::detached,
     ),
+    (
+        "the machine's processes are confined and die together",
+        isolation::processes,
+    ),
+    ("what is forbidden is refused from inside", isolation::probe),
     ("nothing is left behind", durability::no_left_overs),
 ];
 

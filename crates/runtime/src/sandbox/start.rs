@@ -11,6 +11,7 @@ use fs_err as fs;
 use image_store::StoredImage;
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::{Exec, HelloReply};
+use msb_jail::Strictness;
 use tokio::process::{Child, Command};
 
 use super::create::now_s;
@@ -49,6 +50,8 @@ pub struct Place {
     /// The command that it lives for, with nobody connected to it. Without one, the machine ends
     /// when nobody is connected to it any more.
     pub first_command: Option<Exec>,
+    /// How strictly the machine's process is confined.
+    pub jail: Strictness,
 }
 
 impl Sandbox {
@@ -71,6 +74,7 @@ impl Sandbox {
             image_digest: self.spec.image_digest.clone(),
             end_with_owner: place.first_command.is_none(),
             first_command: place.first_command.as_ref().map(FirstCommand::new),
+            jail: place.jail,
         };
         let listener = self
             .prepare(&errand)
@@ -102,15 +106,20 @@ impl Sandbox {
                 _ => {}
             }
         }
+        match fs::create_dir(self.files.written()) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
         socket::bind(&self.files.socket())
     }
 
-    /// The listener travels as standard input and the lock as standard output, so that both live
+    /// The process begins with an empty environment. The listener travels as standard input and the lock as standard output, so that both live
     /// exactly as long as the machine's processes do.
     fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
         let log = File::create(self.files.vmm_log())?;
         Command::new(&command.program)
             .args(&command.arguments)
+            .env_clear()
             .arg(&self.files.directory)
             .stdin(Stdio::from(OwnedFd::from(listener)))
             .stdout(Stdio::from(lock.0.into_parts().0))
