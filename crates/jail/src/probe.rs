@@ -21,6 +21,8 @@ pub enum Target {
     Create(PathBuf),
     /// List a directory.
     List(PathBuf),
+    /// Give a file the mode that it has.
+    Chmod(PathBuf),
     /// Make a symlink, and remove it.
     Symlink(PathBuf),
     /// Connect to a TCP port of this host.
@@ -97,6 +99,7 @@ fn attempt(target: &Target) -> io::Result<()> {
             fs::remove_file(path)
         }
         Target::List(path) => fs::read_dir(path).map(drop),
+        Target::Chmod(path) => fs::set_permissions(path, fs::metadata(path)?.permissions()),
         Target::Symlink(path) => {
             std::os::unix::fs::symlink("/", path)?;
             fs::remove_file(path)
@@ -142,6 +145,7 @@ impl fmt::Display for Target {
             Self::Read(path) => write!(f, "read {}", path.display()),
             Self::Write(path) => write!(f, "write {}", path.display()),
             Self::Create(path) => write!(f, "make the file {}", path.display()),
+            Self::Chmod(path) => write!(f, "change the mode of {}", path.display()),
             Self::List(path) => write!(f, "list {}", path.display()),
             Self::Symlink(path) => write!(f, "make the symlink {}", path.display()),
             Self::ConnectUnix(path) => write!(f, "connect to {}", path.display()),

@@ -16,6 +16,9 @@ use super::run::VmmName;
 use crate::failure::{Failure, Outcome, Vanished};
 use crate::output;
 
+/// How long a machine whose command did not start may take to end.
+const END_LIMIT: Duration = Duration::from_secs(20);
+
 /// What starting a sandbox needs besides the sandbox.
 pub(crate) struct Start<'a> {
     pub(crate) context: &'a Context,
@@ -85,6 +88,8 @@ pub(crate) async fn start_and_leave(
         ..
     }) = sandbox.exit()?
     {
+        // The machine is on its way out; whoever is told may remove the sandbox.
+        let _ = tokio::time::timeout(END_LIMIT, sandbox.wait()).await;
         return Err(Failure::with_exit_code(anyhow!(error), code));
     }
     booted?.detach();

@@ -20,6 +20,7 @@ fn forbidden(bench: &Bench) -> Vec<Target> {
         Target::Read("/etc/passwd".into()),
         Target::Read(bench.other.clone()),
         Target::Write(bench.other.clone()),
+        Target::Chmod(bench.other.clone()),
         Target::Create("/tmp/msb-jail-test".into()),
         Target::Create(bench.directory.join("new")),
         Target::List("/".into()),

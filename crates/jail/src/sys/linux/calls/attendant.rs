@@ -1,4 +1,6 @@
-//! The calls that msb's own threads make, measured: `cargo xtask seccomp-list`.
+//! The calls that msb's own threads make: those that `cargo xtask seccomp-list` measures, and those
+//! that the same libraries make for the same ends where something fails, where the C library is
+//! another, or where its version is.
 
 use libc::c_long;
 use seccompiler::{BackendError, SeccompCmpOp};

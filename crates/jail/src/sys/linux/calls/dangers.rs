@@ -70,6 +70,35 @@ const IDENTITY: &[c_long] = &[
     libc::SYS_setuid,
 ];
 
+/// Attributes of files by path, which Landlock does not bound.
+const ATTRIBUTES: &[c_long] = &[
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchownat,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setxattr,
+    libc::SYS_utimensat,
+];
+
+/// `fchmodat2` (asm-generic/unistd.h), newer than the C library's names.
+const FCHMODAT2: c_long = 452;
+
+/// Memory, messages and semaphores that any process of the user may find.
+const SHARED: &[c_long] = &[
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmget,
+];
+
 /// Wide parts of the kernel in which many of its flaws were found.
 const WIDE: &[c_long] = &[
     libc::SYS_add_key,
@@ -114,12 +143,18 @@ const HOST: &[c_long] = &[
 #[cfg(target_arch = "x86_64")]
 const OF_X86: &[c_long] = &[
     libc::SYS__sysctl,
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_futimesat,
     libc::SYS_ioperm,
     libc::SYS_iopl,
+    libc::SYS_lchown,
     libc::SYS_modify_ldt,
     libc::SYS_mknod,
     libc::SYS_uselib,
     libc::SYS_ustat,
+    libc::SYS_utime,
+    libc::SYS_utimes,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OF_X86: &[c_long] = &[];
@@ -133,7 +168,10 @@ const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
 
 /// The calls to refuse. With `starter`, programs and processes are not among them.
 pub(super) fn rules(starter: bool) -> Result<Rules, BackendError> {
-    let mut calls = [SOCKETS, PROCESSES, NAMESPACES, IDENTITY, WIDE, HOST, OF_X86].concat();
+    let mut calls = [
+        SOCKETS, PROCESSES, NAMESPACES, IDENTITY, ATTRIBUTES, SHARED, WIDE, HOST, OF_X86,
+    ]
+    .concat();
     if starter {
         // Whoever starts a program may be heard of by it.
         calls.retain(|call| *call != libc::SYS_pidfd_open);
