@@ -24,6 +24,7 @@ mod place;
 mod powercut;
 mod registry;
 mod run;
+mod seccomp_list;
 mod stress;
 mod test;
 mod tools;
@@ -91,6 +92,8 @@ enum Recipe {
     Docker,
     /// Check a built msb as its users use it
     Checks(CheckArguments),
+    /// Print the system calls that msb's own threads make once they are confined; needs strace
+    SeccompList(CheckArguments),
     /// Print the tree that a guest sees, made by a tree-dump that is sent into it
     GuestTree(GuestTreeArguments),
 }
@@ -169,6 +172,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::KernelCheck => lab_recipe::kernel_check()?,
         Recipe::Lab(arguments) => return lab_recipe::run(arguments),
         Recipe::Checks(arguments) => checks::run(&arguments.bed())?,
+        Recipe::SeccompList(arguments) => println!("{}", seccomp_list::run(&arguments.bed())?),
         Recipe::GuestTree(arguments) => {
             let bed = arguments.check.bed();
             print!("{}", oracle::guest_tree(&bed, &arguments.tree_dump)?);

@@ -109,7 +109,10 @@ impl Client {
     /// When it cannot be opened, or the agent cannot be reached.
     pub async fn get_archive(&mut self, path: Bytes, name: Bytes) -> Result<Archive, ClientError> {
         let call = "get archive";
-        let reply = self.sandbox.get_archive(GetArchiveRequest { path, name }).await;
+        let reply = self
+            .sandbox
+            .get_archive(GetArchiveRequest { path, name })
+            .await;
         let chunks = reply.map_err(ClientError::of_files(call))?.into_inner();
         Ok(Archive { chunks, call })
     }

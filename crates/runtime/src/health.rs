@@ -1,5 +1,6 @@
 use std::ffi::OsStr;
 
+use msb_jail::{Layer, Standing, survey};
 use msb_vmm::Vmm;
 use rustix::fs::statvfs;
 use serde::Serialize;
@@ -60,7 +61,24 @@ pub fn diagnose(home: &Home, backends: &[&dyn Vmm]) -> Vec<Health> {
     findings.push(kernel(home));
     findings.push(disk(home));
     findings.push(credentials());
+    findings.extend(jail());
     findings
+}
+
+/// Each layer that confines the process of a machine.
+fn jail() -> Vec<Health> {
+    let health = |layer: Layer| match layer.standing {
+        Standing::On(detail) => Health::good(&format!("jail {}", layer.name), detail),
+        Standing::Partly(detail) | Standing::Off(detail) => Health::bad(
+            &format!("jail {}", layer.name),
+            Level::Degraded,
+            detail,
+            "use a newer kernel; without it, treat the process of a sandbox's machine as having \
+             the rights of the user who started it"
+                .to_owned(),
+        ),
+    };
+    survey().layers.into_iter().map(health).collect()
 }
 
 /// Any one VMM is enough; a faster one that is missing is a notice.

@@ -7,6 +7,7 @@
 
 mod boot;
 mod command;
+mod confinement;
 mod durable;
 mod exit;
 mod files;
@@ -17,6 +18,7 @@ mod kernel;
 mod network_process;
 mod output_log;
 mod parts;
+mod probe;
 mod process;
 mod sandbox;
 mod socket;
@@ -38,6 +40,7 @@ pub use msb_network as network;
 pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use output_log::{LogReader, LogRecord, LogStream};
 pub use parts::{MachineParts, machine_parts};
+pub use probe::{Finding, Trial, probe};
 pub use process::Process;
 pub use sandbox::{
     Condition, CreateError, CreateOptions, JobCondition, Lock, Place, ReachError, RemoveError,

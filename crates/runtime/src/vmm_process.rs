@@ -1,19 +1,22 @@
 //! The process that a machine runs in.
 //!
 //! It owns the machine, the sandbox's lock, the agent's port and the socket on which command line
-//! and SDKs attach: see the keeper.
+//! and SDKs attach: see the keeper. Before the guest runs, it is confined: see the confinement.
 
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use fs_err as fs;
 use image_store::{FindError, Hold, OpenError, Store};
+use msb_jail::{Jail, JailError, Layer, Strictness, renounce};
 use msb_network::Settings;
 use msb_vmm::{Machine, RunError, Sockets, Vmm};
 use serde::{Deserialize, Serialize};
 
+use crate::confinement;
 use crate::keeper::{self, Duties};
 use crate::network_process::{self, NetworkStartError};
 use crate::sandbox::{Files, VmmCommand};
@@ -31,6 +34,9 @@ pub(crate) struct Errand {
     /// What the process of its network is to do.
     #[serde(default)]
     pub(crate) network: Option<Settings>,
+    /// How strictly the process is confined.
+    #[serde(default)]
+    pub(crate) jail: Strictness,
 }
 
 /// Why the process could not do it.
@@ -60,6 +66,9 @@ pub enum VmmProcessError {
     /// The guest would have no network.
     #[error("cannot start the sandbox's network")]
     Network(#[from] NetworkStartError),
+    /// The process is not confined, so no guest runs.
+    #[error("cannot confine the virtual machine's process")]
+    Jail(#[from] JailError),
     /// The machine did not run, or did not end well.
     #[error("the virtual machine failed")]
     Run(#[from] RunError),
@@ -81,36 +90,83 @@ pub fn serve(
     let files = Files {
         directory: directory.to_owned(),
     };
-    let errand = Errand::read(&files).map_err(io_error("read machine.json"))?;
-    let vmm = backends.iter().find(|vmm| vmm.name() == errand.vmm);
-    let vmm = vmm.ok_or_else(|| VmmProcessError::UnknownVmm {
-        name: errand.vmm.clone(),
-    })?;
+    let errand = read_errand(&files)?;
+    let vmm = find_vmm(&errand, backends)?;
+    let strictness = errand.jail;
     fs::write(files.pid(), std::process::id().to_string()).map_err(io_error("write vmm.pid"))?;
     let _hold = hold(&errand)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
-    let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
     let network = match errand.network {
         Some(_) => Some(network_process::start(directory, network)?),
         None => None,
     };
+    renounce(
+        &confinement::limits(&errand.machine, &errand.home)?,
+        strictness,
+    )?;
+    let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
+    let jail = confinement::of_keeper(&files);
     let duties = errand.duties.clone();
-    std::thread::Builder::new()
-        .name("keeper".to_owned())
-        .spawn(move || keep(listener, host_end, files, duties))
-        .map_err(io_error("start the keeper"))?;
+    start_keeper(jail, strictness, move || {
+        keep(listener, host_end, files, duties);
+    })?;
     let (network, _network_end) = network.unzip();
     let sockets = Sockets {
         agent_port: guest_end.into(),
         network,
     };
-    Ok(vmm.run(&errand.machine, sockets)?)
+    Ok(vmm.run(&errand.machine, sockets, strictness)?)
+}
+
+/// Starts the keeper's thread, and returns once it is confined.
+fn start_keeper(
+    jail: Jail,
+    strictness: Strictness,
+    keeper: impl FnOnce() + Send + 'static,
+) -> Result<(), VmmProcessError> {
+    let (confined, told) = mpsc::channel();
+    let confine = move || {
+        let report = jail.put_on(strictness);
+        let is_confined = report.is_ok();
+        // The other side waits for it.
+        let _ = confined.send(report);
+        if is_confined {
+            keeper();
+        }
+    };
+    std::thread::Builder::new()
+        .name("keeper".to_owned())
+        .spawn(confine)
+        .map_err(io_error("start the keeper"))?;
+    let gone = |_| io_error("start the keeper")(io::ErrorKind::BrokenPipe.into());
+    let report = told.recv().map_err(gone)??;
+    report.lacking().for_each(say);
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "standard error is this process's log")]
+fn say(lacking: &Layer) {
+    eprintln!("not wholly confined: {lacking}");
 }
 
 impl Errand {
     pub(crate) fn read(files: &Files) -> io::Result<Self> {
         serde_json::from_slice(&fs::read(files.errand())?).map_err(Into::into)
     }
+}
+
+pub(crate) fn read_errand(files: &Files) -> Result<Errand, VmmProcessError> {
+    Errand::read(files).map_err(io_error("read machine.json"))
+}
+
+pub(crate) fn find_vmm<'a>(
+    errand: &Errand,
+    backends: &[&'a dyn Vmm],
+) -> Result<&'a dyn Vmm, VmmProcessError> {
+    let found = backends.iter().find(|vmm| vmm.name() == errand.vmm);
+    found.copied().ok_or_else(|| VmmProcessError::UnknownVmm {
+        name: errand.vmm.clone(),
+    })
 }
 
 /// While this process lives, nobody removes the image.

@@ -15,6 +15,7 @@ mod limits;
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use msb_jail::{Access, Calls, Jail, Strictness};
 use msb_vmm::{
     AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Sockets, Unavailable, Vmm,
     hardware_virtualisation,
@@ -54,25 +55,34 @@ impl Vmm for Krun {
         hardware_virtualisation()
     }
 
+    /// The machine's files and `/dev/kvm`; no programs and no sockets.
+    fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
+        let jail = machine.jail(Calls::Vmm)?;
+        Ok(jail.with_any(["/dev/kvm"], Access::Device))
+    }
+
     /// Enters the machine. The process exits when the guest reboots.
-    fn run(&self, machine: &Machine, sockets: Sockets) -> Result<(), RunError> {
+    fn run(
+        &self,
+        machine: &Machine,
+        sockets: Sockets,
+        strictness: Strictness,
+    ) -> Result<(), RunError> {
         machine.check_files()?;
         limits::raise_open_files()?;
-        match enter(machine, sockets) {
-            SetupError::Machine(source) => Err(RunError::Input { vmm: NAME, source }),
-            SetupError::Call(error) => Err(RunError::Failed {
-                vmm: NAME,
-                outcome: error.to_string(),
-            }),
-        }
+        let (context, _agent_port) = describe(machine, sockets).map_err(run_error)?;
+        self.jail(machine)?.put_on(strictness)?;
+        Err(run_error(context.start_enter().into()))
     }
 }
 
-/// Describes the machine to libkrun and enters it; comes back only with a reason.
-fn enter(machine: &Machine, sockets: Sockets) -> SetupError {
-    match describe(machine, sockets) {
-        Ok((context, _agent_port)) => context.start_enter().into(),
-        Err(error) => error,
+fn run_error(error: SetupError) -> RunError {
+    match error {
+        SetupError::Machine(source) => RunError::Input { vmm: NAME, source },
+        SetupError::Call(error) => RunError::Failed {
+            vmm: NAME,
+            outcome: error.to_string(),
+        },
     }
 }
 
@@ -139,7 +149,8 @@ mod tests {
     }
 
     fn run(machine: &Machine) -> RunError {
-        Krun.run(machine, sockets(None)).unwrap_err()
+        Krun.run(machine, sockets(None), Strictness::Off)
+            .unwrap_err()
     }
 
     #[test]

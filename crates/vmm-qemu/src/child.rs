@@ -11,32 +11,39 @@ use crate::program::Programs;
 /// How much of what QEMU says is kept: its last words are the reason it ended.
 const SAID_MAX_BYTES: usize = 4096;
 
-/// Runs QEMU until it ends, with the agent port as its standard input and the socket for frames as its
-/// standard output, on which it prints nothing.
+/// Starts QEMU with the agent port as its standard input, the socket for frames as its standard
+/// output, on which it prints nothing, no environment and no other descriptors.
 ///
 /// It starts through `setpriv`, which ties its life to this thread's and then becomes QEMU. It has a
 /// process group of its own, so that a terminal's Ctrl-C reaches the command in the guest and not
 /// the machine.
-pub(crate) fn run(
+pub(crate) fn start(
     programs: &Programs,
     arguments: &[OsString],
     sockets: Sockets,
-) -> Result<(), RunError> {
-    let failed = |action: &str, source| RunError::Io {
-        action: format!("{action} {}", programs.qemu.display()),
-        source,
-    };
-    let mut child = Command::new(&programs.setpriv)
+) -> Result<Child, RunError> {
+    Command::new(&programs.setpriv)
         .args(["--pdeathsig", "KILL"])
         .arg(&programs.qemu)
         .args(arguments)
+        .env_clear()
         .process_group(0)
         .stdin(Stdio::from(sockets.agent_port))
         .stdout(sockets.network.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|source| failed("start", source))?;
-    let (said, status) = wait(&mut child).map_err(|source| failed("wait for", source))?;
+        .map_err(|source| RunError::Io {
+            action: format!("start {}", programs.qemu.display()),
+            source,
+        })
+}
+
+/// Waits until QEMU ends.
+pub(crate) fn wait_for_end(child: &mut Child) -> Result<(), RunError> {
+    let (said, status) = wait(child).map_err(|source| RunError::Io {
+        action: "wait for QEMU".to_owned(),
+        source,
+    })?;
     if status.success() {
         return Ok(());
     }
@@ -95,6 +102,10 @@ mod tests {
             network: None,
         };
         (sockets, kept)
+    }
+
+    fn run(programs: &Programs, arguments: &[OsString], sockets: Sockets) -> Result<(), RunError> {
+        wait_for_end(&mut start(programs, arguments, sockets)?)
     }
 
     fn run_shell(script: &str) -> Result<(), RunError> {

@@ -4,19 +4,22 @@
 //! times slower, which makes msb work on hosts that offer no virtualisation at all.
 //!
 //! The board has no PCI, no ACPI and no legacy serial port; what the guest finds are virtio-mmio
-//! devices that QEMU names on the kernel command line. QEMU confines itself with seccomp, has no
-//! network but the frames on a socket that it is given, and dies with the process that runs the machine.
+//! devices that QEMU names on the kernel command line. QEMU is confined by the thread that starts it
+//! and, with seccomp, by itself; it has no network but the frames on a socket that it is given, and
+//! dies with the process that runs the machine.
 
 #![warn(clippy::as_conversions)]
 
 mod arguments;
 mod child;
 mod counter;
+mod jail;
 mod option;
 mod program;
 
 use std::ffi::OsString;
 
+use msb_jail::{Calls, Jail, Strictness};
 use msb_vmm::{Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation};
 
 use crate::arguments::Accelerator;
@@ -31,6 +34,7 @@ const NAME: &str = "qemu";
 #[derive(Debug, Clone, Default)]
 pub struct Qemu {
     program: Option<OsString>,
+    search_path: Option<OsString>,
 }
 
 impl Qemu {
@@ -38,12 +42,33 @@ impl Qemu {
     pub fn new(program: Option<OsString>) -> Self {
         Self {
             program: program.filter(|program| !program.is_empty()),
+            search_path: None,
         }
+    }
+
+    /// Looks programs up in these directories instead of those in `PATH`.
+    #[must_use]
+    pub fn in_path(mut self, search_path: Option<OsString>) -> Self {
+        self.search_path = search_path;
+        self
     }
 
     /// Uses what [`QEMU_VARIABLE`] says.
     pub fn from_environment() -> Self {
         Self::new(std::env::var_os(QEMU_VARIABLE))
+    }
+
+    fn programs(&self) -> Result<Programs, Unavailable> {
+        let path = self
+            .search_path
+            .clone()
+            .or_else(|| std::env::var_os("PATH"));
+        Programs::find(self.program.as_deref(), path.as_deref())
+    }
+
+    fn found(&self) -> Result<Programs, RunError> {
+        let programs = self.programs();
+        programs.map_err(|source| RunError::Unavailable { vmm: NAME, source })
     }
 }
 
@@ -53,13 +78,23 @@ impl Vmm for Qemu {
     }
 
     fn probe(&self) -> Result<(), Unavailable> {
-        Programs::find(self.program.as_deref()).map(drop)
+        self.programs().map(drop)
+    }
+
+    /// The machine's files, and QEMU with its libraries and firmware. Programs may be started until
+    /// QEMU forbids it itself, once it is set up; no sockets may be made at any time.
+    fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
+        jail::of(machine, &self.found()?)
     }
 
     /// Returns when QEMU has ended. QEMU dies with the calling thread.
-    fn run(&self, machine: &Machine, sockets: Sockets) -> Result<(), RunError> {
-        let programs = Programs::find(self.program.as_deref())
-            .map_err(|source| RunError::Unavailable { vmm: NAME, source })?;
+    fn run(
+        &self,
+        machine: &Machine,
+        sockets: Sockets,
+        strictness: Strictness,
+    ) -> Result<(), RunError> {
+        let programs = self.found()?;
         let accelerator = match hardware_virtualisation() {
             Ok(()) => Accelerator::Kvm,
             Err(_) => Accelerator::Tcg {
@@ -72,6 +107,12 @@ impl Vmm for Qemu {
             .check(machine)
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         machine.check_files()?;
-        child::run(&programs, &arguments, sockets)
+        jail::of(machine, &programs)?.put_on(strictness)?;
+        let mut child = child::start(&programs, &arguments, sockets)?;
+        // Nothing is left to do here but to wait, and to take QEMU along at the end.
+        Jail::new(Calls::Attendant)
+            .with_signals()
+            .put_on(strictness)?;
+        child::wait_for_end(&mut child)
     }
 }

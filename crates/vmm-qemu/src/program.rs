@@ -1,4 +1,4 @@
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,9 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Looks for them; `qemu` replaces the usual name.
-    pub(crate) fn find(qemu: Option<&OsStr>) -> Result<Self, Unavailable> {
+    /// Looks for them in `path`; `qemu` replaces the usual name.
+    pub(crate) fn find(qemu: Option<&OsStr>, path: Option<&OsStr>) -> Result<Self, Unavailable> {
+        let path = path.unwrap_or(OsStr::new("/usr/bin:/bin"));
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(Unavailable {
                 reason: "the QEMU backend knows Linux on x86-64 only".to_owned(),
@@ -29,20 +30,21 @@ impl Programs {
         Ok(Self {
             qemu: find(
                 qemu.unwrap_or(OsStr::new(QEMU)),
+                path,
                 "Install it (Debian: apt-get install qemu-system-x86; Fedora: dnf install \
                  qemu-system-x86-core), or set MSB_QEMU to its path.",
             )?,
             setpriv: find(
                 OsStr::new(SETPRIV),
+                path,
                 "Install it (Debian and Fedora: package util-linux).",
             )?,
         })
     }
 }
 
-fn find(program: &OsStr, remedy: &str) -> Result<PathBuf, Unavailable> {
-    let search_path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-    find_in(program, &search_path).ok_or_else(|| Unavailable {
+fn find(program: &OsStr, path: &OsStr, remedy: &str) -> Result<PathBuf, Unavailable> {
+    find_in(program, path).ok_or_else(|| Unavailable {
         reason: format!("the program {} is missing", program.display()),
         remedy: remedy.to_owned(),
     })
@@ -89,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_its_remedy() {
-        let missing = Programs::find(Some(OsStr::new("/no/qemu"))).unwrap_err();
+        let missing = Programs::find(Some(OsStr::new("/no/qemu")), None).unwrap_err();
         assert_eq!(missing.reason, "the program /no/qemu is missing");
         assert!(missing.remedy.contains("apt-get install qemu-system-x86"));
     }

@@ -154,6 +154,8 @@ fn fallback_notice(tried: &[(&'static str, Unavailable)]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use msb_jail::{Calls, Jail, Strictness};
+
     use super::*;
     use crate::{Machine, RunError, Sockets};
 
@@ -172,7 +174,11 @@ mod tests {
             self.1.then_some(()).ok_or_else(missing)
         }
 
-        fn run(&self, _: &Machine, _: Sockets) -> Result<(), RunError> {
+        fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
+            machine.jail(Calls::Vmm)
+        }
+
+        fn run(&self, _: &Machine, _: Sockets, _: Strictness) -> Result<(), RunError> {
             Ok(())
         }
     }

@@ -42,6 +42,13 @@ pub enum RunError {
         #[source]
         source: InvalidMachine,
     },
+    /// The process that runs it is not confined, so it runs nothing.
+    #[error("cannot confine the virtual machine's process")]
+    Jail {
+        /// Why.
+        #[source]
+        source: msb_jail::JailError,
+    },
     /// The VMM itself refused or died.
     #[error("{vmm} ended with {outcome}")]
     Failed {

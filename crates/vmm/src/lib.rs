@@ -11,8 +11,11 @@ mod command_line;
 mod error;
 mod files;
 mod hardware;
+mod jail;
 mod machine;
 mod sockets;
+
+use msb_jail::{Jail, Strictness};
 
 pub use choose::{Choice, ChooseError, Selection, UnknownVmm, choose};
 pub use error::{InvalidMachine, RunError, Unavailable};
@@ -34,13 +37,27 @@ pub trait Vmm {
     /// What is missing, and what to do about it.
     fn probe(&self) -> Result<(), Unavailable>;
 
+    /// What is left to the process that runs `machine`, and to what it starts, while the guest runs.
+    ///
+    /// # Errors
+    /// When the machine's files cannot be told, or a program is missing.
+    fn jail(&self, machine: &Machine) -> Result<Jail, RunError>;
+
     /// Runs `machine` until the guest powers off. `sockets` are what joins it to the host.
     ///
     /// A backend may end the calling process instead of returning, so the caller keeps nothing
     /// behind this call that must still happen: give each machine a process of its own. When that
     /// process dies, however it dies, the machine dies with it.
     ///
+    /// Before the guest runs, the calling thread is confined for good, as strictly as `strictness`
+    /// says, and the machine with it: see [`Vmm::jail`].
+    ///
     /// # Errors
     /// When the machine could not be started, or ended otherwise than by the guest's power-off.
-    fn run(&self, machine: &Machine, sockets: Sockets) -> Result<(), RunError>;
+    fn run(
+        &self,
+        machine: &Machine,
+        sockets: Sockets,
+        strictness: Strictness,
+    ) -> Result<(), RunError>;
 }

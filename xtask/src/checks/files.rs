@@ -51,7 +51,7 @@ pub(super) fn there_and_back(bed: &Bed) -> Result<()> {
     same(&ground, "from", "back")?;
     let script = "cd /root/tree && stat -c '%a %h %s %b' again big sparse sub && \
         mv /usr/share/doc /usr/share/moved && chmod 700 /etc/passwd && \
-        ln /etc/hostname /etc/linked && echo more >> /etc/linked && \
+        ln /etc/issue /etc/linked && echo more >> /etc/linked && \
         rm -r /var/cache && mkdir /var/cache && mv sub elsewhere && rm again && sync";
     let seen = exec(bed, script)?;
     let expected = format!(

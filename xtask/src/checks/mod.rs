@@ -6,6 +6,7 @@
 mod bed;
 mod durability;
 mod files;
+mod isolation;
 mod keeping;
 mod lifecycle;
 mod network;
@@ -19,7 +20,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 29] = [
+const CHECKS: [Check; 31] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -102,6 +103,11 @@ const CHECKS: [Check; 29] = [
         files::archives_and_listings,
     ),
     ("what cannot be copied is said", files::refusals),
+    (
+        "the machine's processes are confined and die together",
+        isolation::processes,
+    ),
+    ("what is forbidden is refused from inside", isolation::probe),
     ("nothing is left behind", durability::no_left_overs),
 ];
 

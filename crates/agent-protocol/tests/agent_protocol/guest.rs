@@ -8,8 +8,8 @@ use msb_agent_protocol::v1::{
     Chunk, ExecEvent, ExecInput, ExitStatus, GetArchiveRequest, HelloReply, HelloRequest,
     ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
     PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
-    ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started,
-    StatReply, StatRequest, put_archive_input,
+    ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest,
+    Started, StatReply, StatRequest, put_archive_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,

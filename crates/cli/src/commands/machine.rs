@@ -1,11 +1,13 @@
+use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use image_store::{StoredImage, Trust};
-use msb_runtime::{Exit, Lock, Place, Running, Sandbox, VmmCommand};
+use msb_jail::{JAIL_VARIABLE, Strictness};
+use msb_runtime::{Exit, Home, Lock, Place, Running, Sandbox, VmmCommand};
 use msb_vmm::{Choice, Vmm, choose};
 use msb_vmm_krun::Krun;
-use msb_vmm_qemu::Qemu;
+use msb_vmm_qemu::{QEMU_VARIABLE, Qemu};
 
 use super::Context;
 use crate::failure::Failure;
@@ -87,6 +89,14 @@ impl Backends {
         }
     }
 
+    /// With this QEMU, a path or a name to look up in these directories.
+    pub(crate) fn new(qemu: Option<OsString>, search_path: Option<OsString>) -> Self {
+        Self {
+            krun: Krun,
+            qemu: Qemu::new(qemu).in_path(search_path),
+        }
+    }
+
     /// The preferred one first.
     pub(crate) fn all(&self) -> [&dyn Vmm; 2] {
         [&self.krun, &self.qemu]
@@ -141,21 +151,46 @@ pub(crate) async fn boot(
         home: start.context.home.clone(),
         image: start.image.clone(),
         vmm: selection.vmm.name(),
-        vmm_command: this_program("vmm")?,
+        vmm_command: vmm_command(&start.context.home)?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),
         boot_limit: start.machine.boot_limit(),
         attached,
         window: window.map(|size| (size.rows, size.columns)),
+        jail: strictness(start.context)?,
     };
+    // What this process was left by mistake goes no further.
+    msb_jail::keep_descriptors_from_children();
     let started = sandbox.start(lock, &place).await;
     Ok(started.context("cannot start the sandbox")?)
 }
 
-/// This program with another subcommand, for a process of its own.
-pub(crate) fn this_program(subcommand: &str) -> Result<VmmCommand, Failure> {
+/// What the user says of the jail.
+fn strictness(context: &Context) -> Result<Strictness, Failure> {
+    let word = std::env::var(JAIL_VARIABLE).unwrap_or_default();
+    let strictness = match word.as_str() {
+        "" => Strictness::default(),
+        word => word.parse().context(JAIL_VARIABLE)?,
+    };
+    if strictness == Strictness::Off && !context.quiet {
+        output::notice("the virtual machine's process is not confined: MSB_JAIL=off");
+    }
+    Ok(strictness)
+}
+
+/// This program with another subcommand, for a process of its own. Its environment will be empty, so
+/// what it takes of that it is told.
+pub(crate) fn this_program(home: &Home, subcommand: &str) -> Result<VmmCommand, Failure> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    Ok(VmmCommand {
-        program,
-        arguments: vec![subcommand.into()],
-    })
+    let arguments = vec!["--home".into(), home.root().into(), subcommand.into()];
+    Ok(VmmCommand { program, arguments })
+}
+
+fn vmm_command(home: &Home) -> Result<VmmCommand, Failure> {
+    let mut command = this_program(home, "vmm")?;
+    for (option, variable) in [("--search-path", "PATH"), ("--qemu", QEMU_VARIABLE)] {
+        if let Some(value) = std::env::var_os(variable) {
+            command.arguments.extend([option.into(), value]);
+        }
+    }
+    Ok(command)
 }

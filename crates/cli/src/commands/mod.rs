@@ -162,7 +162,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Doctor(arguments) => doctor::run(context, &arguments),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
-        Command::Vmm(arguments) => vmm::run(&arguments),
+        Command::Vmm(arguments) => vmm::run(context, &arguments),
         Command::Network(arguments) => network::run(&arguments),
     }
 }

@@ -1,23 +1,59 @@
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use msb_jail::Strictness;
+use msb_runtime::{Finding, Trial};
 
-use super::machine;
-use crate::failure::Outcome;
+use super::{Context, machine};
+use crate::failure::{EXIT_MSB_FAILED, Outcome};
+use crate::output;
 
 /// Arguments of `msb vmm`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// Where programs are looked up; the environment is empty
+    #[arg(long, value_name = "DIR:DIR")]
+    search_path: Option<OsString>,
+    /// The QEMU program to use
+    #[arg(long, value_name = "PROGRAM")]
+    qemu: Option<OsString>,
+    /// Run no machine: confine this process as if, and print what it can still do
+    #[arg(long)]
+    probe: bool,
     /// Directory of the sandbox
     directory: PathBuf,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    msb_runtime::serve(
-        &arguments.directory,
-        &machine::Backends::from_environment().all(),
-        &machine::this_program("network")?,
-    )
-    .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let (qemu, search_path) = (arguments.qemu.clone(), arguments.search_path.clone());
+    let backends = machine::Backends::new(qemu, search_path);
+    let backends = backends.all();
+    let subject = || format!("sandbox {}", arguments.directory.display());
+    if arguments.probe {
+        let trials = msb_runtime::probe(&arguments.directory, &backends, Strictness::Auto);
+        return print(&trials.with_context(subject)?);
+    }
+    let network = machine::this_program(&context.home, "network")?;
+    msb_runtime::serve(&arguments.directory, &backends, &network).with_context(subject)?;
     Ok(0)
+}
+
+/// One line a trial; a failure where any went wrong.
+fn print(trials: &[Trial]) -> Outcome {
+    let mut code = 0;
+    for trial in trials {
+        let (mark, detail) = match &trial.finding {
+            Finding::Refused(error) => ("refused", format!(": {error}")),
+            Finding::Allowed => ("allowed", String::new()),
+            Finding::Skipped(reason) => ("skipped", format!(": {reason}")),
+            Finding::Wrong(reason) => {
+                code = EXIT_MSB_FAILED;
+                ("WRONG", format!(": {reason}"))
+            }
+        };
+        let (jail, what) = (trial.jail, &trial.what);
+        output::print(&format!("{mark:<8} {jail:<12} {what}{detail}\n"))?;
+    }
+    Ok(code)
 }

@@ -65,7 +65,9 @@ impl Sandbox {
         let started_s = match state {
             State::Created => None,
             // It may just be on its way to its first start.
-            State::Running => Errand::read(&self.files).ok().map(|errand| errand.started_s),
+            State::Running => Errand::read(&self.files)
+                .ok()
+                .map(|errand| errand.started_s),
             State::Stopped => Some(Errand::read(&self.files)?.started_s),
         };
         let exit = match (state, self.first_exit()?) {

@@ -87,19 +87,25 @@ impl Files {
         self.directory.join("vmm.pid")
     }
 
+    /// Where the machine's process makes files. It may in no other directory, and nobody relies on
+    /// what stands in this one.
+    pub(crate) fn written(&self) -> PathBuf {
+        self.directory.join("written")
+    }
+
     /// What its first command printed.
     pub(crate) fn output_log(&self) -> PathBuf {
-        self.directory.join("output.log")
+        self.written().join("output.log")
     }
 
     /// How its first command ended.
     pub(crate) fn exit(&self) -> PathBuf {
-        self.directory.join("exit.json")
+        self.written().join("exit.json")
     }
 
     /// The directory of its jobs.
     pub(crate) fn jobs(&self) -> PathBuf {
-        self.directory.join("jobs")
+        self.written().join("jobs")
     }
 
     /// What the guest kernel prints.

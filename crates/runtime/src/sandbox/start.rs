@@ -11,6 +11,7 @@ use fs_err as fs;
 use image_store::StoredImage;
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
+use msb_jail::Strictness;
 use msb_network::{Settings, check_published};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
@@ -52,6 +53,8 @@ pub struct Place {
     pub attached: bool,
     /// The rows and columns of the first command's terminal, where they are known.
     pub window: Option<(u32, u32)>,
+    /// How strictly the machine's process is confined.
+    pub jail: Strictness,
 }
 
 impl Sandbox {
@@ -82,6 +85,7 @@ impl Sandbox {
                 lifetime: self.spec.lifetime,
             },
             network: self.spec.network.clone(),
+            jail: place.jail,
         };
         if let Some(network) = &self.spec.network {
             free_ports(network).await?;
@@ -120,15 +124,20 @@ impl Sandbox {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
+        match fs::create_dir(self.files.written()) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
         socket::bind(&self.files.socket())
     }
 
-    /// The listener travels as standard input and the lock as standard output, so that both live
+    /// The process begins with an empty environment. The listener travels as standard input and the lock as standard output, so that both live
     /// exactly as long as the machine's processes do.
     fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
         let log = File::create(self.files.vmm_log())?;
         Command::new(&command.program)
             .args(&command.arguments)
+            .env_clear()
             .arg(&self.files.directory)
             .stdin(Stdio::from(OwnedFd::from(listener)))
             .stdout(Stdio::from(lock.0.into_parts().0))

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use msb_jail::Strictness;
 use msb_vmm::{Disk, DiskAccess, Machine, Sockets, Vmm as _};
 use msb_vmm_qemu::Qemu;
 
@@ -48,7 +49,7 @@ fn boot(machine: &Machine, talk: impl FnOnce(&mut Host) + Send) {
     let (mut host, port) = Host::new();
     thread::scope(|scope| {
         let talk = scope.spawn(move || talk(&mut host));
-        let ended = Qemu::from_environment().run(machine, sockets(port));
+        let ended = Qemu::from_environment().run(machine, sockets(port), Strictness::Off);
         let talked = talk.join();
         ended.expect("an orderly end");
         let console = fs::read_to_string(&machine.console_log).unwrap();
@@ -131,7 +132,7 @@ fn boot_that_cannot_start_says_why() {
 fn end_of(machine: &Machine) -> String {
     let (_host, port) = Host::new();
     Qemu::from_environment()
-        .run(machine, sockets(port))
+        .run(machine, sockets(port), Strictness::Off)
         .unwrap_err()
         .to_string()
 }
@@ -165,9 +166,9 @@ fn machine_of_another_process() {
     let machine = std::env::var(MACHINE_VARIABLE).expect("a machine to run");
     let machine: Machine = serde_json::from_str(&machine).unwrap();
     let (_host, port) = Host::new();
-    Qemu::from_environment()
-        .run(&machine, sockets(port))
-        .unwrap();
+    // Confined: that must not keep the machine alive.
+    let ended = Qemu::from_environment().run(&machine, sockets(port), Strictness::Auto);
+    ended.unwrap();
 }
 
 /// Whether any process has `word` in its command line.

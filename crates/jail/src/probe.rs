@@ -1,0 +1,204 @@
+//! Trying what a jail must not allow, from inside it.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, getppid, getrlimit, setrlimit, test_kill_process};
+
+/// Something to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Read a file.
+    Read(PathBuf),
+    /// Open a file for writing, as it is.
+    Write(PathBuf),
+    /// Make a file, and remove it.
+    Create(PathBuf),
+    /// List a directory.
+    List(PathBuf),
+    /// Give a file the mode that it has.
+    Chmod(PathBuf),
+    /// Make a symlink, and remove it.
+    Symlink(PathBuf),
+    /// Connect to a TCP port of this host.
+    ConnectTcp,
+    /// Listen on a TCP port.
+    ListenTcp,
+    /// Open a UDP port.
+    Udp,
+    /// Connect to a Unix socket.
+    ConnectUnix(PathBuf),
+    /// Connect to an abstract Unix socket.
+    ConnectAbstract,
+    /// Run a program.
+    Spawn(PathBuf),
+    /// See whether the parent process takes signals.
+    SignalParent,
+    /// Raise the limit on core dumps.
+    RaiseLimit,
+    /// Limit the parent process.
+    LimitParent,
+    /// Become part of a new user namespace.
+    Namespace,
+    /// Mount something.
+    Mount,
+    /// Have an environment.
+    Environment,
+    /// Start a thread.
+    Thread,
+}
+
+/// What became of an attempt.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// It was refused for want of a right.
+    Refused(io::Error),
+    /// It failed for another reason, which says nothing of the jail.
+    Failed(io::Error),
+}
+
+/// Something that was tried.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What.
+    pub target: Target,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Tries everything in order. What is made is removed again, if that is allowed.
+pub fn attempt_all(targets: impl IntoIterator<Item = Target>) -> Vec<Attempt> {
+    let attempt = |target: Target| Attempt {
+        outcome: outcome(attempt(&target)),
+        target,
+    };
+    targets.into_iter().map(attempt).collect()
+}
+
+fn outcome(result: io::Result<()>) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Done,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Outcome::Refused(error),
+        Err(error) => Outcome::Failed(error),
+    }
+}
+
+fn attempt(target: &Target) -> io::Result<()> {
+    match target {
+        Target::Read(path) => fs::File::open(path).map(drop),
+        Target::Write(path) => fs::OpenOptions::new().write(true).open(path).map(drop),
+        Target::Create(path) => {
+            fs::File::create_new(path)?;
+            fs::remove_file(path)
+        }
+        Target::List(path) => fs::read_dir(path).map(drop),
+        Target::Chmod(path) => fs::set_permissions(path, fs::metadata(path)?.permissions()),
+        Target::Symlink(path) => {
+            std::os::unix::fs::symlink("/", path)?;
+            fs::remove_file(path)
+        }
+        Target::Spawn(path) => Command::new(path).spawn()?.wait().map(drop),
+        Target::SignalParent => Ok(getppid().map_or(Ok(()), test_kill_process)?),
+        Target::RaiseLimit => raise_core_limit(),
+        Target::Environment => match std::env::vars_os().next() {
+            Some(_) => Ok(()),
+            None => Err(io::ErrorKind::PermissionDenied.into()),
+        },
+        Target::Thread => std::thread::Builder::new()
+            .spawn(|| ())?
+            .join()
+            .map_err(|_| io::Error::other("the thread panicked")),
+        other => connect(other),
+    }
+}
+
+fn connect(target: &Target) -> io::Result<()> {
+    match target {
+        Target::ConnectTcp => TcpStream::connect(("127.0.0.1", 22)).map(drop),
+        Target::ListenTcp => TcpListener::bind(("127.0.0.1", 0)).map(drop),
+        Target::Udp => UdpSocket::bind(("127.0.0.1", 0)).map(drop),
+        Target::ConnectUnix(path) => UnixStream::connect(path).map(drop),
+        _ => sys::attempt(target),
+    }
+}
+
+fn raise_core_limit() -> io::Result<()> {
+    let limit = getrlimit(Resource::Core);
+    let raised = limit.maximum.map(|maximum| maximum.saturating_add(1));
+    let raised = Rlimit {
+        current: raised,
+        maximum: raised,
+    };
+    Ok(setrlimit(Resource::Core, raised)?)
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(path) => write!(f, "read {}", path.display()),
+            Self::Write(path) => write!(f, "write {}", path.display()),
+            Self::Create(path) => write!(f, "make the file {}", path.display()),
+            Self::Chmod(path) => write!(f, "change the mode of {}", path.display()),
+            Self::List(path) => write!(f, "list {}", path.display()),
+            Self::Symlink(path) => write!(f, "make the symlink {}", path.display()),
+            Self::ConnectUnix(path) => write!(f, "connect to {}", path.display()),
+            Self::Spawn(path) => write!(f, "run {}", path.display()),
+            other => f.write_str(match other {
+                Self::ConnectTcp => "connect to a TCP port",
+                Self::ListenTcp => "listen on a TCP port",
+                Self::Udp => "open a UDP port",
+                Self::ConnectAbstract => "connect to an abstract socket",
+                Self::SignalParent => "signal the parent process",
+                Self::RaiseLimit => "raise a limit",
+                Self::LimitParent => "limit the parent process",
+                Self::Namespace => "enter a namespace",
+                Self::Mount => "mount a filesystem",
+                Self::Environment => "read the environment",
+                _ => "start a thread",
+            }),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod sys {
+    use std::io;
+    use std::os::fd::AsFd as _;
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::{SocketAddr, UnixStream};
+
+    use rustix::mount::{MountFlags, mount};
+    use rustix::process::{Resource, getppid, getrlimit, prlimit};
+    use rustix::thread::move_into_link_name_space;
+
+    use super::Target;
+
+    pub(super) fn attempt(target: &Target) -> io::Result<()> {
+        match target {
+            Target::ConnectAbstract => {
+                let address = SocketAddr::from_abstract_name("msb-probe")?;
+                UnixStream::connect_addr(&address).map(drop)
+            }
+            Target::LimitParent => {
+                let same = getrlimit(Resource::Core);
+                Ok(prlimit(getppid(), Resource::Core, same).map(drop)?)
+            }
+            Target::Namespace => Ok(move_into_link_name_space(io::stdin().as_fd(), None)?),
+            _ => Ok(mount("none", "/", "tmpfs", MountFlags::empty(), None)?),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod sys {
+    pub(super) fn attempt(_: &super::Target) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+}

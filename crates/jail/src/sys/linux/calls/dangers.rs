@@ -1,0 +1,198 @@
+//! Calls that no VMM has a use for once it runs.
+
+use libc::c_long;
+use seccompiler::{BackendError, SeccompCmpOp};
+
+use super::{Rules, conditional, unconditional};
+
+/// Programs.
+const PROGRAMS: &[c_long] = &[libc::SYS_execve, libc::SYS_execveat];
+
+/// Processes of one's own, by calls that can make nothing else.
+#[cfg(target_arch = "x86_64")]
+const FORKS: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const FORKS: &[c_long] = &[];
+
+/// Sockets to anywhere: those that a VMM uses it is given, or takes in pairs.
+const SOCKETS: &[c_long] = &[
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+];
+
+/// Other processes: their memory, descriptors, limits and lives.
+const PROCESSES: &[c_long] = &[
+    libc::SYS_kcmp,
+    libc::SYS_kill,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+];
+
+/// Mounts, roots and namespaces.
+const NAMESPACES: &[c_long] = &[
+    libc::SYS_chroot,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_pivot_root,
+    libc::SYS_setns,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+];
+
+/// Who the process is.
+const IDENTITY: &[c_long] = &[
+    libc::SYS_personality,
+    libc::SYS_setfsgid,
+    libc::SYS_setfsuid,
+    libc::SYS_setgid,
+    libc::SYS_setgroups,
+    libc::SYS_setregid,
+    libc::SYS_setresgid,
+    libc::SYS_setresuid,
+    libc::SYS_setreuid,
+    libc::SYS_setuid,
+];
+
+/// Attributes of files by path, which Landlock does not bound.
+const ATTRIBUTES: &[c_long] = &[
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchownat,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setxattr,
+    libc::SYS_utimensat,
+];
+
+/// `fchmodat2` (asm-generic/unistd.h), newer than the C library's names.
+const FCHMODAT2: c_long = 452;
+
+/// Memory, messages and semaphores that any process of the user may find.
+const SHARED: &[c_long] = &[
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmget,
+];
+
+/// Wide parts of the kernel in which many of its flaws were found.
+const WIDE: &[c_long] = &[
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_fanotify_init,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_keyctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_nfsservctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_perf_event_open,
+    libc::SYS_quotactl,
+    libc::SYS_request_key,
+    libc::SYS_syslog,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+];
+
+/// The host as a whole.
+const HOST: &[c_long] = &[
+    libc::SYS_acct,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_finit_module,
+    libc::SYS_init_module,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+];
+
+/// What only x86-64 has of these.
+#[cfg(target_arch = "x86_64")]
+const OF_X86: &[c_long] = &[
+    libc::SYS__sysctl,
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_futimesat,
+    libc::SYS_ioperm,
+    libc::SYS_iopl,
+    libc::SYS_lchown,
+    libc::SYS_modify_ldt,
+    libc::SYS_mknod,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OF_X86: &[c_long] = &[];
+
+/// The bit that makes a call one of the x32 ABI (`__X32_SYSCALL_BIT`), and the numbers that only
+/// that ABI has.
+#[cfg(target_arch = "x86_64")]
+const X32_BIT: c_long = 0x4000_0000;
+#[cfg(target_arch = "x86_64")]
+const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
+
+/// The calls to refuse. With `starter`, programs and processes are not among them.
+pub(super) fn rules(starter: bool) -> Result<Rules, BackendError> {
+    let mut calls = [
+        SOCKETS, PROCESSES, NAMESPACES, IDENTITY, ATTRIBUTES, SHARED, WIDE, HOST, OF_X86,
+    ]
+    .concat();
+    if starter {
+        // Whoever starts a program may be heard of by it.
+        calls.retain(|call| *call != libc::SYS_pidfd_open);
+    } else {
+        calls.extend(PROGRAMS);
+        calls.extend(FORKS);
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        let twins: Vec<_> = calls.iter().map(|call| call | X32_BIT).collect();
+        calls.extend(twins);
+        calls.extend(X32_ONLY.map(|call| call | X32_BIT));
+    }
+    let mut rules = unconditional(&calls);
+    // The limits of other processes.
+    let another = conditional(0, SeccompCmpOp::Ne, 0)?;
+    rules.insert(libc::SYS_prlimit64, vec![another]);
+    if !starter {
+        let is_thread = libc::CLONE_THREAD.unsigned_abs().into();
+        let no_thread = conditional(0, SeccompCmpOp::MaskedEq(is_thread), 0)?;
+        rules.insert(libc::SYS_clone, vec![no_thread]);
+    }
+    Ok(rules)
+}

@@ -1,0 +1,125 @@
+mod attendant;
+mod dangers;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use libc::c_long;
+use rustix::io::Errno;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+
+use crate::{Calls, JailError, Standing};
+
+/// Rules by the number of their call; no rule means that the call itself is meant.
+pub(super) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Restricts the thread to these calls. Others fail with `EPERM`.
+pub(crate) fn restrict(calls: Calls) -> Result<Standing, JailError> {
+    let filters = filters(calls).map_err(|error| refused(io::Error::other(error)))?;
+    for filter in &filters {
+        match seccompiler::apply_filter(filter) {
+            Ok(()) => {}
+            Err(seccompiler::Error::Seccomp(error)) if is_lacking(&error) => {
+                return Ok(Standing::Off(
+                    "this kernel has no seccomp filters".to_owned(),
+                ));
+            }
+            Err(error) => return Err(refused(io::Error::other(error))),
+        }
+    }
+    Ok(Standing::On(
+        match calls {
+            Calls::Attendant => "measured calls only",
+            Calls::Vmm | Calls::Starter => "dangerous calls refused",
+        }
+        .to_owned(),
+    ))
+}
+
+fn is_lacking(error: &io::Error) -> bool {
+    [Errno::INVAL, Errno::NOSYS]
+        .map(|errno| Some(errno.raw_os_error()))
+        .contains(&error.raw_os_error())
+}
+
+fn refused(source: io::Error) -> JailError {
+    JailError::Refused {
+        action: "restrict the process's system calls with seccomp",
+        source,
+    }
+}
+
+/// The filters in the order in which they go on: after the main one, no other may be.
+fn filters(calls: Calls) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+    let main = match calls {
+        Calls::Attendant => filter(
+            attendant::rules()?,
+            SeccompAction::Errno(errno(Errno::PERM)),
+            SeccompAction::Allow,
+        )?,
+        Calls::Vmm => refuse(dangers::rules(false)?, Errno::PERM)?,
+        Calls::Starter => refuse(dangers::rules(true)?, Errno::PERM)?,
+    };
+    // Its flags lie in memory, where no filter looks: without it, libc calls `clone`.
+    let no_clone3 = refuse(unconditional(&[libc::SYS_clone3]), Errno::NOSYS)?;
+    Ok(vec![no_clone3, main])
+}
+
+fn refuse(rules: Rules, error: Errno) -> Result<BpfProgram, seccompiler::BackendError> {
+    let action = SeccompAction::Errno(errno(error));
+    filter(rules, SeccompAction::Allow, action)
+}
+
+fn filter(
+    rules: Rules,
+    otherwise: SeccompAction,
+    matched: SeccompAction,
+) -> Result<BpfProgram, seccompiler::BackendError> {
+    SeccompFilter::new(rules, otherwise, matched, ARCHITECTURE)?.try_into()
+}
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: TargetArch = TargetArch::x86_64;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: TargetArch = TargetArch::aarch64;
+
+fn errno(error: Errno) -> u32 {
+    error.raw_os_error().unsigned_abs()
+}
+
+fn unconditional(calls: &[c_long]) -> Rules {
+    calls.iter().map(|call| (*call, Vec::new())).collect()
+}
+
+/// One call with a condition on the low 32 bits of an argument.
+fn conditional(
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, seccompiler::BackendError> {
+    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
+    SeccompRule::new(vec![condition])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_filter_compiles_and_fits_the_kernel() {
+        // BPF_MAXINSNS
+        const INSTRUCTIONS_MAX: usize = 4096;
+        for calls in [Calls::Attendant, Calls::Vmm, Calls::Starter] {
+            for filter in filters(calls).unwrap() {
+                assert!(
+                    filter.len() < INSTRUCTIONS_MAX,
+                    "{calls:?}: {}",
+                    filter.len()
+                );
+            }
+        }
+    }
+}

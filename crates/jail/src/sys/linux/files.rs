@@ -1,0 +1,86 @@
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd,
+    PathFdError, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope,
+    make_bitflags,
+};
+
+use crate::{Access, Jail, JailError, Standing};
+
+/// The newest Landlock that is asked for, and the oldest that has all that msb promises: 6 keeps
+/// signals and abstract sockets in. What is newer is taken where it is there.
+const NEWEST: ABI = ABI::V9;
+const ENOUGH: ABI = ABI::V6;
+
+/// Restricts the thread to the files of the jail; leaves it no TCP, and no signals and abstract
+/// sockets of others.
+pub(crate) fn restrict(jail: &Jail) -> Result<Standing, JailError> {
+    let mut rules = Vec::new();
+    for (path, access) in &jail.files {
+        let file = PathFd::new(path).map_err(|error| match error {
+            PathFdError::OpenCall { source, path, .. } => JailError::File { path, source },
+            other => refused(std::io::Error::other(other)),
+        })?;
+        rules.push(PathBeneath::new(file, rights(*access, path.is_dir())));
+    }
+    let scopes = if jail.has_signals {
+        Scope::AbstractUnixSocket.into()
+    } else {
+        Scope::from_all(NEWEST)
+    };
+    let restricted = Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST))
+        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(NEWEST)))
+        .and_then(|ruleset| ruleset.scope(scopes))
+        .and_then(Ruleset::create)
+        .and_then(|ruleset| ruleset.add_rules(rules.into_iter().map(Ok::<_, RulesetError>)))
+        .and_then(|ruleset| ruleset.restrict_self());
+    let status = restricted.map_err(|error| refused(std::io::Error::other(error)))?;
+    Ok(standing(status.landlock))
+}
+
+fn refused(source: std::io::Error) -> JailError {
+    JailError::Refused {
+        action: "restrict the process's files with Landlock",
+        source,
+    }
+}
+
+fn standing(status: LandlockStatus) -> Standing {
+    match status {
+        LandlockStatus::NotImplemented => {
+            Standing::Off("this kernel was built without Landlock".to_owned())
+        }
+        LandlockStatus::NotEnabled => {
+            Standing::Off("Landlock is not among the kernel's security modules (lsm=)".to_owned())
+        }
+        LandlockStatus::Available { effective_abi, .. } => {
+            let version = effective_abi as i32;
+            if effective_abi >= ENOUGH {
+                Standing::On(format!("version {version}"))
+            } else {
+                Standing::Partly(format!(
+                    "the kernel has version {version}, msb uses {}",
+                    ENOUGH as i32
+                ))
+            }
+        }
+    }
+}
+
+/// The rights below a file or directory.
+fn rights(access: Access, is_directory: bool) -> BitFlags<AccessFs> {
+    let rights: BitFlags<AccessFs> = match access {
+        Access::Read => make_bitflags!(AccessFs::{ReadFile | ReadDir}),
+        Access::Execute => make_bitflags!(AccessFs::{ReadFile | ReadDir | Execute}),
+        Access::Write => make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | Truncate}),
+        Access::Device => make_bitflags!(AccessFs::{ReadFile | WriteFile | IoctlDev}),
+        Access::Keep => make_bitflags!(AccessFs::{
+            ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile | MakeDir | RemoveDir
+        }),
+    };
+    if is_directory {
+        rights
+    } else {
+        rights & AccessFs::from_file(NEWEST)
+    }
+}

@@ -1,0 +1,104 @@
+use std::io;
+
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, geteuid, getrlimit, set_dumpable_behavior, setrlimit,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
+    clear_ambient_capability_set, remove_capability_from_bounding_set, set_capabilities,
+    set_no_new_privs,
+};
+
+use crate::jail::require;
+use crate::{JailError, Limits, Report, Standing, Strictness};
+
+/// A limit on core dumps that also holds where the kernel pipes them to a program: such a pipe
+/// heeds no limit but this one (`coredump_pipe`, fs/coredump.c), and no core is as short.
+const NO_CORE_BYTES: u64 = 1;
+
+/// Gives up, for the calling thread and all that it starts: new privileges, capabilities, core
+/// dumps, being traced by others of the same user, and what is over the limits. It has to be called
+/// while the process has one thread.
+///
+/// # Errors
+/// What the kernel refuses.
+pub fn renounce(limits: &Limits, strictness: Strictness) -> Result<Report, JailError> {
+    let mut report = Report::default();
+    if strictness == Strictness::Off {
+        return Ok(report);
+    }
+    set_no_new_privs(true).map_err(refused("renounce new privileges"))?;
+    drop_capabilities(limits.any_owner).map_err(refused("renounce capabilities"))?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(refused("renounce core dumps"))?;
+    limit(limits).map_err(refused("limit the process"))?;
+    let who = match (geteuid().is_root(), limits.any_owner) {
+        (true, true) => "root with the right to files of other users only",
+        (true, false) => "root without capabilities",
+        (false, _) => "an ordinary user",
+    };
+    report.add("privileges", Standing::On(who.to_owned()));
+    require(&report, strictness)?;
+    Ok(report)
+}
+
+fn refused<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> JailError {
+    move |error| JailError::Refused {
+        action,
+        source: error.into(),
+    }
+}
+
+/// Root, too, is left with none, and can get none back; with `any_owner`, with one.
+fn drop_capabilities(any_owner: bool) -> rustix::io::Result<()> {
+    let kept = if any_owner && geteuid().is_root() {
+        CapabilitySet::DAC_OVERRIDE
+    } else {
+        CapabilitySet::empty()
+    };
+    for number in 0..u64::BITS {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match capability_is_in_bounding_set(capability) {
+            Ok(true) if !kept.contains(capability) => {}
+            Ok(_) => continue,
+            // Past the last that this kernel knows.
+            Err(_) => break,
+        }
+        match remove_capability_from_bounding_set(capability) {
+            // Who may not remove any has none to lose: without new privileges the bound is idle.
+            Err(rustix::io::Errno::PERM) => break,
+            other => other?,
+        }
+    }
+    clear_ambient_capability_set()?;
+    let left = kept & capabilities(None)?.permitted;
+    let sets = CapabilitySets {
+        effective: left,
+        permitted: left,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, sets)
+}
+
+fn limit(limits: &Limits) -> rustix::io::Result<()> {
+    lower(Resource::Core, NO_CORE_BYTES)?;
+    if let Some(open_files) = limits.open_files {
+        lower(Resource::Nofile, open_files)?;
+    }
+    if let Some(file_bytes) = limits.file_bytes {
+        lower(Resource::Fsize, file_bytes)?;
+    }
+    Ok(())
+}
+
+/// Lowers a limit for good; one that is lower stays.
+fn lower(resource: Resource, value: u64) -> rustix::io::Result<()> {
+    let maximum = getrlimit(resource).maximum;
+    let value = maximum.map_or(value, |maximum| maximum.min(value));
+    setrlimit(
+        resource,
+        Rlimit {
+            current: Some(value),
+            maximum: Some(value),
+        },
+    )
+}

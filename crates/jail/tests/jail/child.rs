@@ -1,0 +1,351 @@
+//! What runs in a process of its own, confined for good.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use msb_jail::{
+    Access, Attempt, Calls, Jail, Limits, Outcome, Strictness, Target, attempt_all,
+    keep_descriptors_from_children, renounce,
+};
+
+/// The environment variable with the directory of the test.
+pub(crate) const DIRECTORY_VARIABLE: &str = "MSB_TEST_DIRECTORY";
+/// Where `too_long_a_file` ends.
+pub(crate) const LONGEST_FILE_BYTES: u64 = 1 << 16;
+
+/// What no jail allows.
+fn forbidden(bench: &Bench) -> Vec<Target> {
+    vec![
+        Target::Read("/etc/passwd".into()),
+        Target::Read(bench.other.clone()),
+        Target::Write(bench.other.clone()),
+        Target::Chmod(bench.other.clone()),
+        Target::Create("/tmp/msb-jail-test".into()),
+        Target::Create(bench.directory.join("new")),
+        Target::List("/".into()),
+        Target::List(bench.directory.clone()),
+        Target::Symlink(bench.kept.join("link")),
+        Target::ConnectTcp,
+        Target::ListenTcp,
+        Target::Udp,
+        Target::ConnectUnix(bench.socket.clone()),
+        Target::ConnectAbstract,
+        Target::SignalParent,
+        Target::LimitParent,
+        Target::Namespace,
+        Target::Mount,
+    ]
+}
+
+/// Files to be let through and files not to be.
+struct Bench {
+    directory: PathBuf,
+    read: PathBuf,
+    written: PathBuf,
+    kept: PathBuf,
+    other: PathBuf,
+    socket: PathBuf,
+    _listener: std::os::unix::net::UnixListener,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let directory = PathBuf::from(std::env::var_os(DIRECTORY_VARIABLE).unwrap());
+        let file = |name: &str| {
+            let path = directory.join(name);
+            fs::write(&path, name).unwrap();
+            path
+        };
+        let kept = directory.join("kept");
+        fs::create_dir(&kept).unwrap();
+        let socket = directory.join("socket");
+        Self {
+            read: file("read"),
+            written: file("written"),
+            other: file("other"),
+            kept,
+            _listener: std::os::unix::net::UnixListener::bind(&socket).unwrap(),
+            socket,
+            directory,
+        }
+    }
+
+    fn jail(&self, calls: Calls) -> Jail {
+        Jail::new(calls)
+            .with(&self.read, Access::Read)
+            .with(&self.written, Access::Write)
+            .with(&self.kept, Access::Keep)
+    }
+
+    fn allowed(&self) -> Vec<Target> {
+        vec![
+            Target::Read(self.read.clone()),
+            Target::Read(self.written.clone()),
+            Target::Write(self.written.clone()),
+            Target::Create(self.kept.join("new")),
+            Target::List(self.kept.clone()),
+            Target::Thread,
+        ]
+    }
+}
+
+fn put_on(jail: &Jail) {
+    jail.put_on(Strictness::Required).unwrap();
+}
+
+#[track_caller]
+fn all_refused(targets: Vec<Target>) {
+    for Attempt { target, outcome } in attempt_all(targets) {
+        assert!(
+            matches!(outcome, Outcome::Refused(_)),
+            "{target}: {outcome:?}"
+        );
+    }
+}
+
+#[track_caller]
+fn all_done(targets: Vec<Target>) {
+    for Attempt { target, outcome } in attempt_all(targets) {
+        assert!(matches!(outcome, Outcome::Done), "{target}: {outcome:?}");
+    }
+}
+
+#[test]
+#[ignore = "confines its process"]
+fn attendant() {
+    let bench = Bench::new();
+    put_on(&bench.jail(Calls::Attendant));
+    all_refused(forbidden(&bench));
+    all_refused(vec![Target::Spawn("/bin/true".into())]);
+    all_done(bench.allowed());
+}
+
+#[test]
+#[ignore = "confines its process"]
+fn vmm() {
+    let bench = Bench::new();
+    put_on(&bench.jail(Calls::Vmm));
+    all_refused(forbidden(&bench));
+    all_refused(vec![Target::Spawn("/bin/true".into())]);
+    all_done(bench.allowed());
+}
+
+/// A jail with what dynamic programs need, and this one.
+fn with_program(jail: Jail, program: &str) -> Jail {
+    jail.with(program, Access::Execute)
+        .with("/dev/null", Access::Write)
+        .with_any(["/lib64/ld-linux-x86-64.so.2"], Access::Execute)
+        .with_any(["/lib/ld-linux-aarch64.so.1"], Access::Execute)
+        .with_any(
+            ["/lib", "/lib64", "/usr/lib", "/etc/ld.so.cache"],
+            Access::Read,
+        )
+}
+
+#[test]
+#[ignore = "confines its process"]
+fn starter() {
+    let bench = Bench::new();
+    put_on(&with_program(bench.jail(Calls::Starter), "/bin/true"));
+    all_refused(forbidden(&bench));
+    all_refused(vec![Target::Spawn("/bin/false".into())]);
+    all_done(vec![Target::Spawn("/bin/true".into())]);
+    // Over it, one that starts nothing more.
+    put_on(&Jail::new(Calls::Attendant));
+    all_refused(vec![Target::Spawn("/bin/true".into())]);
+}
+
+/// A child that is to die with this thread does so, whatever the thread puts on after it.
+#[test]
+#[ignore = "ends its process"]
+fn parent_of_one_that_dies_with_it() {
+    let bench = Bench::new();
+    let jail = with_program(bench.jail(Calls::Starter), "/bin/sleep")
+        .with("/usr/bin/setpriv", Access::Execute);
+    put_on(&jail);
+    let child = Command::new("/usr/bin/setpriv")
+        .args(["--pdeathsig", "KILL", "/bin/sleep", "600"])
+        .spawn()
+        .unwrap();
+    fs::write(&bench.written, child.id().to_string()).unwrap();
+    put_on(&Jail::new(Calls::Attendant).with_signals());
+    // Until setpriv is through, for the parent is gone.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::process::exit(0);
+}
+
+#[test]
+#[ignore = "confines its process"]
+fn inherited() {
+    let bench = Bench::new();
+    put_on(&with_program(bench.jail(Calls::Starter), "/bin/cat"));
+    let cat = |path: &PathBuf| Command::new("/bin/cat").arg(path).output().unwrap();
+    assert!(cat(&bench.read).status.success());
+    let refused = cat(&bench.other);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("Permission denied"));
+}
+
+#[test]
+#[ignore = "confines its process"]
+fn accesses() {
+    let bench = Bench::new();
+    put_on(&bench.jail(Calls::Vmm));
+    all_refused(vec![
+        Target::Write(bench.read.clone()),
+        Target::Spawn(bench.read.clone()),
+    ]);
+    let (old, new) = (bench.kept.join("old"), bench.kept.join("new"));
+    fs::write(&old, "x").unwrap();
+    fs::rename(&old, &new).unwrap();
+    let refused = |result: std::io::Result<()>| {
+        assert_eq!(
+            result.unwrap_err().kind(),
+            std::io::ErrorKind::PermissionDenied
+        );
+    };
+    refused(fs::create_dir(bench.kept.join("directory")));
+    refused(fs::rename(&new, bench.directory.join("out")));
+    refused(fs::remove_file(&bench.written));
+    refused(fs::rename(&new, &bench.written));
+    // Across directories the kernel calls it another filesystem.
+    fs::hard_link(&bench.other, bench.kept.join("in")).unwrap_err();
+    fs::remove_file(&new).unwrap();
+}
+
+fn status(of: &str, key: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{of}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
+    line.unwrap().trim_start_matches(':').trim().to_owned()
+}
+
+#[test]
+#[ignore = "confines its process"]
+fn renounced() {
+    use rustix::process::{DumpableBehavior, Resource, dumpable_behavior, getrlimit};
+    let limits = Limits {
+        open_files: Some(64),
+        file_bytes: Some(1 << 20),
+        any_owner: false,
+    };
+    renounce(&limits, Strictness::Required).unwrap();
+    assert_eq!(status("thread-self", "NoNewPrivs"), "1");
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert_eq!(status("thread-self", set), "0000000000000000", "{set}");
+    }
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(status("thread-self", "CapBnd"), "0000000000000000");
+    }
+    assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+    let core = getrlimit(Resource::Core);
+    assert_eq!((core.current, core.maximum), (Some(1), Some(1)));
+    let files = getrlimit(Resource::Nofile);
+    assert_eq!((files.current, files.maximum), (Some(64), Some(64)));
+    all_refused(vec![Target::RaiseLimit, Target::Mount]);
+    let mut open = Vec::new();
+    let full = loop {
+        match fs::File::open("/dev/null") {
+            Ok(file) => open.push(file),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full.raw_os_error(), Some(24), "{full}");
+    assert!(open.len() < 64);
+}
+
+#[test]
+#[ignore = "ends its process"]
+fn too_long_a_file() {
+    let bench = Bench::new();
+    let limits = Limits {
+        file_bytes: Some(LONGEST_FILE_BYTES),
+        ..Limits::default()
+    };
+    renounce(&limits, Strictness::Required).unwrap();
+    let bytes = vec![0; 1 << 17];
+    // The first call writes up to the limit.
+    while std::io::Write::write(
+        &mut fs::File::options()
+            .append(true)
+            .create(true)
+            .open(bench.directory.join("long"))
+            .unwrap(),
+        &bytes,
+    )
+    .is_ok()
+    {}
+}
+
+#[test]
+#[ignore = "confines its process"]
+fn other_processes() {
+    use nix::errno::Errno;
+    use nix::sys::ptrace;
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+
+    let bench = Bench::new();
+    let mut sleep = Command::new("/bin/sleep").arg("600").spawn().unwrap();
+    let pid = Pid::from_raw(sleep.id().cast_signed());
+    let limits = Limits::default();
+    renounce(&limits, Strictness::Required).unwrap();
+    let jail = bench.jail(Calls::Vmm);
+    std::thread::spawn(move || {
+        put_on(&jail);
+        assert_eq!(ptrace::attach(pid), Err(Errno::EPERM));
+        assert_eq!(kill(pid, Signal::SIGTERM), Err(Errno::EPERM));
+        assert_eq!(kill(pid, None), Err(Errno::EPERM));
+        assert!(fs::read(format!("/proc/{pid}/environ")).is_err());
+    })
+    .join()
+    .unwrap();
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+}
+
+#[test]
+#[ignore = "is the other side of the tests that confine"]
+fn nothing_put_on() {
+    let bench = Bench::new();
+    let jail = bench.jail(Calls::Attendant);
+    let report = jail.put_on(Strictness::Off).unwrap();
+    assert!(report.layers.is_empty());
+    // The host may refuse a mount for its own reasons, and have no such sockets.
+    let rights = forbidden(&bench).into_iter().filter(|target| {
+        !matches!(
+            target,
+            Target::ConnectTcp | Target::ConnectAbstract | Target::Namespace | Target::Mount
+        )
+    });
+    all_done(rights.collect());
+    all_done(vec![Target::Spawn("/bin/true".into()), Target::Environment]);
+}
+
+#[test]
+#[ignore = "confines its process"]
+fn missing_file() {
+    let error = Jail::new(Calls::Vmm)
+        .with("/no/such/file", Access::Read)
+        .put_on(Strictness::Auto)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot let /no/such/file through the jail"
+    );
+}
+
+#[test]
+#[ignore = "changes its process's descriptors"]
+fn stray_descriptors() {
+    let file = fs::File::open("/dev/null").unwrap();
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+    let listed = || {
+        let output = Command::new("/bin/ls").arg("/proc/self/fd").output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    // One more than the three and that of the listing.
+    assert!(listed().lines().count() > 4, "{}", listed());
+    keep_descriptors_from_children();
+    assert_eq!(listed().lines().count(), 4, "{}", listed());
+}

@@ -1,0 +1,38 @@
+//! What is left to the process of a machine.
+//!
+//! It has two kinds of threads, and each kind a jail of its own: the keeper's, which joins
+//! clients to the agent and keeps what commands print, and the VMM's. What a program started
+//! from one of them may do, that thread may too, and no more.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use fs_err as fs;
+use msb_jail::{Access, Calls, Jail, Limits};
+use msb_vmm::{Machine, RunError};
+
+use crate::sandbox::Files;
+
+/// Descriptors for clients, logs and the VMM's own events. Each file of a disk takes one more, and a
+/// second while it is opened.
+const OPEN_FILES: u64 = 4096;
+/// The shortest that the longest file may be, in bytes: consoles and logs are files too.
+const FILE_MIN_BYTES: u64 = 1 << 30;
+
+/// The keeper's: the directory that it writes, and no other file.
+pub(crate) fn of_keeper(files: &Files) -> Jail {
+    Jail::new(Calls::Attendant).with(files.written(), Access::Keep)
+}
+
+/// What the whole process may take of what the kernel counts.
+pub(crate) fn limits(machine: &Machine, home: &Path) -> Result<Limits, RunError> {
+    let mut extents = 0;
+    for disk in &machine.disks {
+        extents += disk.extents()?.len() as u64;
+    }
+    Ok(Limits {
+        open_files: Some(OPEN_FILES + 2 * extents),
+        file_bytes: Some(machine.longest_writable_bytes().max(FILE_MIN_BYTES)),
+        any_owner: fs::metadata(home).is_ok_and(|home| home.uid() != 0),
+    })
+}

@@ -1,0 +1,221 @@
+//! Trying, from inside the process of a machine, what it must not be able to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use msb_jail::{Attempt, Calls, Jail, JailError, Outcome, Report, Standing, Target, attempt_all};
+use msb_jail::{Strictness, renounce};
+use msb_vmm::Vmm;
+
+use crate::confinement;
+use crate::sandbox::Files;
+use crate::vmm_process::{Errand, VmmProcessError, find_vmm, read_errand};
+
+/// One thing that was tried, and whether it went as it must.
+#[derive(Debug)]
+pub struct Trial {
+    /// Whose jail it was tried in: `keeper`, `machine` or `waiting`.
+    pub jail: &'static str,
+    /// What was tried, in words.
+    pub what: String,
+    /// What came of it.
+    pub finding: Finding,
+}
+
+/// What came of a trial.
+#[derive(Debug)]
+pub enum Finding {
+    /// It was refused, and had to be.
+    Refused(io::Error),
+    /// It was done, and had to be.
+    Allowed,
+    /// It was not tried: the host lacks the layer that refuses it.
+    Skipped(String),
+    /// It was done and should not have been, or the other way.
+    Wrong(String),
+}
+
+/// Puts on each jail that a start of the sandbox in `directory` would, in a thread of its own, and
+/// tries in it what is forbidden and what is needed. The sandbox has been started before.
+///
+/// # Errors
+/// When its machine is not known, or a jail cannot be put on.
+pub fn probe(
+    directory: &Path,
+    backends: &[&dyn Vmm],
+    strictness: Strictness,
+) -> Result<Vec<Trial>, VmmProcessError> {
+    let files = Files {
+        directory: directory.to_owned(),
+    };
+    let errand = read_errand(&files)?;
+    let vmm = find_vmm(&errand, backends)?;
+    renounce(
+        &confinement::limits(&errand.machine, &errand.home)?,
+        strictness,
+    )?;
+    let of_machine = vmm.jail(&errand.machine)?;
+    let starts_programs = of_machine.calls() == Calls::Starter;
+    let jails = [
+        ("keeper", confinement::of_keeper(&files)),
+        ("machine", of_machine),
+        ("waiting", Jail::new(Calls::Attendant).with_signals()),
+    ];
+    let mut trials = Vec::new();
+    for (name, jail) in jails {
+        let needed = needed(name, &files, &errand)?;
+        let forbidden = forbidden(name, &files, &errand)?;
+        let by_landlock = |target: &Target| {
+            is_file(target) || (starts_programs && name == "machine" && is_program(target))
+        };
+        let (report, attempts, wanted) = try_in(jail, strictness, forbidden, needed)?;
+        let lacks_landlock = lacking(&report, "landlock");
+        trials.extend(attempts.into_iter().map(|attempt| {
+            let skip = lacks_landlock
+                .as_ref()
+                .filter(|_| by_landlock(&attempt.target));
+            trial(name, attempt, false, skip.cloned())
+        }));
+        trials.extend(
+            wanted
+                .into_iter()
+                .map(|attempt| trial(name, attempt, true, None)),
+        );
+    }
+    Ok(trials)
+}
+
+type Tried = (Report, Vec<Attempt>, Vec<Attempt>);
+
+/// Puts the jail on a thread, and tries there.
+fn try_in(
+    jail: Jail,
+    strictness: Strictness,
+    forbidden: Vec<Target>,
+    needed: Vec<Target>,
+) -> Result<Tried, JailError> {
+    let tried = std::thread::spawn(move || {
+        let report = jail.put_on(strictness)?;
+        Ok((report, attempt_all(forbidden), attempt_all(needed)))
+    });
+    tried.join().unwrap_or_else(|_| {
+        Err(JailError::Refused {
+            action: "try anything: the thread panicked",
+            source: io::ErrorKind::Other.into(),
+        })
+    })
+}
+
+fn trial(jail: &'static str, attempt: Attempt, needed: bool, skip: Option<String>) -> Trial {
+    let finding = match (attempt.outcome, needed, skip) {
+        (_, _, Some(reason)) => Finding::Skipped(reason),
+        (Outcome::Refused(error), false, _) => Finding::Refused(error),
+        (Outcome::Done, true, _) => Finding::Allowed,
+        (Outcome::Done, false, _) => Finding::Wrong("was done".to_owned()),
+        (Outcome::Refused(error) | Outcome::Failed(error), _, _) => {
+            Finding::Wrong(format!("failed: {error}"))
+        }
+    };
+    Trial {
+        jail,
+        what: attempt.target.to_string(),
+        finding,
+    }
+}
+
+fn lacking(report: &Report, name: &str) -> Option<String> {
+    let layer = report.layers.iter().find(|layer| layer.name == name)?;
+    matches!(layer.standing, Standing::Off(_)).then(|| layer.to_string())
+}
+
+const fn is_file(target: &Target) -> bool {
+    matches!(
+        target,
+        Target::Read(_)
+            | Target::Write(_)
+            | Target::Create(_)
+            | Target::List(_)
+            | Target::Symlink(_)
+    )
+}
+
+const fn is_program(target: &Target) -> bool {
+    matches!(target, Target::Spawn(_))
+}
+
+/// What no thread of the process may do.
+fn forbidden(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, VmmProcessError> {
+    let name = format!(".probe-{}", std::process::id());
+    let mut targets = vec![
+        Target::Read("/etc/passwd".into()),
+        Target::Read(files.spec()),
+        Target::Read(files.lock()),
+        Target::List("/".into()),
+        Target::List(files.directory.clone()),
+        Target::Write(files.spec()),
+        Target::Write(errand.machine.kernel.clone()),
+        Target::Chmod(files.spec()),
+        Target::Create(std::env::temp_dir().join(&name)),
+        Target::Create(files.directory.join(&name)),
+        Target::Symlink(files.written().join(&name)),
+        Target::ConnectUnix(files.socket()),
+        Target::Spawn("/bin/true".into()),
+        Target::Spawn("/bin/sh".into()),
+    ];
+    targets.extend(read_only(errand)?.into_iter().map(Target::Write));
+    if jail == "machine" {
+        targets.push(Target::Create(files.written().join(&name)));
+    } else {
+        targets.extend([
+            Target::Read(errand.machine.kernel.clone()),
+            Target::Write(files.upper()),
+        ]);
+    }
+    targets.extend([
+        Target::ConnectTcp,
+        Target::ListenTcp,
+        Target::Udp,
+        Target::ConnectAbstract,
+        Target::SignalParent,
+        Target::RaiseLimit,
+        Target::LimitParent,
+        Target::Namespace,
+        Target::Mount,
+        Target::Environment,
+    ]);
+    Ok(targets)
+}
+
+/// What a thread cannot do without.
+fn needed(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, VmmProcessError> {
+    let mut targets = vec![Target::Thread];
+    match jail {
+        "machine" => {
+            targets.extend([
+                Target::Read(errand.machine.kernel.clone()),
+                Target::Write(files.upper()),
+                Target::Write(files.console_log()),
+            ]);
+            targets.extend(read_only(errand)?.into_iter().map(Target::Read));
+        }
+        "keeper" => targets.extend([
+            Target::Create(files.written().join(".new-probe")),
+            Target::List(files.written()),
+        ]),
+        _ => {}
+    }
+    Ok(targets)
+}
+
+/// The image's files: the VMDK and all it names.
+fn read_only(errand: &Errand) -> Result<Vec<PathBuf>, VmmProcessError> {
+    let mut paths = Vec::new();
+    for disk in &errand.machine.disks {
+        let extents = disk.extents()?;
+        if !extents.is_empty() {
+            paths.push(disk.path.clone());
+        }
+        paths.extend(extents);
+    }
+    Ok(paths)
+}

@@ -1,0 +1,57 @@
+use std::path::{Path, PathBuf};
+
+use msb_jail::{Access, Calls, Jail};
+use msb_vmm::{Machine, RunError};
+
+use crate::program::Programs;
+
+/// Where programs of the system find their libraries.
+const LIBRARIES: [&str; 6] = [
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/etc/ld.so.cache",
+    // Where everything of a program lies together.
+    "/nix/store",
+];
+
+/// What runs a program that is not static.
+const LOADERS: [&str; 1] = ["/lib64/ld-linux-x86-64.so.2"];
+
+/// Beside a program's directory: its libraries, its firmware, and that of SeaBIOS.
+const BESIDE: [&str; 5] = [
+    "lib",
+    "lib64",
+    "share/qemu",
+    "share/seabios",
+    "share/qemu-firmware",
+];
+
+/// What is left to QEMU: the machine's files, and its own program, libraries and firmware.
+pub(crate) fn of(machine: &Machine, programs: &Programs) -> Result<Jail, RunError> {
+    let jail = machine
+        .jail(Calls::Starter)?
+        .with(&programs.setpriv, Access::Execute)
+        .with(&programs.qemu, Access::Execute)
+        .with_any(LOADERS, Access::Execute)
+        .with_any(LIBRARIES, Access::Read)
+        .with_any(beside(&programs.qemu), Access::Read)
+        .with_any(["/dev/urandom"], Access::Read)
+        .with_any(["/dev/null"], Access::Write)
+        .with_any(["/dev/kvm"], Access::Device);
+    Ok(jail)
+}
+
+/// What comes with a program that may have been installed anywhere.
+fn beside(program: &Path) -> Vec<PathBuf> {
+    let program = program.canonicalize();
+    let prefix = program.ok().and_then(|program| {
+        let directory = program.parent()?;
+        directory.parent().map(Path::to_owned)
+    });
+    let prefix = prefix.into_iter();
+    prefix
+        .flat_map(|prefix| BESIDE.map(|name| prefix.join(name)))
+        .collect()
+}

@@ -1,0 +1,134 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+use msb_jail::{Access, Calls, Jail, JailError};
+use vmdk::{DESCRIPTOR_MAX_BYTES, Descriptor};
+
+use crate::{Disk, DiskAccess, DiskFormat, Machine, RunError};
+
+impl Machine {
+    /// A jail that leaves the machine's own files and no others: the kernel and read-only disks to
+    /// read, with every file that a VMDK names; writable disks and the console's log to write.
+    ///
+    /// # Errors
+    /// When a VMDK cannot be read.
+    pub fn jail(&self, calls: Calls) -> Result<Jail, RunError> {
+        let mut jail = Jail::new(calls)
+            .with(&self.kernel, Access::Read)
+            .with(&self.console_log, Access::Write);
+        for disk in &self.disks {
+            let access = match disk.access {
+                DiskAccess::ReadOnly => Access::Read,
+                DiskAccess::ReadWrite => Access::Write,
+            };
+            jail = jail.with(&disk.path, access);
+            for extent in disk.extents()? {
+                jail = jail.with(extent, Access::Read);
+            }
+        }
+        Ok(jail)
+    }
+
+    /// The length of the longest disk that the guest may write, in bytes.
+    pub fn longest_writable_bytes(&self) -> u64 {
+        let writable = self.disks.iter();
+        let writable = writable.filter(|disk| disk.access == DiskAccess::ReadWrite);
+        let length = |disk: &Disk| fs::metadata(&disk.path).map_or(0, |file| file.len());
+        writable.map(length).max().unwrap_or(0)
+    }
+}
+
+impl Disk {
+    /// The files that a VMDK is made of; none of a disk that is a file.
+    ///
+    /// # Errors
+    /// When the VMDK cannot be read.
+    pub fn extents(&self) -> Result<Vec<PathBuf>, RunError> {
+        if self.format != DiskFormat::Vmdk {
+            return Ok(Vec::new());
+        }
+        let failed = |source| RunError::Io {
+            action: format!("read the disk {}", self.path.display()),
+            source,
+        };
+        let text = read_descriptor(&self.path).map_err(failed)?;
+        let descriptor = Descriptor::parse(&text).map_err(|error| failed(invalid(error)))?;
+        let directory = self.path.parent().unwrap_or(Path::new(""));
+        let extents = descriptor.extents.iter();
+        Ok(extents
+            .map(|extent| directory.join(&extent.file_name))
+            .collect())
+    }
+}
+
+/// One that is too long is cut, and refused for that.
+fn read_descriptor(path: &Path) -> io::Result<String> {
+    let limit = u64::try_from(DESCRIPTOR_MAX_BYTES).map_err(invalid)?;
+    let mut text = String::new();
+    io::Read::read_to_string(
+        &mut io::Read::take(fs::File::open(path)?, limit.saturating_add(1)),
+        &mut text,
+    )?;
+    Ok(text)
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+impl From<JailError> for RunError {
+    fn from(source: JailError) -> Self {
+        Self::Jail { source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tests::machine;
+
+    #[test]
+    fn a_jail_has_every_file_of_a_vmdk() {
+        let directory = tempfile::tempdir().unwrap();
+        let extent = |file_name: &str| vmdk::FlatExtent {
+            sectors: 8,
+            file_name: file_name.to_owned(),
+        };
+        let descriptor = Descriptor::new(1, vec![extent("a.erofs"), extent("b.erofs")]).unwrap();
+        let path = directory.path().join("image.vmdk");
+        fs::write(&path, descriptor.render()).unwrap();
+        let mut machine = machine();
+        machine.disks[0].path = path.clone();
+        machine.disks[0].format = DiskFormat::Vmdk;
+        machine.disks[0].access = DiskAccess::ReadOnly;
+        let jail = machine.jail(Calls::Vmm).unwrap();
+        let files: Vec<_> = jail.files().collect();
+        let a = directory.path().join("a.erofs");
+        let b = directory.path().join("b.erofs");
+        assert_eq!(
+            files,
+            [
+                (Path::new("/kernel"), Access::Read),
+                (Path::new("/console.log"), Access::Write),
+                (&path, Access::Read),
+                (&a, Access::Read),
+                (&b, Access::Read),
+                (Path::new("/disks/upper"), Access::Write),
+                (Path::new("/disks/boot"), Access::Write),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_vmdk_that_is_none_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("image.vmdk");
+        fs::write(&path, "RW 1 FLAT \"/etc/shadow\" 0\n").unwrap();
+        let mut machine = machine();
+        machine.disks[0].path = path;
+        machine.disks[0].format = DiskFormat::Vmdk;
+        let error = machine.jail(Calls::Vmm).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read the disk "), "{error}");
+    }
+}
