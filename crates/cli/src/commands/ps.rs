@@ -25,6 +25,8 @@ struct Row {
     command: Vec<String>,
     created: u64,
     state: State,
+    /// Published ones, as `-p` takes them.
+    ports: Vec<String>,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -44,6 +46,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
 
 fn row(sandbox: Sandbox, state: State) -> Row {
     let spec = sandbox.spec;
+    let network = spec.network.unwrap_or_default();
+    let ports = network.publish.iter().map(ToString::to_string).collect();
     Row {
         id: spec.id.to_string(),
         name: spec.name,
@@ -52,6 +56,7 @@ fn row(sandbox: Sandbox, state: State) -> Row {
         command: spec.command,
         created: spec.created_s,
         state,
+        ports,
     }
 }
 
@@ -71,12 +76,21 @@ fn print_table(rows: &[Row]) -> std::io::Result<()> {
                 row.command.join(" "),
                 output::human_age(now.saturating_sub(row.created)),
                 state.to_owned(),
+                row.ports.join(", "),
                 row.name.clone(),
             ]
         })
         .collect();
     output::print_table(
-        ["SANDBOX ID", "IMAGE", "COMMAND", "CREATED", "STATE", "NAME"],
+        [
+            "SANDBOX ID",
+            "IMAGE",
+            "COMMAND",
+            "CREATED",
+            "STATE",
+            "PORTS",
+            "NAME",
+        ],
         &cells,
     )
 }
