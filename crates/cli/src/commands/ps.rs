@@ -82,6 +82,8 @@ struct Row {
     /// Seconds since the epoch.
     created: u64,
     labels: BTreeMap<String, String>,
+    /// Published ones, as `-p` takes them.
+    ports: Vec<String>,
     #[serde(flatten)]
     condition: Condition,
 }
@@ -135,6 +137,8 @@ fn passes(filters: &[Filter], sandbox: &Sandbox, state: State) -> bool {
 
 fn row(sandbox: Sandbox, condition: Condition) -> Row {
     let spec = sandbox.spec;
+    let network = spec.network.unwrap_or_default();
+    let ports = network.publish.iter().map(ToString::to_string).collect();
     Row {
         id: spec.id.to_string(),
         name: spec.name,
@@ -143,6 +147,7 @@ fn row(sandbox: Sandbox, condition: Condition) -> Row {
         command: spec.process.argv,
         created: spec.created_s,
         labels: spec.labels,
+        ports,
         condition,
     }
 }
@@ -163,6 +168,7 @@ fn print_table(rows: &[Row]) -> std::io::Result<()> {
                 row.command.join(" "),
                 output::human_age(now_s.saturating_sub(row.created)),
                 status(&row.condition, now_s),
+                row.ports.join(", "),
                 row.name.clone(),
             ]
         })
@@ -174,6 +180,7 @@ fn print_table(rows: &[Row]) -> std::io::Result<()> {
             "COMMAND",
             "CREATED",
             "STATUS",
+            "PORTS",
             "NAME",
         ],
         &cells,
