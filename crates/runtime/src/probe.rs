@@ -29,7 +29,7 @@ pub enum Finding {
     Refused(io::Error),
     /// It was done, and had to be.
     Allowed,
-    /// It was not tried: the host lacks the layer that refuses it.
+    /// It says nothing: the host lacks the layer that is to refuse it.
     Skipped(String),
     /// It was done and should not have been, or the other way.
     Wrong(String),

@@ -187,8 +187,16 @@ mod tests {
 
     #[test]
     fn what_libkrun_refuses_carries_the_call_and_the_error_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let extent = vmdk::FlatExtent {
+            sectors: 8,
+            file_name: "missing.erofs".to_owned(),
+        };
+        let descriptor = vmdk::Descriptor::new(1, vec![extent]).unwrap();
         let mut machine = machine();
         machine.disks[0].format = DiskFormat::Vmdk;
+        machine.disks[0].path = directory.path().join("image.vmdk");
+        std::fs::write(&machine.disks[0].path, descriptor.render()).unwrap();
         assert_eq!(
             run(&machine).to_string(),
             "krun ended with krun_start_enter: Invalid argument (os error 22)"
