@@ -108,6 +108,7 @@ pub(super) fn archives_and_listings(bed: &Bed) -> Result<()> {
         "the archive that came back is another"
     );
     listing(bed)?;
+    exec(bed, "sync")?;
     expect_code(&msb(bed, &["kill", NAME])?, 0)?;
     listing(bed)?;
     remove(bed, NAME)
@@ -184,7 +185,9 @@ pub(super) fn refusals(bed: &Bed) -> Result<()> {
 fn start(bed: &Bed) -> Result<()> {
     let line = || {
         let _ = remove(bed, NAME);
-        bed.run_command(&["-d", "--name", NAME], &["sleep", "1000"])
+        // With a network, files about it are mounted over the image's, and no part of its disk.
+        let options = ["-d", "--name", NAME, "--network", "none"];
+        bed.run_command(&options, &["sleep", "1000"])
     };
     expect_code(&bed.retried(line, &[])?, 0)
 }
