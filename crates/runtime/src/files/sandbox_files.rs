@@ -20,15 +20,15 @@ pub struct SandboxFiles(Access);
 #[derive(Debug, Clone)]
 enum Access {
     /// Through the agent.
-    Running(Client),
+    Running(Box<Client>),
     /// From the disks.
     Stopped(Arc<Stopped>),
 }
 
 impl SandboxFiles {
     /// Those of a sandbox that runs.
-    pub const fn of_running(client: Client) -> Self {
-        Self(Access::Running(client))
+    pub fn of_running(client: Client) -> Self {
+        Self(Access::Running(Box::new(client)))
     }
 
     /// What a file is; of a symlink, with `follow`, what it leads to.
@@ -129,7 +129,7 @@ impl SandboxFiles {
 
     fn running(&self) -> Result<Client, FilesError> {
         match &self.0 {
-            Access::Running(client) => Ok(client.clone()),
+            Access::Running(client) => Ok(client.as_ref().clone()),
             Access::Stopped(stopped) => Err(FilesError::Stopped {
                 name: stopped.name.clone(),
             }),
