@@ -18,6 +18,7 @@ mod lab;
 mod lab_recipe;
 mod layers;
 mod lint;
+mod living;
 mod oci_layout;
 mod oracle;
 mod place;
@@ -94,6 +95,12 @@ enum Recipe {
     Checks(CheckArguments),
     /// Print the system calls that msb's own threads make once they are confined; needs strace
     SeccompList(CheckArguments),
+    /// Kill the machine of a writing guest again and again: nothing synced is lost
+    Crashes(CountedArguments),
+    /// Create, run and remove sandboxes again and again: nothing is left behind
+    Cycles(CountedArguments),
+    /// Have many sandboxes at once
+    Crowd(CountedArguments),
     /// Print the tree that a guest sees, made by a tree-dump that is sent into it
     GuestTree(GuestTreeArguments),
 }
@@ -112,6 +119,15 @@ struct CheckArguments {
     /// Guest memory, in MiB
     #[arg(long, default_value_t = 512)]
     memory: u32,
+}
+
+#[derive(Debug, clap::Args)]
+struct CountedArguments {
+    #[command(flatten)]
+    check: CheckArguments,
+    /// How often
+    #[arg(long, default_value_t = 20)]
+    count: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -156,6 +172,24 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Test { only } => test::run(only.as_deref())?,
         Recipe::Fidelity(arguments) => println!("{}", fidelity::run(&arguments)?),
         Recipe::Engines(arguments) => println!("{}", engines::run(&arguments)?),
+        Recipe::Crashes(arguments) => {
+            println!(
+                "{}",
+                living::crashes(&arguments.check.bed(), arguments.count)?
+            );
+        }
+        Recipe::Cycles(arguments) => {
+            println!(
+                "{}",
+                living::cycles(&arguments.check.bed(), arguments.count)?
+            );
+        }
+        Recipe::Crowd(arguments) => {
+            println!(
+                "{}",
+                living::crowd(&arguments.check.bed(), arguments.count)?
+            );
+        }
         Recipe::Docker => println!("{}", test::docker()?),
         Recipe::Fuzz(arguments) => println!("{}", fuzz::run(&arguments)?),
         Recipe::Powercut(arguments) => println!("{}", powercut::run(&arguments)?),

@@ -1,0 +1,155 @@
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use fs_err as fs;
+
+use super::done;
+use crate::checks::Bed;
+use crate::place;
+
+const NAME: &str = "crashes";
+/// Appends numbered lines, says each once it is synced, and keeps the journal busy beside that.
+const WRITER: &str = "
+import os, threading
+def churn():
+    count = 0
+    while True:
+        count += 1
+        name = '/root/churn-%d' % (count % 50)
+        with open(name + '.new', 'wb') as file:
+            file.write(os.urandom(count % 9000))
+        os.rename(name + '.new', name)
+        if count % 7 == 0:
+            os.unlink(name)
+threading.Thread(target=churn, daemon=True).start()
+log = os.open('/root/log', os.O_CREAT | os.O_RDWR | os.O_APPEND)
+number = os.fstat(log).st_size // 10
+while True:
+    os.write(log, b'%09d\\n' % number)
+    os.fsync(log)
+    print(number, flush=True)
+    number += 1
+";
+/// The longest that a writer is left alone, in milliseconds, and the fewest.
+const ALONE_MS: std::ops::Range<u64> = 50..3000;
+
+/// Kills a machine with a writing guest `count` times; each time the disk must need nothing but its
+/// journal, and have all that was said to be synced.
+pub(crate) fn run(bed: &Bed, count: u32) -> Result<String> {
+    let _ = Command::new(&bed.msb).args(["rm", "-f", NAME]).output()?;
+    let memory = format!("{}M", bed.memory_mib);
+    let create = [
+        "create",
+        "--pull",
+        "never",
+        "--cpus",
+        "1",
+        "--memory",
+        &memory,
+        "--name",
+        NAME,
+        "--network",
+        "none",
+        "--upper-size",
+        "256M",
+        &bed.image,
+        "python3",
+        "-c",
+        WRITER,
+    ];
+    done(bed, &create)?;
+    let mut synced = 0;
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64 ^ u64::from(count);
+    for round in 0..count {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let alone_ms = ALONE_MS.start + (random >> 33) % (ALONE_MS.end - ALONE_MS.start);
+        let last = killed_after(bed, Duration::from_millis(alone_ms))
+            .and_then(|last| judge(bed, last).map(|()| last))
+            .with_context(|| format!("kill {round}, after {alone_ms} ms"))?;
+        synced = last;
+    }
+    done(bed, &["rm", NAME])?;
+    Ok(format!(
+        "{count} kills of a writing machine, {synced} lines synced: e2fsck replayed the journal and found \
+         nothing else, every synced line there"
+    ))
+}
+
+/// Starts the sandbox, kills its machine a while after the first line, and gives the last line that
+/// was said to be synced.
+fn killed_after(bed: &Bed, alone: Duration) -> Result<u64> {
+    let mut start = bed.machine_command("start");
+    let mut child = start
+        .args(["--attach", NAME])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
+    let last = Arc::new(AtomicU64::new(u64::MAX));
+    let seen = Arc::clone(&last);
+    let reading = std::thread::spawn(move || -> Result<()> {
+        for line in lines {
+            seen.store(line?.trim().parse()?, Ordering::Release);
+        }
+        Ok(())
+    });
+    while last.load(Ordering::Acquire) == u64::MAX {
+        ensure!(!reading.is_finished(), "the writer did not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(alone);
+    done(bed, &["kill", NAME])?;
+    let ended = child.wait()?;
+    ensure!(ended.code() == Some(125), "msb start gave {ended}");
+    reading.join().expect("a reader does not panic")?;
+    Ok(last.load(Ordering::Acquire))
+}
+
+fn judge(bed: &Bed, last: u64) -> Result<()> {
+    let listed = done(bed, &["ls", "--format", "json", "--filter", "name=crashes"])?;
+    let rows: serde_json::Value = serde_json::from_slice(&listed.stdout)?;
+    ensure!(
+        rows[0]["state"] == "stopped" && rows[0]["exit"]["code"] == 137,
+        "listed as {rows}"
+    );
+    let upper = upper(bed)?;
+    let copy = place::scratch("crashes")?.join("upper.ext4");
+    let cp = Command::new("cp")
+        .arg("--sparse=always")
+        .args([&upper, &copy])
+        .status()?;
+    ensure!(cp.success(), "cannot copy {}", upper.display());
+    for options in [&["-E", "journal_only", "-y"][..], &["-fn"]] {
+        let checked = Command::new("e2fsck").args(options).arg(&copy).output()?;
+        ensure!(
+            matches!(checked.status.code(), Some(0 | 1))
+                && (options.len() > 1 || checked.status.success()),
+            "e2fsck {options:?} gave {}: {}",
+            checked.status,
+            String::from_utf8_lossy(&checked.stdout)
+        );
+    }
+    let log = done(bed, &["fs", "cat", NAME, "/root/log"])?.stdout;
+    let expected: String = (0..=last).map(|number| format!("{number:09}\n")).collect();
+    ensure!(
+        log.starts_with(expected.as_bytes()),
+        "{last} lines were synced, and the log has {} bytes",
+        log.len()
+    );
+    fs::remove_file(copy)?;
+    Ok(())
+}
+
+fn upper(bed: &Bed) -> Result<PathBuf> {
+    let output = done(bed, &["inspect", NAME])?;
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let directory = report[0]["directory"].as_str().context("no directory")?;
+    Ok(PathBuf::from(directory).join("upper.ext4"))
+}
