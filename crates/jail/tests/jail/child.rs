@@ -208,7 +208,10 @@ fn accesses() {
             std::io::ErrorKind::PermissionDenied
         );
     };
-    refused(fs::create_dir(bench.kept.join("directory")));
+    let directory = bench.kept.join("directory");
+    fs::create_dir(&directory).unwrap();
+    fs::remove_dir(&directory).unwrap();
+    refused(fs::create_dir(bench.directory.join("directory")));
     refused(fs::rename(&new, bench.directory.join("out")));
     refused(fs::remove_file(&bench.written));
     refused(fs::rename(&new, &bench.written));
