@@ -51,8 +51,10 @@ done
 mount -t cgroup2 cgroup2 /sys/fs/cgroup 2>/dev/null || true
 hostname msb-lab
 # A loopback, and an address that is not of it: SIOCSIFFLAGS, SIOCSIFADDR.
-perl -e 'socket(S, 2, 2, 0); ioctl(S, 0x8914, pack("a16 S x22", "lo", 0x41));
-    ioctl(S, 0x8916, pack("a16 S n C4 x16", "lo:1", 2, 0, 203, 0, 113, 1))'
+perl -e 'socket(S, 2, 2, 0) or die;
+    $up = pack("a16 S x22", "lo", 0x41); ioctl(S, 0x8914, $up) or die "lo: $!";
+    $address = pack("a16 S n C4 x16", "lo:1", 2, 0, 203, 0, 113, 1);
+    ioctl(S, 0x8916, $address) or die "lo:1: $!"'
 
 cd /job
 limit_s=$(cat /lab/timeout)
