@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use image_store::{FindError, Hold, Store, StoredImage, Trust};
 use msb_runtime::{CreateOptions, Lifetime, Lock, Process, Resources, Sandbox, process};
 
@@ -18,6 +18,7 @@ const HOLD_ATTEMPTS: u32 = 5;
 /// Arguments of `msb create`.
 #[derive(Debug, clap::Args)]
 #[command(
+    override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...",
     after_help = "What msb run takes before the image, msb create takes too; msb start starts it.\n\n\
     Examples:\n  \
     msb create --name work -it debian bash; msb start -ai work\n  \
@@ -37,7 +38,7 @@ pub(crate) struct SandboxArguments {
     #[arg(long, value_name = "PROGRAM")]
     entrypoint: Option<String>,
     /// Run no command: the sandbox lives until it is stopped, for msb exec
-    #[arg(long, conflicts_with_all = ["entrypoint", "command", "interactive", "tty"])]
+    #[arg(long, conflicts_with_all = ["entrypoint", "interactive", "tty"])]
     pub(crate) no_command: bool,
     /// Remove the sandbox once the command has ended
     #[arg(long, conflicts_with = "restart")]
@@ -73,11 +74,24 @@ pub(crate) struct SandboxArguments {
     source: pull::SourceArguments,
     #[command(flatten)]
     network: NetworkArguments,
-    /// Image, by name or digest
-    image: String,
-    /// Command and arguments instead of the image's Cmd
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<String>,
+    /// Image, by name or digest, then a command with its arguments instead of the image's Cmd
+    // One list: what stands behind the image is the command's, though it look like an option.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        value_name = "IMAGE [COMMAND] [ARG]"
+    )]
+    words: Vec<String>,
+}
+
+impl SandboxArguments {
+    fn image(&self) -> &str {
+        self.words.first().map_or("", String::as_str)
+    }
+
+    fn command(&self) -> &[String] {
+        self.words.get(1..).unwrap_or_default()
+    }
 }
 
 /// When the image is pulled.
@@ -119,7 +133,7 @@ pub(crate) async fn create(
     store.check_with(&image, trust)?;
     let options = CreateOptions {
         name: arguments.name.clone(),
-        image: arguments.image.clone(),
+        image: arguments.image().to_owned(),
         resources: resources(arguments)?,
         remove_when_stopped: arguments.rm,
         labels: labels(&arguments.label),
@@ -143,8 +157,11 @@ pub(crate) async fn create(
 fn first_process(image: &StoredImage, arguments: &SandboxArguments) -> Result<Process, Failure> {
     let overrides = arguments
         .process
-        .overrides(arguments.entrypoint.as_deref(), &arguments.command)?;
+        .overrides(arguments.entrypoint.as_deref(), arguments.command())?;
     let config = &image.record.config;
+    if arguments.no_command && !arguments.command().is_empty() {
+        return Err(anyhow!("--no-command takes no command").into());
+    }
     if arguments.no_command {
         // What later commands start from.
         let mut first = process(config, &overrides.with_command("none"))
@@ -153,7 +170,7 @@ fn first_process(image: &StoredImage, arguments: &SandboxArguments) -> Result<Pr
         return Ok(first);
     }
     let first = process(config, &overrides);
-    Ok(first.with_context(|| format!("cannot run {}", arguments.image))?)
+    Ok(first.with_context(|| format!("cannot run {}", arguments.image()))?)
 }
 
 fn labels(typed: &[Label]) -> BTreeMap<String, String> {
@@ -185,11 +202,11 @@ async fn image(
     store: &Store,
     arguments: &SandboxArguments,
 ) -> Result<StoredImage, Failure> {
-    let pull = || pull::pull(context, store, &arguments.image, &arguments.source);
+    let pull = || pull::pull(context, store, arguments.image(), &arguments.source);
     match arguments.pull {
         PullPolicy::Always => pull().await,
-        PullPolicy::Never => Ok(store.find(&arguments.image)?),
-        PullPolicy::Missing => match store.find(&arguments.image) {
+        PullPolicy::Never => Ok(store.find(arguments.image())?),
+        PullPolicy::Missing => match store.find(arguments.image()) {
             Ok(image) => Ok(image),
             Err(FindError::NotFound { .. }) => pull().await,
             Err(error) => Err(error.into()),

@@ -7,6 +7,7 @@ use crate::output;
 /// Arguments of `msb run`.
 #[derive(Debug, clap::Args)]
 #[command(
+    override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...",
     after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q leaves a \
     command with -it to itself; msb attach comes back.\n\n\
     Exit code: the command's own; 128+N when signal N killed it; 125 when msb failed, 126 when the \
