@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::run::quiet;
 
@@ -36,6 +36,29 @@ impl Filesystem {
             command.arg(format!("{}k", size_bytes >> 10));
         }
         quiet(&mut command)?;
+        Ok(())
+    }
+
+    /// Whether a write that ends at this byte of the disk, too early, tears what the filesystem needs
+    /// whole to be mounted. ext4's superblock is two sectors with one checksum, so no kernel mounts
+    /// what such a tear leaves: its owner is told to run `e2fsck`, which takes a backup.
+    pub(super) fn is_torn_at(self, byte: u64) -> bool {
+        const SUPERBLOCK_BYTES: std::ops::Range<u64> = 1024..2048;
+        self == Self::Ext4 && SUPERBLOCK_BYTES.start < byte && byte < SUPERBLOCK_BYTES.end
+    }
+
+    /// Does what the filesystem's owner is told to do after [`Self::is_torn_at`].
+    pub(super) fn mend(self, disk: &Path) -> Result<()> {
+        /// Errors were corrected.
+        const MENDED: i32 = 1;
+        ensure!(self == Self::Ext4, "only ext4 is mended");
+        let output = Command::new("e2fsck").arg("-fy").arg(disk).output()?;
+        ensure!(
+            matches!(output.status.code(), Some(0 | MENDED)),
+            "e2fsck gave {}: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout)
+        );
         Ok(())
     }
 }

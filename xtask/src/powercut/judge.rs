@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, ensure};
 use fs_err as fs;
 
+use super::filesystem::Filesystem;
 use super::history::{History, Promise};
 use super::images::{Images, sandboxes, store};
 use super::listing::{difference, list};
@@ -54,6 +55,23 @@ impl Fault {
 /// Every fault that was found, with what was seen.
 pub(super) type Faults = Vec<(Fault, String)>;
 
+/// A disk after a power cut.
+#[derive(Debug)]
+pub(super) struct Disk<'a> {
+    pub(super) image: &'a Path,
+    pub(super) filesystem: Filesystem,
+    /// Where on it a write ends too early.
+    pub(super) torn_at_bytes: Option<u64>,
+}
+
+/// What was found on a disk.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    pub(super) faults: Faults,
+    /// The filesystem's own checker had to mend its superblock first.
+    pub(super) mended: bool,
+}
+
 /// Judges disks.
 #[derive(Debug)]
 pub(super) struct Judge {
@@ -72,12 +90,32 @@ struct Case<'a> {
 }
 
 impl Judge {
-    /// Mounts the disk at `image`, and looks at what msb has there.
-    pub(super) fn judge(&self, image: &Path, history: &History) -> Faults {
-        let mount = match Mount::new(image, self.work.join("disk"), "loop") {
-            Ok(mount) => mount,
-            Err(error) => return vec![(Fault::Unmountable, format!("{error:#}"))],
-        };
+    /// Mounts the disk, and looks at what msb has there.
+    pub(super) fn judge(&self, disk: &Disk<'_>, history: &History) -> Verdict {
+        let mut verdict = Verdict::default();
+        match self.mount(disk, &mut verdict.mended) {
+            Ok(mount) => verdict.faults = self.look(&mount, history),
+            Err(error) => verdict
+                .faults
+                .push((Fault::Unmountable, format!("{error:#}"))),
+        }
+        verdict
+    }
+
+    fn mount(&self, disk: &Disk<'_>, mended: &mut bool) -> Result<Mount> {
+        let mount = || Mount::new(disk.image, self.work.join("disk"), "loop");
+        let is_torn = |byte| disk.filesystem.is_torn_at(byte);
+        match mount() {
+            Err(_) if disk.torn_at_bytes.is_some_and(is_torn) => {
+                disk.filesystem.mend(disk.image)?;
+                *mended = true;
+                mount()
+            }
+            mounted => mounted,
+        }
+    }
+
+    fn look(&self, mount: &Mount, history: &History) -> Faults {
         let mut case = Case {
             judge: self,
             msb: Msb {

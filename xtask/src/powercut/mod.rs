@@ -3,7 +3,8 @@
 //! In the lab msb loads, pulls, creates and removes on a disk of its own, of which QEMU records every
 //! write and every flush. For each point of the recording the disk is built as a power cut there may
 //! leave it: the writes up to the last flush, and of those after it all, some, or some and one in
-//! part. The host's kernel mounts it, replaying the journal, and msb takes it over:
+//! part. The host's kernel mounts it, replaying the journal (where ext4's own superblock is torn,
+//! `e2fsck` has to mend it first, and that is counted), and msb takes it over:
 //!
 //! - nothing that bears its final name is torn,
 //! - what a command had promised by succeeding is kept,
@@ -31,7 +32,7 @@ use anyhow::{Result, ensure};
 use filesystem::Filesystem;
 use history::History;
 use images::Images;
-use judge::{Faults, Judge};
+use judge::{Disk, Judge, Verdict};
 use record::{Recording, Syncs, Workload};
 use replay::{Point, Replay};
 use tally::Tally;
@@ -176,23 +177,28 @@ impl Run {
         let mut replay = Replay::begin(&recording.log, &recording.base, &self.judge.work)?;
         let begun = Instant::now();
         for point in &chosen {
-            let faults = self.cut(&recording, &mut replay, point)?;
-            for (fault, seen) in faults.iter().filter(|_| syncs == Syncs::Kept) {
+            let verdict = self.cut(&recording, &mut replay, point)?;
+            for (fault, seen) in verdict.faults.iter().filter(|_| syncs == Syncs::Kept) {
                 println!("FAILED  point {}: {}: {seen}", point.number, fault.name());
             }
-            tally.count(point, &faults);
+            tally.count(point, &verdict);
         }
         tally.replayed_in(begun.elapsed());
         Ok(tally)
     }
 
-    fn cut(&self, recording: &Recording, replay: &mut Replay, point: &Point) -> Result<Faults> {
+    fn cut(&self, recording: &Recording, replay: &mut Replay, point: &Point) -> Result<Verdict> {
         let image = self.judge.work.join("cut.img");
-        replay.build(point, &image)?;
+        let torn_at_bytes = replay.build(point, &image)?;
         let history = History::of(&recording.log.entries[..point.cut])?;
         if self.only.is_some() {
             println!("{point:?}\n{history:?}");
         }
-        Ok(self.judge.judge(&image, &history))
+        let disk = Disk {
+            image: &image,
+            filesystem: self.filesystem,
+            torn_at_bytes,
+        };
+        Ok(self.judge.judge(&disk, &history))
     }
 }

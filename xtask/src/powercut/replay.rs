@@ -77,8 +77,8 @@ impl Point {
         flush.map_or(0, |flush| flush + 1)
     }
 
-    /// The writes after the last flush that reach the disk.
-    fn survivors(&self, entries: &[Entry]) -> Vec<Write> {
+    /// What of the writes after the last flush reaches the disk.
+    fn survivors(&self, entries: &[Entry]) -> Survivors {
         let loose = entries[self.settled(entries)..self.cut].iter();
         let mut writes: Vec<Write> = loose
             .filter_map(|entry| match entry {
@@ -87,12 +87,16 @@ impl Point {
             })
             .collect();
         if self.loss == Loss::Nothing {
-            return writes;
+            return Survivors {
+                writes,
+                torn_at_bytes: None,
+            };
         }
         let mut random = self.random.clone();
         let kept_percent = [0, 10, 50, 90, 100][random.below(5)];
         let torn = random.below(writes.len());
         let tears = self.loss == Loss::Torn;
+        let mut torn_at_bytes = None;
         let mut index = 0;
         writes.retain_mut(|write| {
             let is_torn = tears && index == torn;
@@ -100,11 +104,23 @@ impl Point {
             if is_torn {
                 let sectors = usize::try_from(write.sectors).unwrap_or(usize::MAX);
                 write.sectors = u64::try_from(random.below(sectors)).unwrap_or(0);
+                torn_at_bytes = Some(write.target_bytes + write.sectors * SECTOR_BYTES);
             }
             is_torn || random.percent(kept_percent)
         });
-        writes
+        Survivors {
+            writes,
+            torn_at_bytes,
+        }
     }
+}
+
+/// What of the writes after the last flush reaches the disk.
+#[derive(Debug)]
+struct Survivors {
+    writes: Vec<Write>,
+    /// Where on the disk a write ends too early.
+    torn_at_bytes: Option<u64>,
 }
 
 /// The disk as the flushes up to some point have made it safe. It only goes forward.
@@ -127,12 +143,15 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// The disk after the cut, at `image`. The point's flush must not lie before the last one's.
-    pub(super) fn build(&mut self, point: &Point, image: &Path) -> Result<()> {
+    /// The disk after the cut, at `image`; gives where on it a write is torn, in bytes. The point's
+    /// flush must not lie before the last one's.
+    pub(super) fn build(&mut self, point: &Point, image: &Path) -> Result<Option<u64>> {
         let settled = point.settled(&self.log.entries);
         self.settle(settled)?;
         copy_sparse(&self.settled, image)?;
-        apply(self.log, image, &point.survivors(&self.log.entries))
+        let survivors = point.survivors(&self.log.entries);
+        apply(self.log, image, &survivors.writes)?;
+        Ok(survivors.torn_at_bytes)
     }
 
     /// Applies every entry before `end`; gives the disk.

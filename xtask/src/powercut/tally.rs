@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use super::judge::{Fault, Faults};
+use super::judge::{Fault, Verdict};
 use super::log::Entry;
 use super::replay::{Loss, Point};
 
@@ -18,6 +18,7 @@ pub(super) struct Tally {
     /// In how many points there was such a fault.
     faults: BTreeMap<Fault, u32>,
     faulty_points: u32,
+    mended_points: u32,
 }
 
 impl Tally {
@@ -34,12 +35,15 @@ impl Tally {
             points: BTreeMap::new(),
             faults: BTreeMap::new(),
             faulty_points: 0,
+            mended_points: 0,
         }
     }
 
     /// Adds one point.
-    pub(super) fn count(&mut self, point: &Point, faults: &Faults) {
+    pub(super) fn count(&mut self, point: &Point, verdict: &Verdict) {
+        let faults = &verdict.faults;
         *self.points.entry(point.loss).or_default() += 1;
+        self.mended_points += u32::from(verdict.mended);
         self.faulty_points += u32::from(!faults.is_empty());
         for fault in Fault::ALL {
             let found = faults.iter().any(|(found, _)| *found == fault);
@@ -71,7 +75,8 @@ impl fmt::Display for Tally {
         }
         write!(
             out,
-            "; {} writes, {} flushes, {} commands; recorded in {} s, replayed in {} s",
+            ", {} superblocks mended; {} writes, {} flushes, {} commands; recorded in {} s, replayed in {} s",
+            self.mended_points,
             self.writes,
             self.flushes,
             self.commands,
