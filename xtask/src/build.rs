@@ -36,6 +36,13 @@ pub(crate) fn tree_dump() -> Result<PathBuf> {
     Ok(directory.join(target).join("release/tree-dump"))
 }
 
+/// Every test of the workspace.
+pub(crate) fn tests() -> Command {
+    let mut tests = cargo();
+    tests.args(["test", "--workspace", "--locked"]);
+    tests
+}
+
 /// Cargo in the repository, its messages on standard error.
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

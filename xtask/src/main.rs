@@ -52,11 +52,7 @@ enum Recipe {
     /// Build msb, pull an image over HTTP, run python3 in a microVM
     Demo,
     /// Run every check and test
-    Test {
-        /// Only the steps whose name holds this
-        #[arg(long, value_name = "WORDS")]
-        only: Option<String>,
-    },
+    Test(test::Arguments),
     /// Judge every case of layer semantics against its oracle, natively and in the guest
     Fidelity(fidelity::Arguments),
     /// Judge hostile layers against what containerd, moby and umoci make of them
@@ -169,7 +165,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Build => println!("{}", build::msb()?.display()),
         Recipe::Image => println!("{}", image::demo()?.display()),
         Recipe::Demo => return demo::run(),
-        Recipe::Test { only } => test::run(only.as_deref())?,
+        Recipe::Test(arguments) => test::run(&arguments)?,
         Recipe::Fidelity(arguments) => println!("{}", fidelity::run(&arguments)?),
         Recipe::Engines(arguments) => println!("{}", engines::run(&arguments)?),
         Recipe::Crashes(arguments) => {

@@ -46,6 +46,14 @@ pub(crate) fn base_tree() -> Result<PathBuf> {
     Ok(tree)
 }
 
+/// Makes every image of the tests.
+pub(crate) fn all() -> Result<()> {
+    demo()?;
+    small()?;
+    pair()?;
+    Ok(())
+}
+
 /// An OCI layout of a Debian with python3 in more than ten gzip layers, among them deletions,
 /// replaced files, opaque directories, hard links, capabilities, devices and type changes.
 pub(crate) fn demo() -> Result<PathBuf> {
