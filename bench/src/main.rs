@@ -1,67 +1,26 @@
-//! What msb costs, beside the least it could cost.
-//!
-//! `bench load --msb target/release/msb --layout DIR` times `msb load` of an OCI layout and, in
-//! turn with it, the bound: the same blobs read, hashed, decompressed, hashed again and written to
-//! the same filesystem, two at a time, without parsing. Only the ratio travels between machines.
+//! What msb costs, beside the least it could cost. Only ratios travel between machines.
 
 mod bound;
+mod exec;
 mod layout;
+mod load;
 mod timing;
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use clap::Parser;
 
 #[derive(Debug, Parser)]
 #[command(about = "What msb costs, beside the least it could cost")]
-enum Arguments {
+enum Benchmark {
     /// `msb load` of an OCI layout against the bound
-    Load {
-        /// The msb to time
-        #[arg(long)]
-        msb: PathBuf,
-        /// An OCI layout directory with one image
-        #[arg(long)]
-        layout: PathBuf,
-        /// Counted runs of each
-        #[arg(long, default_value_t = 5)]
-        runs: usize,
-        /// Where both write
-        #[arg(long, default_value = "target")]
-        work: PathBuf,
-    },
+    Load(load::Arguments),
+    /// `msb exec`: its output against the console's, many at once, a reader that stalls
+    Exec(exec::Arguments),
 }
 
-#[expect(clippy::print_stdout, reason = "the figures are this program's output")]
 fn main() -> Result<()> {
-    let Arguments::Load {
-        msb,
-        layout,
-        runs,
-        work,
-    } = Arguments::parse();
-    let blobs = layout::layer_blobs(&layout)?;
-    let compressed_bytes: u64 = blobs.iter().map(|blob| blob.size_bytes).sum();
-    let bound = || bound::run(&blobs, tempfile::tempdir_in(&work)?.path());
-    let load = || {
-        let home = tempfile::tempdir_in(&work)?;
-        let status = Command::new(&msb)
-            .env("MSB_HOME", home.path())
-            .args(["load", "--quiet", "--tag", "bench/image:latest"])
-            .arg(&layout)
-            .status()
-            .context("cannot run msb")?;
-        ensure!(status.success(), "msb load failed");
-        Ok(())
-    };
-    let pairs = timing::alternate(runs, load, bound)?;
-    println!(
-        "{} layers, {compressed_bytes} bytes compressed, {runs} runs after one warm-up",
-        blobs.len()
-    );
-    println!("cache warm; both fsync every file they write");
-    println!("{pairs}");
-    Ok(())
+    match Benchmark::parse() {
+        Benchmark::Load(arguments) => load::run(&arguments),
+        Benchmark::Exec(arguments) => exec::run(&arguments),
+    }
 }

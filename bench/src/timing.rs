@@ -5,8 +5,8 @@ use anyhow::Result;
 
 /// Times of two things run in turn.
 pub(crate) struct Pairs {
-    msb: Vec<Duration>,
-    bound: Vec<Duration>,
+    a: Vec<Duration>,
+    b: Vec<Duration>,
 }
 
 /// Runs `a` and `b` in turn, one uncounted pair first, so that a machine whose speed drifts drifts
@@ -17,14 +17,14 @@ pub(crate) fn alternate(
     mut b: impl FnMut() -> Result<()>,
 ) -> Result<Pairs> {
     let mut pairs = Pairs {
-        msb: Vec::new(),
-        bound: Vec::new(),
+        a: Vec::new(),
+        b: Vec::new(),
     };
     for run in 0..=runs {
         let times = (time(&mut a)?, time(&mut b)?);
         if run > 0 {
-            pairs.msb.push(times.0);
-            pairs.bound.push(times.1);
+            pairs.a.push(times.0);
+            pairs.b.push(times.1);
         }
     }
     Ok(pairs)
@@ -36,24 +36,53 @@ fn time(work: &mut impl FnMut() -> Result<()>) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
-impl fmt::Display for Pairs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut ratios: Vec<f64> = self
-            .msb
-            .iter()
-            .zip(&self.bound)
-            .map(|(msb, bound)| msb.as_secs_f64() / bound.as_secs_f64())
+impl Pairs {
+    /// The median of `a`'s time over `b`'s.
+    pub(crate) fn median_ratio(&self) -> Option<f64> {
+        let ratios = self.ratios();
+        ratios.get(ratios.len() / 2).copied()
+    }
+
+    /// The median of `a`'s times.
+    pub(crate) fn median_a(&self) -> Option<Duration> {
+        let mut times = self.a.clone();
+        times.sort();
+        times.get(times.len() / 2).copied()
+    }
+
+    /// For a person, with the names of both.
+    pub(crate) fn shown<'a>(&'a self, a: &'a str, b: &'a str) -> impl fmt::Display + 'a {
+        Shown { pairs: self, a, b }
+    }
+
+    fn ratios(&self) -> Vec<f64> {
+        let pairs = self.a.iter().zip(&self.b);
+        let mut ratios: Vec<f64> = pairs
+            .map(|(a, b)| a.as_secs_f64() / b.as_secs_f64())
             .collect();
         ratios.sort_by(f64::total_cmp);
-        writeln!(f, "msb load   {}", spread(&self.msb))?;
-        writeln!(f, "the bound  {}", spread(&self.bound))?;
+        ratios
+    }
+}
+
+struct Shown<'a> {
+    pairs: &'a Pairs,
+    a: &'a str,
+    b: &'a str,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.a.len().max(self.b.len()).max("ratio".len());
+        writeln!(f, "{:width$}  {}", self.a, spread(&self.pairs.a))?;
+        writeln!(f, "{:width$}  {}", self.b, spread(&self.pairs.b))?;
+        let ratios = self.pairs.ratios();
         match (ratios.first(), ratios.get(ratios.len() / 2), ratios.last()) {
-            (Some(least), Some(median), Some(most)) => {
-                write!(
-                    f,
-                    "ratio      {least:.2} {median:.2} {most:.2} (least, median, most)"
-                )
-            }
+            (Some(least), Some(median), Some(most)) => write!(
+                f,
+                "{:width$}  {least:.2} {median:.2} {most:.2} (least, median, most)",
+                "ratio"
+            ),
             _ => write!(f, "no runs"),
         }
     }

@@ -1,0 +1,73 @@
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdout};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::sandbox::Sandbox;
+use super::{memory, target};
+
+/// What a process of the machine may grow by for each command in flight, in KiB.
+const GROWTH_MAX_KIB: u64 = 512;
+
+/// So many commands that all run at the same moment, each asked something then.
+#[expect(clippy::print_stdout, reason = "the figures are this program's output")]
+pub(super) fn measure(sandbox: &Sandbox, count: usize) -> Result<bool> {
+    let before = memory::of_machine(&sandbox.directory)?;
+    let begun = Instant::now();
+    let mut crowd = Vec::new();
+    for _ in 0..count {
+        crowd.push(Member::start(sandbox)?);
+    }
+    for member in &mut crowd {
+        ensure!(member.line()? == "ready", "a command did not begin");
+    }
+    let all_run_s = begun.elapsed().as_secs_f64();
+    let during = memory::of_machine(&sandbox.directory)?;
+    let largest_kib = crowd
+        .iter()
+        .map(|member| memory::of_process(member.child.id()));
+    let largest_kib = largest_kib.max().unwrap_or_default();
+    for (number, member) in crowd.iter_mut().enumerate() {
+        member.ask(number)?;
+    }
+    for (number, member) in crowd.iter_mut().enumerate() {
+        ensure!(member.line()? == number.to_string(), "answers are mixed up");
+        ensure!(member.child.wait()?.success(), "a command failed");
+    }
+    println!(
+        "{count} commands in flight: all run after {all_run_s:.1} s, answered after {:.1} s; \
+         a client has at most {largest_kib} KiB",
+        begun.elapsed().as_secs_f64()
+    );
+    let growth_kib = memory::growth(&before, &during);
+    let most_kib = GROWTH_MAX_KIB * count as u64;
+    Ok(target(
+        growth_kib <= most_kib,
+        &format!("msb's processes grew by {growth_kib} KiB (at most {most_kib})"),
+    ))
+}
+
+struct Member {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Member {
+    fn start(sandbox: &Sandbox) -> Result<Self> {
+        let mut child = sandbox.shell("echo ready; read line; echo $line").spawn()?;
+        let stdout = BufReader::new(child.stdout.take().context("stdout is piped")?);
+        Ok(Self { child, stdout })
+    }
+
+    fn ask(&mut self, number: usize) -> Result<()> {
+        let mut stdin = self.child.stdin.take().context("stdin is piped")?;
+        Ok(writeln!(stdin, "{number}")?)
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line)?;
+        Ok(line.trim_end().to_owned())
+    }
+}

@@ -1,0 +1,47 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+
+/// What processes have in memory, in KiB, by their command's name. The process that has the guest's
+/// memory is left out: there the guest's pages cannot be told from the VMM's own.
+pub(super) fn of_machine(directory: &Path) -> Result<BTreeMap<String, u64>> {
+    let wanted = directory.to_string_lossy();
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let process = entry?.path();
+        let Ok(arguments) = fs::read(process.join("cmdline")) else {
+            continue;
+        };
+        let arguments = String::from_utf8_lossy(&arguments);
+        let words: Vec<&str> = arguments.split('\0').collect();
+        let of_msb = words.len() > 1 && ["vmm", "network"].contains(&words[1]);
+        if of_msb && words.iter().any(|word| *word == wanted) {
+            found.insert(words[1].to_owned(), resident_kib(&process));
+        }
+    }
+    Ok(found)
+}
+
+/// What a process has in memory, in KiB; nothing where it has ended.
+pub(super) fn of_process(id: u32) -> u64 {
+    resident_kib(Path::new(&format!("/proc/{id}")))
+}
+
+fn resident_kib(process: &Path) -> u64 {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().nth(1));
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_default()
+}
+
+/// The most by which any process of the machine has grown, in KiB.
+pub(super) fn growth(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> u64 {
+    let grown = |(name, now): (&String, &u64)| {
+        now.saturating_sub(before.get(name).copied().unwrap_or_default())
+    };
+    after.iter().map(grown).max().unwrap_or_default()
+}

@@ -1,0 +1,58 @@
+use std::io::Read as _;
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use super::sandbox::Sandbox;
+use super::{memory, target};
+
+/// What any process of msb's may grow by while nobody reads, in KiB.
+const GROWTH_MAX_KIB: u64 = 16 << 10;
+/// How much the guest may have written that nobody has read, in MiB.
+const AHEAD_MAX_MIB: u64 = 16;
+
+/// A command that writes without end, to a reader that stops reading.
+#[expect(clippy::print_stdout, reason = "the figures are this program's output")]
+pub(super) fn measure(sandbox: &Sandbox, stall_s: u64) -> Result<bool> {
+    const WRITER: &str = "i=0; while :; do dd if=/dev/zero bs=1M count=1 status=none; \
+        i=$((i+1)); echo $i > /tmp/written; done";
+    let mut child = sandbox.shell(WRITER).spawn()?;
+    let mut stdout = child.stdout.take().context("stdout is piped")?;
+    let mut megabyte = vec![0; 1 << 20];
+    stdout.read_exact(&mut megabyte)?;
+    let before = memory::of_machine(&sandbox.directory)?;
+    let client_before_kib = memory::of_process(child.id());
+    let (early, late) = (
+        Duration::from_secs(stall_s / 2),
+        Duration::from_secs(stall_s.div_ceil(2)),
+    );
+    sleep(early);
+    let half_mib = written_mib(sandbox)?;
+    sleep(late);
+    let whole_mib = written_mib(sandbox)?;
+    let machine_kib = memory::growth(&before, &memory::of_machine(&sandbox.directory)?);
+    let client_kib = memory::of_process(child.id()).saturating_sub(client_before_kib);
+    // It goes on as soon as somebody reads.
+    for _ in 0..whole_mib + 4 {
+        stdout.read_exact(&mut megabyte)?;
+    }
+    child.kill()?;
+    child.wait()?;
+    println!("a reader that stalls for {stall_s} s: {whole_mib} MiB written in the guest, 1 read");
+    let stopped = target(
+        half_mib == whole_mib && whole_mib <= AHEAD_MAX_MIB,
+        &format!("the writer stopped: {half_mib} MiB half-way (at most {AHEAD_MAX_MIB})"),
+    );
+    let most_kib = machine_kib.max(client_kib);
+    let small = target(
+        most_kib <= GROWTH_MAX_KIB,
+        &format!("msb's processes grew by {most_kib} KiB (at most {GROWTH_MAX_KIB})"),
+    );
+    Ok(stopped && small)
+}
+
+fn written_mib(sandbox: &Sandbox) -> Result<u64> {
+    let text = sandbox.output("cat /tmp/written 2>/dev/null || echo 0")?;
+    Ok(text.trim().parse()?)
+}
