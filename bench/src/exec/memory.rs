@@ -4,6 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
+/// What the processes of a machine run.
+const COMMANDS: [&str; 2] = ["vmm", "network"];
+
 /// What processes have in memory, in KiB, by their command's name. The process that has the guest's
 /// memory is left out: there the guest's pages cannot be told from the VMM's own.
 pub(super) fn of_machine(directory: &Path) -> Result<BTreeMap<String, u64>> {
@@ -16,9 +19,9 @@ pub(super) fn of_machine(directory: &Path) -> Result<BTreeMap<String, u64>> {
         };
         let arguments = String::from_utf8_lossy(&arguments);
         let words: Vec<&str> = arguments.split('\0').collect();
-        let of_msb = words.len() > 1 && ["vmm", "network"].contains(&words[1]);
-        if of_msb && words.iter().any(|word| *word == wanted) {
-            found.insert(words[1].to_owned(), resident_kib(&process));
+        let command = words.iter().find(|word| COMMANDS.contains(word));
+        if let Some(command) = command.filter(|_| words.contains(&&*wanted)) {
+            found.insert((*command).to_owned(), resident_kib(&process));
         }
     }
     Ok(found)
