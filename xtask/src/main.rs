@@ -25,6 +25,7 @@ mod place;
 mod powercut;
 mod registry;
 mod run;
+mod schema;
 mod seccomp_list;
 mod stress;
 mod test;
@@ -87,6 +88,11 @@ enum Recipe {
     Lab(lab_recipe::Arguments),
     /// Run the table of docker's invocations under QEMU
     Docker,
+    /// Judge the JSON on standard input, as a command prints it, by a schema of docs/schemas
+    Schema {
+        /// As `ps`, for docs/schemas/ps.schema.json
+        name: String,
+    },
     /// Check a built msb as its users use it
     Checks(CheckArguments),
     /// Print the system calls that msb's own threads make once they are confined; needs strace
@@ -186,6 +192,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
                 living::crowd(&arguments.check.bed(), arguments.count)?
             );
         }
+        Recipe::Schema { name } => schema::judge_input(&name)?,
         Recipe::Docker => println!("{}", test::docker()?),
         Recipe::Fuzz(arguments) => println!("{}", fuzz::run(&arguments)?),
         Recipe::Powercut(arguments) => println!("{}", powercut::run(&arguments)?),

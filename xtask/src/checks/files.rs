@@ -127,7 +127,7 @@ fn listing(bed: &Bed) -> Result<()> {
     };
     ensure!(find("name", "link")?["target"] == "sub/file");
     ensure!(find("name", "big")?["mode"] == "0640");
-    ensure!(find("name", "sparse")?["size"] == 8_397_992);
+    ensure!(find("name", "sparse")?["size_bytes"] == 8_397_992);
     ensure!(find("name_base64", "//4=")?["type"] == "file");
     let cat = msb(bed, &["fs", "cat", NAME, "/srv/a/b/link"])?;
     ensure!(
@@ -141,7 +141,7 @@ fn listing(bed: &Bed) -> Result<()> {
     )?;
     let stat: serde_json::Value = serde_json::from_slice(&stat.stdout)?;
     ensure!(
-        stat[0]["type"] == "directory" && stat[0]["mtime"] == -1,
+        stat[0]["type"] == "directory" && stat[0]["mtime_s"] == -1,
         "{stat}"
     );
     said(

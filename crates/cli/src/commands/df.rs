@@ -52,7 +52,7 @@ struct Image {
     unique_bytes: u64,
     shared_bytes: u64,
     /// Seconds since the epoch.
-    used: u64,
+    used_s: u64,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -105,7 +105,7 @@ fn image(usage: image_store::ImageUsage) -> Image {
         in_use: usage.in_use,
         unique_bytes: usage.unique_bytes,
         shared_bytes: usage.shared_bytes,
-        used: used.map_or(0, |since| since.as_secs()),
+        used_s: used.map_or(0, |since| since.as_secs()),
     }
 }
 
@@ -185,7 +185,7 @@ fn print(report: &Report, verbose: bool) -> io::Result<()> {
                     .skip("sha256:".len())
                     .take(12)
                     .collect(),
-                output::human_age(now_s.saturating_sub(image.used)),
+                output::human_age(now_s.saturating_sub(image.used_s)),
                 output::human_size(image.shared_bytes),
                 output::human_size(image.unique_bytes),
                 if image.in_use { "yes" } else { "no" }.to_owned(),

@@ -109,12 +109,13 @@ fn inspection(image: &StoredImage) -> Result<Inspection, serde_json::Error> {
     let mut record = serde_json::to_value(&image.record)?;
     if let Some(fields) = record.as_object_mut() {
         // What the record says of each artifact stays, under another key than its path.
-        for key in ["fsmeta", "vmdk", "layers"] {
+        for (key, renamed) in [
+            ("fsmeta", "fsmeta_artifact"),
+            ("vmdk", "vmdk_artifact"),
+            ("layers", "layer_artifacts"),
+        ] {
             if let Some(detail) = fields.remove(key) {
-                fields.insert(
-                    format!("{key}_artifact{}", if key == "layers" { "s" } else { "" }),
-                    detail,
-                );
+                fields.insert(renamed.to_owned(), detail);
             }
         }
     }

@@ -80,7 +80,7 @@ struct Row {
     image_digest: String,
     command: Vec<String>,
     /// Seconds since the epoch.
-    created: u64,
+    created_s: u64,
     labels: BTreeMap<String, String>,
     /// Published ones, as `-p` takes them.
     ports: Vec<String>,
@@ -145,7 +145,7 @@ fn row(sandbox: Sandbox, condition: Condition) -> Row {
         image: spec.image,
         image_digest: spec.image_digest,
         command: spec.process.argv,
-        created: spec.created_s,
+        created_s: spec.created_s,
         labels: spec.labels,
         ports,
         condition,
@@ -166,7 +166,7 @@ fn print_table(rows: &[Row]) -> std::io::Result<()> {
                 row.id.clone(),
                 row.image.clone(),
                 row.command.join(" "),
-                output::human_age(now_s.saturating_sub(row.created)),
+                output::human_age(now_s.saturating_sub(row.created_s)),
                 status(&row.condition, now_s),
                 row.ports.join(", "),
                 row.name.clone(),

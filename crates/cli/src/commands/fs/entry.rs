@@ -12,10 +12,9 @@ pub(super) struct Entry {
     mode: String,
     uid: u32,
     gid: u32,
-    /// Bytes.
-    size: u64,
+    size_bytes: u64,
     /// Seconds since the epoch, and nanoseconds after them.
-    mtime: i64,
+    mtime_s: i64,
     mtime_ns: u32,
     #[serde(flatten)]
     target: Option<Target>,
@@ -55,8 +54,8 @@ impl Entry {
             mode: format!("{:04o}", stat.mode),
             uid: stat.uid,
             gid: stat.gid,
-            size: stat.size,
-            mtime: stat.mtime_s,
+            size_bytes: stat.size,
+            mtime_s: stat.mtime_s,
             mtime_ns: stat.mtime_ns,
             target,
             device: is_device.then_some([stat.device_major, stat.device_minor]),
