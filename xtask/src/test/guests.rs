@@ -12,7 +12,10 @@ use crate::lab::Job;
 use crate::oracle::{self, Msb};
 use crate::registry::Registry;
 use crate::run::shown;
-use crate::{docker, fidelity, lab_recipe, powercut};
+use crate::{docker, fidelity, lab_recipe, place, powercut};
+
+/// The walk through a sandbox's life.
+const WALK: &str = "ci/walk.sh";
 
 pub(super) const STEPS: &[Step] = &[
     (
@@ -21,6 +24,7 @@ pub(super) const STEPS: &[Step] = &[
     ),
     ("lab: msb's store survives power cuts", power_cuts),
     ("boot: pulled from a real registry", pulled),
+    ("boot: a sandbox's whole life under QEMU", life_under_qemu),
     ("boot: checks under QEMU", checks_under_qemu),
     (
         "boot: invocations end as docker's documentation says",
@@ -31,7 +35,7 @@ pub(super) const STEPS: &[Step] = &[
         trees_under_qemu,
     ),
     ("boot: the kernel's options", kernel_options),
-    ("boot: checks and tree under libkrun, in the lab", lab),
+    ("boot: life, checks and tree under libkrun, in the lab", lab),
 ];
 
 fn power_cuts(_: &Ground) -> Result<String> {
@@ -71,6 +75,19 @@ fn pulled(ground: &Ground) -> Result<String> {
     }
     std::fs::remove_dir_all(&msb.home)?;
     Ok("python3 computes, fsck.erofs accepts the boot disk".to_owned())
+}
+
+fn life_under_qemu(ground: &Ground) -> Result<String> {
+    shown(
+        Command::new("sh")
+            .arg(place::root().join(WALK))
+            .arg(&ground.msb.program)
+            .arg(std::env::current_exe()?)
+            .args([IMAGE, "qemu"])
+            .env("MSB_HOME", &ground.msb.home)
+            .env("MSB_KERNEL", &ground.kernel),
+    )?;
+    Ok("walked".to_owned())
 }
 
 fn checks_under_qemu(ground: &Ground) -> Result<String> {
@@ -113,6 +130,7 @@ fn kernel_options(_: &Ground) -> Result<String> {
 /// The same checks, with the store as it is here, under real libkrun.
 fn lab(ground: &Ground) -> Result<String> {
     const SCRIPT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/libkrunfw.so; \
+        sh ./walk.sh ./msb ./xtask \"$0\" krun && \
         ./xtask checks --msb ./msb --vmm krun --memory 256 --boot-timeout 90 --image \"$0\" && \
         ./xtask guest-tree --msb ./msb --vmm krun --memory 512 --boot-timeout 90 --image \"$0\" \
             --tree-dump ./tree-dump > out/tree";
@@ -121,6 +139,7 @@ fn lab(ground: &Ground) -> Result<String> {
         inputs: vec![
             input(&ground.msb.program, "msb"),
             input(&std::env::current_exe()?, "xtask"),
+            input(&place::root().join(WALK), "walk.sh"),
             input(&ground.tree_dump, "tree-dump"),
             input(&ground.kernel, "libkrunfw.so"),
             input(&ground.msb.home, "home"),

@@ -1,0 +1,172 @@
+#!/bin/sh
+# Walks a sandbox's whole life, as a user types it. What is printed as JSON is judged by docs/schemas.
+#
+#   ci/walk.sh MSB XTASK IMAGE VMM
+#
+# MSB_HOME has the image, MSB_KERNEL names the kernel. The same walk runs under QEMU and under libkrun.
+set -eu
+
+msb=$1 xtask=$2 image=$3
+export MSB_VMM="$4"
+work=$(mktemp -d)
+trap 'leave' EXIT
+trap 'exit 1' INT TERM
+
+leave() {
+    code=$?
+    [ "$code" = 0 ] || echo "walk: failed at: $here" >&2
+    "$msb" rm -f walk walk-2 >"$work/removed" 2>&1 || true
+    rm -rf "$work"
+}
+
+here=begin
+step() {
+    here=$1
+    echo "walk: $1"
+}
+
+# same EXPECTED COMMAND...: what the command prints
+same() {
+    expected=$1
+    shift
+    printed=$("$@") || {
+        echo "walk: '$*' gave $?" >&2
+        exit 1
+    }
+    [ "$printed" = "$expected" ] || {
+        echo "walk: '$*' printed '$printed' where '$expected' was expected" >&2
+        exit 1
+    }
+}
+
+# gives CODE COMMAND...: how the command ends
+gives() {
+    expected=$1
+    shift
+    code=0
+    "$@" >"$work/out" 2>"$work/err" || code=$?
+    [ "$code" = "$expected" ] || {
+        echo "walk: '$*' gave $code where $expected was expected" >&2
+        cat "$work/err" >&2
+        exit 1
+    }
+}
+
+# refuses WORDS COMMAND...: a failure that says why
+refuses() {
+    words=$1
+    shift
+    if "$@" >"$work/out" 2>"$work/err"; then
+        echo "walk: '$*' succeeded" >&2
+        exit 1
+    fi
+    grep -q -- "$words" "$work/err" || {
+        echo "walk: '$*' does not say '$words':" >&2
+        cat "$work/err" >&2
+        exit 1
+    }
+}
+
+# json SCHEMA ARGUMENT...: JSON of the shape that is promised
+json() {
+    schema=$1
+    shift
+    gives 0 "$msb" "$@"
+    "$xtask" schema "$schema" <"$work/out"
+}
+
+step 'the store'
+json version version --format json
+json doctor doctor --format json
+json images images --format json
+json image-inspect image inspect "$image"
+json image-verify image verify --format json
+json df df --format json
+json prune prune --dry-run --format json
+
+step 'create'
+gives 0 "$msb" create --memory 512m --cpus 1 --name walk --label job=7 -e GREETING=hello \
+    -w /tmp "$image" sh -c 'echo "$GREETING from $PWD"; exec sleep 1000'
+json inspect inspect walk
+json ps ps --all --format json
+same created sh -c "'$msb' inspect walk | sed -n 's/.*\"state\": \"\(.*\)\",*/\1/p'"
+refuses walk "$msb" create --name walk "$image"
+refuses 'no sandbox\|not found\|no such' "$msb" start nobody
+
+step 'start'
+gives 0 "$msb" start walk
+json ps ps --format json --filter label=job=7 --filter status=running
+json inspect inspect walk
+refuses 'run' "$msb" start walk
+refuses 'run' "$msb" rm walk
+
+step 'exec'
+same 'a b' "$msb" exec walk echo 'a b'
+same typed sh -c "echo typed | '$msb' exec -i walk cat"
+same '/etc daemon 1' "$msb" exec -w /etc -u daemon -e X=1 walk sh -c 'echo $PWD $(id -un) $X'
+same 'err' sh -c "'$msb' exec walk sh -c 'echo out; echo err >&2' 2>&1 >'$work/only-out'"
+same out cat "$work/only-out"
+gives 3 "$msb" exec walk sh -c 'exit 3'
+gives 126 "$msb" exec walk /etc
+gives 127 "$msb" exec walk no-such-program
+gives 124 "$msb" exec --timeout 1s walk sleep 100
+gives 143 "$msb" exec walk sh -c 'kill -TERM $$'
+
+step 'jobs'
+job=$("$msb" exec -d walk sh -c 'echo of a job; exit 5')
+gives 5 "$msb" wait --job "$job" walk
+same 'of a job' "$msb" logs --job "$job" walk
+json jobs jobs walk --format json
+
+step 'logs'
+same 'hello from /tmp' "$msb" logs walk
+same 1 sh -c "'$msb' logs --timestamps --tail 1 walk | grep -c 'T.*Z hello from /tmp'"
+
+step 'files'
+mkdir -p "$work/tree/below"
+echo one >"$work/tree/below/one"
+ln -s below/one "$work/tree/link"
+gives 0 "$msb" cp "$work/tree" walk:/srv
+same one "$msb" exec walk cat /srv/tree/link
+same one "$msb" fs cat walk /srv/tree/below/one
+gives 0 "$msb" fs mkdir -p walk /srv/made/deep
+gives 0 "$msb" fs rm -r walk /srv/made
+json fs fs ls walk /srv/tree --format json
+json fs fs stat walk /srv/tree/link /dev/null --format json
+gives 0 "$msb" cp walk:/srv/tree "$work/back"
+same one cat "$work/back/link"
+same './
+./below/
+./below/one
+./link' sh -c "'$msb' cp walk:/srv/tree/. - | tar t"
+
+step 'restart'
+gives 0 "$msb" restart -t 1 walk
+same one "$msb" exec walk cat /srv/tree/link
+
+step 'stop, rename, and files without a machine'
+gives 0 "$msb" stop -t 1 walk
+gives 0 "$msb" rename walk walk-2
+json inspect inspect walk-2
+same one "$msb" fs cat walk-2 /srv/tree/below/one
+json fs fs ls walk-2 /srv/tree --format json
+gives 0 "$msb" cp walk-2:/srv/tree "$work/offline"
+same one cat "$work/offline/link"
+refuses 'run' "$msb" exec walk-2 true
+
+step 'kill, and what was synced is there'
+gives 0 "$msb" start walk-2
+gives 0 "$msb" exec walk-2 sh -c 'echo kept > /srv/kept; sync'
+gives 0 "$msb" kill walk-2
+json ps ps --all --format json
+gives 0 "$msb" start walk-2
+same kept "$msb" exec walk-2 cat /srv/kept
+
+step 'run in the background, wait, remove'
+gives 0 "$msb" run -d --memory 512m --name walk "$image" sh -c 'sleep 2; exit 9'
+same 9 sh -c "'$msb' wait walk || true"
+json ps ps --all --format json
+gives 0 "$msb" rm -f walk walk-2
+same '[]' "$msb" ps --all --format json
+json df df --format json
+echo 'walk: the end'
