@@ -22,6 +22,7 @@ mod probe;
 mod process;
 mod sandbox;
 mod socket;
+mod untrusted;
 mod vmm_process;
 
 pub use boot::BootDiskError;
