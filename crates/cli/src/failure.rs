@@ -7,10 +7,6 @@ use msb_runtime::{KERNEL_REMEDY, StartError};
 
 /// msb itself failed, as docker has it: an image that cannot be had, a machine that does not boot.
 pub(crate) const EXIT_MSB_FAILED: u8 = 125;
-/// The command is there and cannot be executed.
-pub(crate) const EXIT_NOT_EXECUTABLE: u8 = 126;
-/// There is no such command.
-pub(crate) const EXIT_NOT_FOUND: u8 = 127;
 
 /// Why msb gives up, as the user reads it.
 #[derive(Debug)]

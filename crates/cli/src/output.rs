@@ -3,6 +3,8 @@ use std::io::{self, IsTerminal as _, Write as _};
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::failure::printable;
+
 /// How a listing is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -38,7 +40,10 @@ pub(crate) fn print_table<const N: usize>(
     rows: &[[String; N]],
 ) -> io::Result<()> {
     let header = header.map(str::to_owned);
-    let lines: Vec<&[String; N]> = std::iter::once(&header).chain(rows).collect();
+    let rows = rows
+        .iter()
+        .map(|row| row.each_ref().map(|cell| printable(cell)));
+    let lines: Vec<[String; N]> = std::iter::once(header).chain(rows).collect();
     let widths: [usize; N] = std::array::from_fn(|column| {
         lines
             .iter()
@@ -47,7 +52,7 @@ pub(crate) fn print_table<const N: usize>(
             .unwrap_or(0)
     });
     let mut text = String::new();
-    for line in lines {
+    for line in &lines {
         let cells: Vec<String> = line
             .iter()
             .zip(widths)

@@ -3,14 +3,13 @@
 use std::io;
 
 use anyhow::anyhow;
-use msb_agent_protocol::v1::exit_status::Status;
-use msb_agent_protocol::v1::{ExitStatus, Failure as Refusal, FailureKind};
 use msb_agent_protocol::{Bytes, ClientError, Command, Control, Inputs, Output};
+use msb_runtime::Exit;
 use tokio::io::{AsyncWriteExt as _, Stderr, Stdout};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::failure::{EXIT_MSB_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, Failure};
+use crate::failure::Failure;
 use crate::terminal::{self, RawTerminal};
 
 /// What of this process is joined to a command.
@@ -105,38 +104,22 @@ impl Streams {
                 self.stderr.write_all(&bytes).await?;
                 self.stderr.flush().await?;
             }
-            Output::Exited(status) => return Ok(Some(exit_code(status))),
+            Output::Exited(status) => return Ok(Some(Exit::code_of(status))),
         }
         Ok(None)
     }
 }
 
-/// As a shell has it: the command's own, or 128 and the signal that killed it.
-pub(crate) fn exit_code(status: ExitStatus) -> u8 {
-    let code = match status.status {
-        Some(Status::Code(code)) => code,
-        Some(Status::Signal(signal)) => signal.saturating_add(128),
-        None => u32::from(EXIT_MSB_FAILED),
-    };
-    u8::try_from(code).unwrap_or(u8::MAX)
-}
-
 pub(crate) fn not_started(error: ClientError) -> Failure {
     match error {
-        ClientError::Refused(refusal) => refused(refusal),
+        ClientError::Refused(refusal) => {
+            let code = Exit::code_of_refused(&refusal);
+            Failure::with_exit_code(anyhow!(refusal.message), code)
+        }
         error => anyhow::Error::from(error)
             .context("cannot reach the sandbox")
             .into(),
     }
-}
-
-fn refused(refusal: Refusal) -> Failure {
-    let exit_code = match refusal.kind() {
-        FailureKind::CommandNotFound => EXIT_NOT_FOUND,
-        FailureKind::CommandNotExecutable => EXIT_NOT_EXECUTABLE,
-        FailureKind::BadRequest | FailureKind::Guest => EXIT_MSB_FAILED,
-    };
-    Failure::with_exit_code(anyhow!(refusal.message), exit_code)
 }
 
 /// The keys that leave a command, as docker has them.

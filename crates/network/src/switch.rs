@@ -246,9 +246,11 @@ async fn answer(
         return;
     };
     let question = &packet.bytes[payload.clone()];
-    if let Some(answer) = names.answer(question, Transport::Datagram).await {
-        let frame = replies::datagram(key.remote, key.guest_port, &answer);
-        send(&to_guest, frame).await;
+    let answer = names.answer(question, Transport::Datagram).await;
+    let frame = answer.and_then(|answer| replies::datagram(key.remote, key.guest_port, &answer));
+    if let Some(frame) = frame {
+        // Whoever does not read loses answers: nothing counts those that would wait.
+        let _ = to_guest.try_send(frame);
     }
 }
 
@@ -256,5 +258,50 @@ async fn answer(
 async fn send(to_guest: &mpsc::Sender<Vec<u8>>, frame: Option<Vec<u8>>) {
     if let Some(frame) = frame {
         let _ = to_guest.send(frame).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hickory_proto::op::{Message, Query};
+    use hickory_proto::rr::{Name, RecordType};
+    use tokio::runtime::Handle;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::Settings;
+    use crate::resolvers::Resolvers;
+
+    fn question() -> Vec<u8> {
+        let mut question = Message::query();
+        let name = Name::from_ascii("example.com.").unwrap();
+        question.add_query(Query::query(name, RecordType::AAAA));
+        question.to_vec().unwrap()
+    }
+
+    #[tokio::test]
+    async fn answers_that_nobody_reads_do_not_gather() {
+        let policy = Arc::new(Policy::new(&Settings::default()));
+        let names = NameService::new(Arc::clone(&policy), Resolvers::new(Vec::new()));
+        let (to_guest, mut frames) = mpsc::channel(1);
+        let mut switch = Switch::new(policy, Arc::new(names), to_guest);
+        let key = FlowKey {
+            guest_port: 5300,
+            remote: SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT),
+        };
+        let bytes = Bytes::from(question());
+        for _ in 0..5000 {
+            let kind = Kind::Udp {
+                key,
+                payload: 0..bytes.len(),
+            };
+            let bytes = bytes.clone();
+            switch.take_datagram(key, Packet { bytes, kind });
+        }
+        sleep(Duration::from_millis(200)).await;
+        assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);
+        assert!(frames.recv().await.is_some() && frames.is_empty());
     }
 }

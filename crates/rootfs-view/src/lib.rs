@@ -26,11 +26,10 @@ mod content;
 mod error;
 mod index;
 mod merge;
-mod read_at;
 mod resolve;
 mod view;
 
 pub use content::{Content, Segment};
 pub use error::{ContentError, OpenError, ResolveError};
-pub use read_at::ReadAt;
+pub use fstree::ReadAt;
 pub use view::View;

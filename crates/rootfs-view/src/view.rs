@@ -1,12 +1,12 @@
 use std::io::{self, Read as _};
 
-use fstree::{InodeId, Tree};
+use fstree::{InodeId, ReadAt, Tree};
 
 use crate::content::{segments, whole};
 use crate::error::{ContentError, OpenError, ResolveError};
 use crate::merge::merge;
 use crate::resolve::resolve;
-use crate::{Content, ReadAt, Segment};
+use crate::{Content, Segment};
 
 /// A root filesystem as overlayfs shows it.
 #[derive(Debug)]
@@ -95,9 +95,8 @@ impl<R: ReadAt> View<R> {
             }
             Content::Lower(data) => {
                 let layers = self.layers.iter();
-                let devices: Vec<&dyn erofs_writer::ReadAt> = layers
-                    .map(|layer| -> &dyn erofs_writer::ReadAt { layer })
-                    .collect();
+                let devices: Vec<&dyn ReadAt> =
+                    layers.map(|layer| -> &dyn ReadAt { layer }).collect();
                 let mut reader = self.lower.file_reader(data, &devices);
                 reader.seek_to(offset_bytes);
                 Ok(reader.read_exact(buffer))

@@ -1,5 +1,4 @@
 use image_store::ImageConfig;
-use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::{Exec, WindowSize};
 
 use crate::Process;
@@ -26,16 +25,6 @@ pub struct Overrides {
     pub stdin: bool,
 }
 
-impl Overrides {
-    /// The same with another program, and nothing of the image's.
-    #[must_use]
-    pub fn with_command(mut self, program: &str) -> Self {
-        self.entrypoint = Some(String::new());
-        self.command = vec![program.to_owned()];
-        self
-    }
-}
-
 /// The image names no command, and neither did the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no command specified: the image has neither Entrypoint nor Cmd")]
@@ -46,42 +35,30 @@ pub struct NoCommand;
 ///
 /// # Errors
 /// When nothing is left to run.
-fn exec(config: &ImageConfig, overrides: &Overrides) -> Result<Exec, NoCommand> {
+pub fn process(config: &ImageConfig, overrides: &Overrides) -> Result<Process, NoCommand> {
     let argv = argv(config, overrides);
     if argv.is_empty() {
         return Err(NoCommand);
     }
-    let either = |wanted: &Option<String>, own: &Option<String>| {
-        wanted.clone().or_else(|| own.clone()).unwrap_or_default()
-    };
-    Ok(Exec {
-        argv: argv.into_iter().map(Bytes::from).collect(),
-        env: environment(config, overrides)
-            .into_iter()
-            .map(Bytes::from)
-            .collect(),
-        working_directory: either(&overrides.working_directory, &config.working_dir).into(),
-        user: either(&overrides.user, &config.user),
-        terminal: overrides.terminal,
-        stdin: overrides.stdin,
+    Ok(Process {
+        argv,
+        ..process_without_command(config, overrides)
     })
 }
 
-/// What [`exec`] makes, as a sandbox's description holds it.
-///
-/// # Errors
-/// When nothing is left to run.
-pub fn process(config: &ImageConfig, overrides: &Overrides) -> Result<Process, NoCommand> {
-    let exec = exec(config, overrides)?;
-    let text = |word: &Bytes| String::from_utf8_lossy(word).into_owned();
-    Ok(Process {
-        argv: exec.argv.iter().map(text).collect(),
-        env: exec.env.iter().map(text).collect(),
-        working_directory: text(&exec.working_directory),
-        user: exec.user,
-        terminal: exec.terminal.is_some(),
-        stdin: exec.stdin,
-    })
+/// What commands of a sandbox start from that has no first one.
+pub fn process_without_command(config: &ImageConfig, overrides: &Overrides) -> Process {
+    let either = |wanted: &Option<String>, own: &Option<String>| {
+        wanted.clone().or_else(|| own.clone()).unwrap_or_default()
+    };
+    Process {
+        argv: Vec::new(),
+        env: environment(config, overrides),
+        working_directory: either(&overrides.working_directory, &config.working_dir),
+        user: either(&overrides.user, &config.user),
+        terminal: overrides.terminal.is_some(),
+        stdin: overrides.stdin,
+    }
 }
 
 /// A command that joins those of a sandbox which runs, by docker's rules: no entrypoint, and what
@@ -96,7 +73,8 @@ pub fn exec_in(first: &Process, overrides: &Overrides) -> Result<Exec, NoCommand
         user: Some(first.user.clone()),
         ..ImageConfig::default()
     };
-    exec(&config, overrides)
+    let window = overrides.terminal.map(|size| (size.rows, size.columns));
+    Ok(process(&config, overrides)?.exec(window))
 }
 
 fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {
@@ -160,12 +138,9 @@ mod tests {
             command: strings(args),
             ..Overrides::default()
         };
-        let argv = exec(&config, &overrides)
-            .map(|exec| exec.argv)
-            .unwrap_or_default();
-        argv.into_iter()
-            .map(|word| String::from_utf8(word.into()).expect("UTF-8"))
-            .collect()
+        process(&config, &overrides)
+            .map(|process| process.argv)
+            .unwrap_or_default()
     }
 
     #[test]

@@ -22,11 +22,12 @@ mod probe;
 mod process;
 mod sandbox;
 mod socket;
+mod untrusted;
 mod vmm_process;
 
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
-pub use command::{NoCommand, Overrides, exec_in, process};
+pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
 pub use exit::Exit;
 pub use files::{
     ByteStream, Copied, CopyError, CopyOptions, DisksError, FilesError, SandboxFiles, copy_in,

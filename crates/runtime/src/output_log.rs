@@ -13,6 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
+use crate::untrusted;
+
 /// How long one file grows.
 const FILE_MAX_BYTES: u64 = 8 << 20;
 /// The most bytes of output in one record.
@@ -69,10 +71,11 @@ impl LogWriter {
 
     /// The same, with files of at most `max_bytes`.
     pub(crate) fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
-        remove(&older(path))?;
+        untrusted::clear(&older(path))?;
+        untrusted::clear(path)?;
         Ok(Self {
             path: path.to_owned(),
-            file: fs::File::create(path)?,
+            file: fs::File::create_new(path)?,
             length_bytes: 0,
             max_bytes,
         })
@@ -137,12 +140,15 @@ impl Line {
     }
 }
 
+/// A file of a log, as far as one of ours goes.
+type Source = BufReader<io::Take<fs::File>>;
+
 /// Reads a log from its beginning, and on as it grows.
 #[derive(Debug)]
 pub struct LogReader {
     path: PathBuf,
     /// The file that is read; the current one unless `is_older`.
-    file: Option<BufReader<fs::File>>,
+    file: Option<Source>,
     /// A line of which only the beginning is there yet.
     begun: Vec<u8>,
     is_older: bool,
@@ -213,8 +219,8 @@ impl LogReader {
         let Some(file) = &self.file else {
             return Ok(true);
         };
-        let read = file.get_ref().metadata()?;
-        match fs::metadata(&self.path) {
+        let read = file.get_ref().get_ref().metadata()?;
+        match fs::symlink_metadata(&self.path) {
             Ok(named) => Ok((named.dev(), named.ino()) != (read.dev(), read.ino())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -226,19 +232,9 @@ fn older(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 
-fn open(path: &Path) -> io::Result<Option<BufReader<fs::File>>> {
-    match fs::File::open(path) {
-        Ok(file) => Ok(Some(BufReader::new(file))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+fn open(path: &Path) -> io::Result<Option<Source>> {
+    let file = untrusted::open(path)?;
+    Ok(file.map(|file| BufReader::new(file.take(FILE_MAX_BYTES))))
 }
 
 #[cfg(test)]

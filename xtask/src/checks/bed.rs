@@ -1,7 +1,7 @@
 use std::cell::Cell;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -96,6 +96,59 @@ impl Bed {
             "the guest stayed silent {} times in a row",
             FRESH_STARTS + 1
         )
+    }
+
+    /// Starts a command whose first line is `first`, again while the guest stays silent.
+    pub(crate) fn speaking(
+        &self,
+        first: &str,
+        line: impl Fn() -> Result<Command>,
+    ) -> Result<Speaking> {
+        for _ in 0..=FRESH_STARTS {
+            match Speaking::heard(spawn(&mut line()?)?, first) {
+                Err(error) if error.to_string().contains(SILENT) => {
+                    self.fresh_starts.set(self.fresh_starts.get() + 1);
+                }
+                other => return other,
+            }
+        }
+        bail!(
+            "the guest stayed silent {} times in a row",
+            FRESH_STARTS + 1
+        )
+    }
+}
+
+/// A command that has printed its first line.
+pub(crate) struct Speaking {
+    pub(crate) child: Child,
+    pub(crate) stdout: BufReader<ChildStdout>,
+}
+
+impl Speaking {
+    /// Waits for the first line, which must be this one.
+    pub(crate) fn heard(mut child: Child, first: &str) -> Result<Self> {
+        let stdout = child.stdout.take().context("no standard output")?;
+        let mut stdout = BufReader::new(stdout);
+        let mut line = String::new();
+        stdout.read_line(&mut line)?;
+        if line.strip_suffix('\n') == Some(first) {
+            return Ok(Self { child, stdout });
+        }
+        bail!(
+            "{line:?} is not {first:?}: {}",
+            describe(&finish(child, &[])?)
+        )
+    }
+
+    /// How it ended, with the rest of what it printed.
+    pub(crate) fn end(mut self) -> Result<Output> {
+        let mut stdout = Vec::new();
+        self.stdout.read_to_end(&mut stdout)?;
+        Ok(Output {
+            stdout,
+            ..finish(self.child, &[])?
+        })
     }
 }
 

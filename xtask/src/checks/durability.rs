@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::bed::{Bed, describe, expect_code, finish, spawn};
+use super::bed::{Bed, describe, expect_code};
 
 const CHANGES: &str = "set -e; echo kept > /root/kept; echo more >> /etc/passwd; \
     mv /etc/skel /etc/skel-renamed; chmod 0600 /etc/issue; rm /etc/debian_version; \
@@ -28,31 +28,14 @@ pub(super) fn stop_and_start(bed: &Bed) -> Result<()> {
 pub(super) fn kill_and_start(bed: &Bed) -> Result<()> {
     let name = "checks-killed";
     let script = script("sleep 600");
-    for _ in 0..5 {
+    let speaking = bed.speaking("kept", || {
         remove(bed, name)?;
-        let mut child = spawn(&mut bed.run_command(&["--name", name], &["sh", "-c", &script]))?;
-        let stdout = child
-            .stdout
-            .take()
-            .context("no pipe from standard output")?;
-        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stdout));
-        let Some(line) = lines.next() else {
-            let output = finish(child, &[])?;
-            ensure!(
-                describe(&output).contains("did not answer"),
-                "{}",
-                describe(&output)
-            );
-            bed.fresh_starts.set(bed.fresh_starts() + 1);
-            continue;
-        };
-        ensure!(line? == "kept", "the changes were not made");
-        let kept = Kept { name };
-        kill_machine(&kept.directory(bed)?)?;
-        expect_code(&finish(child, &[])?, 125)?;
-        return kept.look(bed);
-    }
-    bail!("the guest stayed silent")
+        Ok(bed.run_command(&["--name", name], &["sh", "-c", &script]))
+    })?;
+    let kept = Kept { name };
+    kill_machine(&kept.directory(bed)?)?;
+    expect_code(&speaking.end()?, 125)?;
+    kept.look(bed)
 }
 
 /// No sandbox, no directory of one, no process.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use super::bed::{Bed, describe, expect_code, finish, spawn};
+use super::bed::{Bed, describe, expect_code, spawn};
 use super::durability::remove;
 
 const NAME: &str = "checks-kept";
@@ -15,31 +15,17 @@ const UNTIL_TOLD: &str = "echo up; until test -e /go; do sleep 0.1; done; echo e
 
 /// `kill -9` of `msb run` takes nothing with it.
 pub(super) fn without_its_user(bed: &Bed) -> Result<()> {
-    for _ in 0..5 {
+    let mut speaking = bed.speaking("up", || {
         remove(bed, NAME)?;
-        let mut child = spawn(&mut bed.run_command(&["--name", NAME], &["sh", "-c", UNTIL_TOLD]))?;
-        let stdout = child.stdout.take().context("no pipe")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        if line != "up\n" {
-            let output = finish(child, &[])?;
-            ensure!(
-                describe(&output).contains("did not answer"),
-                "{}",
-                describe(&output)
-            );
-            bed.fresh_starts.set(bed.fresh_starts() + 1);
-            continue;
-        }
-        child.kill()?;
-        child.wait()?;
-        ensure!(state(bed)? == "running", "it went with its user");
-        said(&msb(bed, &["exec", NAME, "touch", "/go"])?, 0, "")?;
-        said(&msb(bed, &["wait", NAME])?, 6, "6\n")?;
-        said(&msb(bed, &["logs", NAME])?, 0, "up\nend\n")?;
-        return remove(bed, NAME);
-    }
-    bail!("the guest stayed silent")
+        Ok(bed.run_command(&["--name", NAME], &["sh", "-c", UNTIL_TOLD]))
+    })?;
+    speaking.child.kill()?;
+    speaking.child.wait()?;
+    ensure!(state(bed)? == "running", "it went with its user");
+    said(&msb(bed, &["exec", NAME, "touch", "/go"])?, 0, "")?;
+    said(&msb(bed, &["wait", NAME])?, 6, "6\n")?;
+    said(&msb(bed, &["logs", NAME])?, 0, "up\nend\n")?;
+    remove(bed, NAME)
 }
 
 /// Created, started with somebody attached, renamed, started alone, restarted, attached to, removed.

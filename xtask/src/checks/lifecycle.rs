@@ -1,10 +1,9 @@
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout, Command, Output};
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
-use super::bed::{Bed, describe, expect_code, finish, spawn};
+use super::bed::{Bed, Speaking, describe, expect_code, finish, spawn};
 use super::durability::remove;
 
 const NAME: &str = "checks-living";
@@ -13,7 +12,7 @@ const SCRIPT: &str = "echo up; trap 'exit 3' TERM; while :; do sleep 1; done";
 
 /// Commands in a sandbox that runs, many at once, then a stop.
 pub(super) fn exec_and_stop(bed: &Bed) -> Result<()> {
-    let living = Living::start(bed)?;
+    let first = living(bed)?;
     inherits(bed)?;
     streams(bed)?;
     at_once(bed)?;
@@ -27,18 +26,18 @@ pub(super) fn exec_and_stop(bed: &Bed) -> Result<()> {
         describe(&stopped)
     );
     // The command's own code: it caught the signal.
-    expect_code(&living.end()?, 3)?;
+    expect_code(&first.end()?, 3)?;
     not_running(bed)?;
     remove(bed, NAME)
 }
 
 /// A machine that is killed, seen by everybody.
 pub(super) fn kill(bed: &Bed) -> Result<()> {
-    let living = Living::start(bed)?;
+    let first = living(bed)?;
     let waiting = spawn(&mut exec(bed, &[], &["sleep", "600"]))?;
     let killed = Command::new(&bed.msb).args(["kill", NAME]).output()?;
     expect_code(&killed, 0)?;
-    expect_code(&living.end()?, 125)?;
+    expect_code(&first.end()?, 125)?;
     expect_code(&finish(waiting, &[])?, 125)?;
     not_running(bed)?;
     remove(bed, NAME)
@@ -169,7 +168,7 @@ fn signal_past_input(bed: &Bed) -> Result<()> {
     let mut stdin = child.stdin.take().context("no pipe to standard input")?;
     // Until msb has read so much that nothing goes on; then the pipe's end closes with the child.
     let feed = std::thread::spawn(move || std::io::copy(&mut std::io::repeat(0), &mut stdin));
-    let mut child = Living::seen(child)?.child;
+    let mut child = Speaking::heard(child, "up")?.child;
     std::thread::sleep(Duration::from_millis(500));
     let sent = Command::new("kill")
         .args(["-TERM", &child.id().to_string()])
@@ -199,47 +198,10 @@ fn not_running(bed: &Bed) -> Result<()> {
 }
 
 /// A sandbox whose first command waits.
-struct Living {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Living {
-    fn start(bed: &Bed) -> Result<Self> {
-        for _ in 0..5 {
-            remove(bed, NAME)?;
-            let options = ["--name", NAME, "-e", "A=1", "-w", "/srv", "-u", "65534"];
-            let child = spawn(&mut bed.run_command(&options, &["sh", "-c", SCRIPT]))?;
-            match Self::seen(child) {
-                Ok(living) => return Ok(living),
-                Err(error) if error.to_string().contains("did not answer") => {
-                    bed.fresh_starts.set(bed.fresh_starts() + 1);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        bail!("the guest stayed silent")
-    }
-
-    /// One that has said its first line.
-    fn seen(mut child: Child) -> Result<Self> {
-        let stdout = child.stdout.take().context("no standard output")?;
-        let mut stdout = BufReader::new(stdout);
-        let mut line = String::new();
-        stdout.read_line(&mut line)?;
-        if line != "up\n" {
-            bail!("not up: {}", describe(&finish(child, &[])?));
-        }
-        Ok(Self { child, stdout })
-    }
-
-    /// How it ended.
-    fn end(mut self) -> Result<Output> {
-        let mut stdout = Vec::new();
-        std::io::Read::read_to_end(&mut self.stdout, &mut stdout)?;
-        Ok(Output {
-            stdout,
-            ..finish(self.child, &[])?
-        })
-    }
+fn living(bed: &Bed) -> Result<Speaking> {
+    bed.speaking("up", || {
+        remove(bed, NAME)?;
+        let options = ["--name", NAME, "-e", "A=1", "-w", "/srv", "-u", "65534"];
+        Ok(bed.run_command(&options, &["sh", "-c", SCRIPT]))
+    })
 }

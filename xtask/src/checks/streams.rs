@@ -1,9 +1,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 
-use super::bed::{Bed, describe, expect_code, finish, spawn};
+use super::bed::{Bed, describe, expect_code};
 
 pub(super) fn apart(bed: &Bed) -> Result<()> {
     let output = bed.run(&["-q"], &["sh", "-c", "echo out; echo err >&2"])?;
@@ -91,31 +91,13 @@ pub(super) fn terminal(bed: &Bed) -> Result<()> {
 
 pub(super) fn signals(bed: &Bed) -> Result<()> {
     let script = "trap 'echo caught; exit 7' TERM; echo ready; sleep 60 & wait";
-    for _ in 0..5 {
-        let mut child = spawn(&mut bed.run_command(&["--rm"], &["sh", "-c", script]))?;
-        let pid = child.id().to_string();
-        let stdout = child
-            .stdout
-            .take()
-            .context("no pipe from standard output")?;
-        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stdout));
-        let Some(ready) = lines.next() else {
-            // Only a guest that never answered prints nothing.
-            let output = finish(child, &[])?;
-            ensure!(
-                describe(&output).contains("did not answer"),
-                "{}",
-                describe(&output)
-            );
-            bed.fresh_starts.set(bed.fresh_starts() + 1);
-            continue;
-        };
-        ensure!(ready? == "ready", "the command did not start");
-        std::thread::sleep(Duration::from_millis(200));
-        Command::new("kill").args(["-TERM", &pid]).status()?;
-        let caught = lines.next().context("the signal did not arrive")??;
-        ensure!(caught == "caught", "{caught}");
-        return expect_code(&finish(child, &[])?, 7);
-    }
-    anyhow::bail!("the guest stayed silent")
+    let line = || Ok(bed.run_command(&["--rm"], &["sh", "-c", script]));
+    let speaking = bed.speaking("ready", line)?;
+    std::thread::sleep(Duration::from_millis(200));
+    Command::new("kill")
+        .args(["-TERM", &speaking.child.id().to_string()])
+        .status()?;
+    let ended = speaking.end()?;
+    ensure!(ended.stdout == b"caught\n", "{}", describe(&ended));
+    expect_code(&ended, 7)
 }

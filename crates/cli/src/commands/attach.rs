@@ -1,13 +1,13 @@
 use anyhow::Context as _;
 use msb_agent_protocol::v1::Attach;
 use msb_agent_protocol::{Client, ClientError};
-use msb_runtime::{Lock, Sandbox};
+use msb_runtime::{Exit, Lock, Sandbox};
 
 use super::Context;
 use super::machine::{self, Start};
 use crate::failure::{Failure, Outcome, Vanished};
 use crate::output;
-use crate::streams::{Ending, Joint, exit_code, join, not_started};
+use crate::streams::{Ending, Joint, join, not_started};
 
 /// Arguments of `msb attach`.
 #[derive(Debug, clap::Args)]
@@ -87,7 +87,7 @@ async fn attach(
     let request = Attach { stdin: takes_stdin };
     let command = match client.attach(request).await {
         Ok(command) => command,
-        Err(ClientError::Over(status)) => return Ok(Ending::Exited(exit_code(status))),
+        Err(ClientError::Over(status)) => return Ok(Ending::Exited(Exit::code_of(status))),
         Err(error) => return Err(not_started(error)),
     };
     let joint = Joint {

@@ -3,7 +3,9 @@ use std::io;
 
 use anyhow::{Context as _, anyhow};
 use image_store::{FindError, Hold, Store, StoredImage, Trust};
-use msb_runtime::{CreateOptions, Lifetime, Lock, Process, Resources, Sandbox, process};
+use msb_runtime::{
+    CreateOptions, Lifetime, Lock, Process, Resources, Sandbox, process, process_without_command,
+};
 
 use super::network::NetworkArguments;
 use super::process::ProcessArguments;
@@ -163,11 +165,7 @@ fn first_process(image: &StoredImage, arguments: &SandboxArguments) -> Result<Pr
         return Err(anyhow!("--no-command takes no command").into());
     }
     if arguments.no_command {
-        // What later commands start from.
-        let mut first = process(config, &overrides.with_command("none"))
-            .context("cannot agree on an environment")?;
-        first.argv.clear();
-        return Ok(first);
+        return Ok(process_without_command(config, &overrides));
     }
     let first = process(config, &overrides);
     Ok(first.with_context(|| format!("cannot run {}", arguments.image()))?)

@@ -1,7 +1,8 @@
-use msb_runtime::JobCondition;
+use anyhow::anyhow;
+use msb_runtime::{JobCondition, Sandbox};
 
 use super::Context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 
 /// Arguments of `msb jobs`.
@@ -25,6 +26,13 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Format::Table => print_table(&jobs)?,
     }
     Ok(0)
+}
+
+/// The job of this number.
+pub(super) fn find(sandbox: &Sandbox, id: u64) -> Result<JobCondition, Failure> {
+    let name = &sandbox.spec.name;
+    let job = sandbox.job(id)?;
+    Ok(job.ok_or_else(|| anyhow!("sandbox {name} has no job {id}"))?)
 }
 
 fn print_table(jobs: &[JobCondition]) -> std::io::Result<()> {

@@ -2,11 +2,10 @@ use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use anyhow::anyhow;
 use jiff::Timestamp;
 use msb_runtime::{LogReader, LogRecord, LogStream, Sandbox, State};
 
-use super::Context;
+use super::{Context, jobs};
 use crate::failure::{Failure, Outcome};
 
 /// How often a log that is followed is looked at.
@@ -121,11 +120,8 @@ impl Log {
 }
 
 fn job_output(sandbox: &Sandbox, id: u64) -> Result<LogReader, Failure> {
-    let name = &sandbox.spec.name;
-    match sandbox.job(id)? {
-        Some(_) => Ok(sandbox.job_output(id)?),
-        None => Err(anyhow!("sandbox {name} has no job {id}").into()),
-    }
+    jobs::find(sandbox, id)?;
+    Ok(sandbox.job_output(id)?)
 }
 
 fn time(record: &LogRecord) -> Timestamp {

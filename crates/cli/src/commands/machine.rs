@@ -115,7 +115,7 @@ pub(crate) async fn start_and_leave(
         code,
         error: Some(error),
         ..
-    }) = sandbox.first_exit()?
+    }) = sandbox.first_exit()
     else {
         booted?.detach();
         return Ok(());

@@ -1,6 +1,5 @@
-use std::time::Duration;
-
 use super::machine::MachineArguments;
+use super::stop::StopArguments;
 use super::{Context, start, stop};
 use crate::failure::Outcome;
 use msb_runtime::State;
@@ -11,18 +10,14 @@ use msb_runtime::State;
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// How long processes may take to end
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 10)]
-    time: u64,
-    /// Sandboxes, by name or id
-    #[arg(required = true, value_name = "SANDBOX")]
-    sandboxes: Vec<String>,
+    #[command(flatten)]
+    stop: StopArguments,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let grace = Duration::from_secs(arguments.time);
+    let grace = arguments.stop.grace();
     context
-        .each(&arguments.sandboxes, async |sandbox| {
+        .each(&arguments.stop.sandboxes, async |sandbox| {
             if sandbox.state()? == State::Running {
                 stop::stop(&sandbox, grace).await?;
             }

@@ -14,18 +14,31 @@ use crate::output;
     Example:\n  msb stop -t 2 work"
 )]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    stop: StopArguments,
+}
+
+/// What is to stop, and how.
+#[derive(Debug, clap::Args)]
+pub(super) struct StopArguments {
     /// How long processes may take to end
     #[arg(short, long, value_name = "SECONDS", default_value_t = 10)]
     time: u64,
     /// Sandboxes, by name or id
     #[arg(required = true, value_name = "SANDBOX")]
-    sandboxes: Vec<String>,
+    pub(super) sandboxes: Vec<String>,
+}
+
+impl StopArguments {
+    pub(super) const fn grace(&self) -> Duration {
+        Duration::from_secs(self.time)
+    }
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let grace = Duration::from_secs(arguments.time);
+    let grace = arguments.stop.grace();
     context
-        .each(&arguments.sandboxes, async |sandbox| {
+        .each(&arguments.stop.sandboxes, async |sandbox| {
             stop(&sandbox, grace).await
         })
         .await

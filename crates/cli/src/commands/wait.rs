@@ -3,7 +3,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use msb_runtime::{Exit, Sandbox};
 
-use super::Context;
+use super::{Context, jobs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -47,11 +47,8 @@ async fn first_command(sandbox: &Sandbox) -> Result<Exit, Failure> {
 }
 
 async fn job(sandbox: &Sandbox, id: u64) -> Result<Exit, Failure> {
-    let name = &sandbox.spec.name;
     loop {
-        let job = sandbox.job(id)?;
-        let job = job.ok_or_else(|| anyhow!("sandbox {name} has no job {id}"))?;
-        if let Some(exit) = job.exit {
+        if let Some(exit) = jobs::find(sandbox, id)?.exit {
             return Ok(exit);
         }
         tokio::time::sleep(LOOK_INTERVAL).await;

@@ -1,7 +1,6 @@
 //! The command that a sandbox was created for, and everybody who watches it.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::{Exec, ExecEvent, Failure, FailureKind, Started};
@@ -18,7 +17,6 @@ pub(super) type Events = mpsc::Receiver<Result<ExecEvent, Status>>;
 /// A sandbox's first command. Its clones are the same one.
 #[derive(Debug, Clone)]
 pub(super) struct First {
-    state: Arc<Mutex<State>>,
     stage: watch::Sender<Stage>,
     pub(super) watchers: Watchers,
 }
@@ -28,26 +26,23 @@ pub(super) type End = (Exit, EndEvent);
 /// What watchers are told last.
 pub(super) type EndEvent = Event;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where the command is in its life.
+#[derive(Debug)]
 enum Stage {
     /// It does not run yet, or not again yet.
     Waiting,
-    Running,
-    Over,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    started: Option<Started>,
-    inputs: Option<Inputs>,
-    /// How the last one ended.
-    end: Option<Event>,
+    Running {
+        started: Started,
+        /// `None` where it reads nothing, or nothing more.
+        inputs: Option<Inputs>,
+    },
+    /// It ended so.
+    Over(EndEvent),
 }
 
 impl First {
     pub(super) fn new() -> Self {
         Self {
-            state: Arc::default(),
             stage: watch::Sender::new(Stage::Waiting),
             watchers: Watchers::default(),
         }
@@ -55,14 +50,15 @@ impl First {
 
     /// One more who is told what the command does from now on.
     pub(super) fn watch(&self) -> Result<Events, Status> {
-        let state = self.state();
-        let past = match *self.stage.borrow() {
+        // While it is borrowed, the stage does not change.
+        let stage = self.stage.borrow();
+        let past = match &*stage {
             Stage::Waiting => None,
-            Stage::Running => state.started.map(Event::Started),
-            Stage::Over => state.end.clone(),
+            Stage::Running { started, .. } => Some(Event::Started(*started)),
+            Stage::Over(end) => Some(end.clone()),
         };
         let (events, sender) = Watchers::channel(past);
-        if *self.stage.borrow() != Stage::Over {
+        if !matches!(*stage, Stage::Over(_)) {
             self.watchers.add(sender)?;
         }
         Ok(events)
@@ -71,14 +67,11 @@ impl First {
     /// Passes standard input on, once there is somebody to read it. Whether it is wanted.
     pub(super) async fn feed(&self, bytes: Bytes) -> bool {
         let mut stage = self.stage.subscribe();
-        if stage
-            .wait_for(|&stage| stage != Stage::Waiting)
-            .await
-            .is_err()
-        {
-            return false;
-        }
-        let inputs = self.state().inputs.clone();
+        let begun = stage.wait_for(|stage| !matches!(stage, Stage::Waiting));
+        let inputs = match begun.await.as_deref() {
+            Ok(Stage::Running { inputs, .. }) => inputs.clone(),
+            _ => None,
+        };
         match inputs {
             Some(inputs) => inputs.send(bytes).await,
             None => false,
@@ -87,8 +80,15 @@ impl First {
 
     /// Ends standard input.
     pub(super) async fn end_input(&self) {
-        let inputs = self.state().inputs.take();
-        if let Some(inputs) = inputs {
+        let mut last = None;
+        self.stage.send_if_modified(|stage| {
+            if let Stage::Running { inputs, .. } = stage {
+                last = inputs.take();
+            }
+            // It is the same stage.
+            false
+        });
+        if let Some(inputs) = last {
             inputs.end().await;
         }
     }
@@ -102,12 +102,10 @@ impl First {
             exec_id: command.control.exec_id(),
             pid: command.pid,
         };
-        {
-            let mut state = self.state();
-            state.started = Some(started);
-            state.inputs = takes_stdin.then(|| command.inputs.clone());
-            self.stage.send_replace(Stage::Running);
-        }
+        self.stage.send_replace(Stage::Running {
+            started,
+            inputs: takes_stdin.then(|| command.inputs.clone()),
+        });
         self.watchers.tell(Event::Started(started)).await;
         Ok(command)
     }
@@ -137,23 +135,13 @@ impl First {
     }
 
     /// It is over: whoever comes now is told how it ended.
-    pub(super) fn settle(&self, end: Event) {
-        let mut state = self.state();
-        *state = State {
-            end: Some(end),
-            ..State::default()
-        };
-        self.stage.send_replace(Stage::Over);
+    pub(super) fn settle(&self, end: EndEvent) {
+        self.stage.send_replace(Stage::Over(end));
     }
 
     /// It will run again.
     pub(super) fn renew(&self) {
-        self.state().end = None;
         self.stage.send_replace(Stage::Waiting);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

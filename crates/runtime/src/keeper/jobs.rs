@@ -105,7 +105,7 @@ impl Jobs {
     fn prepare(&self, files: &JobFiles, job: &Job) -> io::Result<LogWriter> {
         if let Some(old) = job.id.checked_sub(KEPT_MAX) {
             let old = JobFiles::of(&self.directory, old);
-            if matches!(Exit::read(&old.exit()), Ok(Some(_))) {
+            if Exit::read(&old.exit()).is_some() {
                 fs::remove_dir_all(&old.directory)?;
             }
         }

@@ -26,8 +26,9 @@ pub use jobs::Job;
 use jobs::Jobs;
 pub use life::{Lifetime, RestartPolicy};
 
-/// How long a guest may take to end, over what its processes were given.
-const END_LIMIT: Duration = UNMOUNT_LIMIT;
+/// How long a guest may take to end, over what its processes were given. Longer than who asked for the
+/// end waits for it: that one kills the machine first, and says so.
+const END_LIMIT: Duration = UNMOUNT_LIMIT.saturating_add(Duration::from_secs(10));
 /// How long the end of a command may take to be written.
 const NOTE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -58,8 +59,8 @@ pub(crate) async fn keep(
     let keeper = Keeper {
         first: (!duties.process.argv.is_empty()).then(First::new),
         jobs: Jobs::new(agent.clone(), files.jobs()),
-        noted: Arc::new(watch::Sender::new(duties.process.argv.is_empty())),
-        clients: Arc::new(watch::Sender::new(0)),
+        noted: watch::Sender::new(duties.process.argv.is_empty()),
+        clients: watch::Sender::new(0),
         is_ending: Arc::default(),
         agent,
     };
@@ -83,9 +84,9 @@ pub(super) struct Keeper {
     first: Option<First>,
     jobs: Jobs,
     /// Whether the end of the first command has been written, if it is to have one.
-    noted: Arc<watch::Sender<bool>>,
+    noted: watch::Sender<bool>,
     /// How many are connected.
-    clients: Arc<watch::Sender<usize>>,
+    clients: watch::Sender<usize>,
     is_ending: Arc<AtomicBool>,
 }
 

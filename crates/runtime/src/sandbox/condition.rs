@@ -49,28 +49,24 @@ impl Sandbox {
     }
 
     /// What its process wrote of its first command's end, if it did.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn first_exit(&self) -> io::Result<Option<Exit>> {
+    pub fn first_exit(&self) -> Option<Exit> {
         Exit::read(&self.files.exit())
     }
 
     /// How it is.
     ///
     /// # Errors
-    /// When the files that say so cannot be read.
+    /// When the lock cannot be opened.
     pub fn condition(&self) -> io::Result<Condition> {
         let state = self.state()?;
         let started_s = match state {
             State::Created => None,
             // It may just be on its way to its first start.
-            State::Running => Errand::read(&self.files)
+            State::Running | State::Stopped => Errand::read(&self.files)
                 .ok()
                 .map(|errand| errand.started_s),
-            State::Stopped => Some(Errand::read(&self.files)?.started_s),
         };
-        let exit = match (state, self.first_exit()?) {
+        let exit = match (state, self.first_exit()) {
             (State::Stopped, None) if !self.spec.process.argv.is_empty() => {
                 Some(Exit::killed(None))
             }

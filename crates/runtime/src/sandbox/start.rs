@@ -22,7 +22,7 @@ use super::{Lock, Parts, Running, Sandbox, StartError};
 use crate::boot::boot_disk;
 use crate::keeper::Duties;
 use crate::vmm_process::Errand;
-use crate::{Home, Kernel, durable, socket};
+use crate::{Home, Kernel, durable, socket, untrusted};
 
 /// How to run the process that a machine runs in: this program and these arguments, the sandbox's
 /// directory after them.
@@ -111,7 +111,6 @@ impl Sandbox {
         for stale in [
             self.files.socket(),
             self.files.pid(),
-            self.files.exit(),
             self.files.console_log(),
             self.files.vmm_log(),
         ] {
@@ -120,10 +119,8 @@ impl Sandbox {
                 _ => {}
             }
         }
-        match fs::remove_dir_all(self.files.jobs()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        untrusted::clear(&self.files.exit())?;
+        untrusted::clear(&self.files.jobs())?;
         match fs::create_dir(self.files.written()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}

@@ -2,8 +2,6 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::length::Length;
-
 /// Bytes that can be read from any place, without a position of their own.
 pub trait ReadAt {
     /// Fills `buf` from `offset_bytes` on.
@@ -30,7 +28,7 @@ impl ReadAt for [u8] {
     }
 
     fn size_bytes(&self) -> io::Result<u64> {
-        Ok(self.length_bytes())
+        Ok(u64::try_from(self.len()).expect("memory is shorter than 2^64 bytes"))
     }
 }
 

@@ -1,0 +1,118 @@
+//! Reads what lies in `written/`. The process of a machine made it, and a guest may have taken that
+//! process over: what stands there may be of any length, of any kind, and in nobody's words.
+
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use fs_err as fs;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use rustix::fs::OFlags;
+
+/// The longest description of a job or of an end.
+const DESCRIPTION_MAX_BYTES: u64 = 64 << 10;
+
+/// Opens a file, `None` where there is none.
+///
+/// # Errors
+/// Anything but a regular file too: a symlink is not followed, a FIFO not waited for.
+pub(crate) fn open(path: &Path) -> io::Result<Option<fs::File>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(Some(file)),
+        false => Err(nonsense(path, "is no regular file")),
+    }
+}
+
+/// What a short file says, `None` where there is none.
+///
+/// # Errors
+/// As [`open`], and one of more than 64 KiB.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let Some(file) = open(path)? else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::new();
+    file.take(DESCRIPTION_MAX_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > DESCRIPTION_MAX_BYTES {
+        true => Err(nonsense(path, "is longer than 64 KiB")),
+        false => Ok(Some(bytes)),
+    }
+}
+
+/// Removes whatever stands at `path`.
+///
+/// # Errors
+/// When it cannot be removed.
+pub(crate) fn clear(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn nonsense(path: &Path, why: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("{} {why}", path.display()),
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    /// Makes of `path` what no file of ours is, one after the other.
+    pub(crate) fn misfits(path: &Path) -> impl Iterator<Item = &'static str> {
+        let made = move |kind: &'static str| {
+            clear(path).expect("cleared");
+            match kind {
+                "a FIFO" => {
+                    let mode = Mode::RUSR | Mode::WUSR;
+                    mknodat(CWD, path, FileType::Fifo, mode, 0).expect("a FIFO");
+                }
+                "a symlink" => fs_err::os::unix::fs::symlink("/etc/passwd", path).expect("made"),
+                "a directory" => fs::create_dir(path).expect("made"),
+                "an endless file" => fs::File::create(path)
+                    .and_then(|file| file.set_len(1 << 40))
+                    .expect("made"),
+                _ => fs::write(path, b"{\"code\":").expect("written"),
+            }
+            kind
+        };
+        let kinds = [
+            "a FIFO",
+            "a symlink",
+            "a directory",
+            "an endless file",
+            "half a file",
+        ];
+        kinds.into_iter().map(made)
+    }
+
+    #[test]
+    fn only_short_regular_files_are_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("file");
+        assert!(read(&path).expect("read").is_none());
+        for kind in misfits(&path) {
+            assert_eq!(read(&path).is_ok(), kind == "half a file", "{kind}");
+        }
+    }
+}
