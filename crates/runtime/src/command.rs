@@ -2,7 +2,7 @@ use image_store::ImageConfig;
 use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::{Exec, WindowSize};
 
-use crate::Process;
+use crate::{Process, Ulimit};
 
 /// `PATH` of a command whose image sets none, as docker has it.
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -24,6 +24,8 @@ pub struct Overrides {
     pub terminal: Option<WindowSize>,
     /// Whether standard input is sent.
     pub stdin: bool,
+    /// Limits; of two for one resource, the later counts.
+    pub ulimits: Vec<Ulimit>,
 }
 
 impl Overrides {
@@ -64,6 +66,7 @@ fn exec(config: &ImageConfig, overrides: &Overrides) -> Result<Exec, NoCommand> 
         user: either(&overrides.user, &config.user),
         terminal: overrides.terminal,
         stdin: overrides.stdin,
+        ulimits: overrides.ulimits.iter().map(Into::into).collect(),
     })
 }
 
@@ -81,6 +84,7 @@ pub fn process(config: &ImageConfig, overrides: &Overrides) -> Result<Process, N
         user: exec.user,
         terminal: exec.terminal.is_some(),
         stdin: exec.stdin,
+        ulimits: overrides.ulimits.clone(),
     })
 }
 
@@ -96,7 +100,10 @@ pub fn exec_in(first: &Process, overrides: &Overrides) -> Result<Exec, NoCommand
         user: Some(first.user.clone()),
         ..ImageConfig::default()
     };
-    exec(&config, overrides)
+    let mut overrides = overrides.clone();
+    let ulimits = first.ulimits.iter().chain(&overrides.ulimits).cloned();
+    overrides.ulimits = ulimits.collect();
+    exec(&config, &overrides)
 }
 
 fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use super::machine::MachineArguments;
 use super::{Context, start, stop};
 use crate::failure::Outcome;
@@ -11,20 +9,19 @@ use msb_runtime::State;
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// How long processes may take to end
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 10)]
-    time: u64,
+    /// How long processes may take to end [default: what the sandbox was created with, or 10]
+    #[arg(short, long, value_name = "SECONDS")]
+    time: Option<u64>,
     /// Sandboxes, by name or id
     #[arg(required = true, value_name = "SANDBOX")]
     sandboxes: Vec<String>,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let grace = Duration::from_secs(arguments.time);
     context
         .each(&arguments.sandboxes, async |sandbox| {
             if sandbox.state()? == State::Running {
-                stop::stop(&sandbox, grace).await?;
+                stop::stop(&sandbox, arguments.time).await?;
             }
             start::start(context, &sandbox, &arguments.machine).await
         })

@@ -53,6 +53,16 @@ impl First {
         }
     }
 
+    /// The agent's number of the command, while it runs.
+    pub(super) fn exec_id(&self) -> Option<u64> {
+        let state = self.state();
+        let runs = *self.stage.borrow() == Stage::Running;
+        state
+            .started
+            .filter(|_| runs)
+            .map(|started| started.exec_id)
+    }
+
     /// One more who is told what the command does from now on.
     pub(super) fn watch(&self) -> Result<Events, Status> {
         let state = self.state();
