@@ -107,6 +107,11 @@ def balloon():
     assert bound("virtio_balloon")
 
 
+@proves("PAGE_REPORTING")
+def page_reporting():
+    assert os.path.isfile("/sys/module/page_reporting/parameters/page_reporting_order")
+
+
 @proves("DEVTMPFS")
 def device_nodes():
     with open("/proc/mounts") as mounts:

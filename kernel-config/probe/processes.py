@@ -145,6 +145,29 @@ def control_groups():
     sleeper.wait()
 
 
+@proves("CGROUP_PIDS")
+def limited_processes():
+    with open("/sys/fs/cgroup/cgroup.controllers") as file:
+        assert "pids" in file.read().split()
+    with open("/sys/fs/cgroup/cgroup.subtree_control", "w") as file:
+        file.write("+pids")
+    group = "/sys/fs/cgroup/limited"
+    os.mkdir(group)
+    with open(f"{group}/pids.max", "w") as file:
+        file.write("1")
+
+    def cannot_fork():
+        with open(f"{group}/cgroup.procs", "w") as file:
+            file.write("0")
+        try:
+            os.fork()
+        except BlockingIOError:
+            return
+        raise AssertionError("a second process was started")
+
+    in_child(cannot_fork)
+
+
 @proves("SECCOMP")
 def strict_sandbox():
     child = os.fork()

@@ -9,7 +9,7 @@ use crate::v1::keeper_client::KeeperClient;
 use crate::v1::sandbox_client::SandboxClient;
 use crate::v1::{
     Attach, Exec, ExecInput, HelloReply, HelloRequest, PowerOffRequest, ResizeRequest,
-    ShutdownRequest, SignalRequest, WindowSize, exec_input,
+    ShutdownRequest, SignalRequest, StatsReply, StatsRequest, StopFirst, WindowSize, exec_input,
 };
 use crate::{ClientError, Connection, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, greeting};
 
@@ -112,15 +112,30 @@ impl Client {
     }
 
     /// Asks the guest to power off; the answer comes once its disks are unmounted. Processes get
-    /// `grace` to end by themselves, two seconds where the caller does not say.
+    /// `grace` to end by themselves, two seconds where the caller does not say; `first` before the
+    /// others.
     ///
     /// # Errors
     /// When it cannot be reached or answers wrongly.
-    pub async fn shutdown(&mut self, grace: Option<Duration>) -> Result<(), ClientError> {
+    pub async fn shutdown(
+        &mut self,
+        grace: Option<Duration>,
+        first: Option<StopFirst>,
+    ) -> Result<(), ClientError> {
         let milliseconds = |grace: Duration| u32::try_from(grace.as_millis()).unwrap_or(u32::MAX);
         let grace_ms = grace.map(milliseconds);
-        let reply = self.sandbox.shutdown(ShutdownRequest { grace_ms }).await;
+        let request = ShutdownRequest { grace_ms, first };
+        let reply = self.sandbox.shutdown(request).await;
         reply.map_err(ClientError::of("shutdown")).map(drop)
+    }
+
+    /// Asks what the guest's kernel has counted. The figures are the guest's own word.
+    ///
+    /// # Errors
+    /// [`Unimplemented`](ClientError::Unimplemented) of an agent that is older than the call.
+    pub async fn stats(&mut self) -> Result<StatsReply, ClientError> {
+        let reply = self.sandbox.stats(StatsRequest {}).await;
+        Ok(reply.map_err(ClientError::of("stats"))?.into_inner())
     }
 
     /// Ends the machine at once, after [`shutdown`](Self::shutdown). Comes back when it is gone.

@@ -46,3 +46,22 @@ pub const MESSAGE_MAX_BYTES: usize = 1 << 20;
 
 /// The most bytes of standard input or output in one message.
 pub const CHUNK_MAX_BYTES: usize = 64 << 10;
+
+/// What a `Ulimit` may be called: docker's names of the resources of setrlimit(2).
+pub const ULIMIT_NAMES: [&str; 15] = [
+    "core",
+    "cpu",
+    "data",
+    "fsize",
+    "locks",
+    "memlock",
+    "msgqueue",
+    "nice",
+    "nofile",
+    "nproc",
+    "rss",
+    "rtprio",
+    "rttime",
+    "sigpending",
+    "stack",
+];

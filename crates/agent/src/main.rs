@@ -7,6 +7,7 @@ mod boot;
 mod console;
 mod descriptor;
 mod exec;
+mod figures;
 mod files;
 mod port;
 mod reaper;

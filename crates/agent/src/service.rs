@@ -1,16 +1,16 @@
-use std::time::Duration;
-
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
     Chunk, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
     MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest, PutArchiveInput,
     PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, ResizeReply, ResizeRequest,
-    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest, exec_input,
-    put_archive_input,
+    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest, StatsReply,
+    StatsRequest, exec_input, put_archive_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
+use tokio::time::{Duration, Instant};
 
 use crate::exec::{self, Events, Running};
+use crate::figures;
 use crate::files::{self, Answers};
 use crate::reaper::Reaper;
 use crate::shutdown;
@@ -157,6 +157,11 @@ impl Sandbox for Service {
             .map(Response::new)
     }
 
+    async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
+        let reply = files::waiting(|| Ok(figures::read())).await;
+        reply.map(Response::new)
+    }
+
     async fn shutdown(
         &self,
         request: Request<ShutdownRequest>,
@@ -165,8 +170,14 @@ impl Sandbox for Service {
             // Somebody else asked before; the machine's end is the answer.
             std::future::pending::<()>().await;
         }
-        let grace_ms = request.into_inner().grace_ms.map(u64::from);
-        shutdown::end_processes(grace_ms.map(Duration::from_millis)).await;
+        let request = request.into_inner();
+        let grace_ms = request.grace_ms.map(u64::from);
+        let grace = grace_ms.map_or(shutdown::GRACE, Duration::from_millis);
+        let deadline = Instant::now() + grace;
+        if let Some(first) = request.first {
+            self.running.end(first, deadline).await;
+        }
+        shutdown::end_processes(deadline).await;
         self.running.all_left().await;
         shutdown::unmount_everything();
         tokio::spawn(shutdown::power_off_after_answer());

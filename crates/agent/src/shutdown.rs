@@ -13,25 +13,26 @@ use crate::boot::{BOOT_ROOT, OLD_ROOT, upper_device};
 use crate::console;
 
 /// How long processes may take to end by themselves, where the host does not say.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// How long the kernel may take to let a killed process or a disk go.
 const RELEASE_LIMIT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// How long the host may take to note what it was told last, and to let the machine go.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(2);
 
-/// Ends every process: by a signal that it may catch, after `grace` by one that it may not. What
+/// Ends every process: by a signal that it may catch, at the deadline by one that it may not. What
 /// they say last is passed on meanwhile.
-pub(crate) async fn end_processes(grace: Option<Duration>) {
-    for (signal, limit) in [
-        (Signal::TERM, grace.unwrap_or(GRACE)),
-        (Signal::KILL, RELEASE_LIMIT),
-    ] {
-        let deadline = Instant::now() + limit;
-        signal_all(signal);
-        while has_children() && Instant::now() < deadline {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
+pub(crate) async fn end_processes(deadline: tokio::time::Instant) {
+    signal_all(Signal::TERM);
+    childless(deadline).await;
+    signal_all(Signal::KILL);
+    childless(tokio::time::Instant::now() + RELEASE_LIMIT).await;
+}
+
+/// Waits until nothing else lives, or until the deadline.
+async fn childless(deadline: tokio::time::Instant) {
+    while has_children() && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

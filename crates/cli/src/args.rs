@@ -4,7 +4,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     attach, completion, cp, create, df, doctor, exec, fs, image, images, inspect, jobs, kill, load,
-    logs, network, prune, ps, pull, rename, restart, rm, run, start, stop, version, vmm, wait,
+    logs, network, prune, ps, pull, rename, restart, rm, run, start, stats, stop, update, version,
+    vmm, wait,
 };
 use crate::output;
 
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     Cp(cp::Arguments),
     /// Look at a sandbox's files, and change them
     Fs(fs::Arguments),
+    /// Show what running sandboxes take, each second
+    Stats(stats::Arguments),
     /// List running sandboxes
     Ps(ps::Arguments),
     /// List all sandboxes
@@ -80,6 +83,8 @@ pub(crate) enum Command {
     Ls(ps::Arguments),
     /// Print all about sandboxes, as JSON
     Inspect(inspect::Arguments),
+    /// Give sandboxes more room, processors or memory, from their next start on
+    Update(update::Arguments),
     /// Give a sandbox another name
     Rename(rename::Arguments),
     /// Remove sandboxes that do not run

@@ -1,7 +1,7 @@
 use image_store::ImageConfig;
 use msb_agent_protocol::v1::{Exec, WindowSize};
 
-use crate::Process;
+use crate::{Process, Ulimit};
 
 /// `PATH` of a command whose image sets none, as docker has it.
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -23,6 +23,8 @@ pub struct Overrides {
     pub terminal: Option<WindowSize>,
     /// Whether standard input is sent.
     pub stdin: bool,
+    /// Limits; of two for one resource, the later counts.
+    pub ulimits: Vec<Ulimit>,
 }
 
 /// The image names no command, and neither did the user.
@@ -58,6 +60,7 @@ pub fn process_without_command(config: &ImageConfig, overrides: &Overrides) -> P
         user: either(&overrides.user, &config.user),
         terminal: overrides.terminal.is_some(),
         stdin: overrides.stdin,
+        ulimits: overrides.ulimits.clone(),
     }
 }
 
@@ -73,8 +76,11 @@ pub fn exec_in(first: &Process, overrides: &Overrides) -> Result<Exec, NoCommand
         user: Some(first.user.clone()),
         ..ImageConfig::default()
     };
+    let mut overrides = overrides.clone();
+    let ulimits = first.ulimits.iter().chain(&overrides.ulimits).cloned();
+    overrides.ulimits = ulimits.collect();
     let window = overrides.terminal.map(|size| (size.rows, size.columns));
-    Ok(process(&config, overrides)?.exec(window))
+    Ok(process(&config, &overrides)?.exec(window))
 }
 
 fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {

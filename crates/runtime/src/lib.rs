@@ -22,6 +22,10 @@ mod probe;
 mod process;
 mod sandbox;
 mod socket;
+mod stats;
+mod stop_signal;
+mod text_log;
+mod ulimit;
 mod untrusted;
 mod vmm_process;
 
@@ -44,8 +48,12 @@ pub use parts::{MachineParts, machine_parts};
 pub use probe::{Finding, Trial, probe};
 pub use process::Process;
 pub use sandbox::{
-    Condition, CreateError, CreateOptions, JobCondition, Lock, Place, ReachError, RemoveError,
-    RenameError, Resources, Running, Sandbox, SandboxId, Spec, StartError, State, UpperError,
-    VmmCommand,
+    Changes, Condition, CreateError, CreateOptions, JobCondition, Limits, Lock, Place, ReachError,
+    RemoveError, RenameError, Resources, Running, Sandbox, SandboxId, Spec, StartError, State,
+    Stopping, UpdateError, UpperError, VmmCommand,
 };
+pub use stats::{GuestStats, HostStats, Stats};
+pub use stop_signal::{NoSignal, StopSignal};
+pub use text_log::TextLog;
+pub use ulimit::{Ulimit, UlimitError};
 pub use vmm_process::{VmmProcessError, serve};

@@ -2,6 +2,8 @@ use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::{Exec, WindowSize};
 use serde::{Deserialize, Serialize};
 
+use crate::Ulimit;
+
 /// The rows and columns of a terminal that nobody has looked at yet.
 const WINDOW: (u32, u32) = (24, 80);
 
@@ -21,6 +23,9 @@ pub struct Process {
     pub terminal: bool,
     /// Whether its standard input is kept open for who attaches.
     pub stdin: bool,
+    /// Its limits, and those of later commands.
+    #[serde(default)]
+    pub ulimits: Vec<Ulimit>,
 }
 
 impl Process {
@@ -35,6 +40,7 @@ impl Process {
             user: self.user.clone(),
             terminal: self.terminal.then_some(WindowSize { rows, columns }),
             stdin: self.stdin,
+            ulimits: self.ulimits.iter().map(Into::into).collect(),
         }
     }
 }

@@ -51,6 +51,9 @@ pub(crate) fn of(
     arguments.kernel(machine, accelerator)?;
     arguments.serial_bus(machine);
     arguments.device(OptionValue::new("virtio-rng-device").with("bus", &bus(1)));
+    if let Some(place) = balloon_place(machine) {
+        arguments.balloon(place);
+    }
     for (index, disk) in machine.disks.iter().enumerate() {
         arguments.disk(index, disk);
     }
@@ -150,6 +153,15 @@ impl Arguments {
         self.device(device);
     }
 
+    /// Through it the guest says which of its memory is free, and QEMU gives that back to the host. The
+    /// host asks for none.
+    fn balloon(&mut self, place: usize) {
+        let device = OptionValue::new("virtio-balloon-device")
+            .with("free-page-reporting", "on")
+            .with("bus", &bus(place));
+        self.device(device);
+    }
+
     /// The network device. QEMU takes the form `socket`, which every version has, for a stream of
     /// frames, and offers the guest no offloads over it.
     fn network(&mut self, network: NetworkDevice, place: usize) {
@@ -185,6 +197,13 @@ impl Arguments {
 /// The most disks the machine can have.
 fn disk_limit(machine: &Machine) -> usize {
     PLACES.len() - OTHER_DEVICES - usize::from(machine.network.is_some())
+}
+
+/// The last place, unless the machine needs it for something else: then it goes without a balloon.
+fn balloon_place(machine: &Machine) -> Option<usize> {
+    let last = PLACES.len() - 1;
+    let taken = OTHER_DEVICES + machine.disks.len() + usize::from(machine.network.is_some());
+    (taken <= last).then_some(last)
 }
 
 /// The bus of the device that the guest meets as number `index`.
@@ -287,7 +306,8 @@ mod tests {
             )
         };
         machine.disks.extend((3..5).map(more));
-        assert!(of(&machine, TCG).is_ok());
+        let arguments = lines(&of(&machine, TCG).unwrap());
+        assert!(!arguments.contains("balloon"), "{arguments}");
         machine.disks.push(more(5));
         let error = of(&machine, TCG).unwrap_err();
         assert_eq!(error, InvalidMachine::TooManyDisks { disks: 6, limit: 5 });

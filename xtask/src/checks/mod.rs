@@ -10,6 +10,7 @@ mod isolation;
 mod keeping;
 mod lifecycle;
 mod network;
+mod resources;
 mod streams;
 mod surroundings;
 
@@ -20,7 +21,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 31] = [
+const CHECKS: [Check; 34] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -108,6 +109,12 @@ const CHECKS: [Check; 31] = [
         isolation::processes,
     ),
     ("what is forbidden is refused from inside", isolation::probe),
+    ("commands are limited as they are told", resources::limits),
+    (
+        "what a sandbox takes is shown and given back",
+        resources::living,
+    ),
+    ("a writable disk grows", resources::growth),
     ("nothing is left behind", durability::no_left_overs),
 ];
 

@@ -9,7 +9,7 @@ use msb_agent_protocol::v1::{
     ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
     PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
     ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest,
-    Started, StatReply, StatRequest, put_archive_input,
+    Started, StatReply, StatRequest, StatsReply, StatsRequest, put_archive_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,
@@ -158,6 +158,10 @@ impl Sandbox for Guest {
         }
         let entries = u64::try_from(taken_bytes).unwrap_or(0);
         Ok(Response::new(PutArchiveReply { entries }))
+    }
+
+    async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
+        Err(Status::unimplemented(""))
     }
 
     async fn shutdown(

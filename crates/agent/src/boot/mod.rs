@@ -3,15 +3,18 @@
 mod clock;
 mod disks;
 mod error;
+mod grow;
 mod host;
 mod host_files;
 mod interface;
 mod mounts;
 mod network;
+mod pids;
 mod root;
 
 pub(crate) use disks::upper_device;
 pub(crate) use error::BootError;
+pub(crate) use pids::commands_group;
 
 /// Where the boot disk is seen from the sandbox's root.
 pub(crate) const BOOT_ROOT: &str = "/run/msb/boot";
@@ -26,6 +29,7 @@ pub(crate) fn boot() -> Result<(), BootError> {
     mounts::mount_in_root()?;
     root::expose_lower_mounts()?;
     root::pivot()?;
+    pids::limit_commands()?;
     host::set_up();
     clock::set_from_host();
     Ok(())

@@ -1,4 +1,4 @@
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -98,6 +98,9 @@ const IN_ROOT: [Mount; 8] = [
     },
 ];
 
+/// The words on the kernel's command line that say how many bytes a tmpfs may hold.
+const SIZED: [(&str, &str); 2] = [("dev/shm", "msb_shm"), ("tmp", "msb_tmp")];
+
 /// Links that every program expects in `/dev`.
 const DEVICE_LINKS: [(&str, &str); 4] = [
     ("/proc/self/fd", "fd"),
@@ -129,13 +132,22 @@ pub(super) fn mount_in_root() -> Result<(), BootError> {
         let name = format!("mount /{}", each.target);
         let point = mount_point(&root, each.target).map_err(step(&name))?;
         let path = format!("/proc/self/fd/{}", point.as_raw_fd());
-        match mount(each.kind, path, each.kind, each.flags, each.options) {
+        let sized = sized_options(each.target);
+        let options = sized.as_deref().or(each.options);
+        match mount(each.kind, path, each.kind, each.flags, options) {
             // A kernel may come without message queues; little needs them.
             Err(Errno::NODEV) if each.kind == "mqueue" => {}
             outcome => outcome.map_err(step(&name))?,
         }
     }
     link_devices().map_err(step("make links in /dev"))
+}
+
+/// The options of a tmpfs whose size the host says.
+fn sized_options(target: &str) -> Option<CString> {
+    let (_, variable) = SIZED.iter().find(|(sized, _)| *sized == target)?;
+    let bytes: u64 = std::env::var(variable).ok()?.parse().ok()?;
+    CString::new(format!("mode=1777,size={bytes}")).ok()
 }
 
 /// The directory to mount on, made where the image has none. The image's symlinks are followed

@@ -6,7 +6,7 @@ use rustix::process::{chdir, pivot_root};
 
 use super::disks::Disks;
 use super::error::step;
-use super::{BOOT_ROOT, BootError};
+use super::{BOOT_ROOT, BootError, grow};
 
 /// Where the sandbox's root is put together; a directory of the boot disk.
 pub(super) const NEW_ROOT: &str = "/root";
@@ -34,6 +34,7 @@ pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
         Some(c"errors=remount-ro"),
     )
     .map_err(step("mount the upper disk as ext4"))?;
+    grow::fill_disk(UPPER);
     let options = std::ffi::CString::new(OVERLAY_OPTIONS).expect("the options hold no NUL");
     rustix::mount::mount(
         "overlay",

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod environment;
+mod limits;
 mod process;
 mod program;
 mod running;

@@ -16,12 +16,13 @@ use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::{Exec, Failure, FailureKind, WindowSize};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::process::{Gid, Uid, ioctl_tiocsctty, setsid};
+use rustix::process::{Gid, Resource, Rlimit, Uid, ioctl_tiocsctty, setrlimit, setsid};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::accounts::{Accounts, Identity};
-use super::{environment, program};
+use super::{environment, limits, program};
+use crate::boot;
 use crate::descriptor::Descriptor;
 
 /// Control-D: what a user types to end a terminal's input.
@@ -109,7 +110,8 @@ pub(super) fn spawn(request: &Exec) -> Result<Process, Failure> {
         None => pipe_streams(&mut command, request.stdin),
     };
     let streams = streams.map_err(|error| guest_failure("open the command's streams", &error))?;
-    become_leader(&mut command, identity, request.terminal.is_some());
+    let limits = limits::read(&request.ulimits)?;
+    become_leader(&mut command, identity, request.terminal.is_some(), limits);
     start(command, streams, word)
 }
 
@@ -162,8 +164,15 @@ fn terminal_streams(command: &mut Command, size: WindowSize) -> io::Result<Strea
     })
 }
 
-/// Makes the child a session of its own, with the terminal if it has one, then the wanted user.
-fn become_leader(command: &mut Command, identity: Identity, has_terminal: bool) {
+/// Makes the child a session of its own, with the terminal if it has one, below its limits, then
+/// the wanted user.
+fn become_leader(
+    command: &mut Command,
+    identity: Identity,
+    has_terminal: bool,
+    limits: Vec<(Resource, Rlimit)>,
+) {
+    let group = boot::commands_group();
     let groups: Vec<Gid> = identity
         .groups
         .iter()
@@ -174,6 +183,13 @@ fn become_leader(command: &mut Command, identity: Identity, has_terminal: bool) 
         setsid()?;
         if has_terminal {
             ioctl_tiocsctty(io::stdin())?;
+        }
+        if let Some(group) = group {
+            // The process that writes.
+            rustix::io::write(group, b"0")?;
+        }
+        for (resource, limit) in &limits {
+            setrlimit(*resource, *limit)?;
         }
         rustix::thread::set_thread_groups(&groups)?;
         rustix::thread::set_thread_gid(gid)?;
@@ -237,7 +253,7 @@ fn working_directory(wanted: &[u8]) -> Result<PathBuf, Failure> {
     }
 }
 
-fn bad_request(message: &str) -> Failure {
+pub(super) fn bad_request(message: &str) -> Failure {
     Failure {
         kind: FailureKind::BadRequest.into(),
         message: message.to_owned(),

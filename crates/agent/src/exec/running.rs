@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use msb_agent_protocol::v1::WindowSize;
+use msb_agent_protocol::v1::{StopFirst, WindowSize};
 use tokio::time::{Duration, Instant, sleep};
 
 use super::process::Terminal;
@@ -51,6 +51,18 @@ impl Running {
             .commands
             .get(&id)
             .map(|entry| entry.group.signal(signal))
+    }
+
+    /// Sends a signal to the process of a command, not to its group, and waits until it has ended, or
+    /// until the deadline.
+    pub(crate) async fn end(&self, first: StopFirst, deadline: Instant) {
+        let is_there = |table: &Table| table.commands.contains_key(&first.exec_id);
+        if let Some(entry) = self.table().commands.get(&first.exec_id) {
+            entry.group.signal_leader(first.signal);
+        }
+        while is_there(&self.table()) && Instant::now() < deadline {
+            sleep(POLL_INTERVAL).await;
+        }
     }
 
     /// Sets the terminal's size, if it has one; `None` when the command does not run.

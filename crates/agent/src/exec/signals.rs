@@ -1,4 +1,4 @@
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// The process group of a command, which it leads.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,14 @@ impl Group {
     pub(super) fn signal(self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number) {
             self.send(signal);
+        }
+    }
+
+    /// The same for its leader alone.
+    pub(super) fn signal_leader(self, number: i32) {
+        if let (Some(leader), Some(signal)) = (self.leader, Signal::from_named_raw(number)) {
+            // It may have ended.
+            let _ = kill_process(leader, signal);
         }
     }
 

@@ -7,8 +7,10 @@ use msb_runtime::{
     CreateOptions, Lifetime, Lock, Process, Resources, Sandbox, process, process_without_command,
 };
 
+use super::guest_limits::GuestLimitArguments;
 use super::network::NetworkArguments;
 use super::process::ProcessArguments;
+use super::stopping::StoppingArguments;
 use super::{Context, pull};
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -69,6 +71,10 @@ pub(crate) struct SandboxArguments {
     /// Guest memory
     #[arg(short, long, value_name = "SIZE", default_value = "1G", value_parser = output::parse_size)]
     memory: u64,
+    #[command(flatten)]
+    limits: GuestLimitArguments,
+    #[command(flatten)]
+    stopping: StoppingArguments,
     /// When to pull the image
     #[arg(long, value_enum, default_value_t)]
     pull: PullPolicy,
@@ -146,6 +152,8 @@ pub(crate) async fn create(
             idle_timeout_s: arguments.idle_timeout.map(|duration| duration.0),
         },
         network,
+        limits: arguments.limits.limits(),
+        stopping: arguments.stopping.stopping(&image.record.config),
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     Ok(Created {
@@ -219,13 +227,15 @@ fn resources(arguments: &SandboxArguments) -> Result<Resources, Failure> {
     if cpus == 0 {
         return Err(anyhow::anyhow!("--cpus must be at least 1").into());
     }
-    let memory_mib = u32::try_from(arguments.memory >> 20)
-        .ok()
-        .filter(|&mib| mib >= 64)
-        .with_context(|| format!("--memory {} is outside 64M to 4P", arguments.memory))?;
     Ok(Resources {
         cpus,
-        memory_mib,
+        memory_mib: memory_mib(arguments.memory)?,
         upper_bytes: arguments.upper_size,
     })
+}
+
+/// Guest memory as a machine takes it.
+pub(crate) fn memory_mib(bytes: u64) -> Result<u32, Failure> {
+    let memory_mib = u32::try_from(bytes >> 20).ok().filter(|&mib| mib >= 64);
+    Ok(memory_mib.with_context(|| format!("--memory {bytes} is outside 64M to 4P"))?)
 }

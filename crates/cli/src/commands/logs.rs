@@ -2,20 +2,24 @@ use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
+use anyhow::anyhow;
 use jiff::Timestamp;
 use msb_runtime::{LogReader, LogRecord, LogStream, Sandbox, State};
 
-use super::{Context, jobs};
+use super::{Context, jobs, text_log};
 use crate::failure::{Failure, Outcome};
 
 /// How often a log that is followed is looked at.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Arguments of `msb logs`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "What the command printed on standard output and standard error comes out of msb's own. \
-    Of a long log, the oldest part is gone.\n\nExample:\n  msb logs -f --tail 100 build"
+    Of a long log, the oldest part is gone.\n\n\
+    The console is what the guest's kernel and msb's agent in it say, the machine what its process and \
+    the VMM say; both since the last start, without times, control characters shown as \\u{..}.\n\n\
+    Examples:\n  msb logs -f --tail 100 build\n  msb logs --source console build"
 )]
 pub(crate) struct Arguments {
     /// Go on until the sandbox has stopped
@@ -30,6 +34,9 @@ pub(crate) struct Arguments {
     /// Show when each line came
     #[arg(short, long)]
     timestamps: bool,
+    /// What to print: what the command printed, the guest's console, the machine's messages
+    #[arg(long, value_enum, default_value_t, value_name = "SOURCE")]
+    source: Source,
     /// Of a job, instead of the sandbox's first command
     #[arg(long, value_name = "NUMBER")]
     job: Option<u64>,
@@ -37,8 +44,31 @@ pub(crate) struct Arguments {
     sandbox: String,
 }
 
+/// Where lines come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Source {
+    /// The sandbox's first command, or a job
+    #[default]
+    Output,
+    /// The guest's console
+    Console,
+    /// The process that the machine runs in
+    Machine,
+}
+
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let sandbox = context.sandbox(&arguments.sandbox)?;
+    let text = match arguments.source {
+        Source::Output => None,
+        Source::Console => Some(sandbox.console()?),
+        Source::Machine => Some(sandbox.machine_log()?),
+    };
+    if let Some(log) = text {
+        if arguments.since.is_some() || arguments.timestamps || arguments.job.is_some() {
+            return Err(anyhow!("--since, --timestamps and --job are for --source output").into());
+        }
+        return text_log::print(&sandbox, log, arguments.tail, arguments.follow).await;
+    }
     let mut log = Log {
         reader: match arguments.job {
             Some(id) => job_output(&sandbox, id)?,

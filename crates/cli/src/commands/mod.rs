@@ -9,6 +9,7 @@ pub(crate) mod df;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod fs;
+pub(crate) mod guest_limits;
 pub(crate) mod image;
 pub(crate) mod images;
 pub(crate) mod inspect;
@@ -27,7 +28,11 @@ pub(crate) mod restart;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod start;
+pub(crate) mod stats;
 pub(crate) mod stop;
+pub(crate) mod stopping;
+pub(crate) mod text_log;
+pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod version;
 pub(crate) mod vmm;
@@ -146,6 +151,8 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Logs(arguments) => block_on(logs::run(context, &arguments)),
         Command::Cp(arguments) => block_on(cp::run(context, &arguments)),
         Command::Fs(arguments) => block_on(fs::run(context, &arguments)),
+        Command::Stats(arguments) => block_on(stats::run(context, &arguments)),
+        Command::Update(arguments) => block_on(update::run(context, &arguments)),
         Command::Ps(arguments) => {
             Sandbox::sweep(&context.home)?;
             ps::run(context, &arguments)

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use msb_runtime::Overrides;
+use msb_runtime::{Overrides, Ulimit};
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -27,6 +27,9 @@ pub(crate) struct ProcessArguments {
     /// Give the command a terminal
     #[arg(short, long)]
     tty: bool,
+    /// Limit the command and what it starts, as nofile=1024:4096; -1 is no limit
+    #[arg(long, value_name = "NAME=SOFT[:HARD]")]
+    ulimit: Vec<Ulimit>,
 }
 
 impl ProcessArguments {
@@ -69,6 +72,7 @@ impl ProcessArguments {
             user: self.user.clone(),
             terminal: self.tty.then(terminal::size),
             stdin: self.interactive,
+            ulimits: self.ulimit.clone(),
         })
     }
 }

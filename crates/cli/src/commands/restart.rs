@@ -15,11 +15,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let grace = arguments.stop.grace();
     context
         .each(&arguments.stop.sandboxes, async |sandbox| {
             if sandbox.state()? == State::Running {
-                stop::stop(&sandbox, grace).await?;
+                stop::stop(&sandbox, arguments.stop.time).await?;
             }
             start::start(context, &sandbox, &arguments.machine).await
         })

@@ -9,8 +9,9 @@ use crate::output;
 /// Arguments of `msb stop`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Processes get SIGTERM, and SIGKILL when the time is up; then the disks are synced and \
-    unmounted. A guest that does not answer is killed: what it had synced is kept, and msb says so.\n\n\
+    after_help = "The command gets its stop signal, as the image's STOPSIGNAL or --stop-signal has it, and \
+    when it has ended the rest get SIGTERM. What lives when the time is up gets SIGKILL. Then the disks \
+    are synced and unmounted. A guest that does not answer is killed: what it had synced is kept, and msb says so.\n\n\
     Example:\n  msb stop -t 2 work"
 )]
 pub(crate) struct Arguments {
@@ -21,31 +22,25 @@ pub(crate) struct Arguments {
 /// What is to stop, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct StopArguments {
-    /// How long processes may take to end
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 10)]
-    time: u64,
+    /// How long processes may take to end [default: what the sandbox was created with, or 10]
+    #[arg(short, long, value_name = "SECONDS")]
+    pub(super) time: Option<u64>,
     /// Sandboxes, by name or id
     #[arg(required = true, value_name = "SANDBOX")]
     pub(super) sandboxes: Vec<String>,
 }
 
-impl StopArguments {
-    pub(super) const fn grace(&self) -> Duration {
-        Duration::from_secs(self.time)
-    }
-}
-
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let grace = arguments.stop.grace();
     context
         .each(&arguments.stop.sandboxes, async |sandbox| {
-            stop(&sandbox, grace).await
+            stop(&sandbox, arguments.stop.time).await
         })
         .await
 }
 
 /// Stops a sandbox, and says so when that took force.
-pub(crate) async fn stop(sandbox: &Sandbox, grace: Duration) -> Result<(), Failure> {
+pub(crate) async fn stop(sandbox: &Sandbox, time_s: Option<u64>) -> Result<(), Failure> {
+    let grace = Duration::from_secs(time_s.unwrap_or(sandbox.spec.stopping.timeout_s));
     if !sandbox.stop(grace).await? {
         let name = &sandbox.spec.name;
         output::notice(&format!(

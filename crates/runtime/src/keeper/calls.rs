@@ -11,7 +11,7 @@ use msb_agent_protocol::v1::{
     ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest,
     PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, ResizeReply,
     ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StartJobReply,
-    StatReply, StatRequest,
+    StatReply, StatRequest, StatsReply, StatsRequest,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio_stream::StreamExt as _;
@@ -117,6 +117,10 @@ impl Sandbox for Keeper {
         // One that fails ends, and the agent finds the archive cut.
         let inputs = request.into_inner().map_while(Result::ok);
         plain(self.raw().put_archive(inputs).await)
+    }
+
+    async fn stats(&self, request: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
+        plain(self.raw().stats(request.into_inner()).await)
     }
 
     async fn shutdown(

@@ -48,6 +48,14 @@ impl First {
         }
     }
 
+    /// The agent's number of the command, while it runs.
+    pub(super) fn exec_id(&self) -> Option<u64> {
+        match &*self.stage.borrow() {
+            Stage::Running { started, .. } => Some(started.exec_id),
+            Stage::Waiting | Stage::Over(_) => None,
+        }
+    }
+
     /// One more who is told what the command does from now on.
     pub(super) fn watch(&self) -> Result<Events, Status> {
         // While it is borrowed, the stage does not change.

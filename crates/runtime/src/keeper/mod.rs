@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use msb_agent_protocol::v1::StopFirst;
 use msb_agent_protocol::{Client, serve_kept};
 use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
@@ -21,6 +22,7 @@ use tokio::time::timeout;
 
 use crate::process::Process;
 use crate::sandbox::{Files, UNMOUNT_LIMIT};
+use crate::stop_signal::StopSignal;
 use first::First;
 pub use jobs::Job;
 use jobs::Jobs;
@@ -43,6 +45,9 @@ pub(crate) struct Duties {
     pub(crate) window: Option<(u32, u32)>,
     pub(crate) restart: RestartPolicy,
     pub(crate) lifetime: Lifetime,
+    /// What asks the first command to end.
+    #[serde(default)]
+    pub(crate) stop_signal: StopSignal,
 }
 
 /// Serves clients until the process ends.
@@ -61,6 +66,7 @@ pub(crate) async fn keep(
         jobs: Jobs::new(agent.clone(), files.jobs()),
         noted: watch::Sender::new(duties.process.argv.is_empty()),
         clients: watch::Sender::new(0),
+        stop_signal: duties.stop_signal,
         is_ending: Arc::default(),
         agent,
     };
@@ -87,6 +93,7 @@ pub(super) struct Keeper {
     noted: watch::Sender<bool>,
     /// How many are connected.
     clients: watch::Sender<usize>,
+    stop_signal: StopSignal,
     is_ending: Arc<AtomicBool>,
 }
 
@@ -101,7 +108,12 @@ impl Keeper {
             first.watchers.abandon();
         }
         let limit = grace.unwrap_or_default().saturating_add(END_LIMIT);
-        let ended = timeout(limit, self.agent.clone().shutdown(grace)).await;
+        let first = self.first.as_ref().and_then(First::exec_id);
+        let first = first.map(|exec_id| StopFirst {
+            exec_id,
+            signal: self.stop_signal.number(),
+        });
+        let ended = timeout(limit, self.agent.clone().shutdown(grace, first)).await;
         if !matches!(ended, Ok(Ok(()))) {
             say("the guest did not shut down");
             process::exit(1);

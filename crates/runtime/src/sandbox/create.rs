@@ -6,7 +6,7 @@ use fs_err as fs;
 use image_store::StoredImage;
 use msb_network::Settings;
 
-use super::{CreateError, Files, Lock, Sandbox, SandboxId, Spec, upper};
+use super::{CreateError, Files, Limits, Lock, Sandbox, SandboxId, Spec, Stopping, upper};
 use crate::keeper::{Lifetime, RestartPolicy};
 use crate::process::Process;
 use crate::{Home, durable};
@@ -43,6 +43,10 @@ pub struct CreateOptions {
     pub lifetime: Lifetime,
     /// Its network, if it is to have one.
     pub network: Option<Settings>,
+    /// What its guest may take of its own.
+    pub limits: Limits,
+    /// How it is stopped.
+    pub stopping: Stopping,
 }
 
 impl Sandbox {
@@ -79,6 +83,8 @@ impl Sandbox {
             restart: options.restart,
             lifetime: options.lifetime,
             network: options.network,
+            limits: options.limits,
+            stopping: options.stopping,
         };
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;

@@ -192,6 +192,8 @@ mod tests {
             restart: crate::RestartPolicy::default(),
             lifetime: crate::Lifetime::default(),
             network: None,
+            limits: crate::Limits::default(),
+            stopping: crate::Stopping::default(),
         };
         let sandbox = Sandbox::at(&Home::new(root.path()), spec);
         fs::create_dir_all(&sandbox.files.directory).expect("created");

@@ -89,7 +89,7 @@ impl Sandbox {
     pub async fn stop(&self, grace: Duration) -> Result<bool, ReachError> {
         self.expect_running()?;
         let asked = async {
-            self.connect().await?.shutdown(Some(grace)).await.ok();
+            self.connect().await?.shutdown(Some(grace), None).await.ok();
             Ok::<(), ReachError>(())
         };
         let limit = grace.saturating_add(UNMOUNT_LIMIT);
@@ -110,14 +110,7 @@ impl Sandbox {
     /// # Errors
     /// When it does not run, or its process cannot be killed.
     pub async fn kill(&self) -> Result<(), ReachError> {
-        self.expect_running()?;
-        let pid = fs::read_to_string(self.files.pid())
-            .ok()
-            .and_then(|text| text.trim().parse().ok())
-            .and_then(Pid::from_raw)
-            .ok_or_else(|| self.starting())?;
-        // Its number is its own for as long as it holds the lock, which it did just now.
-        self.expect_running()?;
+        let pid = self.process_id()?;
         match kill_process_group(pid, Signal::KILL) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
             Err(error) => return Err(self.io_error(error.into())),
@@ -128,6 +121,19 @@ impl Sandbox {
         Err(ReachError::Immortal {
             name: self.spec.name.clone(),
         })
+    }
+
+    /// The machine's process, which leads the group of all its processes.
+    pub(crate) fn process_id(&self) -> Result<Pid, ReachError> {
+        self.expect_running()?;
+        let pid = fs::read_to_string(self.files.pid())
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .and_then(Pid::from_raw)
+            .ok_or_else(|| self.starting())?;
+        // Its number is its own for as long as it holds the lock, which it did just now.
+        self.expect_running()?;
+        Ok(pid)
     }
 
     /// The machine's process cannot say any more how its command ended.

@@ -1,17 +1,20 @@
-use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::io;
 
-use fs_err as fs;
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 use tokio::process::Child;
 
 use super::{Files, Sandbox};
-use crate::LogReader;
+use crate::text_log::last_lines;
+use crate::{LogReader, TextLog};
 
 /// How much of a log is shown when something went wrong, in bytes and lines.
-const LAST_WORDS_BYTES: u64 = 4096;
+const LAST_WORDS_BYTES: u64 = 16 << 10;
 const LAST_WORDS_LINES: usize = 8;
+/// How many lines are shown that give a reason and stand before those, and how they are known: by the
+/// words of the kernel's last message, and of the agent's messages.
+const REASON_LINES: usize = 3;
+const REASONS: [&str; 2] = ["Kernel panic - not syncing", "msb-agent: "];
 
 /// A sandbox whose machine was started here.
 #[derive(Debug)]
@@ -81,6 +84,22 @@ impl Sandbox {
         LogReader::open(&self.files.output_log())
     }
 
+    /// What was written to the console of its guest, by the kernel as a rule, since the last start.
+    ///
+    /// # Errors
+    /// When the log cannot be opened.
+    pub fn console(&self) -> io::Result<TextLog> {
+        TextLog::open(&self.files.console_log())
+    }
+
+    /// What its machine's process, and the VMM in it, had to say since the last start.
+    ///
+    /// # Errors
+    /// When the log cannot be opened.
+    pub fn machine_log(&self) -> io::Result<TextLog> {
+        TextLog::open(&self.files.vmm_log())
+    }
+
     /// The last lines that its machine's process and its guest's kernel printed.
     pub fn last_words(&self) -> Vec<String> {
         last_words(&self.files)
@@ -90,29 +109,33 @@ impl Sandbox {
 pub(super) fn last_words(files: &Files) -> Vec<String> {
     [files.vmm_log(), files.console_log()]
         .iter()
-        .flat_map(|log| tail(log))
+        .flat_map(|log| telling(last_lines(log, LAST_WORDS_BYTES)))
         .collect()
 }
 
-/// The last few lines of a log; none of one that is not there.
-fn tail(log: &Path) -> Vec<String> {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut file = fs::File::open(log)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.take(LAST_WORDS_BYTES).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+/// The last lines, and of those before them the last that give a reason: a kernel that panics says
+/// why before it says where.
+fn telling(lines: Vec<String>) -> Vec<String> {
     let from = lines.len().saturating_sub(LAST_WORDS_LINES);
-    lines[from..]
-        .iter()
-        .map(|line| (*line).to_owned())
-        .collect()
+    let (before, last) = lines.split_at(from);
+    let gives_reason = |line: &&String| REASONS.iter().any(|reason| line.contains(reason));
+    let reasons: Vec<_> = before.iter().filter(gives_reason).collect();
+    let reasons_from = reasons.len().saturating_sub(REASON_LINES);
+    let reasons = reasons[reasons_from..].iter().copied();
+    reasons.chain(last).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_shown_though_much_comes_after_it() {
+        let mut lines: Vec<String> = (0..20).map(|number| format!("line {number}")).collect();
+        assert_eq!(telling(lines.clone()), lines[12..]);
+        lines[3] = "[    0.5] Kernel panic - not syncing: no root".to_owned();
+        let shown = telling(lines.clone());
+        assert_eq!((&shown[0], shown.len()), (&lines[3], 9));
+        assert!(telling(Vec::new()).is_empty());
+    }
 }

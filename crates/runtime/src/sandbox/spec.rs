@@ -6,9 +6,10 @@ use msb_network::Settings;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
-use super::SandboxId;
+use super::{Limits, SandboxId};
 use crate::keeper::{Lifetime, RestartPolicy};
 use crate::process::Process;
+use crate::stop_signal::StopSignal;
 
 /// The serial of the image disk, `/dev/vda`.
 const IMAGE_SERIAL: &str = "msb-image";
@@ -52,6 +53,32 @@ pub struct Spec {
     /// Its network; without one it has its loopback alone.
     #[serde(default)]
     pub network: Option<Settings>,
+    /// What its guest may take of its own.
+    #[serde(default)]
+    pub limits: Limits,
+    /// How it is stopped.
+    #[serde(default)]
+    pub stopping: Stopping,
+}
+
+/// How a sandbox is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stopping {
+    /// What its first command is sent, before everything else gets SIGTERM.
+    pub signal: StopSignal,
+    /// How long all of them together may take before they are killed, in seconds.
+    pub timeout_s: u64,
+}
+
+impl Default for Stopping {
+    /// As docker has it.
+    fn default() -> Self {
+        Self {
+            signal: StopSignal::default(),
+            timeout_s: 10,
+        }
+    }
 }
 
 /// The files of one sandbox.
@@ -216,6 +243,7 @@ impl Spec {
         if self.network.is_some() {
             words.push(network_word());
         }
+        words.extend(self.limits.kernel_words());
         words
     }
 }

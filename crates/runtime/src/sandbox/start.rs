@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 
 use super::create::now_s;
 use super::running::last_words;
-use super::{Lock, Parts, Running, Sandbox, StartError};
+use super::{Lock, Parts, Running, Sandbox, StartError, upper};
 use crate::boot::boot_disk;
 use crate::keeper::Duties;
 use crate::vmm_process::Errand;
@@ -63,6 +63,7 @@ impl Sandbox {
     /// # Errors
     /// No kernel, a machine that ends or stays silent. The machine is gone then, the upper is kept.
     pub async fn start(&self, lock: Lock, place: &Place) -> Result<Running, StartError> {
+        upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
         let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref())?;
         let now_s = now_s();
         let parts = Parts {
@@ -83,6 +84,7 @@ impl Sandbox {
                 window: place.window,
                 restart: self.spec.restart,
                 lifetime: self.spec.lifetime,
+                stop_signal: self.spec.stopping.signal,
             },
             network: self.spec.network.clone(),
             jail: place.jail,

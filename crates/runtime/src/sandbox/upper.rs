@@ -81,6 +81,17 @@ pub(crate) fn write(files: &Files, spec: &Spec, image: &StoredImage) -> Result<(
     file.sync_all().map_err(UpperError::Io)
 }
 
+/// Makes the disk as large as the description says, which the guest's agent then sees. It never
+/// becomes smaller.
+pub(crate) fn grow(files: &Files, spec: &Spec) -> io::Result<()> {
+    let file = fs::File::options().write(true).open(files.upper())?;
+    if file.metadata()?.len() < spec.upper_bytes {
+        file.set_len(spec.upper_bytes)?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
 fn tree(mut root: Metadata) -> Tree<Vec<u8>> {
     // An ACL on the root alone would only apply where nothing else has one: the guest's ext4 is
     // built without them.

@@ -1,0 +1,93 @@
+use std::fs;
+
+use msb_agent_protocol::v1::{Failure, Ulimit};
+use rustix::process::{Resource, Rlimit};
+
+use super::process::bad_request;
+
+/// The most that `nofile` may be.
+const OPEN_FILES_MAX_PATH: &str = "/proc/sys/fs/nr_open";
+
+/// The limits that the host asks for.
+pub(super) fn read(ulimits: &[Ulimit]) -> Result<Vec<(Resource, Rlimit)>, Failure> {
+    ulimits.iter().map(limit).collect()
+}
+
+fn limit(ulimit: &Ulimit) -> Result<(Resource, Rlimit), Failure> {
+    let name = &ulimit.name;
+    let resource = resource(name)
+        .ok_or_else(|| bad_request(&format!("no ulimit is called '{}'", name.escape_default())))?;
+    let open_files_max = (resource == Resource::Nofile).then(open_files_max);
+    if let Some(most) = open_files_max.flatten()
+        && ulimit.hard.is_none_or(|hard| hard > most)
+    {
+        return Err(bad_request(&format!(
+            "ulimit nofile: the guest's kernel allows {most} open files"
+        )));
+    }
+    let rlimit = Rlimit {
+        current: ulimit.soft,
+        maximum: ulimit.hard,
+    };
+    Ok((resource, rlimit))
+}
+
+fn open_files_max() -> Option<u64> {
+    let text = fs::read_to_string(OPEN_FILES_MAX_PATH).ok()?;
+    text.trim_end().parse().ok()
+}
+
+fn resource(name: &str) -> Option<Resource> {
+    Some(match name {
+        "core" => Resource::Core,
+        "cpu" => Resource::Cpu,
+        "data" => Resource::Data,
+        "fsize" => Resource::Fsize,
+        "locks" => Resource::Locks,
+        "memlock" => Resource::Memlock,
+        "msgqueue" => Resource::Msgqueue,
+        "nice" => Resource::Nice,
+        "nofile" => Resource::Nofile,
+        "nproc" => Resource::Nproc,
+        "rss" => Resource::Rss,
+        "rtprio" => Resource::Rtprio,
+        "rttime" => Resource::Rttime,
+        "sigpending" => Resource::Sigpending,
+        "stack" => Resource::Stack,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use msb_agent_protocol::ULIMIT_NAMES;
+
+    use super::*;
+
+    fn ulimit(name: &str, soft: Option<u64>, hard: Option<u64>) -> Ulimit {
+        Ulimit {
+            name: name.to_owned(),
+            soft,
+            hard,
+        }
+    }
+
+    #[test]
+    fn every_name_is_a_resource_and_no_other() {
+        assert!(ULIMIT_NAMES.iter().all(|name| resource(name).is_some()));
+        assert!(read(&[ulimit("as", None, None)]).is_err());
+    }
+
+    #[test]
+    fn limits_are_taken_as_they_are_unless_the_kernel_would_refuse() {
+        let limits = read(&[ulimit("core", Some(0), None)]).expect("a limit");
+        let expected = Rlimit {
+            current: Some(0),
+            maximum: None,
+        };
+        assert_eq!(limits, [(Resource::Core, expected)]);
+        assert!(read(&[ulimit("nofile", Some(1), Some(1024))]).is_ok());
+        assert!(read(&[ulimit("nofile", Some(1), None)]).is_err());
+        assert!(read(&[ulimit("nofile", Some(1), Some(u64::MAX - 1))]).is_err());
+    }
+}

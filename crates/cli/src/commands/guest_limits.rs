@@ -1,0 +1,37 @@
+use std::num::NonZeroU32;
+
+use msb_runtime::Limits;
+
+use crate::output;
+
+/// What a guest may take of its own.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GuestLimitArguments {
+    /// Most processes and threads of all commands together [default: the kernel's limit]
+    #[arg(long, value_name = "COUNT")]
+    pids_limit: Option<NonZeroU32>,
+    /// Size of /dev/shm [default: half of the memory]
+    #[arg(long, value_name = "SIZE", value_parser = some_size)]
+    shm_size: Option<u64>,
+    /// Size of /tmp, which is in memory [default: half of the memory]
+    #[arg(long, value_name = "SIZE", value_parser = some_size)]
+    tmp_size: Option<u64>,
+}
+
+impl GuestLimitArguments {
+    pub(crate) const fn limits(&self) -> Limits {
+        Limits {
+            pids: self.pids_limit,
+            shm_bytes: self.shm_size,
+            tmp_bytes: self.tmp_size,
+        }
+    }
+}
+
+/// To tmpfs, no size at all is no limit.
+fn some_size(text: &str) -> Result<u64, String> {
+    match output::parse_size(text)? {
+        0 => Err(format!("'{text}' is no room at all")),
+        bytes => Ok(bytes),
+    }
+}

@@ -1,0 +1,51 @@
+use anyhow::anyhow;
+use msb_runtime::{Changes, State};
+
+use super::Context;
+use super::create::memory_mib;
+use crate::failure::Outcome;
+use crate::output;
+
+/// Arguments of `msb update`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The writable disk only grows; the guest's filesystem grows with it at the next start.\n\n\
+    Example:\n  msb update --upper-size 20G --memory 2G work; msb restart work"
+)]
+pub(crate) struct Arguments {
+    /// Size of the writable disk, no smaller than it is
+    #[arg(long, value_name = "SIZE", value_parser = output::parse_size)]
+    upper_size: Option<u64>,
+    /// Virtual processors
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..))]
+    cpus: Option<u8>,
+    /// Guest memory
+    #[arg(short, long, value_name = "SIZE", value_parser = output::parse_size)]
+    memory: Option<u64>,
+    /// Sandboxes, by name or id
+    #[arg(required = true, value_name = "SANDBOX")]
+    sandboxes: Vec<String>,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let changes = Changes {
+        cpus: arguments.cpus,
+        memory_mib: arguments.memory.map(memory_mib).transpose()?,
+        upper_bytes: arguments.upper_size,
+    };
+    if changes == Changes::default() {
+        return Err(anyhow!("nothing to change: say --upper-size, --cpus or --memory").into());
+    }
+    context
+        .each(&arguments.sandboxes, async |mut sandbox| {
+            sandbox.update(changes)?;
+            if !context.quiet && sandbox.state()? == State::Running {
+                let name = &sandbox.spec.name;
+                output::notice(&format!(
+                    "sandbox {name} runs on as it is; msb restart {name} makes it otherwise"
+                ));
+            }
+            Ok(())
+        })
+        .await
+}

@@ -1,0 +1,171 @@
+//! What a guest's console or the machine's process printed: lines of text that nobody vouches for.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+
+/// The most that is read of what is there when it is opened, in bytes from its end.
+const TAIL_MAX_BYTES: u64 = 16 << 20;
+/// The longest line; what is longer is several.
+const LINE_MAX_BYTES: u64 = 4096;
+
+/// How much of a line is shown below an error, in characters.
+const WORDS_MAX_CHARS: usize = 300;
+
+/// Reads such a log line by line, and on as it grows. Lines are printable: what a guest writes does
+/// not reach a terminal as it is.
+#[derive(Debug)]
+pub struct TextLog {
+    path: PathBuf,
+    file: Option<BufReader<fs::File>>,
+    begun: Vec<u8>,
+}
+
+impl TextLog {
+    /// A log at `path`, which need not be there yet. Of a long one, the beginning is left out.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let mut log = Self {
+            path: path.to_owned(),
+            file: None,
+            begun: Vec::new(),
+        };
+        log.find(TAIL_MAX_BYTES)?;
+        Ok(log)
+    }
+
+    /// The next whole line, without its end; `None` when no more is there yet.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn next_line(&mut self) -> io::Result<Option<String>> {
+        if self.file.is_none() {
+            self.find(TAIL_MAX_BYTES)?;
+        }
+        let Some(file) = &mut self.file else {
+            return Ok(None);
+        };
+        let room_bytes = LINE_MAX_BYTES.saturating_sub(self.begun.len() as u64);
+        file.take(room_bytes).read_until(b'\n', &mut self.begun)?;
+        let is_whole = self.begun.ends_with(b"\n") || self.begun.len() as u64 >= LINE_MAX_BYTES;
+        Ok(is_whole.then(|| self.take_line()))
+    }
+
+    /// What stands after the last whole line, once no more comes.
+    pub fn rest(&mut self) -> Option<String> {
+        (!self.begun.is_empty()).then(|| self.take_line())
+    }
+
+    fn take_line(&mut self) -> String {
+        let bytes = std::mem::take(&mut self.begun);
+        printable(bytes.strip_suffix(b"\n").unwrap_or(&bytes))
+    }
+
+    fn find(&mut self, tail_bytes: u64) -> io::Result<()> {
+        let mut file = match fs::File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let length = file.metadata()?.len();
+        let skipped_bytes = length.saturating_sub(tail_bytes);
+        file.seek(SeekFrom::Start(skipped_bytes))?;
+        let mut file = BufReader::new(file);
+        if skipped_bytes > 0 {
+            // The rest of a line that began before.
+            (&mut file)
+                .take(LINE_MAX_BYTES)
+                .read_until(b'\n', &mut Vec::new())?;
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+/// The lines in the last `bytes_max` bytes of a log that are not empty; none of one that is not there.
+pub(crate) fn last_lines(path: &Path, bytes_max: u64) -> Vec<String> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
+        let mut bytes = Vec::new();
+        file.take(bytes_max).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let lines = bytes.split(|&byte| byte == b'\n').map(printable);
+    lines
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| line.chars().take(WORDS_MAX_CHARS).collect())
+        .collect()
+}
+
+/// The line as text, with control characters shown instead of sent.
+fn printable(line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let mut text = String::with_capacity(line.len());
+    for character in String::from_utf8_lossy(line).chars() {
+        if character.is_control() && character != '\t' {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_printable_and_followed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("console.log");
+        let mut log = TextLog::open(&path).expect("opened");
+        assert_eq!(log.next_line().expect("read"), None);
+        let mut file = fs::File::create(&path).expect("created");
+        let mut write = |bytes: &[u8]| file.write_all(bytes).expect("written");
+        write(b"[    0.1] panic\r\n\x1b]0;title\x07\xff\tend");
+        let mut next = || log.next_line().expect("read");
+        assert_eq!(next().as_deref(), Some("[    0.1] panic"));
+        assert_eq!(next(), None);
+        write(b"ing\n");
+        let shown = "\\u{1b}]0;title\\u{7}\u{fffd}\tending";
+        assert_eq!(next().as_deref(), Some(shown));
+        write(b"no end");
+        assert_eq!(next(), None);
+        assert_eq!(log.rest().as_deref(), Some("no end"));
+        assert_eq!(log.rest(), None);
+    }
+
+    #[test]
+    fn an_endless_line_and_a_long_log_take_little() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("console.log");
+        fs::write(&path, vec![b'x'; 10_000]).expect("written");
+        let mut log = TextLog::open(&path).expect("opened");
+        let first = log.next_line().expect("read").expect("a part");
+        assert_eq!(first.len(), 4096);
+        let file = fs::File::create(&path).expect("created");
+        file.set_len(TAIL_MAX_BYTES * 4).expect("made long");
+        drop(file);
+        let mut log = TextLog::open(&path).expect("opened");
+        let mut lines = 0;
+        while log.next_line().expect("read").is_some() {
+            lines += 1;
+        }
+        assert!(lines <= TAIL_MAX_BYTES / LINE_MAX_BYTES, "{lines}");
+    }
+
+    #[test]
+    fn the_last_words_are_few() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("vmm.log");
+        assert!(last_lines(&path, 100).is_empty());
+        fs::write(&path, "one\n\ntwo\n\x1bthree\n\n").expect("written");
+        assert_eq!(last_lines(&path, 13), ["two", "\\u{1b}three"]);
+    }
+}

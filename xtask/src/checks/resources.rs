@@ -1,0 +1,225 @@
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use super::bed::{Bed, describe, expect_code};
+use super::durability::{check_upper, remove};
+
+const NAME: &str = "checks-resources";
+const MIB: u64 = 1 << 20;
+
+/// Prints its limits, then how many processes it can have beside itself.
+const LIMITS: &str = "
+import os, resource as r, time
+print(r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_CORE))
+print([os.statvfs(p).f_blocks * os.statvfs(p).f_frsize for p in ('/dev/shm', '/tmp')])
+count = 0
+try:
+    while count < 100:
+        if os.fork() == 0:
+            time.sleep(600)
+        count += 1
+except BlockingIOError:
+    pass
+print(count)
+";
+const LIMITED: &str = "(123, 456) (0, 0)\n[8388608, 16777216]\n39\n";
+/// Ends by one signal alone.
+const WAITING: &str = "trap 'echo asked; exit 7' USR1; trap '' TERM; ulimit -Sn; echo up; \
+    while :; do sleep 0.2; done";
+/// Memory that a guest fills and frees again.
+const FILLED_MIB: u64 = 150;
+/// How long that may take to come back. The guest's kernel looks every two seconds.
+const RETURN_LIMIT: Duration = Duration::from_secs(60);
+
+/// Limits of commands, of their number, and of filesystems in memory.
+pub(super) fn limits(bed: &Bed) -> Result<()> {
+    let options = [
+        "--ulimit",
+        "nofile=123:456",
+        "--ulimit",
+        "core=0",
+        "--pids-limit",
+        "40",
+        "--shm-size",
+        "8M",
+        "--tmp-size",
+        "16M",
+    ];
+    let output = bed.run(&options, &["python3", "-c", LIMITS])?;
+    expect_code(&output, 0)?;
+    ensure!(output.stdout == LIMITED.as_bytes(), "{}", describe(&output));
+    for option in ["--ulimit=files=1", "--ulimit=nofile=2:1", "--pids-limit=0"] {
+        let refused = bed.run(&[option], &["true"])?;
+        ensure!(
+            !refused.status.success(),
+            "{option}: {}",
+            describe(&refused)
+        );
+    }
+    let refused = bed.run(&["--ulimit", "nofile=-1"], &["true"])?;
+    ensure!(
+        describe(&refused).contains("the guest's kernel allows"),
+        "{}",
+        describe(&refused)
+    );
+    Ok(())
+}
+
+/// What a sandbox takes is shown, memory that it frees comes back, and its own signal ends it.
+pub(super) fn living(bed: &Bed) -> Result<()> {
+    start_waiting(bed)?;
+    let sandbox = stats(bed)?;
+    let guest = &sandbox["guest"];
+    for field in [
+        "processor_busy_us",
+        "memory_total_bytes",
+        "disk_read_bytes",
+        "tasks",
+    ] {
+        ensure!(guest[field].as_u64() > Some(0), "{field}: {sandbox}");
+    }
+    ensure!(sandbox["host"]["processes"].as_u64() > Some(0), "{sandbox}");
+    ensure!(
+        sandbox["upper_allocated_bytes"].as_u64() > Some(0),
+        "{sandbox}"
+    );
+    let table = msb(bed, &["stats", "--no-stream", NAME])?;
+    ensure!(
+        table.contains("MEM USAGE / LIMIT") && table.contains(NAME),
+        "{table}"
+    );
+    ensure!(
+        exec(bed, "ulimit -Sn")? == "99\n",
+        "a limit is not inherited"
+    );
+    memory_comes_back(bed)?;
+    for source in ["console", "machine"] {
+        msb(bed, &["logs", "--source", source, "--tail", "5", NAME])?;
+    }
+    msb(bed, &["stop", NAME])?;
+    let waited = Command::new(&bed.msb).args(["wait", NAME]).output()?;
+    expect_code(&waited, 7)?;
+    let printed = msb(bed, &["logs", NAME])?;
+    ensure!(printed == "99\nup\nasked\n", "{printed}");
+    remove(bed, NAME)
+}
+
+/// A writable disk grows at the next start, and nothing on it is lost.
+pub(super) fn growth(bed: &Bed) -> Result<()> {
+    let script = "test -e /root/kept || seq 1000 > /root/kept; sha256sum < /root/kept; \
+        stat -f -c %b /; sync";
+    let line = || {
+        let _ = remove(bed, NAME);
+        let options = ["--name", NAME, "--upper-size", "40M"];
+        bed.run_command(&options, &["sh", "-c", script])
+    };
+    let first = bed.retried(line, &[])?;
+    let (kept, blocks_before) = kept_and_blocks(&first)?;
+    let mut sizes = vec![blocks_before];
+    for size in ["200M", "3G"] {
+        msb(bed, &["update", "--upper-size", size, NAME])?;
+        let line = || {
+            let mut line = bed.machine_command("start");
+            line.args(["--attach", NAME]);
+            line
+        };
+        let output = bed.retried(line, &[])?;
+        let (kept_now, blocks) = kept_and_blocks(&output)?;
+        ensure!(kept_now == kept, "{}", describe(&output));
+        sizes.push(blocks);
+        let inspected: Value = serde_json::from_str(&msb(bed, &["inspect", NAME])?)?;
+        let directory = inspected[0]["directory"].as_str().context("no directory")?;
+        check_upper(&std::path::Path::new(directory).join("upper.ext4"))?;
+    }
+    let at_least = [20, 150, 2800].map(|mib| mib * MIB / 4096);
+    let is_enough = sizes
+        .iter()
+        .zip(at_least)
+        .all(|(size, least)| *size > least);
+    ensure!(is_enough && sizes[0] < 40 * MIB / 4096, "{sizes:?}");
+    let shrunk = Command::new(&bed.msb)
+        .args(["update", "--upper-size", "1G", NAME])
+        .output()?;
+    expect_code(&shrunk, 125)?;
+    ensure!(
+        describe(&shrunk).contains("cannot shrink"),
+        "{}",
+        describe(&shrunk)
+    );
+    remove(bed, NAME)
+}
+
+fn kept_and_blocks(output: &std::process::Output) -> Result<(String, u64)> {
+    expect_code(output, 0)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (kept, blocks) = text.trim_end().split_once('\n').context("no two lines")?;
+    Ok((kept.to_owned(), blocks.parse()?))
+}
+
+fn start_waiting(bed: &Bed) -> Result<()> {
+    let line = || {
+        let _ = remove(bed, NAME);
+        let options = [
+            "-d",
+            "--name",
+            NAME,
+            "--stop-signal",
+            "USR1",
+            "--ulimit",
+            "nofile=99",
+        ];
+        bed.run_command(&options, &["bash", "-c", WAITING])
+    };
+    expect_code(&bed.retried(line, &[])?, 0)
+}
+
+fn memory_comes_back(bed: &Bed) -> Result<()> {
+    let filled_mib = FILLED_MIB.min(u64::from(bed.memory_mib) / 3);
+    let before = host_memory_bytes(bed)?;
+    exec(
+        bed,
+        &format!("head -c {filled_mib}M /dev/zero > /dev/shm/filled"),
+    )?;
+    let full = host_memory_bytes(bed)?;
+    let grown = full.saturating_sub(before);
+    ensure!(
+        grown > filled_mib * MIB / 2,
+        "filling took only {grown} bytes of the host"
+    );
+    exec(bed, "rm /dev/shm/filled")?;
+    let deadline = Instant::now() + RETURN_LIMIT;
+    while host_memory_bytes(bed)? > full - grown / 2 {
+        if Instant::now() > deadline {
+            bail!("{full} bytes of the host's memory do not come back");
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    Ok(())
+}
+
+fn host_memory_bytes(bed: &Bed) -> Result<u64> {
+    let sandbox = stats(bed)?;
+    let bytes = sandbox["host"]["memory_bytes"].as_u64();
+    bytes.with_context(|| format!("no memory in {sandbox}"))
+}
+
+/// What `msb stats` says of the sandbox.
+fn stats(bed: &Bed) -> Result<Value> {
+    let text = msb(bed, &["stats", "--no-stream", "--format", "json", NAME])?;
+    let mut all: Value = serde_json::from_str(&text)?;
+    Ok(all[0].take())
+}
+
+fn exec(bed: &Bed, script: &str) -> Result<String> {
+    msb(bed, &["exec", NAME, "sh", "-c", script])
+}
+
+/// What an msb command prints that must give 0.
+fn msb(bed: &Bed, words: &[&str]) -> Result<String> {
+    let output = Command::new(&bed.msb).args(words).output()?;
+    expect_code(&output, 0).with_context(|| format!("msb {}", words.join(" ")))?;
+    Ok(String::from_utf8(output.stdout)?)
+}
