@@ -86,7 +86,7 @@ json prune prune --dry-run --format json
 
 step 'create'
 gives 0 "$msb" create --memory 512m --cpus 1 --name walk --label job=7 -e GREETING=hello \
-    -w /tmp "$image" sh -c 'echo "$GREETING from $PWD"; exec sleep 1000'
+    --ulimit nofile=512:1024 --pids-limit 200 --shm-size 32m --stop-timeout 2 -w /tmp "$image" sh -c 'echo "$GREETING from $PWD"; exec sleep 1000'
 json inspect inspect walk
 json ps ps --all --format json
 same created sh -c "'$msb' inspect walk | sed -n 's/.*\"state\": \"\(.*\)\",*/\1/p'"
@@ -97,6 +97,7 @@ step 'start'
 gives 0 "$msb" start walk
 json ps ps --format json --filter label=job=7 --filter status=running
 json inspect inspect walk
+json stats stats --no-stream --format json walk
 refuses 'run' "$msb" start walk
 refuses 'run' "$msb" rm walk
 
@@ -112,6 +113,9 @@ gives 127 "$msb" exec walk no-such-program
 gives 124 "$msb" exec --timeout 1s walk sleep 100
 gives 143 "$msb" exec walk sh -c 'kill -TERM $$'
 
+same '512 1024' "$msb" exec walk sh -c 'echo $(ulimit -n) $(ulimit -Hn)'
+same 32768 "$msb" exec walk sh -c 'df -k --output=size /dev/shm | tail -1 | tr -d " "'
+
 step 'jobs'
 job=$("$msb" exec -d walk sh -c 'echo of a job; exit 5')
 gives 5 "$msb" wait --job "$job" walk
@@ -121,6 +125,9 @@ json jobs jobs walk --format json
 step 'logs'
 same 'hello from /tmp' "$msb" logs walk
 same 1 sh -c "'$msb' logs --timestamps --tail 1 walk | grep -c 'T.*Z hello from /tmp'"
+
+gives 0 "$msb" logs --source console walk
+gives 0 "$msb" logs --source machine walk
 
 step 'files'
 mkdir -p "$work/tree/below"
@@ -154,8 +161,14 @@ gives 0 "$msb" cp walk-2:/srv/tree "$work/offline"
 same one cat "$work/offline/link"
 refuses 'run' "$msb" exec walk-2 true
 
+step 'update'
+before=$("$msb" inspect walk-2 | sed -n 's/.*"upper_bytes": \(.*\),/\1/p')
+gives 0 "$msb" update --upper-size "$((before + (1 << 30)))" --memory 640m walk-2
+refuses shrink "$msb" update --upper-size 16m walk-2
+
 step 'kill, and what was synced is there'
 gives 0 "$msb" start walk-2
+same grown "$msb" exec walk-2 sh -c "[ \$(df -k --output=size / | tail -1) -gt $((before / 1024)) ] && echo grown"
 gives 0 "$msb" exec walk-2 sh -c 'echo kept > /srv/kept; sync'
 gives 0 "$msb" kill walk-2
 json ps ps --all --format json

@@ -27,6 +27,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("jobs"),
     schema!("prune"),
     schema!("ps"),
+    schema!("stats"),
     schema!("version"),
 ];
 
