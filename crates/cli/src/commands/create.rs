@@ -8,6 +8,7 @@ use msb_runtime::{
 };
 
 use super::network::NetworkArguments;
+use super::patches::PatchArguments;
 use super::process::ProcessArguments;
 use super::{Context, pull};
 use crate::failure::{Failure, Outcome};
@@ -74,6 +75,8 @@ pub(crate) struct SandboxArguments {
     pull: PullPolicy,
     #[command(flatten)]
     source: pull::SourceArguments,
+    #[command(flatten)]
+    patches: PatchArguments,
     #[command(flatten)]
     network: NetworkArguments,
     /// Image, by name or digest, then a command with its arguments instead of the image's Cmd
@@ -146,6 +149,7 @@ pub(crate) async fn create(
             idle_timeout_s: arguments.idle_timeout.map(|duration| duration.0),
         },
         network,
+        patches: arguments.patches.patches()?,
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     Ok(Created {
