@@ -120,7 +120,7 @@ pub(super) fn remove(bed: &Bed, name: &str) -> Result<()> {
 }
 
 /// A stopped upper is clean: its journal is empty and nothing in it needs mending.
-fn check_upper(upper: &Path) -> Result<()> {
+pub(super) fn check_upper(upper: &Path) -> Result<()> {
     let output = Command::new("e2fsck")
         .arg("-fn")
         .arg(upper)

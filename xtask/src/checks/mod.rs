@@ -6,10 +6,12 @@
 mod bed;
 mod durability;
 mod files;
+mod ground;
 mod isolation;
 mod keeping;
 mod lifecycle;
 mod network;
+mod patches;
 mod streams;
 mod surroundings;
 
@@ -20,7 +22,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 31] = [
+const CHECKS: [Check; 32] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -103,6 +105,10 @@ const CHECKS: [Check; 31] = [
         files::archives_and_listings,
     ),
     ("what cannot be copied is said", files::refusals),
+    (
+        "files come, go and are made before the first boot",
+        patches::before_first_boot,
+    ),
     (
         "the machine's processes are confined and die together",
         isolation::processes,
