@@ -44,6 +44,15 @@ pub enum WriteError {
         /// How many there are.
         available: u64,
     },
+    /// A file's content cannot be read.
+    #[error("cannot read what /{} is to hold", .path.escape_ascii())]
+    Content {
+        /// Its first path.
+        path: Vec<u8>,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
     /// One file cannot be stored.
     #[error("cannot store /{}", .path.escape_ascii())]
     Inode {
@@ -90,10 +99,12 @@ pub enum InvalidInode {
         /// How many.
         links: u64,
     },
-    /// More pieces than fit the inode.
-    #[error("it lies in {extents} pieces, the limit is 4")]
-    Extents {
-        /// How many.
-        extents: usize,
+    /// More than a file's blocks are counted.
+    #[error("it has {size_bytes} bytes, the limit is {limit_bytes}")]
+    Size {
+        /// How long it is.
+        size_bytes: u64,
+        /// How long it may be.
+        limit_bytes: u64,
     },
 }

@@ -1,11 +1,15 @@
 use zerocopy::IntoBytes as _;
 use zerocopy::{U16, U32};
 
-use crate::InvalidInode;
-use crate::format::{EXTENT_MAGIC, Extent, ExtentHeader};
+use crate::format::{BLOCK_BYTES, EXTENT_MAGIC, Extent, ExtentHeader, ExtentIndex};
 
-/// The most extents within an inode.
-const IN_INODE_MAX: usize = 4;
+/// The most entries of a node within an inode.
+const IN_INODE_MAX: u16 = 4;
+/// The most of one in a block, which a checksum ends.
+const IN_BLOCK_MAX: u16 = 340;
+/// Where in a block that checksum stands (`EXT4_EXTENT_TAIL_OFFSET`).
+pub(crate) const TAIL_OFFSET: usize = 12 + 12 * 340;
+const _: () = assert!(TAIL_OFFSET + 4 == BLOCK_BYTES);
 
 /// Blocks of a file that lie together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,36 +19,93 @@ pub(crate) struct Run {
     pub(crate) blocks: u64,
 }
 
-/// `i_block` with these runs. A run lies within one group, so its length always fits.
-pub(crate) fn encode(runs: &[Run]) -> Result<[[u8; 4]; 15], InvalidInode> {
-    if runs.len() > IN_INODE_MAX {
-        return Err(InvalidInode::Extents {
-            extents: runs.len(),
-        });
+/// A file's extents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExtentTree {
+    /// Its root, `i_block`.
+    pub(crate) i_block: [[u8; 4]; 15],
+    /// Blocks of content and of nodes.
+    pub(crate) blocks: u64,
+}
+
+/// An extent or what stands for a node of them, and the first block of the file that it maps.
+struct Entry {
+    file_block: U32<zerocopy::LE>,
+    bytes: [u8; 12],
+}
+
+/// Makes a tree of runs in ascending order, each within one group, so that its length fits. Nodes that
+/// the inode cannot hold are given to `put`, without their checksums; it says in which blocks they lie.
+pub(crate) fn tree<E>(
+    runs: &[Run],
+    mut put: impl FnMut(Vec<u8>) -> Result<u64, E>,
+) -> Result<ExtentTree, E> {
+    let mut blocks = runs.iter().map(|run| run.blocks).sum();
+    let mut entries: Vec<Entry> = runs.iter().map(extent).collect();
+    let mut depth = 0;
+    while entries.len() > usize::from(IN_INODE_MAX) {
+        let mut above = Vec::new();
+        for below in entries.chunks(usize::from(IN_BLOCK_MAX)) {
+            let mut bytes = node(below, depth, IN_BLOCK_MAX);
+            bytes.resize(BLOCK_BYTES, 0);
+            above.push(index(below[0].file_block, put(bytes)?));
+            blocks += 1;
+        }
+        entries = above;
+        depth += 1;
     }
+    let root = node(&entries, depth, IN_INODE_MAX);
+    let mut i_block = [[0; 4]; 15];
+    i_block.as_mut_bytes()[..root.len()].copy_from_slice(&root);
+    Ok(ExtentTree { i_block, blocks })
+}
+
+fn node(entries: &[Entry], depth: u16, entries_max: u16) -> Vec<u8> {
     let header = ExtentHeader {
         eh_magic: U16::new(EXTENT_MAGIC),
-        eh_entries: U16::new(u16::try_from(runs.len()).expect("at most four")),
-        eh_max: U16::new(4),
-        eh_depth: U16::new(0),
+        eh_entries: U16::new(u16::try_from(entries.len()).expect("at most 340")),
+        eh_max: U16::new(entries_max),
+        eh_depth: U16::new(depth),
         eh_generation: U32::new(0),
     };
     let mut bytes = header.as_bytes().to_vec();
-    for run in runs {
-        bytes.extend_from_slice(extent(run).as_bytes());
+    for entry in entries {
+        bytes.extend_from_slice(&entry.bytes);
     }
-    let mut i_block = [[0; 4]; 15];
-    i_block.as_mut_bytes()[..bytes.len()].copy_from_slice(&bytes);
-    Ok(i_block)
+    bytes
 }
 
-fn extent(run: &Run) -> Extent {
-    let narrow = |value: u64| u32::try_from(value).expect("a file in memory is small");
-    let start_low = u32::try_from(run.start_block & u64::from(u32::MAX)).expect("masked");
-    Extent {
-        ee_block: U32::new(narrow(run.file_block)),
+fn extent(run: &Run) -> Entry {
+    let file_block = u32::try_from(run.file_block).expect("a file has at most 2^32 blocks");
+    let (start_lo, start_hi) = block_halves(run.start_block);
+    let extent = Extent {
+        ee_block: U32::new(file_block),
         ee_len: U16::new(u16::try_from(run.blocks).expect("a group has 32768 blocks")),
-        ee_start_hi: U16::new(u16::try_from(run.start_block >> 32).expect("at most 2^32 blocks")),
-        ee_start_lo: U32::new(start_low),
+        ee_start_hi: start_hi,
+        ee_start_lo: start_lo,
+    };
+    Entry {
+        file_block: extent.ee_block,
+        bytes: zerocopy::transmute!(extent),
     }
+}
+
+fn index(file_block: U32<zerocopy::LE>, block: u64) -> Entry {
+    let (ei_leaf_lo, ei_leaf_hi) = block_halves(block);
+    let index = ExtentIndex {
+        ei_block: file_block,
+        ei_leaf_lo,
+        ei_leaf_hi,
+        ei_unused: U16::new(0),
+    };
+    Entry {
+        file_block,
+        bytes: zerocopy::transmute!(index),
+    }
+}
+
+fn block_halves(block: u64) -> (U32<zerocopy::LE>, U16<zerocopy::LE>) {
+    let low = u32::try_from(block & u64::from(u32::MAX)).expect("masked");
+    let high = u16::try_from(block >> 32).expect("at most 2^32 blocks");
+    (U32::new(low), U16::new(high))
 }

@@ -2,7 +2,7 @@ use fstree::{Device, FileKind, Metadata, Timestamp};
 use zerocopy::{IntoBytes as _, U16, U32};
 
 use crate::checksum::crc32c;
-use crate::extent::{self, Run};
+use crate::extent::ExtentTree;
 use crate::format::{
     BLOCK_SIZE, EXTENTS_FL, EXTRA_ISIZE, INODE_BYTES, Inode, OLD_INODE_BYTES, half_words, halves,
 };
@@ -14,6 +14,8 @@ const LINK_MAX: u64 = 65_000;
 const FAST_SYMLINK_MAX: usize = 59;
 /// The longest target at all (`PATH_MAX` less its NUL), in bytes.
 const SYMLINK_MAX: usize = 4095;
+/// The longest file, in bytes: its blocks are counted in 32 bits, and all ones says something else.
+const FILE_MAX_BYTES: u64 = 0xffff_ffff * BLOCK_SIZE;
 /// The last second that the two extra bits of a timestamp reach.
 const SECONDS_MAX: i64 = (1 << 34) - (1 << 31) - 1;
 
@@ -34,7 +36,7 @@ pub(crate) struct Content<'a> {
 /// What `i_block` holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Payload {
-    Runs(Vec<Run>),
+    Extents(ExtentTree),
     Bytes(Vec<u8>),
 }
 
@@ -68,6 +70,17 @@ fn device_number(device: Device) -> Vec<u8> {
     [0_u32.to_le_bytes(), new.to_le_bytes()].concat()
 }
 
+/// Whether a file may be so long.
+pub(crate) const fn check_size(size_bytes: u64) -> Result<(), InvalidInode> {
+    if size_bytes > FILE_MAX_BYTES {
+        return Err(InvalidInode::Size {
+            size_bytes,
+            limit_bytes: FILE_MAX_BYTES,
+        });
+    }
+    Ok(())
+}
+
 /// The checksum seed of an inode and all that belongs to it; its generation is always 0.
 pub(crate) fn seed(filesystem_seed: u32, number: u32) -> u32 {
     crc32c(crc32c(filesystem_seed, &number.to_le_bytes()), &[0; 4])
@@ -93,11 +106,7 @@ fn fields(content: &Content<'_>) -> Result<Inode, InvalidInode> {
     let (i_size_lo, i_size_high) = halves(content.size_bytes);
     let (time, extra) = timestamp(metadata.mtime);
     let (i_block, i_flags, data_blocks) = match &content.payload {
-        Payload::Runs(runs) => (
-            extent::encode(runs)?,
-            EXTENTS_FL,
-            runs.iter().map(|run| run.blocks).sum::<u64>(),
-        ),
+        Payload::Extents(tree) => (tree.i_block, EXTENTS_FL, tree.blocks),
         Payload::Bytes(bytes) => (raw(bytes), 0, 0),
     };
     let blocks = data_blocks + u64::from(content.xattr_block != 0);

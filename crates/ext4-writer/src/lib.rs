@@ -48,6 +48,7 @@
 
 mod acl;
 mod checksum;
+mod content;
 mod directory;
 mod dump;
 mod error;
@@ -67,6 +68,7 @@ mod verify;
 mod write;
 mod xattr;
 
+pub use content::{FileContent, OpenedContent};
 pub use dump::DumpError;
 pub use error::{InvalidInode, WriteError};
 pub use options::{Options, SIZE_MAX_BYTES, SIZE_MIN_BYTES};

@@ -1,7 +1,7 @@
 use zerocopy::{FromZeros as _, IntoBytes as _, U16, U32};
 
 use crate::checksum::{START, crc32c};
-use crate::extent::{self, Run};
+use crate::extent::ExtentTree;
 use crate::features::{Compat, Incompat, RoCompat};
 use crate::format::{
     BLOCK_SIZE, BLOCKS_PER_GROUP, CHECKSUM_CRC32C, EXTRA_ISIZE, FIRST_INODE, INODE_BYTES,
@@ -36,7 +36,7 @@ const HALF_MD4: u8 = 1;
 pub(crate) struct Facts<'a> {
     pub(crate) free_blocks: u64,
     pub(crate) free_inodes: u32,
-    pub(crate) journal: &'a [Run],
+    pub(crate) journal: &'a ExtentTree,
 }
 
 /// The superblock as it stands in group 0, without a checksum.
@@ -80,8 +80,7 @@ pub(crate) fn superblock(
     sb.s_checksum_type = CHECKSUM_CRC32C;
     // A copy of the journal's inode, for e2fsck to restore it from.
     sb.s_jnl_backup_type = 1;
-    let i_block = extent::encode(facts.journal).map_err(WriteError::at(b"(journal)"))?;
-    for (copy, original) in sb.s_jnl_blocks.iter_mut().zip(i_block) {
+    for (copy, original) in sb.s_jnl_blocks.iter_mut().zip(facts.journal.i_block) {
         *copy = U32::from_bytes(original);
     }
     let (size_low, size_high) = halves(geometry.journal_blocks * BLOCK_SIZE);

@@ -4,8 +4,9 @@ use fstree::{FileKind, Metadata, Name, Tree};
 use zerocopy::{IntoBytes as _, U16, U32};
 
 use crate::checksum::{START, crc32c};
+use crate::content::blocks_with;
 use crate::directory::{self, Entry};
-use crate::extent::Run;
+use crate::extent::{self, ExtentTree, Run, TAIL_OFFSET};
 use crate::format::{
     BG_BLOCK_UNINIT, BG_INODE_UNINIT, BG_INODE_ZEROED, BLOCK_BYTES, BLOCK_SIZE, GroupDescriptor,
     INODE_BYTES, JOURNAL_INODE, SUPERBLOCK_OFFSET, half_words, halves,
@@ -16,7 +17,10 @@ use crate::plan::{Plan, Planned};
 use crate::space::Space;
 use crate::superblock::{self, Facts};
 use crate::xattr::{self, Place};
-use crate::{Options, SparseOutput, WriteError};
+use crate::{FileContent, Options, SparseOutput, WriteError};
+
+/// How much of a file is in memory at once.
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// What was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +37,8 @@ pub struct Summary {
 ///
 /// # Errors
 /// A size or tree that ext4 cannot have, an output that fails. The output is of no use then.
-pub fn write(
-    tree: &Tree<Vec<u8>>,
+pub fn write<C: FileContent>(
+    tree: &Tree<C>,
     options: &Options,
     output: impl SparseOutput,
 ) -> Result<Summary, WriteError> {
@@ -57,8 +61,8 @@ pub fn write(
     emitter.write_groups(options, &journal)
 }
 
-struct Emitter<'a, O> {
-    tree: &'a Tree<Vec<u8>>,
+struct Emitter<'a, C, O> {
+    tree: &'a Tree<C>,
     plan: &'a Plan,
     geometry: &'a Geometry,
     space: Space<'a>,
@@ -69,7 +73,7 @@ struct Emitter<'a, O> {
     used_dirs: Vec<u32>,
 }
 
-impl<O: SparseOutput> Emitter<'_, O> {
+impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
     fn set_len(&mut self, size_bytes: u64) -> Result<(), WriteError> {
         let io_error = |source| WriteError::Io {
             offset_bytes: size_bytes,
@@ -89,37 +93,37 @@ impl<O: SparseOutput> Emitter<'_, O> {
     }
 
     /// The journal comes first, in one piece, right after the first group's metadata.
-    fn write_journal(&mut self, options: &Options) -> Result<Vec<Run>, WriteError> {
+    fn write_journal(&mut self, options: &Options) -> Result<ExtentTree, WriteError> {
         let runs = self.space.take(self.geometry.journal_blocks)?;
         let superblock = superblock::journal_superblock(self.geometry, options.uuid);
         if let Some(run) = runs.first() {
             self.put(superblock.as_bytes(), run.start_block * BLOCK_SIZE)?;
         }
+        let extents = self.extents(&runs, JOURNAL_INODE)?;
         let metadata = Metadata::with_mode(0o600);
         let content = Content {
             st_mode: 0o100_600,
             metadata: &metadata,
             links: 1,
             size_bytes: self.geometry.journal_blocks * BLOCK_SIZE,
-            payload: Payload::Runs(runs.clone()),
+            payload: Payload::Extents(extents.clone()),
             xattr_block: 0,
             xattrs: &[],
         };
         self.put_inode(JOURNAL_INODE, &content, b"(journal)")?;
-        Ok(runs)
+        Ok(extents)
     }
 
     fn write_inode(&mut self, index: usize, planned: &Planned) -> Result<(), WriteError> {
         let at = || WriteError::at(&planned.path);
         let tree = self.tree;
         let inode = tree.inode(planned.id);
-        let seed = inode::seed(self.seed, planned.number);
         let (size_bytes, payload) = match inode::blockless(&inode.kind).map_err(at())? {
             Some(payload) => {
                 let target = matches!(inode.kind, FileKind::Symlink(_));
                 (if target { payload_bytes(&payload) } else { 0 }, payload)
             }
-            None => self.write_blocks(index, planned, seed)?,
+            None => self.write_blocks(index, planned)?,
         };
         let mut xattrs = Vec::new();
         let mut xattr_block = 0;
@@ -145,21 +149,26 @@ impl<O: SparseOutput> Emitter<'_, O> {
         &mut self,
         index: usize,
         planned: &Planned,
-        seed: u32,
     ) -> Result<(u64, Payload), WriteError> {
         let tree = self.tree;
-        let directory;
-        let bytes: &[u8] = match &tree.inode(planned.id).kind {
-            FileKind::Regular(content) => content,
-            FileKind::Symlink(target) => target,
+        let (size_bytes, runs) = match &tree.inode(planned.id).kind {
+            FileKind::Regular(content) => self.write_file(content, &planned.path)?,
+            FileKind::Symlink(target) => self.write_bytes(target)?,
             FileKind::Directory(names) => {
                 self.used_dirs[index] = self.group_of(planned.number) + 1;
-                directory = self.encode_directory(planned, names, seed);
-                &directory
+                let seed = inode::seed(self.seed, planned.number);
+                let directory = self.encode_directory(planned, names, seed);
+                self.write_bytes(&directory)?
             }
-            _ => &[],
+            _ => (0, Vec::new()),
         };
-        let runs = self.space.take(length(bytes.len()).div_ceil(BLOCK_SIZE))?;
+        let extents = self.extents(&runs, planned.number)?;
+        Ok((size_bytes, Payload::Extents(extents)))
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<(u64, Vec<Run>), WriteError> {
+        let size_bytes = length(bytes.len());
+        let runs = self.space.take(size_bytes.div_ceil(BLOCK_SIZE))?;
         for run in &runs {
             let from = index_of(run.file_block * BLOCK_SIZE);
             let to = from
@@ -167,7 +176,55 @@ impl<O: SparseOutput> Emitter<'_, O> {
                 .min(bytes.len());
             self.put(&bytes[from..to], run.start_block * BLOCK_SIZE)?;
         }
-        Ok((length(bytes.len()), Payload::Runs(runs)))
+        Ok((size_bytes, runs))
+    }
+
+    /// Writes a file's content, a piece at a time, without its holes.
+    fn write_file(&mut self, content: &C, path: &[u8]) -> Result<(u64, Vec<Run>), WriteError> {
+        let unreadable = |source| WriteError::Content {
+            path: path.to_vec(),
+            source,
+        };
+        let size_bytes = content.size_bytes();
+        inode::check_size(size_bytes).map_err(WriteError::at(path))?;
+        let opened = content.open().map_err(unreadable)?;
+        let mut runs = Vec::new();
+        for blocks in blocks_with(&opened.data, size_bytes) {
+            for run in self.space.take(blocks.end - blocks.start)? {
+                let run = Run {
+                    file_block: run.file_block + blocks.start,
+                    ..run
+                };
+                let end_bytes = ((run.file_block + run.blocks) * BLOCK_SIZE).min(size_bytes);
+                let mut piece = Vec::new();
+                let mut from = run.file_block * BLOCK_SIZE;
+                while from < end_bytes {
+                    piece.resize(index_of((end_bytes - from).min(PIECE_BYTES)), 0);
+                    opened
+                        .bytes
+                        .read_exact_at(&mut piece, from)
+                        .map_err(unreadable)?;
+                    let offset_bytes = from - run.file_block * BLOCK_SIZE;
+                    self.put(&piece, run.start_block * BLOCK_SIZE + offset_bytes)?;
+                    from += length(piece.len());
+                }
+                runs.push(run);
+            }
+        }
+        Ok((size_bytes, runs))
+    }
+
+    /// The extent tree of an inode; nodes that it cannot hold are written.
+    fn extents(&mut self, runs: &[Run], number: u32) -> Result<ExtentTree, WriteError> {
+        let seed = inode::seed(self.seed, number);
+        extent::tree(runs, |mut node| {
+            let taken = self.space.take(1)?;
+            let block = taken.first().map_or(0, |run| run.start_block);
+            let crc = crc32c(seed, &node[..TAIL_OFFSET]);
+            node[TAIL_OFFSET..].copy_from_slice(&crc.to_le_bytes());
+            self.put(&node, block * BLOCK_SIZE)?;
+            Ok(block)
+        })
     }
 
     fn encode_directory(
@@ -221,7 +278,11 @@ impl<O: SparseOutput> Emitter<'_, O> {
     }
 
     /// Bitmaps, then descriptors and superblocks with all their copies.
-    fn write_groups(&mut self, options: &Options, journal: &[Run]) -> Result<Summary, WriteError> {
+    fn write_groups(
+        &mut self,
+        options: &Options,
+        journal: &ExtentTree,
+    ) -> Result<Summary, WriteError> {
         let geometry = self.geometry;
         let mut descriptors = Vec::new();
         for group in 0..geometry.groups {
@@ -349,7 +410,7 @@ fn bitmap(used: u64, valid: u64) -> Vec<u8> {
 fn payload_bytes(payload: &Payload) -> u64 {
     match payload {
         Payload::Bytes(bytes) => length(bytes.len()),
-        Payload::Runs(_) => 0,
+        Payload::Extents(_) => 0,
     }
 }
 

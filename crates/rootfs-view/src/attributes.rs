@@ -6,7 +6,7 @@ use fstree::{Device, FileKind, Inode, Metadata, Xattrs};
 const PREFIX: &[u8] = b"trusted.overlay.";
 /// Those of an overlayfs above this one, which must not be taken for its own.
 const ESCAPED: &[u8] = b"trusted.overlay.overlay.";
-const OPAQUE: &[u8] = b"trusted.overlay.opaque";
+pub(crate) const OPAQUE: &[u8] = b"trusted.overlay.opaque";
 const REDIRECT: &[u8] = b"trusted.overlay.redirect";
 const METACOPY: &[u8] = b"trusted.overlay.metacopy";
 const WHITEOUT: &[u8] = b"trusted.overlay.whiteout";

@@ -9,11 +9,10 @@ const LINKS_MAX: u32 = 40;
 
 /// What a path leads to, as for a process whose root and working directory are the tree's. A slash
 /// at its end asks for a directory.
-pub(crate) fn resolve<D>(
-    tree: &Tree<D>,
-    path: &[u8],
-    follow_last: bool,
-) -> Result<InodeId, ResolveError> {
+///
+/// # Errors
+/// When it leads to nothing.
+pub fn resolve<D>(tree: &Tree<D>, path: &[u8], follow_last: bool) -> Result<InodeId, ResolveError> {
     let mut ahead: VecDeque<Vec<u8>> = components(path).collect();
     let asks_for_directory = path.ends_with(b"/") || path.ends_with(b"/.");
     let follow_last = follow_last || asks_for_directory;

@@ -18,6 +18,7 @@ mod kernel;
 mod network_process;
 mod output_log;
 mod parts;
+mod patches;
 mod probe;
 mod process;
 mod sandbox;
@@ -45,6 +46,7 @@ pub use msb_network as network;
 pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use output_log::{LogReader, LogRecord, LogStream};
 pub use parts::{MachineParts, machine_parts};
+pub use patches::{HostCopy, HostEntry, NewDirectory, PatchError, Patches};
 pub use probe::{Finding, Trial, probe};
 pub use process::Process;
 pub use sandbox::{

@@ -6,7 +6,10 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
 /// Where a file of this size holds data, as its filesystem says; all of it where that does not know.
-pub(crate) fn segments(file: &File, size_bytes: u64) -> io::Result<Vec<Segment>> {
+///
+/// # Errors
+/// What the system says.
+pub fn segments(file: &File, size_bytes: u64) -> io::Result<Vec<Segment>> {
     let mut segments = Vec::new();
     let mut position = 0;
     while position < size_bytes {

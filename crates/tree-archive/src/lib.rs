@@ -42,6 +42,7 @@ mod unpack;
 mod writer;
 
 pub use error::{ArchiveError, PackError, UnpackError};
+pub use extents::segments;
 pub use oci_layers::RawPath;
 pub use oci_layers::tar::{EntryKind, Segment};
 pub use pack::{PackOptions, pack};

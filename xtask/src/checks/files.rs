@@ -1,49 +1,23 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags};
-use testkit::TreeDump;
 
 use super::bed::{Bed, describe, expect_code, finish, spawn};
 use super::durability::remove;
+use super::ground::Ground;
 
 const NAME: &str = "checks-files";
 /// Tens of MiB: emulation is slow.
 const BIG_BYTES: usize = 24 << 20;
 
-/// A directory of this host that goes away with its value.
-struct Ground(PathBuf);
-
-impl Ground {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("msb-{NAME}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-
-    fn dump(&self, name: &str) -> Result<TreeDump> {
-        Ok(TreeDump::of_directory(&self.0.join(name))?)
-    }
-}
-
-impl Drop for Ground {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Trees go in and come back as they were, out of the sandbox while it runs and when it was killed.
 pub(super) fn there_and_back(bed: &Bed) -> Result<()> {
-    let ground = Ground::new()?;
+    let ground = Ground::new(NAME)?;
     sample(&ground.0.join("from"))?;
     start(bed)?;
     copy(bed, &ground.path("from"), &inside("/root/tree"))?;
@@ -77,7 +51,7 @@ pub(super) fn there_and_back(bed: &Bed) -> Result<()> {
 
 /// Archives on standard input and output, and `msb fs`.
 pub(super) fn archives_and_listings(bed: &Bed) -> Result<()> {
-    let ground = Ground::new()?;
+    let ground = Ground::new(NAME)?;
     sample(&ground.0.join("from"))?;
     start(bed)?;
     let made = Command::new("tar")
@@ -152,7 +126,7 @@ fn listing(bed: &Bed) -> Result<()> {
 
 /// What cannot be is said, and leaves the sandbox as it was.
 pub(super) fn refusals(bed: &Bed) -> Result<()> {
-    let ground = Ground::new()?;
+    let ground = Ground::new(NAME)?;
     sample(&ground.0.join("from"))?;
     start(bed)?;
     exec(

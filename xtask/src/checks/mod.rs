@@ -6,10 +6,12 @@
 mod bed;
 mod durability;
 mod files;
+mod ground;
 mod isolation;
 mod keeping;
 mod lifecycle;
 mod network;
+mod patches;
 mod resources;
 mod streams;
 mod surroundings;
@@ -21,7 +23,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 34] = [
+const CHECKS: &[Check] = &[
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -104,6 +106,10 @@ const CHECKS: [Check; 34] = [
         files::archives_and_listings,
     ),
     ("what cannot be copied is said", files::refusals),
+    (
+        "files come, go and are made before the first boot",
+        patches::before_first_boot,
+    ),
     (
         "the machine's processes are confined and die together",
         isolation::processes,

@@ -33,10 +33,11 @@ pub(super) fn set_up() {
     );
     let loopback = Interface::new("lo").and_then(|loopback| loopback.bring_up());
     tell("bring the loopback up", loopback);
-    if let Some(network) = network::from_host() {
+    let network = network::from_host();
+    if let Some(network) = &network {
         tell("set up the network", network.bring_up());
-        tell("name hosts", host_files::mount(&name, &network));
     }
+    tell("name hosts", host_files::mount(&name, network.as_ref()));
 }
 
 fn tell(action: &str, outcome: io::Result<()>) {

@@ -1,8 +1,8 @@
-//! `/etc/hosts`, `/etc/hostname` and `/etc/resolv.conf` of a guest with a network. They are mounted
-//! over the image's own, so that neither the image nor the upper has them.
+//! `/etc/hosts`, `/etc/hostname` and `/etc/resolv.conf` of a guest with a network, or with names of
+//! its own. They are mounted over the image's own, so that neither the image nor the upper has them.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
@@ -14,20 +14,29 @@ use super::network::Network;
 
 /// Where the files are, in a tmpfs.
 const DIRECTORY: &str = "/run/msb/etc";
+/// Names that the sandbox was created with, on the upper disk beside what the overlay uses of it.
+const ADDED_HOSTS: &str = "/run/msb/upper/hosts";
+/// How much of them is read.
+const ADDED_MAX_BYTES: u64 = 1 << 20;
 /// What the guest calls the host's loopback.
 const HOST_NAME: &str = "host.msb.internal";
 
-/// Writes the files and shows them in `/etc`.
-pub(super) fn mount(name: &str, network: &Network) -> io::Result<()> {
-    let hosts = format!(
-        "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n{}\t{name}\n{}\t{HOST_NAME}\n",
-        network.address, network.gateway
-    );
-    let files = [
-        ("hosts", hosts),
-        ("hostname", format!("{name}\n")),
-        ("resolv.conf", format!("nameserver {}\n", network.gateway)),
-    ];
+/// Writes the files and shows them in `/etc`. Without a network there is at most `/etc/hosts`, where
+/// names were added to it.
+pub(super) fn mount(name: &str, network: Option<&Network>) -> io::Result<()> {
+    let added = added_hosts()?;
+    let mut files = Vec::new();
+    if network.is_some() || !added.is_empty() {
+        files.push(("hosts", [hosts(name, network), added].concat()));
+    }
+    if let Some(network) = network {
+        files.push(("hostname", format!("{name}\n").into_bytes()));
+        let resolver = format!("nameserver {}\n", network.gateway);
+        files.push(("resolv.conf", resolver.into_bytes()));
+    }
+    if files.is_empty() {
+        return Ok(());
+    }
     fs::create_dir(DIRECTORY)?;
     for (file, content) in files {
         let source = format!("{DIRECTORY}/{file}");
@@ -36,6 +45,29 @@ pub(super) fn mount(name: &str, network: &Network) -> io::Result<()> {
         mount_bind(source, format!("/proc/self/fd/{}", target.as_raw_fd()))?;
     }
     Ok(())
+}
+
+fn hosts(name: &str, network: Option<&Network>) -> Vec<u8> {
+    let mut hosts = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n".to_owned();
+    hosts += &match network {
+        Some(network) => format!(
+            "{}\t{name}\n{}\t{HOST_NAME}\n",
+            network.address, network.gateway
+        ),
+        None => format!("127.0.0.1\t{name}\n"),
+    };
+    hosts.into_bytes()
+}
+
+/// Lines that the upper disk was made with.
+fn added_hosts() -> io::Result<Vec<u8>> {
+    let mut added = Vec::new();
+    match fs::File::open(ADDED_HOSTS) {
+        Ok(file) => file.take(ADDED_MAX_BYTES).read_to_end(&mut added)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(error),
+    };
+    Ok(added)
 }
 
 /// The file to mount over; an empty one is made where the image has none.

@@ -9,6 +9,7 @@ use msb_runtime::{
 
 use super::guest_limits::GuestLimitArguments;
 use super::network::NetworkArguments;
+use super::patches::PatchArguments;
 use super::process::ProcessArguments;
 use super::stopping::StoppingArguments;
 use super::{Context, pull};
@@ -80,6 +81,8 @@ pub(crate) struct SandboxArguments {
     pull: PullPolicy,
     #[command(flatten)]
     source: pull::SourceArguments,
+    #[command(flatten)]
+    patches: PatchArguments,
     #[command(flatten)]
     network: NetworkArguments,
     /// Image, by name or digest, then a command with its arguments instead of the image's Cmd
@@ -154,6 +157,7 @@ pub(crate) async fn create(
         network,
         limits: arguments.limits.limits(),
         stopping: arguments.stopping.stopping(&image.record.config),
+        patches: arguments.patches.patches()?,
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     Ok(Created {

@@ -19,6 +19,7 @@ pub(crate) mod load;
 pub(crate) mod logs;
 pub(crate) mod machine;
 pub(crate) mod network;
+pub(crate) mod patches;
 pub(crate) mod process;
 pub(crate) mod prune;
 pub(crate) mod ps;

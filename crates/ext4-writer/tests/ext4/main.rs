@@ -7,6 +7,7 @@ mod mounted;
 mod oracle;
 mod oracle_crash;
 mod oracle_foreign;
+mod pieces;
 mod random;
 mod sample;
 

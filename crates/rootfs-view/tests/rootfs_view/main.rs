@@ -3,6 +3,7 @@
 mod guest;
 mod hostile;
 mod image;
+mod layered;
 mod mounted;
 mod oracle_changes;
 mod oracle_random;

@@ -5,35 +5,35 @@ use super::CopyError;
 /// A path as the user typed it. A `/` or a `/.` at its end says that it is a directory, a `.` at its
 /// end that its content is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CopyPath(Vec<u8>);
+pub(crate) struct CopyPath(Vec<u8>);
 
 /// What is copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Source {
-    pub(super) is_directory: bool,
+pub(crate) struct Source {
+    pub(crate) is_directory: bool,
     /// What it is called; `None` where a directory's content is meant.
-    pub(super) name: Option<Vec<u8>>,
+    pub(crate) name: Option<Vec<u8>>,
 }
 
 /// Where it is copied to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Destination {
+pub(crate) struct Destination {
     /// With symlinks at its end followed.
-    pub(super) path: CopyPath,
+    pub(crate) path: CopyPath,
     /// Whether a directory is there, or another file; `None` where nothing is.
-    pub(super) is_directory: Option<bool>,
+    pub(crate) is_directory: Option<bool>,
 }
 
 /// Where an archive is unpacked, and what its root is called there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Landing {
-    pub(super) directory: Vec<u8>,
+pub(crate) struct Landing {
+    pub(crate) directory: Vec<u8>,
     /// `None`: the archive's root is the directory itself.
-    pub(super) name: Option<Vec<u8>>,
+    pub(crate) name: Option<Vec<u8>>,
 }
 
 impl CopyPath {
-    pub(super) fn new(path: impl Into<Vec<u8>>) -> Result<Self, CopyError> {
+    pub(crate) fn new(path: impl Into<Vec<u8>>) -> Result<Self, CopyError> {
         let path = path.into();
         match path.is_empty() {
             true => Err(CopyError::EmptyPath),
@@ -41,23 +41,23 @@ impl CopyPath {
         }
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// Whether only a directory can be meant.
-    pub(super) fn asserts_directory(&self) -> bool {
+    pub(crate) fn asserts_directory(&self) -> bool {
         self.0.ends_with(b"/") || self.0.ends_with(b"/.") || self.0 == b"."
     }
 
     /// The last component; `None` where a directory's content is meant.
-    pub(super) fn name(&self) -> Option<&[u8]> {
+    pub(crate) fn name(&self) -> Option<&[u8]> {
         let name = self.trimmed().rsplit(|&byte| byte == b'/').next();
         name.filter(|name| !matches!(*name, b"" | b"." | b".."))
     }
 
     /// The directory that the last component is in; the path itself where it has no name.
-    pub(super) fn parent(&self) -> Vec<u8> {
+    pub(crate) fn parent(&self) -> Vec<u8> {
         let trimmed = self.trimmed();
         let Some(name) = self.name() else {
             return self.0.clone();
@@ -69,7 +69,7 @@ impl CopyPath {
     }
 
     /// What a symlink here with this target leads to.
-    pub(super) fn led_to(&self, target: &[u8]) -> Self {
+    pub(crate) fn led_to(&self, target: &[u8]) -> Self {
         match target.starts_with(b"/") {
             true => Self(target.to_vec()),
             false => Self([&self.parent()[..], b"/", target].concat()),
@@ -85,7 +85,7 @@ impl CopyPath {
 
 impl Source {
     /// Where it lands.
-    pub(super) fn landing(&self, destination: &Destination) -> Result<Landing, CopyError> {
+    pub(crate) fn landing(&self, destination: &Destination) -> Result<Landing, CopyError> {
         let path = &destination.path;
         match (destination.is_directory, self.is_directory) {
             (Some(true), _) => {

@@ -12,13 +12,13 @@ use super::CopyError;
 use super::copy_path::{CopyPath, Destination, Source};
 
 /// Symlinks that are followed at the end of one path, as the kernel does.
-pub(super) const LINKS_MAX: usize = 40;
+pub(crate) const LINKS_MAX: usize = 40;
 
 /// A file of the host that is to be copied: the directory it is in, and its name there.
 #[derive(Debug)]
-pub(super) struct Packed {
-    pub(super) directory: File,
-    pub(super) name: Vec<u8>,
+pub(crate) struct Packed {
+    pub(crate) directory: File,
+    pub(crate) name: Vec<u8>,
 }
 
 pub(super) fn host_path(bytes: &[u8]) -> PathBuf {
@@ -35,7 +35,7 @@ pub(super) fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) ->
 
 /// What is at a path of the host, and where to pack it from. With `follow`, a symlink is what it
 /// leads to, by its own name.
-pub(super) fn source(path: &CopyPath, follow: bool) -> Result<(Source, Packed), CopyError> {
+pub(crate) fn source(path: &CopyPath, follow: bool) -> Result<(Source, Packed), CopyError> {
     let typed = host_path(path.as_bytes());
     let is_directory = |metadata: std::fs::Metadata| metadata.is_dir();
     let stands_for = match path.asserts_directory() || path.name().is_none() || follow {

@@ -16,3 +16,6 @@ pub use bytes_stream::ByteStream;
 pub use copy::{Copied, CopyOptions, copy_in, copy_out, put_tar};
 pub use error::{CopyError, DisksError, FilesError};
 pub use sandbox_files::SandboxFiles;
+
+pub(crate) use copy_path::{CopyPath, Destination};
+pub(crate) use local::{LINKS_MAX, source as host_source};

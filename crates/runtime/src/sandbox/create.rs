@@ -9,7 +9,7 @@ use msb_network::Settings;
 use super::{CreateError, Files, Limits, Lock, Sandbox, SandboxId, Spec, Stopping, upper};
 use crate::keeper::{Lifetime, RestartPolicy};
 use crate::process::Process;
-use crate::{Home, durable};
+use crate::{Home, Patches, durable};
 
 /// What a sandbox may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct CreateOptions {
     pub limits: Limits,
     /// How it is stopped.
     pub stopping: Stopping,
+    /// What its files are at first, where they are not its image's.
+    pub patches: Patches,
 }
 
 impl Sandbox {
@@ -89,21 +91,21 @@ impl Sandbox {
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;
         fs::create_dir(&sandbox.files.directory).map_err(io_error)?;
-        let lock = sandbox.fill(image).inspect_err(|_| {
+        let lock = sandbox.fill(image, &options.patches).inspect_err(|_| {
             // The first error is the one to report.
             let _ = fs::remove_dir_all(&sandbox.files.directory);
         })?;
         Ok((sandbox, lock))
     }
 
-    fn fill(&self, image: &StoredImage) -> Result<Lock, CreateError> {
+    fn fill(&self, image: &StoredImage, patches: &Patches) -> Result<Lock, CreateError> {
         let io_error = |source| CreateError::Io {
             directory: self.files.directory.clone(),
             source,
         };
         let lock = Lock::take(&self.files).map_err(io_error)?;
         let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
-        upper::write(&self.files, &self.spec, image)?;
+        upper::write(&self.files, &self.spec, image, patches)?;
         write_spec(&self.files, &self.spec).map_err(io_error)?;
         Ok(lock)
     }

@@ -1,14 +1,16 @@
+use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
 
 use erofs_writer::Image;
-use ext4_writer::Options;
+use ext4_writer::{Options, WriteError};
 use fs_err as fs;
-use fstree::{Inode, Metadata, Name, Tree};
+use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
 use image_store::StoredImage;
 use sha2::{Digest as _, Sha256};
 
 use super::spec::{Files, Spec};
+use crate::patches::{NewFile, PatchError, Patched, Patches};
 
 /// Why an upper disk was not written.
 #[derive(Debug, thiserror::Error)]
@@ -16,8 +18,8 @@ pub enum UpperError {
     /// The host side of writing it.
     #[error("cannot write the upper disk")]
     Io(#[source] io::Error),
-    /// The image's metadata does not say what its root looks like.
-    #[error("cannot read the image's root directory in {}", path.display())]
+    /// The image's metadata does not say what is in it.
+    #[error("cannot read the image's files in {}", path.display())]
     Image {
         /// The image's metadata.
         path: PathBuf,
@@ -34,6 +36,9 @@ pub enum UpperError {
         #[source]
         source: erofs_writer::OpenError,
     },
+    /// What it is to begin with cannot be had.
+    #[error("cannot change the image's files as asked")]
+    Patch(#[from] PatchError),
     /// No such ext4 can be made.
     #[error("cannot lay out {} as an ext4 of {size_bytes} bytes", path.display())]
     Layout {
@@ -47,22 +52,53 @@ pub enum UpperError {
     },
 }
 
-/// Writes the sandbox's upper disk: an ext4 with `upper/` and `work/`, not much else.
+/// Writes the sandbox's upper disk: an ext4 with `upper/` and `work/`, and `hosts` where the sandbox
+/// is to know more names.
 ///
 /// Overlayfs shows the upper directory's own mode, owner and xattrs as those of `/`, so they are
 /// copied from the image's root.
-pub(crate) fn write(files: &Files, spec: &Spec, image: &StoredImage) -> Result<(), UpperError> {
-    let fsmeta = fs::File::open(&image.fsmeta).map_err(UpperError::Io)?;
-    let root = Image::open(fsmeta.into_parts().0)
-        .map_err(|source| UpperError::Open {
-            path: image.fsmeta.clone(),
-            source,
-        })?
-        .root_metadata()
-        .map_err(|source| UpperError::Image {
-            path: image.fsmeta.clone(),
-            source,
-        })?;
+pub(crate) fn write(
+    files: &Files,
+    spec: &Spec,
+    image: &StoredImage,
+    patches: &Patches,
+) -> Result<(), UpperError> {
+    let mut tree = Tree::new(Metadata::directory(0o755));
+    let (upper, needed_bytes) = match patches.change_no_file() {
+        true => {
+            let root = read_image(image, Image::root_metadata)?;
+            (tree.add(Inode::directory(rootfs_view::stored(&root))), 0)
+        }
+        false => patched(spec, image, patches, &mut tree)?,
+    };
+    let work = tree.add(Inode::directory(Metadata::directory(0o700)));
+    let mut made = vec![("upper", upper), ("work", work)];
+    if !patches.hosts.is_empty() {
+        let lines: String = patches.hosts.iter().map(ToString::to_string).collect();
+        made.push(("hosts", tree.add(file(lines.into_bytes()))));
+    }
+    for (name, id) in made {
+        let parent = tree.root();
+        let name = Name::new(name.as_bytes()).expect("a plain word");
+        tree.link(parent, name, id);
+    }
+    match write_disk(files, spec, &tree) {
+        Err(UpperError::Layout {
+            source: WriteError::Full { what: "blocks", .. },
+            ..
+        }) => Err(too_large(needed_bytes, spec)),
+        outcome => outcome,
+    }
+}
+
+fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {
+    UpperError::Patch(PatchError::TooLarge {
+        needed_bytes,
+        upper_bytes: spec.upper_bytes,
+    })
+}
+
+fn write_disk(files: &Files, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), UpperError> {
     let options = Options {
         size_bytes: spec.upper_bytes,
         uuid: seed(spec, "uuid"),
@@ -70,15 +106,13 @@ pub(crate) fn write(files: &Files, spec: &Spec, image: &StoredImage) -> Result<(
         label: "msb-upper".to_owned(),
         ..Options::default()
     };
-    let file = fs::File::create_new(files.upper()).map_err(UpperError::Io)?;
-    ext4_writer::write(&tree(root), &options, file.file()).map_err(|source| {
-        UpperError::Layout {
-            path: files.upper(),
-            size_bytes: spec.upper_bytes,
-            source,
-        }
+    let output = fs::File::create_new(files.upper()).map_err(UpperError::Io)?;
+    ext4_writer::write(tree, &options, output.file()).map_err(|source| UpperError::Layout {
+        path: files.upper(),
+        size_bytes: spec.upper_bytes,
+        source,
     })?;
-    file.sync_all().map_err(UpperError::Io)
+    output.sync_all().map_err(UpperError::Io)
 }
 
 /// Makes the disk as large as the description says, which the guest's agent then sees. It never
@@ -92,21 +126,48 @@ pub(crate) fn grow(files: &Files, spec: &Spec) -> io::Result<()> {
     Ok(())
 }
 
-fn tree(mut root: Metadata) -> Tree<Vec<u8>> {
-    // An ACL on the root alone would only apply where nothing else has one: the guest's ext4 is
-    // built without them.
-    root.xattrs.retain(|name, _| !name.starts_with(b"system."));
-    let mut tree = Tree::new(Metadata::directory(0o755));
-    for (name, metadata) in [("upper", root), ("work", Metadata::directory(0o700))] {
-        let directory = tree.add(Inode::directory(metadata));
-        let parent = tree.root();
-        tree.link(
-            parent,
-            Name::new(name.as_bytes()).expect("a plain word"),
-            directory,
-        );
+/// The directory `upper` of a disk that does not begin empty, added to its tree, and how many bytes
+/// the files in it take.
+fn patched(
+    spec: &Spec,
+    image: &StoredImage,
+    patches: &Patches,
+    tree: &mut Tree<NewFile>,
+) -> Result<(InodeId, u64), UpperError> {
+    let below = read_image(image, Image::read_tree)?;
+    let Ok(wanted) = below
+        .clone()
+        .try_map(|_| Ok::<_, Infallible>(NewFile::Bytes(Vec::new())));
+    let has_network = spec.network.is_some();
+    let patched = Patched::new(wanted, patches, has_network, spec.created_s)?;
+    if patched.needed_bytes > spec.upper_bytes {
+        return Err(too_large(patched.needed_bytes, spec));
     }
-    tree
+    let upper = rootfs_view::layer(&below, &patched.tree, Clone::clone, tree);
+    Ok((upper, patched.needed_bytes))
+}
+
+/// What the image's metadata says.
+fn read_image<T>(
+    image: &StoredImage,
+    read: impl FnOnce(&Image<std::fs::File>) -> Result<T, erofs_writer::ReadError>,
+) -> Result<T, UpperError> {
+    let fsmeta = fs::File::open(&image.fsmeta).map_err(UpperError::Io)?;
+    let opened = Image::open(fsmeta.into_parts().0).map_err(|source| UpperError::Open {
+        path: image.fsmeta.clone(),
+        source,
+    })?;
+    read(&opened).map_err(|source| UpperError::Image {
+        path: image.fsmeta.clone(),
+        source,
+    })
+}
+
+fn file(bytes: Vec<u8>) -> Inode<NewFile> {
+    Inode {
+        metadata: Metadata::with_mode(0o644),
+        kind: FileKind::Regular(NewFile::Bytes(bytes)),
+    }
 }
 
 /// Sixteen bytes that only this sandbox has, for this purpose.

@@ -1,0 +1,202 @@
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context as _, anyhow};
+use msb_runtime::network::GATEWAY_ADDRESS;
+use msb_runtime::{HostCopy, HostEntry, NewDirectory, Patches};
+
+use crate::failure::Failure;
+
+/// The longest file of names that is read, in bytes.
+const HOSTS_MAX_BYTES: u64 = 256 << 10;
+
+/// What a sandbox's files are before its first boot.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Files")]
+pub(crate) struct PatchArguments {
+    /// Copy a file or a directory of this host in, as docker cp does, before the first boot; owned by
+    /// root, or as said
+    #[arg(long, value_name = "SRC:DST[:UID[:GID]]")]
+    copy: Vec<Copy>,
+    /// Make a directory, and those that lead to it
+    #[arg(long, value_name = "PATH[:MODE]")]
+    mkdir: Vec<Directory>,
+    /// Leave a file or a directory of the image out
+    #[arg(long, value_name = "PATH")]
+    rm_path: Vec<String>,
+    /// Add a line to /etc/hosts; host-gateway stands for this host's loopback
+    #[arg(long, value_name = "NAME:IP")]
+    add_host: Vec<Host>,
+    /// Add the lines of a file in the form of /etc/hosts
+    #[arg(long, value_name = "FILE")]
+    hosts: Vec<PathBuf>,
+}
+
+impl PatchArguments {
+    pub(crate) fn patches(&self) -> Result<Patches, Failure> {
+        let mut hosts = Vec::new();
+        for path in &self.hosts {
+            hosts.extend(read_hosts(path)?);
+        }
+        hosts.extend(self.add_host.iter().map(|host| host.0.clone()));
+        Ok(Patches {
+            remove: self.rm_path.clone(),
+            make: self.mkdir.iter().map(|made| made.0.clone()).collect(),
+            copy: self.copy.iter().map(|copied| copied.0.clone()).collect(),
+            hosts,
+        })
+    }
+}
+
+/// `SRC:DST[:UID[:GID]]`: the destination begins with the last `:/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Copy(HostCopy);
+
+impl FromStr for Copy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not SRC:/DST[:UID[:GID]]");
+        let colon = text.rfind(":/").ok_or_else(wrong)?;
+        let (source, rest) = (&text[..colon], &text[colon + 1..]);
+        let mut words: Vec<&str> = rest.split(':').collect();
+        let mut owner = Vec::new();
+        while words.len() > 1
+            && owner.len() < 2
+            && let Some(number) = words.last().and_then(|word| word.parse::<u32>().ok())
+        {
+            owner.insert(0, number);
+            words.pop();
+        }
+        if source.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self(HostCopy {
+            source: source.into(),
+            destination: words.join(":"),
+            owner: match owner[..] {
+                [user, group] => (user, group),
+                [user] => (user, user),
+                _ => (0, 0),
+            },
+        }))
+    }
+}
+
+/// `PATH[:MODE]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Directory(NewDirectory);
+
+impl FromStr for Directory {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let octal = |word: &str| u16::from_str_radix(word, 8).ok();
+        let (path, mode) = match text.rsplit_once(':') {
+            Some((path, word)) => match octal(word).filter(|&mode| mode <= 0o7777) {
+                Some(mode) => (path, Some(mode)),
+                None => return Err(format!("'{word}' in '{text}' is not a mode such as 0755")),
+            },
+            None => (text, None),
+        };
+        if !path.starts_with('/') {
+            return Err(format!("'{path}' does not begin with a /"));
+        }
+        Ok(Self(NewDirectory {
+            path: path.to_owned(),
+            mode,
+        }))
+    }
+}
+
+/// `NAME:IP`, or `NAME=IP`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Host(HostEntry);
+
+impl FromStr for Host {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not NAME:IP");
+        let (name, address) = text.split_once([':', '=']).ok_or_else(wrong)?;
+        let bare = address
+            .strip_prefix('[')
+            .and_then(|address| address.strip_suffix(']'));
+        let address = match address {
+            "host-gateway" => GATEWAY_ADDRESS.into(),
+            _ => bare.unwrap_or(address).parse().map_err(|_| wrong())?,
+        };
+        HostEntry::new(address, vec![name.to_owned()])
+            .map(Self)
+            .ok_or_else(wrong)
+    }
+}
+
+/// The lines of a file in the form of hosts(5).
+fn read_hosts(path: &Path) -> Result<Vec<HostEntry>, Failure> {
+    let name = path.display();
+    let length_bytes = std::fs::metadata(path)
+        .with_context(|| format!("cannot read {name}"))?
+        .len();
+    if length_bytes > HOSTS_MAX_BYTES {
+        return Err(
+            anyhow!("{name} has {length_bytes} bytes, the limit is {HOSTS_MAX_BYTES}").into(),
+        );
+    }
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    let meant = |line: &str| line.split('#').next().unwrap_or("").trim().to_owned();
+    let lines = text.lines().map(meant).filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            entry(&line).ok_or_else(|| anyhow!("{name}: '{line}' is not IP NAME...").into())
+        })
+        .collect()
+}
+
+fn entry(line: &str) -> Option<HostEntry> {
+    let mut words = line.split_ascii_whitespace();
+    let address: IpAddr = words.next()?.parse().ok()?;
+    HostEntry::new(address, words.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_say_where_and_whose() {
+        let parsed = |text: &str| {
+            let copy = text.parse::<Copy>().ok()?.0;
+            let source = copy.source.to_str()?.to_owned();
+            Some((source, copy.destination, copy.owner))
+        };
+        let copy = |source: &str, destination: &str, owner| {
+            Some((source.to_owned(), destination.to_owned(), owner))
+        };
+        assert_eq!(parsed("a:/b"), copy("a", "/b", (0, 0)));
+        assert_eq!(parsed("./a:b:/c/:7"), copy("./a:b", "/c/", (7, 7)));
+        assert_eq!(parsed("/a:/b:7:8"), copy("/a", "/b", (7, 8)));
+        assert_eq!(parsed("/a:/b:c:7"), copy("/a", "/b:c", (7, 7)));
+        for wrong in ["/a", "a:b", ":/b", ""] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn directories_and_hosts_are_said_in_one_word() {
+        let directory = |text: &str| text.parse::<Directory>().ok().map(|made| made.0.mode);
+        assert_eq!(directory("/a/b"), Some(None));
+        assert_eq!(directory("/a:1777"), Some(Some(0o1777)));
+        assert_eq!(directory("/a:rwx"), None);
+        assert_eq!(directory("a"), None);
+        let host = |text: &str| text.parse::<Host>().ok().map(|host| host.0.to_string());
+        assert_eq!(host("db:10.0.0.7").as_deref(), Some("10.0.0.7\tdb\n"));
+        assert_eq!(host("db=::1").as_deref(), Some("::1\tdb\n"));
+        assert_eq!(host("db:[::1]").as_deref(), Some("::1\tdb\n"));
+        assert_eq!(host("up:host-gateway").as_deref(), Some("192.0.0.1\tup\n"));
+        for wrong in ["db", "db:x", ":1.2.3.4", "a b:1.2.3.4", "a#:1.2.3.4"] {
+            assert_eq!(host(wrong), None, "{wrong}");
+        }
+    }
+}

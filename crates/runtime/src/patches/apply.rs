@@ -1,0 +1,359 @@
+use std::collections::{HashMap, HashSet};
+use std::fs::FileType as HostType;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+use fstree::{Device, FileKind, Inode, InodeId, Metadata, Name, Timestamp, Tree};
+use rootfs_view::{ResolveError, resolve};
+use rustix::fs::{major, minor};
+
+use super::host_file::{self, NewFile};
+use super::{HostCopy, NewDirectory, PatchError, Patches};
+use crate::CopyError;
+use crate::files::{CopyPath, Destination, LINKS_MAX, host_source};
+
+/// Where a machine mounts something of its own.
+const MOUNTED: [&str; 5] = ["proc", "sys", "dev", "run", "tmp"];
+/// Files in `/etc` that it mounts over where it has a network.
+const MOUNTED_IN_ETC: [&[u8]; 3] = [b"hosts", b"hostname", b"resolv.conf"];
+/// What a block of the upper disk holds, and what the host counts in.
+const BLOCK_BYTES: u64 = 4096;
+const STAT_BLOCK_BYTES: u64 = 512;
+
+/// An image's tree with changes made to it. The image's inodes keep their places.
+#[derive(Debug)]
+pub(crate) struct Patched {
+    pub(crate) tree: Tree<NewFile>,
+    /// What the copied files take, in bytes.
+    pub(crate) needed_bytes: u64,
+    /// Files that nobody would see.
+    hidden: HashSet<InodeId>,
+    has_network: bool,
+    /// The time of what is made here.
+    now: Timestamp,
+}
+
+/// Directories of the host that are still to be copied, and where to.
+type Due = Vec<(PathBuf, InodeId)>;
+
+impl Patched {
+    /// Makes all changes to an image's tree, in which the content of files plays no part.
+    pub(crate) fn new(
+        image: Tree<NewFile>,
+        patches: &Patches,
+        has_network: bool,
+        now_s: u64,
+    ) -> Result<Self, PatchError> {
+        let mut patched = Self {
+            hidden: hidden(&image),
+            tree: image,
+            needed_bytes: 0,
+            has_network,
+            now: Timestamp {
+                seconds: i64::try_from(now_s).unwrap_or(i64::MAX),
+                nanoseconds: 0,
+            },
+        };
+        for path in &patches.remove {
+            patched.remove(path)?;
+        }
+        for directory in &patches.make {
+            patched.make(directory)?;
+        }
+        for copy in &patches.copy {
+            patched.copy(copy)?;
+        }
+        Ok(patched)
+    }
+
+    fn remove(&mut self, text: &str) -> Result<(), PatchError> {
+        let path = text.to_owned();
+        let (parent, name) = match CopyPath::new(text) {
+            Ok(typed) => (typed.parent(), typed.name().map(<[u8]>::to_vec)),
+            Err(_) => (Vec::new(), None),
+        };
+        let Some(name) = name else {
+            return Err(PatchError::NoName { path });
+        };
+        let parent = self.directory(&parent, text)?;
+        self.check_seen(parent, &name, text)?;
+        match self.tree.unlink(parent, &name) {
+            Some(_) => Ok(()),
+            None => Err(PatchError::NotThere { path }),
+        }
+    }
+
+    /// As `mkdir -p` does.
+    fn make(&mut self, wanted: &NewDirectory) -> Result<(), PatchError> {
+        let text = &wanted.path;
+        let mut here = self.tree.root();
+        let mut path = Vec::new();
+        for name in text.as_bytes().split(|&byte| byte == b'/') {
+            if name.is_empty() {
+                continue;
+            }
+            let parent = here;
+            path.extend_from_slice(b"/");
+            path.extend_from_slice(name);
+            here = match resolve(&self.tree, &path, true) {
+                Ok(id) => id,
+                Err(ResolveError::NotFound) if self.tree.lookup(parent, name).is_none() => {
+                    self.check_seen(parent, name, text)?;
+                    let mut metadata = Metadata::directory(0o755);
+                    metadata.mtime = self.now;
+                    let made = self.tree.add(Inode::directory(metadata));
+                    self.link(parent, name, made, text)?;
+                    made
+                }
+                Err(source) => return Err(not_followed(text, source)),
+            };
+        }
+        if self.tree.directory(here).is_none() || self.hidden.contains(&here) {
+            return Err(match self.hidden.contains(&here) {
+                true => PatchError::Hidden { path: text.clone() },
+                false => not_followed(text, ResolveError::NotDirectory),
+            });
+        }
+        if let Some(mode) = wanted.mode {
+            self.tree.inode_mut(here).metadata.mode = mode;
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, copy: &HostCopy) -> Result<(), PatchError> {
+        let text = &copy.destination;
+        let not_made = |source| PatchError::Copy {
+            source_path: copy.source.clone(),
+            source,
+        };
+        let destination = self.destination(text)?;
+        let source = CopyPath::new(copy.source.as_os_str().as_bytes()).and_then(|path| {
+            let (source, _) = host_source(&path, false)?;
+            Ok(source)
+        });
+        let landing = source
+            .and_then(|source| source.landing(&destination))
+            .map_err(not_made)?;
+        let directory = match resolve(&self.tree, &landing.directory, true) {
+            Ok(id) if self.tree.directory(id).is_some() => id,
+            Ok(_) | Err(ResolveError::NotFound) => {
+                let path = landing.directory.as_slice().into();
+                return Err(not_made(CopyError::NoDirectory { path }));
+            }
+            Err(source) => return Err(not_followed(text, source)),
+        };
+        let mut import = Import {
+            owner: copy.owner,
+            several: HashMap::new(),
+            due: Vec::new(),
+        };
+        match landing.name {
+            Some(name) => {
+                self.check_seen(directory, &name, text)?;
+                self.put(&mut import, &copy.source, directory, &name)?;
+            }
+            None => {
+                self.check_seen(directory, b"", text)?;
+                let metadata = read_metadata(&copy.source, copy.owner)?.1;
+                self.tree.inode_mut(directory).metadata = metadata;
+                import.due.push((copy.source.clone(), directory));
+            }
+        }
+        while let Some((source, directory)) = import.due.pop() {
+            let names = host_file::names(&source).map_err(unreadable(&source))?;
+            for name in names {
+                self.put(&mut import, &source.join(&name), directory, name.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts one file of the host into a directory. Directories meet, other files replace each other.
+    fn put(
+        &mut self,
+        import: &mut Import,
+        source: &Path,
+        parent: InodeId,
+        name: &[u8],
+    ) -> Result<(), PatchError> {
+        let (here, metadata) = read_metadata(source, import.owner)?;
+        let Some(kind) = self.kind(source, &here)? else {
+            return Ok(());
+        };
+        let there = self.tree.lookup(parent, name);
+        let met = there.filter(|&id| self.tree.directory(id).is_some());
+        if there.is_some() && met.is_some() != here.is_dir() {
+            return Err(PatchError::Mismatch {
+                path: String::from_utf8_lossy(name).into_owned(),
+            });
+        }
+        let identity = (here.dev(), here.ino());
+        let id = match (met, import.several.get(&identity)) {
+            (Some(met), _) => {
+                self.tree.inode_mut(met).metadata = metadata;
+                met
+            }
+            (None, Some(&first)) => first,
+            (None, None) => {
+                self.needed_bytes += match &kind {
+                    FileKind::Regular(_) => taken_bytes(&here),
+                    _ => 0,
+                };
+                self.tree.add(Inode { metadata, kind })
+            }
+        };
+        if here.is_dir() {
+            import.due.push((source.to_owned(), id));
+        } else if here.nlink() > 1 {
+            import.several.insert(identity, id);
+        }
+        self.link(parent, name, id, &source.to_string_lossy())
+    }
+
+    /// What a file of the host becomes; `None` for what is left out.
+    fn kind(
+        &self,
+        source: &Path,
+        here: &std::fs::Metadata,
+    ) -> Result<Option<FileKind<NewFile>>, PatchError> {
+        let kind: HostType = here.file_type();
+        let device = Device {
+            major: major(here.rdev()),
+            minor: minor(here.rdev()),
+        };
+        // As a character device it would stand for a removed name.
+        let is_nothing = device.major == 0 && device.minor == 0;
+        Ok(Some(if kind.is_file() {
+            FileKind::Regular(NewFile::Host {
+                path: source.to_owned(),
+                size_bytes: here.len(),
+            })
+        } else if kind.is_dir() {
+            FileKind::Directory(fstree::Directory::new())
+        } else if kind.is_symlink() {
+            let target = fs::read_link(source).map_err(unreadable(source))?;
+            FileKind::Symlink(target.as_os_str().as_bytes().into())
+        } else if kind.is_fifo() {
+            FileKind::Fifo
+        } else if kind.is_block_device() {
+            FileKind::BlockDevice(device)
+        } else if kind.is_char_device() && !is_nothing {
+            FileKind::CharDevice(device)
+        } else {
+            return Ok(None);
+        }))
+    }
+
+    fn link(
+        &mut self,
+        parent: InodeId,
+        name: &[u8],
+        id: InodeId,
+        text: &str,
+    ) -> Result<(), PatchError> {
+        let name = Name::new(name).map_err(|_| PatchError::NoName {
+            path: text.to_owned(),
+        })?;
+        self.tree.link(parent, name, id);
+        Ok(())
+    }
+
+    /// What is at a path that is copied to, symlinks at its end followed.
+    fn destination(&self, text: &str) -> Result<Destination, PatchError> {
+        let mut path = CopyPath::new(text).map_err(|_| PatchError::NoName {
+            path: text.to_owned(),
+        })?;
+        for _ in 0..LINKS_MAX {
+            let is_directory = match resolve(&self.tree, path.as_bytes(), false) {
+                Ok(id) => match &self.tree.inode(id).kind {
+                    FileKind::Symlink(target) => {
+                        path = path.led_to(target);
+                        continue;
+                    }
+                    kind => Some(kind.as_directory().is_some()),
+                },
+                Err(ResolveError::NotFound) => None,
+                Err(source) => return Err(not_followed(text, source)),
+            };
+            return Ok(Destination { path, is_directory });
+        }
+        Err(not_followed(text, ResolveError::Loop))
+    }
+
+    fn directory(&self, path: &[u8], text: &str) -> Result<InodeId, PatchError> {
+        let id = resolve(&self.tree, path, true).map_err(|source| not_followed(text, source))?;
+        match self.tree.directory(id) {
+            Some(_) => Ok(id),
+            None => Err(not_followed(text, ResolveError::NotDirectory)),
+        }
+    }
+
+    /// Refuses what a machine's own mounts would hide.
+    fn check_seen(&self, parent: InodeId, name: &[u8], text: &str) -> Result<(), PatchError> {
+        let is = |path: &str| resolve(&self.tree, path.as_bytes(), true) == Ok(parent);
+        let is_mounted = self.hidden.contains(&parent)
+            || is("/") && MOUNTED.iter().any(|mounted| mounted.as_bytes() == name)
+            || self.has_network && is("/etc") && MOUNTED_IN_ETC.contains(&name);
+        match is_mounted {
+            true => Err(PatchError::Hidden {
+                path: text.to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// One copy while it is made.
+struct Import {
+    owner: (u32, u32),
+    /// Files with several names, by device and inode.
+    several: HashMap<(u64, u64), InodeId>,
+    due: Due,
+}
+
+/// What lies where a machine mounts something.
+fn hidden(image: &Tree<NewFile>) -> HashSet<InodeId> {
+    let mut hidden = HashSet::new();
+    for path in MOUNTED {
+        let mut due: Vec<InodeId> = resolve(image, path.as_bytes(), true).into_iter().collect();
+        while let Some(id) = due.pop() {
+            if let Some(names) = image.directory(id)
+                && hidden.insert(id)
+            {
+                due.extend(names.values());
+            }
+        }
+    }
+    hidden
+}
+
+fn read_metadata(
+    source: &Path,
+    owner: (u32, u32),
+) -> Result<(std::fs::Metadata, Metadata), PatchError> {
+    let here = std::fs::symlink_metadata(source).map_err(unreadable(source))?;
+    let metadata = host_file::metadata(source, &here, owner).map_err(unreadable(source))?;
+    Ok((here, metadata))
+}
+
+/// What a file takes where its holes are kept.
+fn taken_bytes(here: &std::fs::Metadata) -> u64 {
+    let allocated_bytes = here.blocks().saturating_mul(STAT_BLOCK_BYTES);
+    allocated_bytes.min(here.len().next_multiple_of(BLOCK_BYTES))
+}
+
+fn not_followed(path: &str, source: ResolveError) -> PatchError {
+    PatchError::Path {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> PatchError {
+    move |source| PatchError::Host {
+        path: path.to_owned(),
+        source,
+    }
+}
