@@ -15,14 +15,17 @@ mod health;
 mod home;
 mod keeper;
 mod kernel;
+mod mounts;
 mod network_process;
 mod output_log;
 mod parts;
 mod probe;
 mod process;
 mod sandbox;
+mod share_process;
 mod socket;
 mod vmm_process;
+mod volumes;
 
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
@@ -36,6 +39,7 @@ pub use health::{Health, Level, diagnose};
 pub use home::Home;
 pub use keeper::{Job, Lifetime, RestartPolicy};
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
+pub use mounts::{Mount, MountError, Source, Target};
 pub use msb_network as network;
 pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use output_log::{LogReader, LogRecord, LogStream};
@@ -47,4 +51,6 @@ pub use sandbox::{
     RenameError, Resources, Running, Sandbox, SandboxId, Spec, StartError, State, UpperError,
     VmmCommand,
 };
-pub use vmm_process::{VmmProcessError, serve};
+pub use share_process::{ShareProcessError, serve_share};
+pub use vmm_process::{Helpers, VmmProcessError, serve};
+pub use volumes::{InvalidVolumeName, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec};

@@ -12,6 +12,7 @@ mod lifecycle;
 mod network;
 mod streams;
 mod surroundings;
+mod volumes;
 
 pub(crate) use bed::Bed;
 
@@ -20,7 +21,7 @@ use anyhow::{Result, bail};
 /// One thing to check: its name, and how.
 type Check = (&'static str, fn(&Bed) -> Result<()>);
 
-const CHECKS: [Check; 31] = [
+const CHECKS: [Check; 34] = [
     (
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
@@ -103,6 +104,15 @@ const CHECKS: [Check; 31] = [
         files::archives_and_listings,
     ),
     ("what cannot be copied is said", files::refusals),
+    (
+        "host directories are written where they may be, by root too",
+        volumes::host_directories,
+    ),
+    (
+        "a volume outlives sandboxes and is one writer's at a time",
+        volumes::volumes,
+    ),
+    ("what cannot be mounted is said", volumes::refusals),
     (
         "the machine's processes are confined and die together",
         isolation::processes,

@@ -3,14 +3,16 @@
 mod clock;
 mod disks;
 mod error;
+mod given;
 mod host;
 mod host_files;
 mod interface;
 mod mounts;
 mod network;
 mod root;
+mod volumes;
 
-pub(crate) use disks::upper_device;
+pub(crate) use disks::written_devices;
 pub(crate) use error::BootError;
 
 /// Where the boot disk is seen from the sandbox's root.
@@ -24,6 +26,7 @@ pub(crate) fn boot() -> Result<(), BootError> {
     let disks = disks::find()?;
     root::mount(&disks)?;
     mounts::mount_in_root()?;
+    volumes::mount_all()?;
     root::expose_lower_mounts()?;
     root::pivot()?;
     host::set_up();

@@ -7,6 +7,7 @@ use msb_runtime::{CreateOptions, Lifetime, Lock, Process, Resources, Sandbox, pr
 
 use super::network::NetworkArguments;
 use super::process::ProcessArguments;
+use super::volume::MountArguments;
 use super::{Context, pull};
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -72,6 +73,8 @@ pub(crate) struct SandboxArguments {
     pull: PullPolicy,
     #[command(flatten)]
     source: pull::SourceArguments,
+    #[command(flatten)]
+    mounts: MountArguments,
     #[command(flatten)]
     network: NetworkArguments,
     /// Image, by name or digest, then a command with its arguments instead of the image's Cmd
@@ -144,6 +147,7 @@ pub(crate) async fn create(
             idle_timeout_s: arguments.idle_timeout.map(|duration| duration.0),
         },
         network,
+        mounts: arguments.mounts.mounts(),
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     Ok(Created {

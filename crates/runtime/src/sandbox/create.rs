@@ -8,7 +8,9 @@ use msb_network::Settings;
 
 use super::{CreateError, Files, Lock, Sandbox, SandboxId, Spec, upper};
 use crate::keeper::{Lifetime, RestartPolicy};
+use crate::mounts::{self, Mount, Source};
 use crate::process::Process;
+use crate::volumes::{self, Guard, Volume};
 use crate::{Home, durable};
 
 /// What a sandbox may use.
@@ -43,6 +45,8 @@ pub struct CreateOptions {
     pub lifetime: Lifetime,
     /// Its network, if it is to have one.
     pub network: Option<Settings>,
+    /// What it sees of host directories, volumes and memory. Named volumes that are missing are made.
+    pub mounts: Vec<Mount>,
 }
 
 impl Sandbox {
@@ -64,6 +68,11 @@ impl Sandbox {
         let id = SandboxId::random().map_err(io_error)?;
         let name = options.name.unwrap_or_else(|| id.to_string());
         check_name(home, &name)?;
+        let mounts = mounts::arrange(options.mounts)?;
+        let _guard = Guard::to_name(home).map_err(io_error)?;
+        for volume in mounts.iter().filter_map(Mount::volume) {
+            Volume::find_or_create(home, volume)?;
+        }
         let spec = Spec {
             id,
             name,
@@ -79,6 +88,7 @@ impl Sandbox {
             restart: options.restart,
             lifetime: options.lifetime,
             network: options.network,
+            mounts,
         };
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;
@@ -98,6 +108,11 @@ impl Sandbox {
         let lock = Lock::take(&self.files).map_err(io_error)?;
         let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
         upper::write(&self.files, &self.spec, image)?;
+        for (index, mount) in self.spec.mounts.iter().enumerate() {
+            if let Source::Anonymous { size_bytes } = mount.source {
+                volumes::write_disk(&self.files.volume(index), size_bytes)?;
+            }
+        }
         write_spec(&self.files, &self.spec).map_err(io_error)?;
         Ok(lock)
     }

@@ -192,6 +192,7 @@ mod tests {
             restart: crate::RestartPolicy::default(),
             lifetime: crate::Lifetime::default(),
             network: None,
+            mounts: Vec::new(),
         };
         let sandbox = Sandbox::at(&Home::new(root.path()), spec);
         fs::create_dir_all(&sandbox.files.directory).expect("created");

@@ -7,8 +7,11 @@ use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
 use super::SandboxId;
+use crate::Home;
 use crate::keeper::{Lifetime, RestartPolicy};
+use crate::mounts::{self, Mount};
 use crate::process::Process;
+use crate::volumes::Use;
 
 /// The serial of the image disk, `/dev/vda`.
 const IMAGE_SERIAL: &str = "msb-image";
@@ -52,6 +55,9 @@ pub struct Spec {
     /// Its network; without one it has its loopback alone.
     #[serde(default)]
     pub network: Option<Settings>,
+    /// What it sees of host directories, volumes and memory, in the order in which they are mounted.
+    #[serde(default)]
+    pub mounts: Vec<Mount>,
 }
 
 /// The files of one sandbox.
@@ -76,6 +82,16 @@ impl Files {
 
     pub(crate) fn lock(&self) -> PathBuf {
         self.directory.join("lock")
+    }
+
+    /// The disk of the anonymous volume that is mount number `index`.
+    pub(crate) fn volume(&self, index: usize) -> PathBuf {
+        self.directory.join(format!("volume-{index}.ext4"))
+    }
+
+    /// Where the process of share number `index` is called, for an instant.
+    pub(crate) fn share_socket(&self, index: usize) -> PathBuf {
+        self.directory.join(format!("share-{index}.sock"))
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -166,14 +182,14 @@ impl Spec {
     }
 
     /// The machine that boots this sandbox.
-    pub(crate) fn machine(&self, files: &Files, parts: &Parts) -> Machine {
+    pub(crate) fn machine(&self, home: &Home, files: &Files, parts: &Parts) -> Machine {
         let disk = |path: &Path, format, access, serial: &str| Disk {
             path: path.to_owned(),
             format,
             access,
             serial: serial.to_owned(),
         };
-        let disks = vec![
+        let own = [
             disk(
                 &parts.image_vmdk,
                 DiskFormat::Vmdk,
@@ -193,18 +209,34 @@ impl Spec {
                 BOOT_SERIAL,
             ),
         ];
+        let mounts = || self.mounts.iter().enumerate();
+        let root_disk = own.len() - 1;
+        let volumes = mounts().filter_map(|(index, mount)| mounts::disk(home, files, index, mount));
+        let shares = mounts().filter_map(|(index, mount)| mounts::share(index, mount));
         Machine {
             kernel: parts.kernel.clone(),
             cpus: self.cpus,
             memory_mib: self.memory_mib,
-            root_disk: disks.len() - 1,
-            disks,
+            root_disk,
+            disks: own.into_iter().chain(volumes).collect(),
+            shares: shares.collect(),
             kernel_arguments: self.kernel_arguments(parts),
             console_log: files.console_log(),
             network: self.network.as_ref().map(|_| NetworkDevice {
                 mac: msb_network::GUEST_MAC,
             }),
         }
+    }
+
+    /// The named volumes that its machine has.
+    pub(crate) fn volumes(&self) -> Vec<Use> {
+        let named = self.mounts.iter().filter_map(|mount| {
+            Some(Use {
+                volume: mount.volume()?.clone(),
+                read_only: mount.read_only,
+            })
+        });
+        named.collect()
     }
 
     /// What the guest's agent is told.
@@ -216,6 +248,8 @@ impl Spec {
         if self.network.is_some() {
             words.push(network_word());
         }
+        // One that is too long was refused when the sandbox was created.
+        words.extend(mounts::word(&self.mounts).ok().flatten());
         words
     }
 }
