@@ -99,10 +99,6 @@ pub(crate) fn start(
         .collect()
 }
 
-#[expect(
-    clippy::zombie_processes,
-    reason = "it ends with the VMM, and this process right after"
-)]
 fn start_one(files: &Files, index: usize, command: &VmmCommand) -> io::Result<OwnedFd> {
     let path = files.share_socket(index);
     match fs::remove_file(&path) {

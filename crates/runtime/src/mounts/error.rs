@@ -43,6 +43,14 @@ pub enum MountError {
         /// The directory.
         path: PathBuf,
     },
+    /// Every start needs it empty.
+    #[error(
+        "only a tmpfs can be mounted at {target}: every start makes directories of its own there"
+    )]
+    OfMemory {
+        /// Where.
+        target: Target,
+    },
     /// Two mounts at one place.
     #[error("two mounts at {target}")]
     TargetTwice {

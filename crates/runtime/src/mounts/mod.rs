@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::volumes::VolumeName;
 use crate::{Home, sandbox::Files};
 
+/// Where each start makes directories of its own.
+const OF_MEMORY: &str = "/run";
 /// The most mounts of one sandbox.
 const MOUNTS_MAX: usize = 64;
 
@@ -80,6 +82,11 @@ pub(crate) fn arrange(mut mounts: Vec<Mount>) -> Result<Vec<Mount>, MountError> 
         });
     }
     for (index, mount) in mounts.iter().enumerate() {
+        if mount.target.as_str() == OF_MEMORY && !matches!(mount.source, Source::Tmpfs { .. }) {
+            return Err(MountError::OfMemory {
+                target: mount.target.clone(),
+            });
+        }
         for other in &mounts[..index] {
             if other.target == mount.target {
                 return Err(MountError::TargetTwice {
@@ -237,6 +244,9 @@ mod tests {
     fn nothing_is_named_twice() {
         let twice = arrange(vec![tmpfs("/a"), volume("/a/", "v")]);
         assert!(matches!(twice, Err(MountError::TargetTwice { .. })));
+        assert!(arrange(vec![tmpfs("/run")]).is_ok());
+        let kept = arrange(vec![volume("/run", "v")]);
+        assert!(matches!(kept, Err(MountError::OfMemory { .. })));
         let twice = arrange(vec![volume("/a", "v"), volume("/b", "v")]);
         assert!(matches!(twice, Err(MountError::VolumeTwice { .. })));
     }
