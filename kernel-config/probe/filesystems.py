@@ -141,6 +141,13 @@ def upper_over_the_image():
         assert os.getxattr(f"{upper}/upper/renamed", "trusted.overlay.redirect")
 
 
+@proves("FUSE_FS", "VIRTIO_FS")
+def host_directories():
+    with open("/proc/filesystems") as file:
+        kinds = file.read().split()
+    assert "fuse" in kinds and "virtiofs" in kinds
+
+
 @proves("SHMEM")
 def shared_memory():
     memory = mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)

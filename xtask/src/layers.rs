@@ -15,6 +15,7 @@ const HEIGHTS: [&[&str]; 9] = [
         "tree-archive",
         "image-store",
         "msb-network",
+        "msb-share",
         "msb-vmm-krun",
         "msb-vmm-qemu",
     ],

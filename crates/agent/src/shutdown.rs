@@ -9,7 +9,7 @@ use rustix::process::{
 };
 use rustix::system::{RebootCommand, reboot};
 
-use crate::boot::{BOOT_ROOT, OLD_ROOT, upper_device};
+use crate::boot::{BOOT_ROOT, OLD_ROOT, written_devices};
 use crate::console;
 
 /// How long processes may take to end by themselves, where the host does not say.
@@ -72,17 +72,19 @@ fn leave_root() -> rustix::io::Result<()> {
     pivot_root(".", old)?;
     chdir("/")?;
     unmount(OLD_ROOT, UnmountFlags::DETACH)?;
-    wait_for_release();
+    written_devices()
+        .iter()
+        .for_each(|device| wait_for_release(device));
     Ok(())
 }
 
-/// An exclusive open of the upper's device succeeds once nothing has it mounted.
-fn wait_for_release() {
+/// An exclusive open of a disk's device succeeds once nothing has it mounted.
+fn wait_for_release(device: &str) {
     let deadline = Instant::now() + RELEASE_LIMIT;
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-    while matches!(open(upper_device(), flags, Mode::empty()), Err(Errno::BUSY)) {
+    while matches!(open(device, flags, Mode::empty()), Err(Errno::BUSY)) {
         if Instant::now() > deadline {
-            console::say("the upper disk is still in use");
+            console::say(&format!("the disk {device} is still in use"));
             return;
         }
         sleep(POLL_INTERVAL);

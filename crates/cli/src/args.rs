@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     attach, completion, cp, create, df, doctor, exec, fs, image, images, inspect, jobs, kill, load,
-    logs, network, prune, ps, pull, rename, restart, rm, run, start, stats, stop, update, version,
-    vmm, wait,
+    logs, network, prune, ps, pull, rename, restart, rm, run, share, start, stats, stop, update,
+    version, vmm, volume, wait,
 };
 use crate::output;
 
@@ -93,6 +93,8 @@ pub(crate) enum Command {
     Images(images::Arguments),
     /// Inspect, verify and remove images
     Image(image::Arguments),
+    /// Make, list and remove volumes: disks that outlive sandboxes
+    Volume(volume::Arguments),
     /// Remove images that nobody uses, and left-overs
     Prune(prune::Arguments),
     /// Show what takes how much space
@@ -109,4 +111,7 @@ pub(crate) enum Command {
     /// The process that a sandbox's network is
     #[command(hide = true)]
     Network(network::Arguments),
+    /// The process that serves a shared directory
+    #[command(hide = true)]
+    Share(share::Arguments),
 }

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod failure;
 mod limits;
+mod mount_words;
 mod output;
 mod progress;
 mod streams;

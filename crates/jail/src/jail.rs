@@ -15,6 +15,8 @@ pub enum Access {
     Device,
     /// A directory: make files and directories in it, read, write, rename and remove them.
     Keep,
+    /// A directory that is another's too: whatever files allow but to run them, and to make devices.
+    Share,
 }
 
 /// Which system calls are left.
@@ -25,6 +27,9 @@ pub enum Calls {
     /// All but those that a VMM has no use for: no programs, no sockets, no other processes' memory,
     /// no mounts, namespaces, keys, modules and the like.
     Vmm,
+    /// As [`Calls::Vmm`], and owners, modes, times and xattrs of files may be changed. Landlock does not
+    /// bound where.
+    Share,
     /// As [`Calls::Vmm`], and programs may be started: for the time until the VMM is.
     Starter,
 }

@@ -25,14 +25,28 @@ pub(crate) fn of_keeper(files: &Files) -> Jail {
 }
 
 /// What the whole process may take of what the kernel counts.
-pub(crate) fn limits(machine: &Machine, home: &Path) -> Result<Limits, RunError> {
+pub(crate) fn limits(
+    machine: &Machine,
+    serves_shares: bool,
+    home: &Path,
+) -> Result<Limits, RunError> {
     let mut extents = 0;
     for disk in &machine.disks {
         extents += disk.extents()?.len() as u64;
     }
+    // A VMM that serves directories itself has every file open that its guest's kernel remembers, of
+    // whatever length and owner.
+    let shares = serves_shares && !machine.shares.is_empty();
+    // Memory that another process maps is a file, too.
+    let memory_bytes = u64::from(machine.memory_mib) << 20;
+    let longest = machine.longest_writable_bytes().max(FILE_MIN_BYTES);
+    let longest = match machine.shares.is_empty() {
+        true => longest,
+        false => longest.max(memory_bytes),
+    };
     Ok(Limits {
-        open_files: Some(OPEN_FILES + 2 * extents),
-        file_bytes: Some(machine.longest_writable_bytes().max(FILE_MIN_BYTES)),
-        any_owner: fs::metadata(home).is_ok_and(|home| home.uid() != 0),
+        open_files: (!shares).then_some(OPEN_FILES + 2 * extents),
+        file_bytes: (!shares).then_some(longest),
+        any_owner: shares || fs::metadata(home).is_ok_and(|home| home.uid() != 0),
     })
 }

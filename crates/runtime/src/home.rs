@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// | `store/` | images: see the `image-store` crate |
 /// | `kernels/` | guest kernels, wrapped once, by digest |
 /// | `boot/` | boot disks, by the digest of the agent in them |
+/// | `volumes/` | one directory a named volume: its description and disk |
 /// | `sandboxes/` | one directory a sandbox: its description, upper disk, socket and logs |
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -32,6 +33,11 @@ impl Home {
     /// Where boot disks lie.
     pub fn boot_disks(&self) -> PathBuf {
         self.root.join("boot")
+    }
+
+    /// Where named volumes lie.
+    pub fn volumes(&self) -> PathBuf {
+        self.root.join("volumes")
     }
 
     /// Where sandboxes live.

@@ -15,6 +15,7 @@ mod health;
 mod home;
 mod keeper;
 mod kernel;
+mod mounts;
 mod network_process;
 mod output_log;
 mod parts;
@@ -22,6 +23,7 @@ mod patches;
 mod probe;
 mod process;
 mod sandbox;
+mod share_process;
 mod socket;
 mod stats;
 mod stop_signal;
@@ -29,6 +31,7 @@ mod text_log;
 mod ulimit;
 mod untrusted;
 mod vmm_process;
+mod volumes;
 
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
@@ -42,6 +45,7 @@ pub use health::{Health, Level, diagnose};
 pub use home::Home;
 pub use keeper::{Job, Lifetime, RestartPolicy};
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
+pub use mounts::{Mount, MountError, Source, Target};
 pub use msb_network as network;
 pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use output_log::{LogReader, LogRecord, LogStream};
@@ -54,8 +58,10 @@ pub use sandbox::{
     RemoveError, RenameError, Resources, Running, Sandbox, SandboxId, Spec, StartError, State,
     Stopping, UpdateError, UpperError, VmmCommand,
 };
+pub use share_process::{ShareProcessError, serve_share};
 pub use stats::{GuestStats, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};
 pub use text_log::TextLog;
 pub use ulimit::{Ulimit, UlimitError};
-pub use vmm_process::{VmmProcessError, serve};
+pub use vmm_process::{Helpers, VmmProcessError, serve};
+pub use volumes::{InvalidVolumeName, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec};

@@ -51,7 +51,7 @@ pub fn probe(
     let errand = read_errand(&files)?;
     let vmm = find_vmm(&errand, backends)?;
     renounce(
-        &confinement::limits(&errand.machine, &errand.home)?,
+        &confinement::limits(&errand.machine, vmm.serves_shares(), &errand.home)?,
         strictness,
     )?;
     let of_machine = vmm.jail(&errand.machine)?;

@@ -21,6 +21,11 @@ pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(short).await
 }
 
+pub(crate) fn connect_now(path: &Path) -> io::Result<std::os::unix::net::UnixStream> {
+    let (short, _directory) = shorten(path)?;
+    std::os::unix::net::UnixStream::connect(short)
+}
+
 /// A path that fits: the same one, or one through an open descriptor of its directory, which must
 /// stay open while the path is used.
 fn shorten(path: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {

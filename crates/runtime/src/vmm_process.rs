@@ -16,10 +16,11 @@ use msb_network::Settings;
 use msb_vmm::{Machine, RunError, Sockets, Vmm};
 use serde::{Deserialize, Serialize};
 
-use crate::confinement;
 use crate::keeper::{self, Duties};
 use crate::network_process::{self, NetworkStartError};
 use crate::sandbox::{Files, VmmCommand};
+use crate::volumes::{self, HoldError, Use};
+use crate::{Home, confinement, share_process};
 
 /// What the process is to do: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub(crate) struct Errand {
     /// What the process of its network is to do.
     #[serde(default)]
     pub(crate) network: Option<Settings>,
+    /// The named volumes that the machine has.
+    #[serde(default)]
+    pub(crate) volumes: Vec<Use>,
     /// How strictly the process is confined.
     #[serde(default)]
     pub(crate) jail: Strictness,
@@ -63,6 +67,9 @@ pub enum VmmProcessError {
         /// The name in the errand.
         name: String,
     },
+    /// A volume is not free.
+    #[error("cannot take the sandbox's volumes")]
+    Volumes(#[from] HoldError),
     /// The guest would have no network.
     #[error("cannot start the sandbox's network")]
     Network(#[from] NetworkStartError),
@@ -74,9 +81,19 @@ pub enum VmmProcessError {
     Run(#[from] RunError),
 }
 
+/// How to run the processes beside a machine's: each a program and arguments, the sandbox's directory after
+/// them.
+#[derive(Debug, Clone)]
+pub struct Helpers {
+    /// Calls [`serve_network`](crate::serve_network).
+    pub network: VmmCommand,
+    /// Calls [`serve_share`](crate::serve_share), with a share's number after the directory.
+    pub share: VmmCommand,
+}
+
 /// Runs the machine described in `directory`. Standard input is the socket to listen on; standard
-/// output is the sandbox's lock, which stays held while this process lives. `network` is the command
-/// that calls [`serve_network`](crate::serve_network).
+/// output is the sandbox's lock, which stays held while this process lives. `helpers` are the commands
+/// of the processes beside this one.
 ///
 /// A VMM may end the process instead of returning.
 ///
@@ -85,7 +102,7 @@ pub enum VmmProcessError {
 pub fn serve(
     directory: &Path,
     backends: &[&dyn Vmm],
-    network: &VmmCommand,
+    helpers: &Helpers,
 ) -> Result<(), VmmProcessError> {
     let files = Files {
         directory: directory.to_owned(),
@@ -95,13 +112,19 @@ pub fn serve(
     let strictness = errand.jail;
     fs::write(files.pid(), std::process::id().to_string()).map_err(io_error("write vmm.pid"))?;
     let _hold = hold(&errand)?;
+    let _volumes = volumes::hold(&Home::new(&errand.home), &errand.volumes)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
     let network = match errand.network {
-        Some(_) => Some(network_process::start(directory, network)?),
+        Some(_) => Some(network_process::start(directory, &helpers.network)?),
         None => None,
     };
+    let shares = match vmm.serves_shares() {
+        true => Vec::new(),
+        false => share_process::start(&files, &errand, &helpers.share)
+            .map_err(io_error("start the process of a shared directory"))?,
+    };
     renounce(
-        &confinement::limits(&errand.machine, &errand.home)?,
+        &confinement::limits(&errand.machine, vmm.serves_shares(), &errand.home)?,
         strictness,
     )?;
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
@@ -114,6 +137,7 @@ pub fn serve(
     let sockets = Sockets {
         agent_port: guest_end.into(),
         network,
+        shares,
     };
     Ok(vmm.run(&errand.machine, sockets, strictness)?)
 }

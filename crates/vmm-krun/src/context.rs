@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Once;
 
-use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine, NetworkDevice};
+use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine, NetworkDevice, Share};
 
 /// `KRUN_KERNEL_FORMAT_*` (libkrun.h): ELF on x86-64, a flat `Image` on arm64.
 const KERNEL_FORMAT: u32 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
@@ -25,6 +25,9 @@ const SYNC_FULL: u32 = 2;
 const NETWORK_FEATURES: u32 = 0;
 /// Neither DHCP by libkrun's own first process, nor vfkit's greeting (`NET_FLAG_*`).
 const NETWORK_FLAGS: u32 = 0;
+
+/// No memory in which guest and host see the same pages of files.
+const NO_WINDOW: u64 = 0;
 
 /// Errors go to standard error, uncoloured, whatever `RUST_LOG` says.
 const LOG_TARGET_STDERR: c_int = 2;
@@ -159,6 +162,26 @@ impl Context {
             )
         };
         Ok(check("krun_add_disk3", returned).map(drop)?)
+    }
+
+    /// Adds a directory, which libkrun serves in this process.
+    pub(crate) fn add_share(&mut self, share: &Share) -> Result<(), SetupError> {
+        let path = path_string(&share.directory)?;
+        let tag = CString::new(share.tag.as_str()).map_err(|_| InvalidMachine::Tag {
+            tag: share.tag.clone(),
+        })?;
+        let is_read_only = share.access == DiskAccess::ReadOnly;
+        // SAFETY: the strings are NUL-terminated and outlive the call, which copies them.
+        let returned = unsafe {
+            krun::krun_add_virtiofs3(
+                self.id,
+                tag.as_ptr(),
+                path.as_ptr(),
+                NO_WINDOW,
+                is_read_only,
+            )
+        };
+        Ok(check("krun_add_virtiofs3", returned).map(drop)?)
     }
 
     /// Adds a network device, whose frames travel over `socket`. libkrun takes it, and closes it

@@ -4,9 +4,9 @@
 //! process's exit, 0 after the guest's reboot. So [`Krun::run`] returns only when the machine could
 //! not start. What libkrun finds wrong it writes to standard error.
 //!
-//! The guest has a balloon, an entropy source, a console, the agent's port and its disks. It has a
-//! network device where it is given a socket for frames, and no virtio-fs and no vsock. The agent opens its port once: libkrun ends the machine when
-//! a guest opens a port a second time.
+//! The guest has a balloon, an entropy source, a console, the agent's port, its disks and its shared
+//! directories. It has a network device where it is given a socket for frames, and no vsock. The agent
+//! opens its port once: libkrun ends the machine when a guest opens a port a second time.
 
 #![warn(clippy::as_conversions)]
 
@@ -17,7 +17,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use msb_jail::{Access, Calls, Jail, Strictness};
 use msb_vmm::{
-    AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Sockets, Unavailable, Vmm,
+    AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Share, Sockets, Unavailable, Vmm,
     hardware_virtualisation,
 };
 
@@ -27,7 +27,7 @@ const NAME: &str = "krun";
 
 /// libkrun has 11 interrupt lines for virtio-mmio devices on x86-64 (IRQ 5 to 15). Four are taken:
 /// balloon, entropy, console, agent port. A network device takes another.
-const DISK_LIMIT: usize = 11 - 4;
+const DEVICE_LIMIT: usize = 11 - 4;
 
 /// Words for the kernel about this board.
 const KERNEL_WORDS: [&str; 6] = [
@@ -55,9 +55,24 @@ impl Vmm for Krun {
         hardware_virtualisation()
     }
 
-    /// The machine's files and `/dev/kvm`; no programs and no sockets.
+    /// Its own threads do.
+    fn serves_shares(&self) -> bool {
+        true
+    }
+
+    /// The machine's files, its shared directories and `/dev/kvm`; no programs and no sockets.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
-        let jail = machine.jail(Calls::Vmm)?;
+        let left = machine.shares.iter().map(Share::left);
+        let is_writable = left.clone().any(|(_, calls)| calls == Calls::Share);
+        let calls = if is_writable {
+            Calls::Share
+        } else {
+            Calls::Vmm
+        };
+        let mut jail = machine.jail(calls)?;
+        for (share, (access, _)) in machine.shares.iter().zip(left) {
+            jail = jail.with(&share.directory, access);
+        }
         Ok(jail.with_any(["/dev/kvm"], Access::Device))
     }
 
@@ -89,7 +104,8 @@ fn run_error(error: SetupError) -> RunError {
 /// The machine as libkrun knows it, and the agent's port, to be kept until the machine starts.
 fn describe(machine: &Machine, sockets: Sockets) -> Result<(Context, OwnedFd), SetupError> {
     sockets.check(machine)?;
-    machine.check(DISK_LIMIT - usize::from(machine.network.is_some()))?;
+    sockets.check_shares(machine, Krun.serves_shares())?;
+    machine.check(DEVICE_LIMIT - usize::from(machine.network.is_some()))?;
     let command_line = machine.kernel_command_line(&KERNEL_WORDS)?;
     let mut context = Context::new()?;
     context.set_size(machine.cpus, machine.memory_mib)?;
@@ -99,6 +115,9 @@ fn describe(machine: &Machine, sockets: Sockets) -> Result<(Context, OwnedFd), S
     context.add_port(AGENT_PORT_NAME, sockets.agent_port.as_fd())?;
     for disk in &machine.disks {
         context.add_disk(disk)?;
+    }
+    for share in &machine.shares {
+        context.add_share(share)?;
     }
     if let (Some(device), Some(socket)) = (machine.network, sockets.network) {
         context.add_network(device, socket)?;
@@ -136,6 +155,7 @@ mod tests {
             root_disk: 1,
             kernel_arguments: Vec::new(),
             console_log: PathBuf::from("/dev/null"),
+            shares: Vec::new(),
             network: None,
         }
     }
@@ -145,6 +165,7 @@ mod tests {
         Sockets {
             agent_port: port.into(),
             network: network.map(Into::into),
+            shares: Vec::new(),
         }
     }
 
@@ -171,6 +192,26 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_directory_is_described_and_left_by_the_jail() {
+        let directory = tempfile::tempdir().unwrap();
+        let share = |tag: &str, access| Share {
+            directory: directory.path().to_owned(),
+            access,
+            tag: tag.to_owned(),
+        };
+        let mut machine = machine();
+        machine.shares = vec![share("read", DiskAccess::ReadOnly)];
+        assert!(describe(&machine, sockets(None)).is_ok());
+        let jail = Krun.jail(&machine).unwrap();
+        assert_eq!(jail.calls(), Calls::Vmm);
+        let left: Vec<_> = jail.files().collect();
+        assert!(left.contains(&(directory.path(), Access::Read)));
+        machine.shares.push(share("write", DiskAccess::ReadWrite));
+        assert!(describe(&machine, sockets(None)).is_ok());
+        assert_eq!(Krun.jail(&machine).unwrap().calls(), Calls::Share);
+    }
+
+    #[test]
     fn a_disk_without_an_interrupt_line_is_refused() {
         let mut machine = machine();
         let more = |index| Disk {
@@ -182,7 +223,14 @@ mod tests {
         let RunError::Input { source, .. } = run(&machine) else {
             panic!("an input error")
         };
-        assert_eq!(source, InvalidMachine::TooManyDisks { disks: 8, limit: 7 });
+        assert_eq!(
+            source,
+            InvalidMachine::TooManyDevices {
+                disks: 8,
+                shares: 0,
+                limit: 7
+            }
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 
 use msb_vmm::{
-    AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, InvalidMachine, Machine, NetworkDevice,
+    AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, InvalidMachine, Machine, NetworkDevice, Share,
 };
 
 use crate::option::OptionValue;
@@ -19,8 +20,19 @@ pub(crate) enum Accelerator {
 /// first. Place 3 is left empty because its interrupt line, 8, is the clock's too.
 const PLACES: [u8; 7] = [7, 6, 5, 4, 2, 1, 0];
 
-/// Places taken before the disks: the serial bus and the entropy source.
-const OTHER_DEVICES: usize = 2;
+/// The entropy source gives its place up where others need it: the processor has entropy too.
+fn has_entropy(machine: &Machine) -> bool {
+    let network = usize::from(machine.network.is_some());
+    1 + machine.disks.len() + machine.shares.len() + network < PLACES.len()
+}
+
+/// Places taken before the disks: the serial bus, and the entropy source.
+fn first_disk(machine: &Machine) -> usize {
+    1 + usize::from(has_entropy(machine))
+}
+
+/// Requests that wait in a share's queue.
+const SHARE_QUEUE: &str = "128";
 
 /// The file descriptor that the agent port's socket has in QEMU: its standard input.
 const AGENT_PORT_FD: &str = "0";
@@ -40,25 +52,32 @@ const KERNEL_WORDS: [&str; 3] = [
 /// What QEMU may not do once it runs: other system calls are refused by seccomp.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
-/// QEMU's arguments for `machine`.
+/// QEMU's arguments for `machine`. `share_fds` are the descriptors that its shares' sockets have in QEMU.
 pub(crate) fn of(
     machine: &Machine,
     accelerator: Accelerator,
+    share_fds: &[RawFd],
 ) -> Result<Vec<OsString>, InvalidMachine> {
-    machine.check(disk_limit(machine))?;
+    machine.check(device_limit(machine))?;
     let mut arguments = Arguments::default();
     arguments.board(machine, accelerator);
     arguments.kernel(machine, accelerator)?;
     arguments.serial_bus(machine);
-    arguments.device(OptionValue::new("virtio-rng-device").with("bus", &bus(1)));
+    if has_entropy(machine) {
+        arguments.device(OptionValue::new("virtio-rng-device").with("bus", &bus(1)));
+    }
     if let Some(place) = balloon_place(machine) {
         arguments.balloon(place);
     }
-    for (index, disk) in machine.disks.iter().enumerate() {
-        arguments.disk(index, disk);
+    let mut places = first_disk(machine)..;
+    for ((index, disk), place) in machine.disks.iter().enumerate().zip(&mut places) {
+        arguments.disk(index, disk, place);
     }
-    if let Some(network) = machine.network {
-        arguments.network(network, OTHER_DEVICES + machine.disks.len());
+    for ((share, fd), place) in machine.shares.iter().zip(share_fds).zip(&mut places) {
+        arguments.share(share, *fd, place);
+    }
+    if let (Some(network), Some(place)) = (machine.network, places.next()) {
+        arguments.network(network, place);
     }
     Ok(arguments.0)
 }
@@ -77,10 +96,17 @@ impl Arguments {
             .with("rtc", "on")
             .with("acpi", "off")
             .with("isa-serial", "off");
+        let board = match machine.shares.is_empty() {
+            true => board,
+            false => board.with("memory-backend", "memory"),
+        };
         self.option("-machine", board.into_argument());
         self.option("-cpu", processor);
         self.option("-smp", machine.cpus.to_string());
         self.option("-m", machine.memory_mib.to_string());
+        if !machine.shares.is_empty() {
+            self.shared_memory(machine);
+        }
         self.flags(&["-nodefaults", "-no-user-config", "-no-reboot"]);
         self.flags(&[
             "-display",
@@ -93,6 +119,17 @@ impl Arguments {
             "none",
         ]);
         self.option("-sandbox", SANDBOX);
+    }
+
+    /// Memory that who serves a share can map. The devices are modern ones: an old one's queues lie
+    /// where only QEMU looks.
+    fn shared_memory(&mut self, machine: &Machine) {
+        let memory = OptionValue::new("memory-backend-memfd")
+            .with("id", "memory")
+            .with("size", &format!("{}M", machine.memory_mib))
+            .with("share", "on");
+        self.option("-object", memory.into_argument());
+        self.option("-global", "virtio-mmio.force-legacy=false");
     }
 
     fn kernel(
@@ -134,7 +171,7 @@ impl Arguments {
         self.device(agent_port.with("nr", "1").with("name", AGENT_PORT_NAME));
     }
 
-    fn disk(&mut self, index: usize, disk: &Disk) {
+    fn disk(&mut self, index: usize, disk: &Disk, place: usize) {
         let id = format!("disk{index}");
         let drive = OptionValue::new("if=none")
             .with("id", &id)
@@ -149,7 +186,21 @@ impl Arguments {
         let device = OptionValue::new("virtio-blk-device")
             .with("drive", &id)
             .with("serial", &disk.serial)
-            .with("bus", &bus(OTHER_DEVICES + index));
+            .with("bus", &bus(place));
+        self.device(device);
+    }
+
+    /// A share, whose requests go to the process at the other end of the socket.
+    fn share(&mut self, share: &Share, fd: RawFd, place: usize) {
+        let socket = OptionValue::new("socket")
+            .with("id", &share.tag)
+            .with("fd", &fd.to_string());
+        self.chardev(socket);
+        let device = OptionValue::new("vhost-user-fs-device")
+            .with("chardev", &share.tag)
+            .with("tag", &share.tag)
+            .with("queue-size", SHARE_QUEUE)
+            .with("bus", &bus(place));
         self.device(device);
     }
 
@@ -194,15 +245,16 @@ impl Arguments {
     }
 }
 
-/// The most disks the machine can have.
-fn disk_limit(machine: &Machine) -> usize {
-    PLACES.len() - OTHER_DEVICES - usize::from(machine.network.is_some())
+/// The most disks and shares the machine can have.
+fn device_limit(machine: &Machine) -> usize {
+    PLACES.len() - 1 - usize::from(machine.network.is_some())
 }
 
 /// The last place, unless the machine needs it for something else: then it goes without a balloon.
 fn balloon_place(machine: &Machine) -> Option<usize> {
     let last = PLACES.len() - 1;
-    let taken = OTHER_DEVICES + machine.disks.len() + usize::from(machine.network.is_some());
+    let network = usize::from(machine.network.is_some());
+    let taken = first_disk(machine) + machine.disks.len() + machine.shares.len() + network;
     (taken <= last).then_some(last)
 }
 
@@ -249,6 +301,7 @@ mod tests {
             root_disk: 2,
             kernel_arguments: Vec::new(),
             console_log: "/run/console,log".into(),
+            shares: Vec::new(),
             network: None,
         }
     }
@@ -261,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_machine_becomes_this_command_line() {
-        let arguments = of(&machine(), TCG).unwrap();
+        let arguments = of(&machine(), TCG, &[]).unwrap();
         assert_eq!(
             lines(&arguments),
             include_str!("../tests/golden/microvm.txt").trim_end()
@@ -270,7 +323,7 @@ mod tests {
 
     #[test]
     fn with_kvm_the_guest_gets_the_hosts_processor() {
-        let arguments = lines(&of(&machine(), Accelerator::Kvm).unwrap());
+        let arguments = lines(&of(&machine(), Accelerator::Kvm, &[]).unwrap());
         assert!(
             arguments.starts_with("-machine microvm,accel=kvm,"),
             "{arguments}"
@@ -286,8 +339,8 @@ mod tests {
             network: Some(NetworkDevice { mac }),
             ..machine()
         };
-        let plain = lines(&of(&machine(), TCG).unwrap());
-        let arguments = lines(&of(&networked, TCG).unwrap());
+        let plain = lines(&of(&machine(), TCG, &[]).unwrap());
+        let arguments = lines(&of(&networked, TCG, &[]).unwrap());
         assert_eq!(
             arguments.strip_prefix(plain.as_str()).unwrap(),
             "\n-netdev socket,id=network,fd=1\n-device \
@@ -305,14 +358,47 @@ mod tests {
                 DiskAccess::ReadOnly,
             )
         };
+        let too_many = |machine: &Machine| match of(machine, TCG, &[]) {
+            Err(InvalidMachine::TooManyDevices { limit, .. }) => Some(limit),
+            _ => None,
+        };
         machine.disks.extend((3..5).map(more));
-        let arguments = lines(&of(&machine, TCG).unwrap());
+        let arguments = lines(&of(&machine, TCG, &[]).unwrap());
         assert!(!arguments.contains("balloon"), "{arguments}");
+        assert!(arguments.contains("virtio-rng-device"), "{arguments}");
+        // The entropy source gives its place up.
         machine.disks.push(more(5));
-        let error = of(&machine, TCG).unwrap_err();
-        assert_eq!(error, InvalidMachine::TooManyDisks { disks: 6, limit: 5 });
+        let arguments = lines(&of(&machine, TCG, &[]).unwrap());
+        assert!(!arguments.contains("virtio-rng-device"), "{arguments}");
+        machine.disks.push(more(6));
+        assert_eq!(too_many(&machine), Some(6));
+        machine.disks.pop();
         machine.network = Some(NetworkDevice { mac: [2; 6] });
-        let error = of(&machine, TCG).unwrap_err();
-        assert_eq!(error, InvalidMachine::TooManyDisks { disks: 6, limit: 4 });
+        assert_eq!(too_many(&machine), Some(5));
+    }
+
+    #[test]
+    fn a_share_has_a_socket_and_memory_that_can_be_mapped() {
+        let share = Share {
+            directory: "/srv/a".into(),
+            access: DiskAccess::ReadOnly,
+            tag: "msb-share-0".to_owned(),
+        };
+        let sharing = Machine {
+            shares: vec![share],
+            ..machine()
+        };
+        let arguments = lines(&of(&sharing, TCG, &[9]).unwrap());
+        for wanted in [
+            ",memory-backend=memory",
+            "\n-object memory-backend-memfd,id=memory,size=512M,share=on",
+            "\n-chardev socket,id=msb-share-0,fd=9",
+            "\n-device vhost-user-fs-device,chardev=msb-share-0,tag=msb-share-0,queue-size=128,\
+             bus=virtio-mmio-bus.1",
+        ] {
+            assert!(arguments.contains(wanted), "{wanted}: {arguments}");
+        }
+        // The directory is nothing that QEMU knows.
+        assert!(!arguments.contains("/srv/a"), "{arguments}");
     }
 }

@@ -4,6 +4,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use msb_vmm::{RunError, Sockets};
+use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::NAME;
 use crate::program::Programs;
@@ -22,6 +23,13 @@ pub(crate) fn start(
     arguments: &[OsString],
     sockets: Sockets,
 ) -> Result<Child, RunError> {
+    // They keep their numbers, which the arguments name; nothing else is started from here.
+    for socket in &sockets.shares {
+        fcntl_setfd(socket, FdFlags::empty()).map_err(|source| RunError::Io {
+            action: "pass on the socket of a shared directory".to_owned(),
+            source: source.into(),
+        })?;
+    }
     Command::new(&programs.setpriv)
         .args(["--pdeathsig", "KILL"])
         .arg(&programs.qemu)
@@ -100,6 +108,7 @@ mod tests {
         let sockets = Sockets {
             agent_port: port.into(),
             network: None,
+            shares: Vec::new(),
         };
         (sockets, kept)
     }

@@ -18,6 +18,7 @@ mod option;
 mod program;
 
 use std::ffi::OsString;
+use std::os::fd::AsRawFd as _;
 
 use msb_jail::{Calls, Jail, Strictness};
 use msb_vmm::{Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation};
@@ -81,6 +82,10 @@ impl Vmm for Qemu {
         self.programs().map(drop)
     }
 
+    fn serves_shares(&self) -> bool {
+        false
+    }
+
     /// The machine's files, and QEMU with its libraries and firmware. Programs may be started until
     /// QEMU forbids it itself, once it is set up; no sockets may be made at any time.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
@@ -101,10 +106,12 @@ impl Vmm for Qemu {
                 counter_khz: counter::frequency_khz(),
             },
         };
-        let arguments = arguments::of(machine, accelerator)
+        let share_fds: Vec<_> = sockets.shares.iter().map(|fd| fd.as_raw_fd()).collect();
+        let arguments = arguments::of(machine, accelerator, &share_fds)
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         sockets
             .check(machine)
+            .and_then(|()| sockets.check_shares(machine, self.serves_shares()))
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         machine.check_files()?;
         jail::of(machine, &programs)?.put_on(strictness)?;

@@ -174,6 +174,10 @@ mod tests {
             self.1.then_some(()).ok_or_else(missing)
         }
 
+        fn serves_shares(&self) -> bool {
+            false
+        }
+
         fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
             machine.jail(Calls::Vmm)
         }

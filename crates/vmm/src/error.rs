@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::{MEMORY_MIN_MIB, SERIAL_MAX_BYTES};
+use crate::{MEMORY_MIN_MIB, SERIAL_MAX_BYTES, SHARE_TAG_MAX_BYTES};
 
 /// Why a VMM cannot run on this host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,11 +71,16 @@ pub enum InvalidMachine {
         /// What was asked for.
         memory_mib: u32,
     },
-    /// More disks than the VMM has places for.
-    #[error("{disks} disks are too many, the most is {limit}")]
-    TooManyDisks {
-        /// How many there are.
+    /// More disks and shares than the VMM has places for.
+    #[error(
+        "{disks} disks and {shares} shared directories are too many, the most is {limit} together, \
+         and three disks are every sandbox's own"
+    )]
+    TooManyDevices {
+        /// How many disks there are.
         disks: usize,
+        /// How many shared directories there are.
+        shares: usize,
         /// How many there may be.
         limit: usize,
     },
@@ -95,6 +100,23 @@ pub enum InvalidMachine {
     Serial {
         /// The serial.
         serial: String,
+    },
+    /// A tag that cannot be told from another, or cannot be said to a VMM.
+    #[error(
+        "the tag '{tag}' of a shared directory is not 1 to {SHARE_TAG_MAX_BYTES} letters, digits, '-', \
+         '_' or '.', or is used twice"
+    )]
+    Tag {
+        /// The tag.
+        tag: String,
+    },
+    /// Shares without a socket each, where the VMM does not serve them itself, or the other way.
+    #[error("{shares} shared directories and {sockets} sockets for them do not go together")]
+    ShareSockets {
+        /// How many shares there are.
+        shares: usize,
+        /// How many sockets there are.
+        sockets: usize,
     },
     /// Writes would go to files that other machines share.
     #[error("the VMDK disk {} cannot be writable", .path.display())]

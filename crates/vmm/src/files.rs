@@ -1,4 +1,4 @@
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use crate::{DiskAccess, Machine, RunError};
@@ -24,6 +24,13 @@ impl Machine {
                 DiskAccess::ReadWrite => &to_change,
             };
             open("the disk", &disk.path, options)?;
+        }
+        for share in &self.shares {
+            let directory = &share.directory;
+            fs::read_dir(directory).map_err(|source| RunError::Io {
+                action: format!("open the shared directory {}", directory.display()),
+                source,
+            })?;
         }
         open("the console log", &self.console_log, &to_append)
     }

@@ -5,7 +5,7 @@ use fs_err as fs;
 use msb_jail::{Access, Calls, Jail, JailError};
 use vmdk::{DESCRIPTOR_MAX_BYTES, Descriptor};
 
-use crate::{Disk, DiskAccess, DiskFormat, Machine, RunError};
+use crate::{Disk, DiskAccess, DiskFormat, Machine, RunError, Share};
 
 impl Machine {
     /// A jail that leaves the machine's own files and no others: the kernel and read-only disks to
@@ -36,6 +36,16 @@ impl Machine {
         let writable = writable.filter(|disk| disk.access == DiskAccess::ReadWrite);
         let length = |disk: &Disk| fs::metadata(&disk.path).map_or(0, |file| file.len());
         writable.map(length).max().unwrap_or(0)
+    }
+}
+
+impl Share {
+    /// What a jail leaves of the directory to who serves it, and the calls that takes.
+    pub const fn left(&self) -> (Access, Calls) {
+        match self.access {
+            DiskAccess::ReadOnly => (Access::Read, Calls::Vmm),
+            DiskAccess::ReadWrite => (Access::Share, Calls::Share),
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub use error::{InvalidMachine, RunError, Unavailable};
 pub use hardware::hardware_virtualisation;
 pub use machine::{
     AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, MEMORY_MIN_MIB, Machine, NetworkDevice,
-    SERIAL_MAX_BYTES,
+    SERIAL_MAX_BYTES, SHARE_TAG_MAX_BYTES, Share,
 };
 pub use sockets::Sockets;
 
@@ -36,6 +36,10 @@ pub trait Vmm {
     /// # Errors
     /// What is missing, and what to do about it.
     fn probe(&self) -> Result<(), Unavailable>;
+
+    /// Whether it serves shared directories itself. Else each has a process of its own, and
+    /// [`Sockets::shares`] leads to it.
+    fn serves_shares(&self) -> bool;
 
     /// What is left to the process that runs `machine`, and to what it starts, while the guest runs.
     ///

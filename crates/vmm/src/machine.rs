@@ -10,6 +10,9 @@ pub const AGENT_PORT_NAME: &str = "msb.agent";
 /// The longest disk serial, in bytes (`VIRTIO_BLK_ID_BYTES`, uapi/linux/virtio_blk.h).
 pub const SERIAL_MAX_BYTES: usize = 20;
 
+/// The longest tag of a share, in bytes (`struct virtio_fs_config`, uapi/linux/virtio_fs.h).
+pub const SHARE_TAG_MAX_BYTES: usize = 36;
+
 /// The least memory that the guest kernel boots in, in MiB.
 pub const MEMORY_MIN_MIB: u32 = 64;
 
@@ -30,6 +33,9 @@ pub struct Machine {
     pub kernel_arguments: Vec<String>,
     /// Where the kernel's console goes.
     pub console_log: PathBuf,
+    /// Directories of the host that the guest sees over virtio-fs.
+    #[serde(default)]
+    pub shares: Vec<Share>,
     /// The network device, if it has one.
     #[serde(default)]
     pub network: Option<NetworkDevice>,
@@ -42,12 +48,24 @@ pub struct NetworkDevice {
     pub mac: [u8; 6],
 }
 
+/// A directory of the host that the guest mounts by its tag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// The directory on the host.
+    pub directory: PathBuf,
+    /// Whether the guest may change what is in it.
+    pub access: DiskAccess,
+    /// What the guest knows it by, at most [`SHARE_TAG_MAX_BYTES`].
+    pub tag: String,
+}
+
 impl Machine {
-    /// Checks what every VMM relies on. `disk_limit` is how many disks the asking one has room for.
+    /// Checks what every VMM relies on. `limit` is how many disks and shares the asking one has room
+    /// for.
     ///
     /// # Errors
     /// The first thing that no VMM, or not this one, can give.
-    pub fn check(&self, disk_limit: usize) -> Result<(), InvalidMachine> {
+    pub fn check(&self, limit: usize) -> Result<(), InvalidMachine> {
         if self.cpus == 0 {
             return Err(InvalidMachine::NoCpus);
         }
@@ -57,10 +75,12 @@ impl Machine {
             });
         }
         let disks = self.disks.len();
-        if disks > disk_limit {
-            return Err(InvalidMachine::TooManyDisks {
+        let shares = self.shares.len();
+        if disks.saturating_add(shares) > limit {
+            return Err(InvalidMachine::TooManyDevices {
                 disks,
-                limit: disk_limit,
+                shares,
+                limit,
             });
         }
         if self.root_disk >= disks {
@@ -69,7 +89,21 @@ impl Machine {
                 disks,
             });
         }
+        self.check_shares()?;
         self.check_disks()
+    }
+
+    fn check_shares(&self) -> Result<(), InvalidMachine> {
+        for (index, share) in self.shares.iter().enumerate() {
+            let mut others = self.shares[..index].iter();
+            let is_repeated = others.any(|other| other.tag == share.tag);
+            if is_repeated || !is_plain(&share.tag, SHARE_TAG_MAX_BYTES) {
+                return Err(InvalidMachine::Tag {
+                    tag: share.tag.clone(),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn check_disks(&self) -> Result<(), InvalidMachine> {
@@ -77,7 +111,7 @@ impl Machine {
             let is_repeated = self.disks[..index]
                 .iter()
                 .any(|other| other.serial == disk.serial);
-            if is_repeated || !is_serial(&disk.serial) {
+            if is_repeated || !is_plain(&disk.serial, SERIAL_MAX_BYTES) {
                 return Err(InvalidMachine::Serial {
                     serial: disk.serial.clone(),
                 });
@@ -93,9 +127,9 @@ impl Machine {
 }
 
 /// Whether a VMM passes this on as it is: no separators of any option syntax, nothing to cut.
-fn is_serial(serial: &str) -> bool {
+fn is_plain(name: &str, limit_bytes: usize) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    (1..=SERIAL_MAX_BYTES).contains(&serial.len()) && serial.bytes().all(is_plain)
+    (1..=limit_bytes).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
 /// One disk of a machine.
@@ -154,6 +188,7 @@ pub(crate) mod tests {
             root_disk: 2,
             kernel_arguments: Vec::new(),
             console_log: PathBuf::from("/console.log"),
+            shares: Vec::new(),
             network: None,
         }
     }
@@ -177,8 +212,29 @@ pub(crate) mod tests {
         );
         assert_eq!(
             broken(|machine| machine.disks.push(disk("more"))),
-            InvalidMachine::TooManyDisks { disks: 4, limit: 3 }
+            InvalidMachine::TooManyDevices {
+                disks: 4,
+                shares: 0,
+                limit: 3
+            }
         );
+        let share = Share {
+            directory: "/shared".into(),
+            access: DiskAccess::ReadOnly,
+            tag: "a,b".to_owned(),
+        };
+        let mut sharing = machine();
+        sharing.shares.push(share);
+        assert_eq!(
+            sharing.check(4),
+            Err(InvalidMachine::Tag {
+                tag: "a,b".to_owned()
+            })
+        );
+        assert!(matches!(
+            sharing.check(3),
+            Err(InvalidMachine::TooManyDevices { shares: 1, .. })
+        ));
         assert_eq!(
             broken(|machine| machine.root_disk = 3),
             InvalidMachine::NoRootDisk { index: 3, disks: 3 }

@@ -10,6 +10,9 @@ pub struct Sockets {
     pub agent_port: OwnedFd,
     /// The frames of [`Machine::network`], each with its length before it: 4 bytes, big-endian.
     pub network: Option<OwnedFd>,
+    /// For each of [`Machine::shares`], who serves it, to be spoken to in vhost-user's words; none for a
+    /// VMM that [serves them itself](crate::Vmm::serves_shares).
+    pub shares: Vec<OwnedFd>,
 }
 
 impl Sockets {
@@ -22,5 +25,20 @@ impl Sockets {
             return Ok(());
         }
         Err(InvalidMachine::NetworkSocket)
+    }
+
+    /// Checks that each of `machine`'s shares has its socket, or none where the VMM serves them itself.
+    ///
+    /// # Errors
+    /// When they do not belong together.
+    pub fn check_shares(&self, machine: &Machine, serves: bool) -> Result<(), InvalidMachine> {
+        let wanted = if serves { 0 } else { machine.shares.len() };
+        if self.shares.len() == wanted {
+            return Ok(());
+        }
+        Err(InvalidMachine::ShareSockets {
+            shares: machine.shares.len(),
+            sockets: self.shares.len(),
+        })
     }
 }

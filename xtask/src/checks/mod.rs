@@ -15,6 +15,7 @@ mod patches;
 mod resources;
 mod streams;
 mod surroundings;
+mod volumes;
 
 pub(crate) use bed::Bed;
 
@@ -110,6 +111,15 @@ const CHECKS: &[Check] = &[
         "files come, go and are made before the first boot",
         patches::before_first_boot,
     ),
+    (
+        "host directories are written where they may be, by root too",
+        volumes::host_directories,
+    ),
+    (
+        "a volume outlives sandboxes and is one writer's at a time",
+        volumes::volumes,
+    ),
+    ("what cannot be mounted is said", volumes::refusals),
     (
         "the machine's processes are confined and die together",
         isolation::processes,

@@ -1,5 +1,5 @@
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,8 @@ const UPPER_SERIAL: &str = "msb-upper";
 const APPEAR_LIMIT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-static UPPER_DEVICE: OnceLock<String> = OnceLock::new();
+/// The disks that hold what is written.
+static WRITTEN_DEVICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The device nodes of the sandbox's disks.
 #[derive(Debug)]
@@ -22,9 +23,23 @@ pub(super) struct Disks {
     pub(super) upper: String,
 }
 
-/// The upper disk's device node; none before it was found.
-pub(crate) fn upper_device() -> &'static str {
-    UPPER_DEVICE.get().map_or("", String::as_str)
+/// The device nodes of the disks that hold what is written, as far as they were found.
+pub(crate) fn written_devices() -> Vec<String> {
+    let devices = WRITTEN_DEVICES.lock();
+    devices.unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn note_written(device: &str) {
+    let devices = WRITTEN_DEVICES.lock();
+    let mut devices = devices.unwrap_or_else(PoisonError::into_inner);
+    devices.push(device.to_owned());
+}
+
+/// Finds a volume's disk.
+pub(super) fn volume(serial: &str) -> Result<String, BootError> {
+    let device = wait_for(serial)?;
+    note_written(&device);
+    Ok(device)
 }
 
 /// Finds the disks by serial, whatever letters the kernel gave them.
@@ -33,17 +48,18 @@ pub(super) fn find() -> Result<Disks, BootError> {
         image: wait_for(IMAGE_SERIAL)?,
         upper: wait_for(UPPER_SERIAL)?,
     };
-    UPPER_DEVICE.get_or_init(|| disks.upper.clone());
+    note_written(&disks.upper);
     Ok(disks)
 }
 
-fn wait_for(serial: &'static str) -> Result<String, BootError> {
+fn wait_for(serial: &str) -> Result<String, BootError> {
     let deadline = Instant::now() + APPEAR_LIMIT;
     loop {
         if let Some(device) = look_for(serial) {
             return Ok(device);
         }
         if Instant::now() > deadline {
+            let serial = serial.to_owned();
             return Err(BootError::NoDisk { serial });
         }
         sleep(POLL_INTERVAL);

@@ -12,7 +12,7 @@ pub(crate) enum BootError {
     },
     /// A disk did not appear.
     #[error("there is no disk with the serial {serial}")]
-    NoDisk { serial: &'static str },
+    NoDisk { serial: String },
 }
 
 /// Names the step that failed.

@@ -7,7 +7,6 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, open, statvfs};
 use rustix::ioctl::{Setter, ioctl, opcode};
 
-use super::disks::upper_device;
 use crate::console;
 
 /// `EXT4_IOC_RESIZE_FS` (uapi/linux/ext4.h): how many blocks the filesystem is to have.
@@ -15,17 +14,17 @@ const RESIZE_FS: u32 = opcode::write::<u64>(b'f', 16);
 /// What `/sys/class/block/*/size` counts in.
 const SECTOR_BYTES: u64 = 512;
 
-/// Makes the upper's filesystem, mounted at `mount`, as large as its disk, which may have grown since
+/// Makes the filesystem of a disk, mounted at `mount`, as large as the disk, which may have grown since
 /// the last start. One that cannot grow is as good as it was.
-pub(super) fn fill_disk(mount: &str) {
-    if let Err(error) = resize(mount) {
+pub(super) fn fill_disk(device: &str, mount: &str) {
+    if let Err(error) = resize(device, mount) {
         console::say(&format!("cannot grow the writable disk: {error}"));
     }
 }
 
-fn resize(mount: &str) -> io::Result<()> {
+fn resize(device: &str, mount: &str) -> io::Result<()> {
     let block_bytes = statvfs(mount)?.f_frsize;
-    let blocks = disk_bytes()? / block_bytes.max(1);
+    let blocks = disk_bytes(device)? / block_bytes.max(1);
     let directory = open(
         mount,
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
@@ -36,8 +35,8 @@ fn resize(mount: &str) -> io::Result<()> {
     unsafe { ioctl(directory, Setter::<RESIZE_FS, u64>::new(blocks)) }.map_err(Into::into)
 }
 
-fn disk_bytes() -> io::Result<u64> {
-    let name = Path::new(upper_device()).file_name().unwrap_or_default();
+fn disk_bytes(device: &str) -> io::Result<u64> {
+    let name = Path::new(device).file_name().unwrap_or_default();
     let size = fs::read_to_string(Path::new("/sys/class/block").join(name).join("size"))?;
     let sectors: u64 = size.trim_end().parse().map_err(io::Error::other)?;
     Ok(sectors.saturating_mul(SECTOR_BYTES))

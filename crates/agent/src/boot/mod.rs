@@ -3,6 +3,7 @@
 mod clock;
 mod disks;
 mod error;
+mod given;
 mod grow;
 mod host;
 mod host_files;
@@ -11,8 +12,9 @@ mod mounts;
 mod network;
 mod pids;
 mod root;
+mod volumes;
 
-pub(crate) use disks::upper_device;
+pub(crate) use disks::written_devices;
 pub(crate) use error::BootError;
 pub(crate) use pids::commands_group;
 
@@ -27,6 +29,7 @@ pub(crate) fn boot() -> Result<(), BootError> {
     let disks = disks::find()?;
     root::mount(&disks)?;
     mounts::mount_in_root()?;
+    volumes::mount_all()?;
     root::expose_lower_mounts()?;
     root::pivot()?;
     pids::limit_commands()?;

@@ -120,17 +120,18 @@ pub(super) fn mount_kernel_filesystems() -> Result<(), BootError> {
     Ok(())
 }
 
+/// The root that is being put together.
+pub(super) fn open_root() -> Result<OwnedFd, BootError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open(NEW_ROOT, flags, Mode::empty()).map_err(step("open the new root"))
+}
+
 /// Mounts what commands expect into the new root.
 pub(super) fn mount_in_root() -> Result<(), BootError> {
-    let root = open(
-        NEW_ROOT,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(step("open the new root"))?;
+    let root = open_root()?;
     for each in &IN_ROOT {
         let name = format!("mount /{}", each.target);
-        let point = mount_point(&root, each.target).map_err(step(&name))?;
+        let point = mount_point(&root, Path::new(each.target)).map_err(step(&name))?;
         let path = format!("/proc/self/fd/{}", point.as_raw_fd());
         let sized = sized_options(each.target);
         let options = sized.as_deref().or(each.options);
@@ -150,14 +151,13 @@ fn sized_options(target: &str) -> Option<CString> {
     CString::new(format!("mode=1777,size={bytes}")).ok()
 }
 
-/// The directory to mount on, made where the image has none. The image's symlinks are followed
-/// inside the new root only.
-fn mount_point(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
+/// The directory to mount on, made with its parents where the image has none. The image's symlinks are
+/// followed inside the new root only.
+pub(super) fn mount_point(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = || openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
     match open() {
         Err(Errno::NOENT) => {
-            let path = Path::new(path);
             let parent = path
                 .parent()
                 .filter(|parent| !parent.as_os_str().is_empty());
@@ -165,8 +165,7 @@ fn mount_point(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
             let mode = Mode::from_raw_mode(0o755);
             match parent {
                 Some(parent) => {
-                    let parent =
-                        openat2(root, parent, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
+                    let parent = mount_point(root, parent)?;
                     mkdirat(parent.as_fd(), name, mode)?;
                 }
                 None => mkdirat(root, name, mode)?,

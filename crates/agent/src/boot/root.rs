@@ -34,7 +34,7 @@ pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
         Some(c"errors=remount-ro"),
     )
     .map_err(step("mount the upper disk as ext4"))?;
-    grow::fill_disk(UPPER);
+    grow::fill_disk(upper, UPPER);
     let options = std::ffi::CString::new(OVERLAY_OPTIONS).expect("the options hold no NUL");
     rustix::mount::mount(
         "overlay",

@@ -12,6 +12,7 @@ use super::network::NetworkArguments;
 use super::patches::PatchArguments;
 use super::process::ProcessArguments;
 use super::stopping::StoppingArguments;
+use super::volume::MountArguments;
 use super::{Context, pull};
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -83,6 +84,8 @@ pub(crate) struct SandboxArguments {
     source: pull::SourceArguments,
     #[command(flatten)]
     patches: PatchArguments,
+    #[command(flatten)]
+    mounts: MountArguments,
     #[command(flatten)]
     network: NetworkArguments,
     /// Image, by name or digest, then a command with its arguments instead of the image's Cmd
@@ -158,6 +161,7 @@ pub(crate) async fn create(
         limits: arguments.limits.limits(),
         stopping: arguments.stopping.stopping(&image.record.config),
         patches: arguments.patches.patches()?,
+        mounts: arguments.mounts.mounts(),
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     Ok(Created {

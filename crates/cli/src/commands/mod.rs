@@ -28,6 +28,7 @@ pub(crate) mod rename;
 pub(crate) mod restart;
 pub(crate) mod rm;
 pub(crate) mod run;
+pub(crate) mod share;
 pub(crate) mod start;
 pub(crate) mod stats;
 pub(crate) mod stop;
@@ -37,6 +38,7 @@ pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod version;
 pub(crate) mod vmm;
+pub(crate) mod volume;
 pub(crate) mod wait;
 
 use std::path::PathBuf;
@@ -165,6 +167,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Rm(arguments) => block_on(rm::run(context, &arguments)),
         Command::Images(arguments) => images::run(context, &arguments),
         Command::Image(arguments) => image::run(context, &arguments),
+        Command::Volume(arguments) => volume::run(context, &arguments),
         Command::Prune(arguments) => prune::run(context, &arguments),
         Command::Df(arguments) => df::run(context, &arguments),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
@@ -172,6 +175,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Vmm(arguments) => vmm::run(context, &arguments),
         Command::Network(arguments) => network::run(&arguments),
+        Command::Share(arguments) => share::run(&arguments),
     }
 }
 

@@ -16,7 +16,8 @@ use crate::output;
     msb run --rm alpine cat /etc/os-release\n  \
     echo 'print(6*7)' | msb run --rm -i python:3-slim python3 -\n  \
     msb run -it --name work --memory 2G debian bash; msb start -ai work\n  \
-    msb run -d --name web python:3-slim python3 -m http.server; msb logs -f web"
+    msb run -d --name web python:3-slim python3 -m http.server; msb logs -f web\n  \
+    msb run --rm -v ./src:/src:ro -v cache:/root/.cache python:3-slim python3 /src/main.py"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use msb_jail::Strictness;
-use msb_runtime::{Finding, Trial};
+use msb_runtime::{Finding, Helpers, Trial};
 
 use super::{Context, machine};
 use crate::failure::{EXIT_MSB_FAILED, Outcome};
@@ -34,8 +34,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         let trials = msb_runtime::probe(&arguments.directory, &backends, Strictness::Auto);
         return print(&trials.with_context(subject)?);
     }
-    let network = machine::this_program(&context.home, "network")?;
-    msb_runtime::serve(&arguments.directory, &backends, &network).with_context(subject)?;
+    let helpers = Helpers {
+        network: machine::this_program(&context.home, "network")?,
+        share: machine::this_program(&context.home, "share")?,
+    };
+    msb_runtime::serve(&arguments.directory, &backends, &helpers).with_context(subject)?;
     Ok(0)
 }
 

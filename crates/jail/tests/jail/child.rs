@@ -131,6 +131,40 @@ fn vmm() {
     all_done(bench.allowed());
 }
 
+/// Who serves a directory: all that is done with files there, and nothing elsewhere but attributes, which
+/// only calls bound.
+#[test]
+#[ignore = "confines its process"]
+fn share() {
+    let bench = Bench::new();
+    let jail = Jail::new(Calls::Share)
+        .with(&bench.read, Access::Read)
+        .with(&bench.kept, Access::Share);
+    fs::create_dir(bench.kept.join("deep")).unwrap();
+    fs::write(bench.kept.join("file"), "").unwrap();
+    put_on(&jail);
+    // Calls that others are refused wherever it is.
+    let is_left = |target: &Target| matches!(target, Target::Chmod(_) | Target::Symlink(_));
+    let mut refused = forbidden(&bench);
+    refused.retain(|target| !is_left(target));
+    all_refused(refused);
+    all_refused(vec![
+        Target::Spawn("/bin/true".into()),
+        Target::Write(bench.written.clone()),
+        Target::Write(bench.read.clone()),
+        Target::Symlink(bench.directory.join("link")),
+    ]);
+    all_done(vec![
+        Target::Read(bench.read.clone()),
+        Target::Create(bench.kept.join("new")),
+        Target::Symlink(bench.kept.join("link")),
+        Target::Chmod(bench.kept.join("file")),
+        Target::Thread,
+    ]);
+    fs::rename(bench.kept.join("file"), bench.kept.join("deep/file")).unwrap();
+    fs::rename(bench.kept.join("deep/file"), bench.other).unwrap_err();
+}
+
 /// A jail with what dynamic programs need, and this one.
 fn with_program(jail: Jail, program: &str) -> Jail {
     jail.with(program, Access::Execute)

@@ -48,6 +48,11 @@ fn a_vmm_has_its_files_and_nothing_else() {
 }
 
 #[test]
+fn a_share_has_its_directory_and_nothing_else() {
+    passes("share");
+}
+
+#[test]
 fn a_starter_starts_its_program_and_no_other() {
     passes("starter");
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use msb_agent_protocol::ClientError;
 use tree_archive::{PackError, RawPath, UnpackError};
 
-use crate::ReachError;
+use crate::{ReachError, Target};
 
 /// Why something was not done with a sandbox's files.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,19 @@ pub enum FilesError {
     Stopped {
         /// The sandbox's name.
         name: String,
+    },
+    /// What is seen there is not on the sandbox's own disk.
+    #[error(
+        "{path} of sandbox {name} has to do with what is mounted at {target}, which can be seen only while \
+         the sandbox runs"
+    )]
+    Mounted {
+        /// The path.
+        path: RawPath,
+        /// The sandbox's name.
+        name: String,
+        /// Where it is mounted.
+        target: Target,
     },
     /// The disks of a stopped sandbox cannot be read.
     #[error("cannot read the disks of sandbox {name}")]

@@ -6,6 +6,7 @@
 mod bytes_stream;
 mod copy;
 mod copy_path;
+mod covered;
 mod error;
 mod local;
 mod pack_view;

@@ -15,10 +15,11 @@ use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tree_archive::ArchiveWriter;
 
+use super::covered::Covered;
 use super::pack_view::pack_view;
 use super::{ByteStream, FilesError};
 use crate::sandbox::ReadLock;
-use crate::{Home, Sandbox};
+use crate::{Home, Sandbox, Target};
 
 /// Chunks of a file that wait for their reader.
 const PENDING_CHUNKS: usize = 4;
@@ -30,6 +31,7 @@ const PIECE_BYTES: u64 = 64 << 10;
 pub(super) struct Stopped {
     pub(super) name: String,
     view: View<File>,
+    covered: Covered,
     _lock: ReadLock,
     _hold: Hold,
 }
@@ -62,6 +64,7 @@ impl Stopped {
         let (upper, fsmeta, layers) = files().map_err(io_error)?;
         let view = View::open(upper, fsmeta, layers).map_err(|error| unreadable(error.into()))?;
         Ok(Some(Self {
+            covered: Covered::of(&sandbox.spec.mounts, &view),
             name,
             view,
             _lock: lock,
@@ -111,6 +114,9 @@ impl Stopped {
         name: &[u8],
     ) -> Result<ByteStream, FilesError> {
         let id = self.find("look at", path, false)?;
+        if let Some(target) = self.covered.below(self.view.tree(), id) {
+            return Err(self.mounted(path, target));
+        }
         let (this, name) = (Arc::clone(self), name.to_vec());
         Ok(stream(move |sender| {
             let send = |chunk| sender.blocking_send(Ok(chunk)).is_ok();
@@ -147,14 +153,26 @@ impl Stopped {
     }
 
     fn find(&self, action: &'static str, path: &[u8], follow: bool) -> Result<InodeId, FilesError> {
-        self.view.resolve(path, follow).map_err(|error| {
+        let found = self.view.resolve(path, follow).map_err(|error| {
             let errno = match error {
                 ResolveError::NotFound => Errno::NOENT,
                 ResolveError::NotDirectory => Errno::NOTDIR,
                 ResolveError::Loop => Errno::LOOP,
             };
             refused(action, path, errno)
-        })
+        });
+        if let Some(target) = self.covered.at(path, found.as_ref().ok()) {
+            return Err(self.mounted(path, target));
+        }
+        found
+    }
+
+    fn mounted(&self, path: &[u8], target: &Target) -> FilesError {
+        FilesError::Mounted {
+            path: path.into(),
+            name: self.name.clone(),
+            target: target.clone(),
+        }
     }
 
     fn describe(&self, id: InodeId) -> FileStat {

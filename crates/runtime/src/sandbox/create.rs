@@ -8,7 +8,9 @@ use msb_network::Settings;
 
 use super::{CreateError, Files, Limits, Lock, Sandbox, SandboxId, Spec, Stopping, upper};
 use crate::keeper::{Lifetime, RestartPolicy};
+use crate::mounts::{self, Mount, Source};
 use crate::process::Process;
+use crate::volumes::{self, Guard, Volume};
 use crate::{Home, Patches, durable};
 
 /// What a sandbox may use.
@@ -49,6 +51,8 @@ pub struct CreateOptions {
     pub stopping: Stopping,
     /// What its files are at first, where they are not its image's.
     pub patches: Patches,
+    /// What it sees of host directories, volumes and memory. Named volumes that are missing are made.
+    pub mounts: Vec<Mount>,
 }
 
 impl Sandbox {
@@ -70,6 +74,11 @@ impl Sandbox {
         let id = SandboxId::random().map_err(io_error)?;
         let name = options.name.unwrap_or_else(|| id.to_string());
         check_name(home, &name)?;
+        let mounts = mounts::arrange(options.mounts)?;
+        let _guard = Guard::to_name(home).map_err(io_error)?;
+        for volume in mounts.iter().filter_map(Mount::volume) {
+            Volume::find_or_create(home, volume)?;
+        }
         let spec = Spec {
             id,
             name,
@@ -87,6 +96,7 @@ impl Sandbox {
             network: options.network,
             limits: options.limits,
             stopping: options.stopping,
+            mounts,
         };
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;
@@ -106,6 +116,11 @@ impl Sandbox {
         let lock = Lock::take(&self.files).map_err(io_error)?;
         let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
         upper::write(&self.files, &self.spec, image, patches)?;
+        for (index, mount) in self.spec.mounts.iter().enumerate() {
+            if let Source::Anonymous { size_bytes } = mount.source {
+                volumes::write_disk(&self.files.volume(index), size_bytes)?;
+            }
+        }
         write_spec(&self.files, &self.spec).map_err(io_error)?;
         Ok(lock)
     }

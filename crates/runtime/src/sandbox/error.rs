@@ -3,6 +3,8 @@ use std::path::PathBuf;
 
 use msb_network::PublishError;
 
+use crate::mounts::MountError;
+use crate::volumes::VolumeError;
 use crate::{BootDiskError, KernelError};
 
 use super::UpperError;
@@ -33,6 +35,12 @@ pub enum CreateError {
         /// The name.
         name: String,
     },
+    /// What it is to see cannot be mounted.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// A volume cannot be had.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
     /// Its upper disk cannot be made.
     #[error("cannot create the sandbox's writable disk")]
     Upper(#[from] UpperError),
@@ -50,6 +58,12 @@ pub enum StartError {
     /// A port of the host is not free.
     #[error("cannot publish the sandbox's ports")]
     Publish(#[from] PublishError),
+    /// What it is to see is not there.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// A volume cannot be had.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
     /// Something on the host failed.
     #[error("cannot {action}")]
     Io {

@@ -194,6 +194,7 @@ mod tests {
             network: None,
             limits: crate::Limits::default(),
             stopping: crate::Stopping::default(),
+            mounts: Vec::new(),
         };
         let sandbox = Sandbox::at(&Home::new(root.path()), spec);
         fs::create_dir_all(&sandbox.files.directory).expect("created");

@@ -7,9 +7,12 @@ use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
 use super::{Limits, SandboxId};
+use crate::Home;
 use crate::keeper::{Lifetime, RestartPolicy};
+use crate::mounts::{self, Mount};
 use crate::process::Process;
 use crate::stop_signal::StopSignal;
+use crate::volumes::Use;
 
 /// The serial of the image disk, `/dev/vda`.
 const IMAGE_SERIAL: &str = "msb-image";
@@ -59,6 +62,9 @@ pub struct Spec {
     /// How it is stopped.
     #[serde(default)]
     pub stopping: Stopping,
+    /// What it sees of host directories, volumes and memory, in the order in which they are mounted.
+    #[serde(default)]
+    pub mounts: Vec<Mount>,
 }
 
 /// How a sandbox is asked to end.
@@ -103,6 +109,16 @@ impl Files {
 
     pub(crate) fn lock(&self) -> PathBuf {
         self.directory.join("lock")
+    }
+
+    /// The disk of the anonymous volume that is mount number `index`.
+    pub(crate) fn volume(&self, index: usize) -> PathBuf {
+        self.directory.join(format!("volume-{index}.ext4"))
+    }
+
+    /// Where the process of share number `index` is called, for an instant.
+    pub(crate) fn share_socket(&self, index: usize) -> PathBuf {
+        self.directory.join(format!("share-{index}.sock"))
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -193,14 +209,14 @@ impl Spec {
     }
 
     /// The machine that boots this sandbox.
-    pub(crate) fn machine(&self, files: &Files, parts: &Parts) -> Machine {
+    pub(crate) fn machine(&self, home: &Home, files: &Files, parts: &Parts) -> Machine {
         let disk = |path: &Path, format, access, serial: &str| Disk {
             path: path.to_owned(),
             format,
             access,
             serial: serial.to_owned(),
         };
-        let disks = vec![
+        let own = [
             disk(
                 &parts.image_vmdk,
                 DiskFormat::Vmdk,
@@ -220,18 +236,34 @@ impl Spec {
                 BOOT_SERIAL,
             ),
         ];
+        let mounts = || self.mounts.iter().enumerate();
+        let root_disk = own.len() - 1;
+        let volumes = mounts().filter_map(|(index, mount)| mounts::disk(home, files, index, mount));
+        let shares = mounts().filter_map(|(index, mount)| mounts::share(index, mount));
         Machine {
             kernel: parts.kernel.clone(),
             cpus: self.cpus,
             memory_mib: self.memory_mib,
-            root_disk: disks.len() - 1,
-            disks,
+            root_disk,
+            disks: own.into_iter().chain(volumes).collect(),
+            shares: shares.collect(),
             kernel_arguments: self.kernel_arguments(parts),
             console_log: files.console_log(),
             network: self.network.as_ref().map(|_| NetworkDevice {
                 mac: msb_network::GUEST_MAC,
             }),
         }
+    }
+
+    /// The named volumes that its machine has.
+    pub(crate) fn volumes(&self) -> Vec<Use> {
+        let named = self.mounts.iter().filter_map(|mount| {
+            Some(Use {
+                volume: mount.volume()?.clone(),
+                read_only: mount.read_only,
+            })
+        });
+        named.collect()
     }
 
     /// What the guest's agent is told.
@@ -244,6 +276,8 @@ impl Spec {
             words.push(network_word());
         }
         words.extend(self.limits.kernel_words());
+        // One that is too long was refused when the sandbox was created.
+        words.extend(mounts::word(&self.mounts).ok().flatten());
         words
     }
 }

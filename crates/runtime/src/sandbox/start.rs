@@ -22,6 +22,7 @@ use super::{Lock, Parts, Running, Sandbox, StartError, upper};
 use crate::boot::boot_disk;
 use crate::keeper::Duties;
 use crate::vmm_process::Errand;
+use crate::volumes::Volume;
 use crate::{Home, Kernel, durable, socket, untrusted};
 
 /// How to run the process that a machine runs in: this program and these arguments, the sandbox's
@@ -65,6 +66,7 @@ impl Sandbox {
     pub async fn start(&self, lock: Lock, place: &Place) -> Result<Running, StartError> {
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
         let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref())?;
+        self.check_mounts(&place.home)?;
         let now_s = now_s();
         let parts = Parts {
             kernel: kernel.path,
@@ -73,7 +75,7 @@ impl Sandbox {
             now_s,
         };
         let errand = Errand {
-            machine: self.spec.machine(&self.files, &parts),
+            machine: self.spec.machine(&place.home, &self.files, &parts),
             vmm: place.vmm.to_owned(),
             home: place.home.root().to_owned(),
             image_digest: self.spec.image_digest.clone(),
@@ -87,6 +89,7 @@ impl Sandbox {
                 stop_signal: self.spec.stopping.signal,
             },
             network: self.spec.network.clone(),
+            volumes: self.spec.volumes(),
             jail: place.jail,
         };
         if let Some(network) = &self.spec.network {
@@ -106,6 +109,17 @@ impl Sandbox {
                 Err(error)
             }
         }
+    }
+
+    /// Looks whether what it mounts is there and free. Its own process takes it.
+    fn check_mounts(&self, home: &Home) -> Result<(), StartError> {
+        for mount in &self.spec.mounts {
+            mount.check()?;
+        }
+        for wanted in self.spec.volumes() {
+            Volume::find(home, &wanted.volume)?.check_free(home, &wanted)?;
+        }
+        Ok(())
     }
 
     fn prepare(&self, errand: &Errand) -> io::Result<UnixListener> {

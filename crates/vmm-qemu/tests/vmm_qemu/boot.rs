@@ -40,6 +40,7 @@ fn sockets(port: UnixStream) -> Sockets {
     Sockets {
         agent_port: OwnedFd::from(port),
         network: None,
+        shares: Vec::new(),
     }
 }
 

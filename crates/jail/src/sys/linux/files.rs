@@ -77,6 +77,10 @@ fn rights(access: Access, is_directory: bool) -> BitFlags<AccessFs> {
         Access::Keep => make_bitflags!(AccessFs::{
             ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile | MakeDir | RemoveDir
         }),
+        Access::Share => make_bitflags!(AccessFs::{
+            ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile | MakeDir | RemoveDir
+                | MakeSym | MakeFifo | MakeSock | Refer
+        }),
     };
     if is_directory {
         rights

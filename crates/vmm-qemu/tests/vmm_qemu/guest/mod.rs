@@ -43,6 +43,7 @@ impl Guest {
             kernel_arguments: Vec::new(),
             console_log: self.path("console, the log"),
             network: None,
+            shares: Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@ use libc::c_long;
 use seccompiler::{BackendError, SeccompCmpOp};
 
 use super::{Rules, conditional, unconditional};
+use crate::Calls;
 
 /// Programs.
 const PROGRAMS: &[c_long] = &[libc::SYS_execve, libc::SYS_execveat];
@@ -70,11 +71,15 @@ const IDENTITY: &[c_long] = &[
     libc::SYS_setuid,
 ];
 
-/// Attributes of files by path, which Landlock does not bound.
+/// Attributes of files, by path or of an open file, which Landlock does not bound.
 const ATTRIBUTES: &[c_long] = &[
+    libc::SYS_fchmod,
     libc::SYS_fchmodat,
     FCHMODAT2,
+    libc::SYS_fchown,
     libc::SYS_fchownat,
+    libc::SYS_fremovexattr,
+    libc::SYS_fsetxattr,
     libc::SYS_lremovexattr,
     libc::SYS_lsetxattr,
     libc::SYS_removexattr,
@@ -143,21 +148,28 @@ const HOST: &[c_long] = &[
 #[cfg(target_arch = "x86_64")]
 const OF_X86: &[c_long] = &[
     libc::SYS__sysctl,
-    libc::SYS_chmod,
-    libc::SYS_chown,
-    libc::SYS_futimesat,
     libc::SYS_ioperm,
     libc::SYS_iopl,
-    libc::SYS_lchown,
     libc::SYS_modify_ldt,
     libc::SYS_mknod,
     libc::SYS_uselib,
     libc::SYS_ustat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OF_X86: &[c_long] = &[];
+
+/// Attributes of files, by older calls.
+#[cfg(target_arch = "x86_64")]
+const ATTRIBUTES_OF_X86: &[c_long] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_futimesat,
+    libc::SYS_lchown,
     libc::SYS_utime,
     libc::SYS_utimes,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OF_X86: &[c_long] = &[];
+const ATTRIBUTES_OF_X86: &[c_long] = &[];
 
 /// The bit that makes a call one of the x32 ABI (`__X32_SYSCALL_BIT`), and the numbers that only
 /// that ABI has.
@@ -166,12 +178,18 @@ const X32_BIT: c_long = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
 
-/// The calls to refuse. With `starter`, programs and processes are not among them.
-pub(super) fn rules(starter: bool) -> Result<Rules, BackendError> {
+/// The calls to refuse. For a starter, programs and processes are not among them; for a share,
+/// attributes of files.
+pub(super) fn rules(left: Calls) -> Result<Rules, BackendError> {
+    let starter = left == Calls::Starter;
     let mut calls = [
-        SOCKETS, PROCESSES, NAMESPACES, IDENTITY, ATTRIBUTES, SHARED, WIDE, HOST, OF_X86,
+        SOCKETS, PROCESSES, NAMESPACES, IDENTITY, SHARED, WIDE, HOST, OF_X86,
     ]
     .concat();
+    if left != Calls::Share {
+        calls.extend(ATTRIBUTES);
+        calls.extend(ATTRIBUTES_OF_X86);
+    }
     if starter {
         // Whoever starts a program may be heard of by it.
         calls.retain(|call| *call != libc::SYS_pidfd_open);

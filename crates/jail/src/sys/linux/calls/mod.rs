@@ -33,7 +33,7 @@ pub(crate) fn restrict(calls: Calls) -> Result<Standing, JailError> {
     Ok(Standing::On(
         match calls {
             Calls::Attendant => "measured calls only",
-            Calls::Vmm | Calls::Starter => "dangerous calls refused",
+            Calls::Vmm | Calls::Share | Calls::Starter => "dangerous calls refused",
         }
         .to_owned(),
     ))
@@ -60,8 +60,7 @@ fn filters(calls: Calls) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
             SeccompAction::Errno(errno(Errno::PERM)),
             SeccompAction::Allow,
         )?,
-        Calls::Vmm => refuse(dangers::rules(false)?, Errno::PERM)?,
-        Calls::Starter => refuse(dangers::rules(true)?, Errno::PERM)?,
+        Calls::Vmm | Calls::Share | Calls::Starter => refuse(dangers::rules(calls)?, Errno::PERM)?,
     };
     // Its flags lie in memory, where no filter looks: without it, libc calls `clone`.
     let no_clone3 = refuse(unconditional(&[libc::SYS_clone3]), Errno::NOSYS)?;
@@ -112,7 +111,7 @@ mod tests {
     fn every_filter_compiles_and_fits_the_kernel() {
         // BPF_MAXINSNS
         const INSTRUCTIONS_MAX: usize = 4096;
-        for calls in [Calls::Attendant, Calls::Vmm, Calls::Starter] {
+        for calls in [Calls::Attendant, Calls::Vmm, Calls::Share, Calls::Starter] {
             for filter in filters(calls).unwrap() {
                 assert!(
                     filter.len() < INSTRUCTIONS_MAX,

@@ -1,0 +1,141 @@
+//! What the host gives a sandbox to see at paths of its choice: volumes, host directories, memory.
+//!
+//! They are mounted while the new root is put together, so that what every sandbox has at `/run` lies in
+//! whatever is mounted there.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{Dir, Mode, OFlags, open, syncfs};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
+use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
+
+use super::error::step;
+use super::given::{Given, Kind};
+use super::mounts::{mount_point, open_root};
+use super::{BootError, disks};
+
+/// Where a volume's disk is mounted for as long as it is looked into; a directory of the boot disk.
+const STAGING: &str = "/old";
+/// What sandboxes see of a volume.
+const DATA: &str = "/old/data";
+/// The same, while it is being filled.
+const UNFINISHED: &str = "/old/data.new";
+/// Says that nobody has seen the volume yet.
+const FRESH: &str = "/old/fresh";
+
+/// Mounts what the host says, in its order.
+pub(super) fn mount_all() -> Result<(), BootError> {
+    let root = open_root()?;
+    for given in super::given::from_host()? {
+        let name = format!("mount {}", given.target);
+        let path = given.target.trim_start_matches('/');
+        let point = mount_point(&root, Path::new(path)).map_err(step(&name))?;
+        match given.kind {
+            Kind::Disk => mount_disk(&given, &point)?,
+            Kind::Share => mount_at(&given, &point, "virtiofs").map_err(step(&name))?,
+            Kind::Tmpfs => mount_at(&given, &point, "tmpfs").map_err(step(&name))?,
+        }
+    }
+    Ok(())
+}
+
+fn mount_at(given: &Given, point: &OwnedFd, filesystem: &str) -> io::Result<()> {
+    let source = match given.source.as_str() {
+        "" => filesystem,
+        source => source,
+    };
+    let options = std::ffi::CString::new(given.data.as_str())?;
+    Ok(mount(
+        source,
+        path_of(point),
+        filesystem,
+        given.flags,
+        options.as_c_str(),
+    )?)
+}
+
+/// Shows the data of a volume's disk. A fresh volume gets what the image has there first.
+fn mount_disk(given: &Given, point: &OwnedFd) -> Result<(), BootError> {
+    let device = disks::volume(&given.source)?;
+    let name = format!("mount the volume at {}", given.target);
+    let is_writable = !given.flags.contains(MountFlags::RDONLY);
+    mount(
+        device.as_str(),
+        STAGING,
+        "ext4",
+        given.flags,
+        Some(c"errors=remount-ro"),
+    )
+    .map_err(step(&name))?;
+    if is_writable && fs::exists(FRESH).unwrap_or(false) {
+        fill(point).map_err(step(&format!("fill the volume at {}", given.target)))?;
+    }
+    mount_bind(DATA, path_of(point)).map_err(step(&name))?;
+    unmount(STAGING, UnmountFlags::empty()).map_err(step(&name))
+}
+
+/// Copies what the image has into a volume: whole, or a later start begins anew.
+fn fill(image: &OwnedFd) -> io::Result<()> {
+    if is_empty(DATA)? {
+        match fs::remove_dir_all(UNFINISHED) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        fs::create_dir(UNFINISHED)?;
+        let directory = open(
+            UNFINISHED,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        copy(image, &directory)?;
+        syncfs(&directory)?;
+        fs::rename(UNFINISHED, DATA)?;
+    }
+    fs::remove_file(FRESH)
+}
+
+fn copy(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
+    let (reader, writer) = io::pipe()?;
+    let options = UnpackOptions {
+        keep_owner: true,
+        keep_set_id: true,
+        make_devices: true,
+        ..UnpackOptions::default()
+    };
+    std::thread::scope(|scope| {
+        let packing = scope.spawn(move || {
+            let place = Place {
+                directory: from.as_fd(),
+                name: b".",
+            };
+            let mut archive = ArchiveWriter::new(writer);
+            pack(place, &PackOptions::named(b"."), &mut archive).map_err(io::Error::other)?;
+            archive.finish().map(drop)
+        });
+        let unpacked = unpack(reader, to.as_fd(), &options).map_err(io::Error::other);
+        let packed = packing.join();
+        let packed = packed.unwrap_or_else(|_| Err(io::Error::other("packing panicked")));
+        unpacked.and(packed)
+    })
+}
+
+fn is_empty(directory: &str) -> io::Result<bool> {
+    let directory = open(
+        directory,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    for entry in Dir::read_from(&directory)? {
+        if ![c".", c".."].contains(&entry?.file_name()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn path_of(point: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", point.as_raw_fd())
+}

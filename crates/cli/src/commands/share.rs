@@ -1,0 +1,20 @@
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::failure::Outcome;
+
+/// Arguments of `msb share`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Directory of the sandbox
+    directory: PathBuf,
+    /// Which of its machine's shares
+    index: usize,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    msb_runtime::serve_share(&arguments.directory, arguments.index)
+        .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
+    Ok(0)
+}

@@ -1,0 +1,232 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use msb_runtime::{Mount, Sandbox, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec};
+use serde::Serialize;
+
+use super::Context;
+use crate::failure::{Failure, Outcome};
+use crate::mount_words::{MountWord, TmpfsWord, VolumeWord};
+use crate::output::{self, Format};
+use crate::words::Label;
+
+/// What a sandbox sees of host directories, volumes and memory.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Mounts")]
+pub(crate) struct MountArguments {
+    /// Mount a directory of the host (/path or ./path), a named volume, or with PATH alone a volume
+    /// that goes with the sandbox; with :ro nobody in the sandbox can write to it
+    #[arg(short, long, value_name = "[SOURCE:]PATH[:ro]")]
+    volume: Vec<VolumeWord>,
+    /// The same in words: type=bind|volume|tmpfs,source=...,target=...[,readonly][,tmpfs-size=...]
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    mount: Vec<MountWord>,
+    /// Mount memory of the guest, empty at each start; options: size=, mode=, exec, ro
+    #[arg(long, value_name = "PATH[:OPTIONS]")]
+    tmpfs: Vec<TmpfsWord>,
+}
+
+impl MountArguments {
+    pub(crate) fn mounts(&self) -> Vec<Mount> {
+        let volumes = self.volume.iter().map(|word| &word.0);
+        let mounts = self.mount.iter().map(|word| &word.0);
+        let tmpfs = self.tmpfs.iter().map(|word| &word.0);
+        volumes.chain(mounts).chain(tmpfs).cloned().collect()
+    }
+}
+
+/// Arguments of `msb volume`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A volume is an ext4 disk that sandboxes mount with -v NAME:PATH. One sandbox at a time \
+    can have it to write, or any number to read (:ro). It is made when it is first named.\n\n\
+    Examples:\n  \
+    msb volume create --size 20G data; msb run --rm -v data:/data debian df -h /data\n  \
+    msb volume ls; msb volume rm data"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Make a volume
+    Create(CreateArguments),
+    /// List volumes
+    #[command(visible_alias = "list")]
+    Ls(ListArguments),
+    /// Print all about volumes, as JSON
+    Inspect(InspectArguments),
+    /// Remove volumes that no sandbox has, with what is in them
+    #[command(alias = "remove")]
+    Rm(RemoveArguments),
+    /// Remove every volume that no sandbox has, with what is in them
+    Prune(PruneArguments),
+}
+
+#[derive(Debug, clap::Args)]
+struct CreateArguments {
+    /// Size of its disk; sparse, so what is not written costs nothing
+    #[arg(long, default_value_t = VOLUME_BYTES, hide_default_value = true, value_name = "SIZE",
+        value_parser = output::parse_size)]
+    size: u64,
+    /// Mark it
+    #[arg(short, long, value_name = "KEY[=VALUE]")]
+    label: Vec<Label>,
+    /// What it is called
+    name: VolumeName,
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArguments {
+    /// Print names only
+    #[arg(short, long)]
+    quiet: bool,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+struct InspectArguments {
+    /// How to print it
+    #[arg(long, value_enum, default_value = "json")]
+    format: Format,
+    /// Volumes, by name
+    #[arg(required = true, value_name = "VOLUME")]
+    volumes: Vec<VolumeName>,
+}
+
+#[derive(Debug, clap::Args)]
+struct RemoveArguments {
+    /// Say nothing of those that are not there
+    #[arg(short, long)]
+    force: bool,
+    /// Volumes, by name
+    #[arg(required = true, value_name = "VOLUME")]
+    volumes: Vec<VolumeName>,
+}
+
+#[derive(Debug, clap::Args)]
+struct PruneArguments {
+    /// Remove them; without it, only say which would go
+    #[arg(short, long)]
+    force: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    spec: VolumeSpec,
+    /// What its disk takes on the host.
+    allocated_bytes: u64,
+    /// The sandboxes, running or not, that have it.
+    sandboxes: Vec<String>,
+    /// Where its files are.
+    directory: PathBuf,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    match &arguments.command {
+        Command::Create(arguments) => create(context, arguments),
+        Command::Ls(arguments) => list(context, arguments),
+        Command::Inspect(arguments) => inspect(context, arguments),
+        Command::Rm(arguments) => remove(context, arguments),
+        Command::Prune(arguments) => prune(context, arguments),
+    }
+}
+
+fn create(context: &Context, arguments: &CreateArguments) -> Outcome {
+    let pair = |label: &Label| (label.key.clone(), label.value.clone().unwrap_or_default());
+    let labels: BTreeMap<_, _> = arguments.label.iter().map(pair).collect();
+    let name = arguments.name.clone();
+    let volume = Volume::create(&context.home, name, arguments.size, labels)?;
+    output::print(&format!("{}\n", volume.spec.name))?;
+    Ok(0)
+}
+
+fn report(context: &Context, volume: Volume) -> Result<Report, Failure> {
+    Ok(Report {
+        allocated_bytes: volume.allocated_bytes()?,
+        sandboxes: volume.sandboxes(&context.home)?,
+        directory: volume.directory().to_owned(),
+        spec: volume.spec,
+    })
+}
+
+fn list(context: &Context, arguments: &ListArguments) -> Outcome {
+    let volumes = Volume::all(&context.home)?.into_iter();
+    let reports: Result<Vec<_>, _> = volumes.map(|volume| report(context, volume)).collect();
+    let reports = reports?;
+    if arguments.quiet {
+        for report in &reports {
+            output::print(&format!("{}\n", report.spec.name))?;
+        }
+        return Ok(0);
+    }
+    print(&reports, arguments.format)
+}
+
+fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
+    let mut reports = Vec::new();
+    for name in &arguments.volumes {
+        reports.push(report(context, Volume::find(&context.home, name)?)?);
+    }
+    print(&reports, arguments.format)
+}
+
+fn print(reports: &[Report], format: Format) -> Outcome {
+    if format == Format::Json {
+        output::print_json(&reports)?;
+        return Ok(0);
+    }
+    let now_s = output::now_s();
+    let row = |report: &Report| {
+        [
+            report.spec.name.to_string(),
+            output::human_size(report.spec.size_bytes),
+            output::human_size(report.allocated_bytes),
+            output::human_age(now_s.saturating_sub(report.spec.created_s)),
+            report.sandboxes.join(","),
+        ]
+    };
+    let rows: Vec<_> = reports.iter().map(row).collect();
+    output::print_table(["NAME", "SIZE", "TAKEN", "CREATED", "SANDBOXES"], &rows)?;
+    Ok(0)
+}
+
+fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
+    Sandbox::sweep(&context.home)?;
+    for name in &arguments.volumes {
+        let removed = Volume::find(&context.home, name);
+        match removed.and_then(|volume| volume.remove(&context.home)) {
+            Err(VolumeError::Missing { .. }) if arguments.force => continue,
+            removed => removed?,
+        }
+        output::print(&format!("{name}\n"))?;
+    }
+    Ok(0)
+}
+
+fn prune(context: &Context, arguments: &PruneArguments) -> Outcome {
+    Sandbox::sweep(&context.home)?;
+    for volume in Volume::all(&context.home)? {
+        if !volume.sandboxes(&context.home)?.is_empty() {
+            continue;
+        }
+        let name = volume.spec.name.clone();
+        if arguments.force {
+            match volume.remove(&context.home) {
+                // A sandbox has just been made that has it.
+                Err(VolumeError::Needed { .. } | VolumeError::Missing { .. }) => continue,
+                removed => removed?,
+            }
+        }
+        output::print(&format!("{name}\n"))?;
+    }
+    if !arguments.force {
+        output::notice("nothing was removed; msb volume prune --force removes these volumes");
+    }
+    Ok(0)
+}

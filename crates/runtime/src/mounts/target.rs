@@ -1,0 +1,180 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Where in the guest nothing can be mounted: what every sandbox has there it cannot do without.
+const RESERVED: [&str; 3] = ["/proc", "/sys", "/run/msb"];
+/// Where something can be mounted below only.
+const RESERVED_ITSELF: &str = "/dev";
+
+/// A path in the guest to mount at: absolute, without `.`, `..` and double slashes, not `/`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Target(String);
+
+/// A path at which nothing can be mounted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTarget {
+    /// Not from the root.
+    #[error("'{path}' is no path in the sandbox: it does not begin with '/'")]
+    Relative {
+        /// The path.
+        path: String,
+    },
+    /// A NUL.
+    #[error("'{}' holds a NUL", .path.escape_debug())]
+    Nul {
+        /// The path.
+        path: String,
+    },
+    /// The root itself, or above it.
+    #[error("'{path}' is the sandbox's root, which is its image's")]
+    Root {
+        /// The path.
+        path: String,
+    },
+    /// What every sandbox needs as it is.
+    #[error("nothing can be mounted at '{path}': every sandbox has its own there")]
+    Reserved {
+        /// The path.
+        path: String,
+    },
+}
+
+impl Target {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// How many names it has.
+    pub(crate) fn depth(&self) -> usize {
+        self.0.matches('/').count()
+    }
+
+    /// Whether `path`, read as from the root, is this one or below it. Symlinks are not known.
+    pub(crate) fn covers(&self, path: &[u8]) -> bool {
+        let mut names: Vec<&[u8]> = Vec::new();
+        for name in path.split(|&byte| byte == b'/') {
+            match name {
+                b"" | b"." => {}
+                b".." => {
+                    names.pop();
+                }
+                name => names.push(name),
+            }
+        }
+        let own = self.0.split('/').skip(1).map(str::as_bytes);
+        let mut names = names.into_iter();
+        own.into_iter().all(|name| names.next() == Some(name))
+    }
+}
+
+impl FromStr for Target {
+    type Err = InvalidTarget;
+
+    fn from_str(path: &str) -> Result<Self, InvalidTarget> {
+        let path = path.to_owned();
+        if !path.starts_with('/') {
+            return Err(InvalidTarget::Relative { path });
+        }
+        if path.contains('\0') {
+            return Err(InvalidTarget::Nul { path });
+        }
+        let mut clean = String::new();
+        for name in path.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => clean.truncate(clean.rfind('/').unwrap_or(0)),
+                name => {
+                    clean.push('/');
+                    clean.push_str(name);
+                }
+            }
+        }
+        if clean.is_empty() {
+            return Err(InvalidTarget::Root { path });
+        }
+        let target = Self(clean);
+        let is_reserved =
+            |reserved: &&str| Self((*reserved).to_owned()).covers(target.0.as_bytes());
+        if RESERVED.iter().any(|reserved| is_reserved(reserved))
+            || target.as_str() == RESERVED_ITSELF
+        {
+            return Err(InvalidTarget::Reserved { path: target.0 });
+        }
+        Ok(target)
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = InvalidTarget;
+
+    fn try_from(path: String) -> Result<Self, InvalidTarget> {
+        path.parse()
+    }
+}
+
+impl From<Target> for String {
+    fn from(target: Target) -> Self {
+        target.0
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_made_plain() {
+        for (path, plain) in [
+            ("/a", "/a"),
+            ("//a/./b/", "/a/b"),
+            ("/a/../b", "/b"),
+            ("/../a", "/a"),
+            ("/dev/shm", "/dev/shm"),
+            ("/run/x", "/run/x"),
+            ("/a b", "/a b"),
+        ] {
+            assert_eq!(
+                path.parse::<Target>().map(String::from),
+                Ok(plain.to_owned())
+            );
+        }
+        for path in [
+            "",
+            "a",
+            "./a",
+            "/",
+            "//",
+            "/a/..",
+            "/..",
+            "/proc",
+            "/proc/x",
+            "/sys",
+            "/dev",
+            "/run/msb/x",
+            "/a\0b",
+        ] {
+            assert!(path.parse::<Target>().is_err(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn what_lies_below_is_covered() {
+        let target: Target = "/a/b".parse().expect("a target");
+        for path in ["/a/b", "a/b", "/a/b/", "/a/b/c", "/a/./x/../b/c"] {
+            assert!(target.covers(path.as_bytes()), "{path}");
+        }
+        for path in ["/a", "/a/bc", "/b", "/", "/a/b/.."] {
+            assert!(!target.covers(path.as_bytes()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fuse_backend_rs::api::filesystem::FileSystem;
+use fuse_backend_rs::api::server::Server;
+use fuse_backend_rs::transport::{Reader, VirtioFsWriter, Writer};
+use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
+use vhost_user_backend::{VhostUserBackend, VringMutex, VringT};
+use virtio_queue::{DescriptorChain, QueueT as _};
+use vm_memory::{GuestAddressSpace as _, GuestMemoryAtomic, GuestMemoryLoadGuard, GuestMemoryMmap};
+use vmm_sys_util::epoll::EventSet;
+use vmm_sys_util::event::{
+    EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier,
+};
+
+/// `VIRTIO_F_VERSION_1` (uapi/linux/virtio_config.h).
+const VERSION_1: u64 = 1 << 32;
+/// `VIRTIO_RING_F_INDIRECT_DESC` and `VIRTIO_RING_F_EVENT_IDX` (uapi/linux/virtio_ring.h).
+const INDIRECT: u64 = 1 << 28;
+const EVENT_INDEX: u64 = 1 << 29;
+
+/// One queue for requests that must not wait, and one for all others.
+const QUEUES: usize = 2;
+/// Requests in one queue.
+const QUEUE_MAX: usize = 1024;
+
+type Memory = GuestMemoryAtomic<GuestMemoryMmap<()>>;
+type Loaded = GuestMemoryLoadGuard<GuestMemoryMmap<()>>;
+
+/// Who answers a guest's requests.
+pub(crate) trait Answer: Send + Sync {
+    /// Reads a request from its buffers and writes the answer there; how many bytes that are.
+    fn answer(&self, memory: &Loaded, request: DescriptorChain<Loaded>) -> Option<u32>;
+}
+
+impl<F: FileSystem + Send + Sync> Answer for Server<F> {
+    fn answer(&self, memory: &Loaded, request: DescriptorChain<Loaded>) -> Option<u32> {
+        let reader = Reader::from_descriptor_chain(&**memory, request.clone()).ok()?;
+        let writer = VirtioFsWriter::new(&**memory, request).ok()?;
+        let written = self.handle_message(reader, Writer::from(writer), None, None);
+        u32::try_from(written.ok()?).ok()
+    }
+}
+
+/// The virtio-fs device, as far as it is in this process.
+#[derive(Clone)]
+pub(crate) struct Device(Arc<State>);
+
+struct State {
+    answer: Box<dyn Answer>,
+    memory: Mutex<Option<Memory>>,
+}
+
+impl Device {
+    pub(crate) fn new(answer: Box<dyn Answer>) -> Self {
+        let memory = Mutex::new(None);
+        Self(Arc::new(State { answer, memory }))
+    }
+
+    /// Answers all requests of a queue.
+    fn attend(&self, queue: &VringMutex<Memory>) -> io::Result<()> {
+        let memory = self.memory().ok_or(io::ErrorKind::NotConnected)?;
+        loop {
+            queue.disable_notification().map_err(io::Error::other)?;
+            while let Some(request) = next(queue, &memory) {
+                let head = request.head_index();
+                // What is no request gets no answer.
+                let length = self.0.answer.answer(&memory.memory(), request).unwrap_or(0);
+                queue.add_used(head, length).map_err(io::Error::other)?;
+                if queue.needs_notification().map_err(io::Error::other)? {
+                    queue.signal_used_queue()?;
+                }
+            }
+            if !queue.enable_notification().map_err(io::Error::other)? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        let memory = self.0.memory.lock();
+        memory.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn next(queue: &VringMutex<Memory>, memory: &Memory) -> Option<DescriptorChain<Loaded>> {
+    let mut state = queue.get_mut();
+    state.get_queue_mut().pop_descriptor_chain(memory.memory())
+}
+
+impl VhostUserBackend for Device {
+    type Bitmap = ();
+    type Vring = VringMutex<Memory>;
+
+    fn num_queues(&self) -> usize {
+        QUEUES
+    }
+
+    fn max_queue_size(&self) -> usize {
+        QUEUE_MAX
+    }
+
+    fn features(&self) -> u64 {
+        VERSION_1 | INDIRECT | EVENT_INDEX | VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits()
+    }
+
+    fn protocol_features(&self) -> VhostUserProtocolFeatures {
+        VhostUserProtocolFeatures::MQ | VhostUserProtocolFeatures::REPLY_ACK
+    }
+
+    /// The queues themselves mind it.
+    fn set_event_idx(&self, _: bool) {}
+
+    fn update_memory(&self, memory: Memory) -> io::Result<()> {
+        *self.0.memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
+        Ok(())
+    }
+
+    fn exit_event(&self, _: usize) -> Option<(EventConsumer, EventNotifier)> {
+        new_event_consumer_and_notifier(EventFlag::NONBLOCK).ok()
+    }
+
+    fn handle_event(
+        &self,
+        event: u16,
+        set: EventSet,
+        queues: &[Self::Vring],
+        _: usize,
+    ) -> io::Result<()> {
+        if set != EventSet::IN {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let queue = queues.get(usize::from(event));
+        self.attend(queue.ok_or(io::ErrorKind::InvalidInput)?)
+    }
+}

@@ -1,0 +1,250 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::bed::{Bed, describe, expect_code};
+use super::durability::remove;
+
+const NAME: &str = "checks-volumes";
+const OTHER: &str = "checks-volumes-other";
+const VOLUME: &str = "checks-volume";
+
+/// What root in the guest tries on a directory that is read-only, after it has made the guest's own kernel
+/// let writes through. Each line names what was done.
+const ATTACK: &str = "
+mount -o remount,rw /ro 2>/dev/null
+try() { \"$@\" 2>/dev/null && echo \"done: $*\"; }
+try sh -c 'echo x > /ro/hello'
+try sh -c 'echo x > /ro/new'
+try rm /ro/hello
+try mv /ro/hello /ro/moved
+try chmod 777 /ro/hello
+try chown 7:7 /ro/hello
+try touch -d 2001-01-01 /ro/hello
+try ln /ro/hello /ro/linked
+try ln -s x /ro/symlink
+try mkdir /ro/made
+try truncate -s 0 /ro/hello
+try python3 -c 'import os; os.setxattr(\"/ro/hello\", \"user.a\", b\"b\")'
+cat /ro/hello
+";
+
+/// Host directories: written by root in the guest where they may be, and in no way where they may not.
+pub(super) fn host_directories(bed: &Bed) -> Result<()> {
+    let shared = Shared::new()?;
+    let (rw, ro) = (shared.mount("rw", "/rw"), shared.mount("ro", "/ro:ro"));
+    let options = ["--network", "none", "-v", &rw, "--mount", &ro];
+    let script = format!(
+        "set -e; echo one > /rw/a; mkdir /rw/d; mv /rw/a /rw/d/b; ln -s /etc/passwd /rw/link; \
+         chmod 600 /rw/d/b; cat /rw/there; stat -f -c %T /rw >&2; set +e; {ATTACK}"
+    );
+    let output = bed.run(&options, &["sh", "-c", &script])?;
+    expect_code(&output, 0)?;
+    ensure!(
+        output.stdout == b"there\nhello\n",
+        "the guest did what it must not: {}",
+        describe(&output)
+    );
+    let made = shared.0.join("rw/d/b");
+    ensure!(
+        fs::read(&made)? == b"one\n",
+        "what was written is not there"
+    );
+    ensure!(fs::metadata(&made)?.permissions().mode() & 0o777 == 0o600);
+    let link = fs::read_link(shared.0.join("rw/link"))?;
+    ensure!(link == PathBuf::from("/etc/passwd"), "{}", link.display());
+    shared.is_unchanged("ro")
+}
+
+/// A directory of the host with one to write and one to read.
+struct Shared(PathBuf);
+
+impl Shared {
+    fn new() -> Result<Self> {
+        let root = std::env::temp_dir().join(format!("msb-checks-{}", std::process::id()));
+        let shared = Self(root);
+        for (directory, file) in [("rw", "there"), ("ro", "hello")] {
+            let directory = shared.0.join(directory);
+            fs::create_dir_all(&directory)?;
+            fs::write(directory.join(file), format!("{file}\n"))?;
+        }
+        Ok(shared)
+    }
+
+    /// `-v` for the one that may be written, `--mount` for the other.
+    fn mount(&self, name: &str, target: &str) -> String {
+        let directory = self.0.join(name);
+        match target.split_once(':') {
+            None => format!("{}:{target}", directory.display()),
+            Some((target, _)) => format!(
+                "type=bind,source={},target={target},readonly",
+                directory.display()
+            ),
+        }
+    }
+
+    fn is_unchanged(&self, name: &str) -> Result<()> {
+        let directory = self.0.join(name);
+        let names: Vec<_> = fs::read_dir(&directory)?.flatten().collect();
+        let hello = directory.join("hello");
+        let metadata = fs::metadata(&hello)?;
+        ensure!(
+            names.len() == 1
+                && fs::read(&hello)? == b"hello\n"
+                && metadata.permissions().mode() & 0o777 == 0o644
+                && metadata.modified()?.elapsed()?.as_secs() < 100_000,
+            "the read-only directory was changed: {names:?}, {metadata:?}"
+        );
+        Ok(())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A volume takes what the image has, is one sandbox's at a time, outlives two of them and a stop, and is
+/// read-only where it is mounted so; memory has the size that was asked for.
+pub(super) fn volumes(bed: &Bed) -> Result<()> {
+    clean_up(bed)?;
+    let of = |bed: &Bed, arguments: &[&str]| msb(bed, arguments);
+    expect_code(&of(bed, &["volume", "create", "--size", "64M", VOLUME])?, 0)?;
+    let mount = format!("{VOLUME}:/etc/skel");
+    let script = "ls -A /etc/skel; echo kept > /etc/skel/kept; exec sleep 600";
+    let line = || {
+        let _ = remove(bed, NAME);
+        bed.run_command(&["-d", "--name", NAME, "-v", &mount], &["sh", "-c", script])
+    };
+    expect_code(&bed.retried(line, &[])?, 0)?;
+    until_kept(bed)?;
+    let said = of(bed, &["logs", NAME])?;
+    ensure!(
+        String::from_utf8_lossy(&said.stdout).contains(".profile"),
+        "the image's files are not in the volume: {}",
+        describe(&said)
+    );
+    let second = bed
+        .run_command(&["--rm", "--name", OTHER, "-v", &mount], &["true"])
+        .output()?;
+    refused(&second, &format!("in use by sandbox {NAME}"))?;
+    refused(&of(bed, &["volume", "rm", VOLUME])?, NAME)?;
+    expect_code(&of(bed, &["stop", "-t", "1", NAME])?, 0)?;
+    let hidden = of(bed, &["fs", "cat", NAME, "/etc/skel/.profile"])?;
+    refused(&hidden, "mounted at /etc/skel")?;
+    read_only_and_memory(bed)?;
+    refused(&of(bed, &["volume", "rm", VOLUME])?, NAME)?;
+    remove(bed, NAME)?;
+    let listed = of(bed, &["volume", "ls", "--format", "json"])?;
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout)?;
+    let all = listed.as_array().context("no list")?;
+    ensure!(
+        all.iter()
+            .any(|one| one["name"] == VOLUME && one["size_bytes"] == 64 << 20),
+        "{listed}"
+    );
+    expect_code(&of(bed, &["volume", "rm", VOLUME])?, 0)
+}
+
+/// Another sandbox reads what the first wrote, and root in it cannot write.
+fn read_only_and_memory(bed: &Bed) -> Result<()> {
+    let script = "
+cat /v/kept
+mount -o remount,rw /v 2>/dev/null && echo remounted
+echo x > /v/kept && echo written
+head -c 2M /dev/zero > /m/full 2>/dev/null || echo full
+stat -c '%a %s' /m /m/full
+";
+    let (volume, memory) = (format!("{VOLUME}:/v:ro"), "/m:size=1M,mode=700");
+    let options = ["-v", &volume, "--tmpfs", memory];
+    let output = bed.run(&options, &["sh", "-c", script])?;
+    expect_code(&output, 0)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<_> = said.lines().collect();
+    ensure!(
+        lines.len() == 4
+            && lines[..2] == ["kept", "full"]
+            && lines[2].starts_with("700 ")
+            && lines[3].ends_with(" 1048576"),
+        "{}",
+        describe(&output)
+    );
+    Ok(())
+}
+
+/// What cannot be mounted is said, and nothing of a sandbox is left; a directory that went away is named.
+pub(super) fn refusals(bed: &Bed) -> Result<()> {
+    clean_up(bed)?;
+    let shared = Shared::new()?;
+    let path = |name: &str| shared.0.join(name).display().to_string();
+    let file = format!("{}:/x", path("ro/hello"));
+    let missing = format!("{}:/x", path("missing"));
+    let root = format!("{}:/", path("ro"));
+    for (mounts, expected) in [
+        (vec!["-v", &file], "is no directory"),
+        (vec!["-v", &missing], "No such file"),
+        (vec!["-v", &root], "root"),
+        (vec!["-v", "/proc:/proc"], "/proc"),
+        (vec!["-v", "a/b:/x"], "no volume name"),
+        (vec!["-v", "data:x"], "does not begin with '/'"),
+        (vec!["--tmpfs", "/x", "-v", "/x/"], "two mounts at /x"),
+        (vec!["--tmpfs", "/x:size=lots"], "lots"),
+        (vec!["--mount", "type=nfs,target=/x"], "nfs"),
+    ] {
+        let output = create(bed, &mounts)?;
+        refused(&output, expected)?;
+        ensure!(!is_listed(bed)?, "{mounts:?} left a sandbox");
+    }
+    let mount = format!("{}:/x", path("rw"));
+    expect_code(&create(bed, &["-v", &mount])?, 0)?;
+    fs::remove_dir_all(path("rw"))?;
+    let started = bed.machine_command("start").arg(NAME).output()?;
+    refused(&started, &path("rw"))?;
+    ensure!(is_listed(bed)?, "the sandbox is gone");
+    remove(bed, NAME)
+}
+
+fn create(bed: &Bed, mounts: &[&str]) -> Result<Output> {
+    let mut line = Command::new(&bed.msb);
+    line.args(["create", "--pull", "never", "--name", NAME])
+        .args(mounts)
+        .args([&bed.image, "true"]);
+    Ok(line.output()?)
+}
+
+fn is_listed(bed: &Bed) -> Result<bool> {
+    let filter = format!("name={NAME}");
+    let listed = msb(bed, &["ls", "--format", "json", "--filter", &filter])?;
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout)?;
+    Ok(listed.as_array().is_some_and(|rows| !rows.is_empty()))
+}
+
+/// Waits until the first sandbox has written to its volume.
+fn until_kept(bed: &Bed) -> Result<()> {
+    let script = "until test -s /etc/skel/kept; do sleep 0.1; done";
+    expect_code(&msb(bed, &["exec", NAME, "sh", "-c", script])?, 0)
+}
+
+fn clean_up(bed: &Bed) -> Result<()> {
+    for name in [NAME, OTHER] {
+        remove(bed, name)?;
+    }
+    msb(bed, &["volume", "rm", "-f", VOLUME]).map(drop)
+}
+
+fn msb(bed: &Bed, arguments: &[&str]) -> Result<Output> {
+    Ok(Command::new(&bed.msb).args(arguments).output()?)
+}
+
+fn refused(output: &Output, reason: &str) -> Result<()> {
+    ensure!(
+        !output.status.success() && String::from_utf8_lossy(&output.stderr).contains(reason),
+        "expected a refusal with {reason:?}, got {}",
+        describe(output)
+    );
+    Ok(())
+}
