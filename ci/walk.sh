@@ -16,6 +16,7 @@ leave() {
     code=$?
     [ "$code" = 0 ] || echo "walk: failed at: $here" >&2
     "$msb" rm -f walk walk-2 >"$work/removed" 2>&1 || true
+    "$msb" volume rm walk-data >"$work/removed" 2>&1 || true
     rm -rf "$work"
 }
 
@@ -84,9 +85,21 @@ json image-verify image verify --format json
 json df df --format json
 json prune prune --dry-run --format json
 
+step 'volumes'
+gives 0 "$msb" volume create --size 64m --label kept=yes walk-data
+json volumes volume ls --format json
+json volumes volume inspect walk-data
+refuses walk-data "$msb" volume create walk-data
+
 step 'create'
+mkdir "$work/shared"
+echo shared >"$work/shared/file"
+echo baked >"$work/baked"
 gives 0 "$msb" create --memory 512m --cpus 1 --name walk --label job=7 -e GREETING=hello \
-    --ulimit nofile=512:1024 --pids-limit 200 --shm-size 32m --stop-timeout 2 -w /tmp "$image" sh -c 'echo "$GREETING from $PWD"; exec sleep 1000'
+    --ulimit nofile=512:1024 --pids-limit 200 --shm-size 32m --stop-timeout 2 \
+    -v walk-data:/data -v "$work/shared:/shared:ro" --tmpfs /scratch:size=4m \
+    --copy "$work/baked:/etc/baked" --rm-path /etc/motd --mkdir /made:0700 --add-host db:10.1.2.3 \
+    -w /tmp "$image" sh -c 'echo "$GREETING from $PWD"; exec sleep 1000'
 json inspect inspect walk
 json ps ps --all --format json
 same created sh -c "'$msb' inspect walk | sed -n 's/.*\"state\": \"\(.*\)\",*/\1/p'"
@@ -115,6 +128,17 @@ gives 143 "$msb" exec walk sh -c 'kill -TERM $$'
 
 same '512 1024' "$msb" exec walk sh -c 'echo $(ulimit -n) $(ulimit -Hn)'
 same 32768 "$msb" exec walk sh -c 'df -k --output=size /dev/shm | tail -1 | tr -d " "'
+
+step 'volumes and patches, from inside'
+same 'baked 700 db' "$msb" exec walk sh -c \
+    'echo $(cat /etc/baked) $(stat -c %a /made) $(grep 10.1.2.3 /etc/hosts | cut -f2 | cut -d" " -f2)'
+gives 1 "$msb" exec walk test -e /etc/motd
+same shared "$msb" exec walk cat /shared/file
+gives 1 "$msb" exec walk sh -c 'mount -o remount,rw /shared; (echo changed > /shared/file) || exit 1'
+same shared cat "$work/shared/file"
+gives 0 "$msb" exec walk sh -c 'echo of the volume > /data/file'
+gives 1 "$msb" exec walk dd if=/dev/zero of=/scratch/full bs=1M count=8
+refuses 'walk' "$msb" volume rm walk-data
 
 step 'jobs'
 job=$("$msb" exec -d walk sh -c 'echo of a job; exit 5')
@@ -179,7 +203,10 @@ step 'run in the background, wait, remove'
 gives 0 "$msb" run -d --memory 512m --name walk "$image" sh -c 'sleep 2; exit 9'
 same 9 sh -c "'$msb' wait walk || true"
 json ps ps --all --format json
-gives 0 "$msb" rm -f walk walk-2
+gives 0 "$msb" stop walk-2
+gives 0 "$msb" rm walk walk-2
+same "of the volume" "$msb" run -q --rm --memory 512m -v walk-data:/data:ro "$image" cat /data/file
+gives 0 "$msb" volume rm walk-data
 same '[]' "$msb" ps --all --format json
 json df df --format json
 echo 'walk: the end'

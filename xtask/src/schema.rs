@@ -29,6 +29,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("ps"),
     schema!("stats"),
     schema!("version"),
+    schema!("volumes"),
 ];
 
 /// Judges the document on standard input.

@@ -26,9 +26,10 @@ except BlockingIOError:
 print(count)
 ";
 const LIMITED: &str = "(123, 456) (0, 0)\n[8388608, 16777216]\n39\n";
-/// Ends by one signal alone.
-const WAITING: &str = "trap 'echo asked; exit 7' USR1; trap '' TERM; ulimit -Sn; echo up; \
-    while :; do sleep 0.2; done";
+/// Ends by one signal alone, and does nothing until then: what an emulator keeps of code that it has
+/// translated grows with every program that starts.
+const WAITING: &str = "sleep infinity & trap 'echo asked; exit 7' USR1; trap '' TERM; ulimit -Sn; \
+    echo up; while :; do wait; done";
 /// Memory that a guest fills and frees again.
 const FILLED_MIB: u64 = 150;
 /// How long that may take to come back. The guest's kernel looks every two seconds.

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Dir, Mode, OFlags, open, syncfs};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
 
@@ -61,6 +62,10 @@ fn mount_at(given: &Given, point: &OwnedFd, filesystem: &str) -> io::Result<()> 
 fn mount_disk(given: &Given, point: &OwnedFd) -> Result<(), BootError> {
     let device = disks::volume(&given.source)?;
     let name = format!("mount the volume at {}", given.target);
+    let unreplayed = format!(
+        "{name}: it was not unmounted, and may only be read; its journal is replayed once a sandbox \
+         that may write has it"
+    );
     let is_writable = !given.flags.contains(MountFlags::RDONLY);
     mount(
         device.as_str(),
@@ -69,7 +74,10 @@ fn mount_disk(given: &Given, point: &OwnedFd) -> Result<(), BootError> {
         given.flags,
         Some(c"errors=remount-ro"),
     )
-    .map_err(step(&name))?;
+    .map_err(|error| match error {
+        Errno::ROFS => step(&unreplayed)(error),
+        _ => step(&name)(error),
+    })?;
     if is_writable && fs::exists(FRESH).unwrap_or(false) {
         fill(point).map_err(step(&format!("fill the volume at {}", given.target)))?;
     }
