@@ -1,6 +1,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
@@ -55,7 +55,7 @@ pub(super) fn host_directories(bed: &Bed) -> Result<()> {
     );
     ensure!(fs::metadata(&made)?.permissions().mode() & 0o777 == 0o600);
     let link = fs::read_link(shared.0.join("rw/link"))?;
-    ensure!(link == PathBuf::from("/etc/passwd"), "{}", link.display());
+    ensure!(link == Path::new("/etc/passwd"), "{}", link.display());
     shared.is_unchanged("ro")
 }
 

@@ -99,9 +99,7 @@ impl FromStr for Target {
         let target = Self(clean);
         let is_reserved =
             |reserved: &&str| Self((*reserved).to_owned()).covers(target.0.as_bytes());
-        if RESERVED.iter().any(|reserved| is_reserved(reserved))
-            || target.as_str() == RESERVED_ITSELF
-        {
+        if RESERVED.iter().any(is_reserved) || target.as_str() == RESERVED_ITSELF {
             return Err(InvalidTarget::Reserved { path: target.0 });
         }
         Ok(target)
