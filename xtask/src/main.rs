@@ -94,7 +94,13 @@ enum Recipe {
         name: String,
     },
     /// Check a built msb as its users use it
-    Checks(CheckArguments),
+    Checks {
+        #[command(flatten)]
+        check: CheckArguments,
+        /// Which of them
+        #[arg(long, value_enum, default_value = "all")]
+        part: checks::Part,
+    },
     /// Print the system calls that msb's own threads make once they are confined; needs strace
     SeccompList(CheckArguments),
     /// Kill the machine of a writing guest again and again: nothing synced is lost
@@ -208,7 +214,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Erofs(arguments) => erofs::run(&arguments)?,
         Recipe::KernelCheck => lab_recipe::kernel_check()?,
         Recipe::Lab(arguments) => return lab_recipe::run(arguments),
-        Recipe::Checks(arguments) => checks::run(&arguments.bed())?,
+        Recipe::Checks { check, part } => checks::run(&check.bed(), part)?,
         Recipe::SeccompList(arguments) => println!("{}", seccomp_list::run(&arguments.bed())?),
         Recipe::GuestTree(arguments) => {
             let bed = arguments.check.bed();
