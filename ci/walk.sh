@@ -89,7 +89,7 @@ step 'volumes'
 gives 0 "$msb" volume create --size 64m --label kept=yes walk-data
 json volumes volume ls --format json
 json volumes volume inspect walk-data
-refuses walk-data "$msb" volume create walk-data
+refuses 'already' "$msb" volume create walk-data
 
 step 'create'
 mkdir "$work/shared"
@@ -99,11 +99,11 @@ gives 0 "$msb" create --memory 512m --cpus 1 --name walk --label job=7 -e GREETI
     --ulimit nofile=512:1024 --pids-limit 200 --shm-size 32m --stop-timeout 2 \
     -v walk-data:/data -v "$work/shared:/shared:ro" --tmpfs /scratch:size=4m \
     --copy "$work/baked:/etc/baked" --rm-path /etc/motd --mkdir /made:0700 --add-host db:10.1.2.3 \
-    -w /tmp "$image" sh -c 'echo "$GREETING from $PWD"; exec sleep 1000'
+    -w /tmp "$image" sh -c 'trap "" TERM; echo "$GREETING from $PWD"; exec sleep 1000'
 json inspect inspect walk
 json ps ps --all --format json
 same created sh -c "'$msb' inspect walk | sed -n 's/.*\"state\": \"\(.*\)\",*/\1/p'"
-refuses walk "$msb" create --name walk "$image"
+refuses 'is taken' "$msb" create --name walk "$image"
 refuses 'no sandbox\|not found\|no such' "$msb" start nobody
 
 step 'start'
@@ -127,6 +127,7 @@ gives 124 "$msb" exec --timeout 1s walk sleep 100
 gives 143 "$msb" exec walk sh -c 'kill -TERM $$'
 
 same '512 1024' "$msb" exec walk sh -c 'echo $(ulimit -n) $(ulimit -Hn)'
+same 200 "$msb" exec walk sh -c 'mount -t cgroup2 none /mnt && cat "/mnt$(cut -d: -f3 /proc/self/cgroup)/pids.max"'
 same 32768 "$msb" exec walk sh -c 'df -k --output=size /dev/shm | tail -1 | tr -d " "'
 
 step 'volumes and patches, from inside'
@@ -134,11 +135,13 @@ same 'baked 700 db' "$msb" exec walk sh -c \
     'echo $(cat /etc/baked) $(stat -c %a /made) $(grep 10.1.2.3 /etc/hosts | cut -f2 | cut -d" " -f2)'
 gives 1 "$msb" exec walk test -e /etc/motd
 same shared "$msb" exec walk cat /shared/file
-gives 1 "$msb" exec walk sh -c 'mount -o remount,rw /shared; (echo changed > /shared/file) || exit 1'
+same remounted "$msb" exec walk sh -c 'mount -o remount,rw /shared && echo remounted'
+gives 1 "$msb" exec walk sh -c 'echo changed > /shared/file || exit 1'
 same shared cat "$work/shared/file"
 gives 0 "$msb" exec walk sh -c 'echo of the volume > /data/file'
 gives 1 "$msb" exec walk dd if=/dev/zero of=/scratch/full bs=1M count=8
-refuses 'walk' "$msb" volume rm walk-data
+same "$((4 << 20))" "$msb" exec walk stat --format %s /scratch/full
+refuses 'belongs to walk\|in use' "$msb" volume rm walk-data
 
 step 'jobs'
 job=$("$msb" exec -d walk sh -c 'echo of a job; exit 5')
@@ -176,7 +179,14 @@ gives 0 "$msb" restart -t 1 walk
 same one "$msb" exec walk cat /srv/tree/link
 
 step 'stop, rename, and files without a machine'
-gives 0 "$msb" stop -t 1 walk
+# The command heeds no SIGTERM; without --stop-timeout it would have ten seconds.
+asked=$(date +%s)
+gives 0 "$msb" stop walk
+took=$(($(date +%s) - asked))
+[ "$took" -ge 2 ] && [ "$took" -lt 10 ] || {
+    echo "walk: the stop took $took s" >&2
+    exit 1
+}
 gives 0 "$msb" rename walk walk-2
 json inspect inspect walk-2
 same one "$msb" fs cat walk-2 /srv/tree/below/one
@@ -192,6 +202,7 @@ refuses shrink "$msb" update --upper-size 16m walk-2
 
 step 'kill, and what was synced is there'
 gives 0 "$msb" start walk-2
+same larger "$msb" exec walk-2 awk '/MemTotal/ && $2 > 512 * 1024 && $2 <= 640 * 1024 { print "larger" }' /proc/meminfo
 same grown "$msb" exec walk-2 sh -c "[ \$(df -k --output=size / | tail -1) -gt $((before / 1024)) ] && echo grown"
 gives 0 "$msb" exec walk-2 sh -c 'echo kept > /srv/kept; sync'
 gives 0 "$msb" kill walk-2

@@ -55,6 +55,11 @@ impl Failure {
         self.exit_code
     }
 
+    /// The error of this kind that it comes from, if it does.
+    pub(crate) fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.error.chain().find_map(|cause| cause.downcast_ref())
+    }
+
     /// Prints `msb: what: why`, then hints on lines of their own.
     #[expect(
         clippy::print_stderr,
@@ -112,6 +117,28 @@ impl Failure {
             hints.extend(hint.map(|hint| format!("hint: {hint}")));
         }
         hints
+    }
+}
+
+/// What failed of several things, none of which keeps the others from being done.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    /// That of the last one, 0 where nothing failed.
+    pub(crate) code: u8,
+}
+
+impl Failures {
+    /// What was wanted; a failure to have it is said.
+    pub(crate) fn note<T>(&mut self, outcome: Result<T, impl Into<Failure>>) -> Option<T> {
+        match outcome {
+            Ok(wanted) => Some(wanted),
+            Err(error) => {
+                let failure = error.into();
+                failure.print();
+                self.code = failure.exit_code();
+                None
+            }
+        }
     }
 }
 
@@ -173,6 +200,17 @@ mod tests {
             "cannot pull x: registry said \\u{1b}[31mno\\nreally"
         );
         assert_eq!(failure.exit_code(), 125);
+    }
+
+    #[test]
+    fn one_failure_of_several_counts_and_ends_nothing() {
+        let mut failures = Failures::default();
+        assert_eq!(failures.note(Ok::<_, Failure>(1)), Some(1));
+        assert_eq!(failures.code, 0);
+        let failed: Result<u8, _> = Err(anyhow::anyhow!("no"));
+        assert_eq!(failures.note(failed), None);
+        assert_eq!(failures.note(Ok::<_, Failure>(2)), Some(2));
+        assert_eq!(failures.code, 125);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod failure;
+mod last_of;
 mod limits;
 mod mount_words;
 mod output;

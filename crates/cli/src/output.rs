@@ -1,4 +1,4 @@
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -15,15 +15,21 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Prints bytes on standard output. A reader that went away is not an error.
+/// Prints text on standard output. A reader that went away is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+    offer(text).map(|_| ())
+}
+
+/// Prints text on standard output. Whether somebody still reads there.
+pub(crate) fn offer(text: &str) -> io::Result<bool> {
+    offer_to(&mut io::stdout().lock(), text)
+}
+
+fn offer_to(out: &mut impl io::Write, text: &str) -> io::Result<bool> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -39,6 +45,11 @@ pub(crate) fn print_table<const N: usize>(
     header: [&str; N],
     rows: &[[String; N]],
 ) -> io::Result<()> {
+    print(&table(header, rows))
+}
+
+/// Rows in columns, headed.
+pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let header = header.map(str::to_owned);
     let rows = rows
         .iter()
@@ -61,7 +72,7 @@ pub(crate) fn print_table<const N: usize>(
         text.push_str(cells.join("   ").trim_end());
         text.push('\n');
     }
-    print(&text)
+    text
 }
 
 /// Says something to the user beside the data, on standard error.
@@ -141,6 +152,16 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reader_that_went_away_is_known() {
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        assert!(offer_to(&mut writer, "text").expect("written"));
+        drop(reader);
+        assert!(!offer_to(&mut writer, "text").expect("no error"));
+        let mut full: &mut [u8] = &mut [0; 2];
+        assert!(offer_to(&mut full, "text").is_err());
+    }
 
     #[test]
     fn sizes_are_read_and_shown() {

@@ -5,12 +5,15 @@
 //! in the sandbox connects to that process's socket. There is no daemon: what runs is what holds
 //! a sandbox's lock.
 
+mod allocation;
+mod as_text;
 mod boot;
 mod command;
 mod confinement;
 mod durable;
 mod exit;
 mod files;
+mod flock;
 mod health;
 mod home;
 mod keeper;
@@ -20,8 +23,10 @@ mod network_process;
 mod output_log;
 mod parts;
 mod patches;
+mod plain_name;
 mod probe;
 mod process;
+mod randomness;
 mod sandbox;
 mod share_process;
 mod socket;
@@ -33,6 +38,7 @@ mod untrusted;
 mod vmm_process;
 mod volumes;
 
+pub(crate) use allocation::allocated_bytes;
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
@@ -59,7 +65,7 @@ pub use sandbox::{
     Stopping, UpdateError, UpperError, VmmCommand,
 };
 pub use share_process::{ShareProcessError, serve_share};
-pub use stats::{GuestStats, HostStats, Stats};
+pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};
 pub use text_log::TextLog;
 pub use ulimit::{Ulimit, UlimitError};

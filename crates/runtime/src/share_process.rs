@@ -72,7 +72,7 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
     let served = msb_share::Share::open(&share.directory, is_read_only)?;
     let (access, calls) = share.left();
     Jail::new(calls)
-        .with(&share.directory, access)
+        .with(served.path(), access)
         .put_on(errand.jail)?;
     Ok(served.serve(listener)?)
 }

@@ -3,6 +3,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::described_as_text;
+
 /// The signals of Linux that have names, from number 1. No name: there is none.
 const NAMES: [&str; 31] = [
     "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
@@ -61,19 +63,7 @@ impl fmt::Display for StopSignal {
     }
 }
 
-impl TryFrom<String> for StopSignal {
-    type Error = NoSignal;
-
-    fn try_from(text: String) -> Result<Self, NoSignal> {
-        text.parse()
-    }
-}
-
-impl From<StopSignal> for String {
-    fn from(signal: StopSignal) -> Self {
-        signal.to_string()
-    }
-}
+described_as_text!(StopSignal);
 
 #[cfg(test)]
 mod tests {

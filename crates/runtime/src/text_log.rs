@@ -20,6 +20,8 @@ pub struct TextLog {
     path: PathBuf,
     file: Option<BufReader<fs::File>>,
     begun: Vec<u8>,
+    /// How much of it is still to be read, where that is limited.
+    left_bytes: Option<u64>,
 }
 
 impl TextLog {
@@ -29,9 +31,30 @@ impl TextLog {
             path: path.to_owned(),
             file: None,
             begun: Vec::new(),
+            left_bytes: None,
         };
         log.find(TAIL_MAX_BYTES)?;
         Ok(log)
+    }
+
+    /// Ends it where it ends now: a guest may write faster than it is read.
+    ///
+    /// # Errors
+    /// When its length cannot be had.
+    pub fn end_here(&mut self) -> io::Result<()> {
+        self.left_bytes = Some(match &mut self.file {
+            Some(file) => {
+                let length = file.get_ref().metadata()?.len();
+                length.saturating_sub(file.stream_position()?)
+            }
+            None => 0,
+        });
+        Ok(())
+    }
+
+    /// Lets it go on after all.
+    pub fn go_on(&mut self) {
+        self.left_bytes = None;
     }
 
     /// The next whole line, without its end; `None` when no more is there yet.
@@ -39,14 +62,18 @@ impl TextLog {
     /// # Errors
     /// When the log cannot be read.
     pub fn next_line(&mut self) -> io::Result<Option<String>> {
-        if self.file.is_none() {
+        if self.file.is_none() && self.left_bytes.is_none() {
             self.find(TAIL_MAX_BYTES)?;
         }
         let Some(file) = &mut self.file else {
             return Ok(None);
         };
         let room_bytes = LINE_MAX_BYTES.saturating_sub(self.begun.len() as u64);
-        file.take(room_bytes).read_until(b'\n', &mut self.begun)?;
+        let room_bytes = room_bytes.min(self.left_bytes.unwrap_or(u64::MAX));
+        let read_bytes = file.take(room_bytes).read_until(b'\n', &mut self.begun)?;
+        if let Some(left_bytes) = &mut self.left_bytes {
+            *left_bytes = left_bytes.saturating_sub(read_bytes as u64);
+        }
         let is_whole = self.begun.ends_with(b"\n") || self.begun.len() as u64 >= LINE_MAX_BYTES;
         Ok(is_whole.then(|| self.take_line()))
     }
@@ -139,6 +166,26 @@ mod tests {
         assert_eq!(next(), None);
         assert_eq!(log.rest().as_deref(), Some("no end"));
         assert_eq!(log.rest(), None);
+    }
+
+    #[test]
+    fn one_that_grows_while_it_is_read_has_an_end() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("console.log");
+        fs::write(&path, "one\ntwo\nthr").expect("written");
+        let mut log = TextLog::open(&path).expect("opened");
+        assert_eq!(log.next_line().expect("read").as_deref(), Some("one"));
+        log.end_here().expect("there");
+        let mut file = fs::File::options().append(true).open(&path).expect("there");
+        let mut lines = 0;
+        while log.next_line().expect("read").is_some() {
+            file.write_all(b"ee\nmore\n").expect("written");
+            lines += 1;
+            assert!(lines < 10, "it is followed");
+        }
+        assert_eq!(lines, 1);
+        log.go_on();
+        assert_eq!(log.next_line().expect("read").as_deref(), Some("three"));
     }
 
     #[test]

@@ -179,6 +179,31 @@ impl Errand {
     }
 }
 
+#[cfg(test)]
+impl Errand {
+    /// One to run this machine and nothing in it.
+    pub(crate) fn of_tests(machine: Machine) -> Self {
+        Self {
+            machine,
+            vmm: String::new(),
+            home: PathBuf::new(),
+            image_digest: String::new(),
+            started_s: 0,
+            duties: Duties {
+                process: crate::Process::default(),
+                attached: false,
+                window: None,
+                restart: crate::RestartPolicy::default(),
+                lifetime: crate::Lifetime::default(),
+                stop_signal: crate::StopSignal::default(),
+            },
+            network: None,
+            volumes: Vec::new(),
+            jail: Strictness::default(),
+        }
+    }
+}
+
 pub(crate) fn read_errand(files: &Files) -> Result<Errand, VmmProcessError> {
     Errand::read(files).map_err(io_error("read machine.json"))
 }

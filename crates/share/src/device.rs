@@ -1,4 +1,5 @@
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fuse_backend_rs::api::filesystem::FileSystem;
@@ -6,7 +7,7 @@ use fuse_backend_rs::api::server::Server;
 use fuse_backend_rs::transport::{Reader, VirtioFsWriter, Writer};
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
 use vhost_user_backend::{VhostUserBackend, VringMutex, VringT};
-use virtio_queue::{DescriptorChain, QueueT as _};
+use virtio_queue::{DescriptorChain, QueueOwnedT as _, QueueT as _};
 use vm_memory::{GuestAddressSpace as _, GuestMemoryAtomic, GuestMemoryLoadGuard, GuestMemoryMmap};
 use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::event::{
@@ -57,12 +58,12 @@ impl Device {
         Self(Arc::new(State { answer, memory }))
     }
 
-    /// Answers all requests of a queue.
+    /// Answers all requests of a queue. An error ends the device: a queue that is not in order stays so.
     fn attend(&self, queue: &VringMutex<Memory>) -> io::Result<()> {
         let memory = self.memory().ok_or(io::ErrorKind::NotConnected)?;
         loop {
             queue.disable_notification().map_err(io::Error::other)?;
-            while let Some(request) = next(queue, &memory) {
+            while let Some(request) = next(queue, &memory)? {
                 let head = request.head_index();
                 // What is no request gets no answer.
                 let length = self.0.answer.answer(&memory.memory(), request).unwrap_or(0);
@@ -71,7 +72,8 @@ impl Device {
                     queue.signal_used_queue()?;
                 }
             }
-            if !queue.enable_notification().map_err(io::Error::other)? {
+            let is_stopped = !queue.get_ref().get_queue().ready();
+            if is_stopped || !queue.enable_notification().map_err(io::Error::other)? {
                 return Ok(());
             }
         }
@@ -83,9 +85,25 @@ impl Device {
     }
 }
 
-fn next(queue: &VringMutex<Memory>, memory: &Memory) -> Option<DescriptorChain<Loaded>> {
+/// The next request, if there is one and the VMM has not stopped the queue meanwhile.
+///
+/// A queue whose next request cannot be had is an error: who asked again would never come to an end.
+fn next(
+    queue: &VringMutex<Memory>,
+    memory: &Memory,
+) -> io::Result<Option<DescriptorChain<Loaded>>> {
     let mut state = queue.get_mut();
-    state.get_queue_mut().pop_descriptor_chain(memory.memory())
+    let queue = state.get_queue_mut();
+    if !queue.ready() {
+        return Ok(None);
+    }
+    let memory = memory.memory();
+    let available = queue.avail_idx(&*memory, Ordering::Acquire);
+    let is_empty = available.map_err(io::Error::other)?.0 == queue.next_avail();
+    match queue.iter(memory).map_err(io::Error::other)?.next() {
+        None if !is_empty => Err(io::ErrorKind::InvalidData.into()),
+        request => Ok(request),
+    }
 }
 
 impl VhostUserBackend for Device {

@@ -7,24 +7,32 @@
 //! ```
 //!
 //! The requests are a hostile guest's. They are answered by `fuse-backend-rs`, which opens every name by
-//! itself and follows no symlink; a read-only directory answers nothing that changes a file. Around
-//! both stands the jail of whoever calls this: [`Share::open`] opens what lies outside of the directory, so
-//! the jail goes on between it and [`Share::serve`].
+//! itself and follows no symlink. In front of it, names that lead elsewhere are refused, and for a
+//! read-only directory whatever changes a file. Around both stands the jail of whoever calls this:
+//! [`Share::open`] opens what lies outside of the directory, so the jail goes on between it and
+//! [`Share::serve`].
 
+mod bounds;
 mod device;
-mod read_only;
+mod names;
+#[cfg(test)]
+mod tests;
 
 use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use fuse_backend_rs::api::filesystem::{FileSystem as _, FsOptions};
 use fuse_backend_rs::api::server::Server;
 use fuse_backend_rs::passthrough::{CachePolicy, Config, PassthroughFs};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use vhost_user_backend::VhostUserDaemon;
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
 
+use crate::bounds::Bounded;
 use crate::device::{Answer, Device};
-use crate::read_only::ReadOnly;
 
 /// Why a directory is not shared, or not any more.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +45,6 @@ pub enum ShareError {
         /// Why.
         #[source]
         source: io::Error,
-    },
-    /// Its path is one that `fuse-backend-rs` cannot take.
-    #[error("the path {} is not UTF-8", .directory.display())]
-    Path {
-        /// Which.
-        directory: PathBuf,
     },
     /// The VMM and this process do not get on.
     #[error("cannot {action}: {reason}")]
@@ -57,6 +59,7 @@ pub enum ShareError {
 /// An open directory.
 pub struct Share {
     answer: Box<dyn Answer>,
+    root: OwnedFd,
 }
 
 impl std::fmt::Debug for Share {
@@ -66,39 +69,60 @@ impl std::fmt::Debug for Share {
 }
 
 impl Share {
-    /// Opens `directory`, to be changed unless `is_read_only`.
+    /// Opens `directory`, to be changed unless `is_read_only`. It is opened by its path once, and no
+    /// symlink on that is followed: who may write to a directory above it cannot put another in its place.
     ///
     /// # Errors
     /// When it cannot be opened.
     pub fn open(directory: &Path, is_read_only: bool) -> Result<Self, ShareError> {
-        let path = directory.to_str().ok_or_else(|| ShareError::Path {
-            directory: directory.to_owned(),
-        })?;
         let failed = |source| ShareError::Open {
             directory: directory.to_owned(),
             source,
         };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat2(
+            CWD,
+            directory,
+            flags,
+            Mode::empty(),
+            ResolveFlags::NO_SYMLINKS,
+        );
+        let root = root.map_err(|error| failed(error.into()))?;
         let config = Config {
-            root_dir: path.to_owned(),
+            root_dir: path_of(&root),
             // The host changes files beside the guest: contents are asked for anew with each open,
             // names and attributes after a second.
             cache_policy: CachePolicy::Auto,
             entry_timeout: CACHED,
             attr_timeout: CACHED,
             xattr: true,
-            do_import: false,
+            killpriv_v2: true,
+            // A number of the library's own for a file would be kept for ever, and the file forgotten.
+            use_host_ino: true,
+            // With it, the library judges names too, and takes only such options as it is told.
+            do_import: true,
             ..Config::default()
         };
         let files = PassthroughFs::<()>::new(config).map_err(failed)?;
-        files.import().map_err(failed)?;
-        let answer: Box<dyn Answer> = match is_read_only {
-            true => Box::new(Server::new(ReadOnly(files))),
-            false => Box::new(Server::new(files)),
+        // It opens the root. No guest's `init` gets that far.
+        files.init(FsOptions::HANDLE_KILLPRIV_V2).map_err(failed)?;
+        let files = Bounded {
+            files,
+            is_read_only,
         };
-        Ok(Self { answer })
+        Ok(Self {
+            answer: Box::new(Server::new(files)),
+            root,
+        })
     }
 
-    /// Takes one VMM's call and serves its guest until it hangs up.
+    /// A path that leads this process to the directory that is open, whatever has its name by now.
+    pub fn path(&self) -> PathBuf {
+        path_of(&self.root).into()
+    }
+
+    /// Takes one VMM's call and serves its guest until it hangs up. Threads of it go on for as long as the
+    /// process does.
     ///
     /// # Errors
     /// When the VMM speaks otherwise than expected.
@@ -111,8 +135,10 @@ impl Share {
         };
         let memory = GuestMemoryAtomic::new(GuestMemoryMmap::new());
         let device = Device::new(self.answer);
-        let mut daemon = VhostUserDaemon::new("share".to_owned(), device, memory)
+        let daemon = VhostUserDaemon::new("share".to_owned(), device, memory)
             .map_err(failed("start a device"))?;
+        // To drop it is to wait for a thread that may be at work on what it cannot finish.
+        let mut daemon = ManuallyDrop::new(daemon);
         daemon
             .start(&mut listener.into())
             .map_err(failed("hear the machine"))?;
@@ -125,6 +151,12 @@ impl Share {
             ended => ended.map_err(failed("go on hearing the machine")),
         }
     }
+}
+
+/// By what an open directory can be named in its own process. The dot at its end makes it the directory,
+/// also for who follows no symlink.
+fn path_of(directory: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}/.", directory.as_raw_fd())
 }
 
 /// How long a guest believes names and attributes without asking again.

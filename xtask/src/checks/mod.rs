@@ -72,6 +72,10 @@ const OF_MACHINE: &[Check] = &[
         volumes::host_directories,
     ),
     (
+        "what the host does in a directory is seen beside it",
+        volumes::beside_the_host,
+    ),
+    (
         "a volume outlives sandboxes and is one writer's at a time",
         volumes::volumes,
     ),

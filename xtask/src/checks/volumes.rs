@@ -1,9 +1,12 @@
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 
 use super::bed::{Bed, describe, expect_code};
 use super::durability::remove;
@@ -15,7 +18,7 @@ const VOLUME: &str = "checks-volume";
 /// What root in the guest tries on a directory that is read-only, after it has made the guest's own kernel
 /// let writes through. Each line names what was done.
 const ATTACK: &str = "
-mount -o remount,rw /ro 2>/dev/null
+mount -o remount,rw /ro && echo remounted
 try() { \"$@\" 2>/dev/null && echo \"done: $*\"; }
 try sh -c 'echo x > /ro/hello'
 try sh -c 'echo x > /ro/new'
@@ -39,12 +42,12 @@ pub(super) fn host_directories(bed: &Bed) -> Result<()> {
     let options = ["--network", "none", "-v", &rw, "--mount", &ro];
     let script = format!(
         "set -e; echo one > /rw/a; mkdir /rw/d; mv /rw/a /rw/d/b; ln -s /etc/passwd /rw/link; \
-         chmod 600 /rw/d/b; cat /rw/there; stat -f -c %T /rw >&2; set +e; {ATTACK}"
+         chmod 600 /rw/d/b; ln /rw/there /rw/linked || echo no link >&2; cat /rw/there; stat -f -c %T /rw >&2; set +e; {ATTACK}"
     );
     let output = bed.run(&options, &["sh", "-c", &script])?;
     expect_code(&output, 0)?;
     ensure!(
-        output.stdout == b"there\nhello\n",
+        output.stdout == b"there\nremounted\nhello\n",
         "the guest did what it must not: {}",
         describe(&output)
     );
@@ -56,7 +59,87 @@ pub(super) fn host_directories(bed: &Bed) -> Result<()> {
     ensure!(fs::metadata(&made)?.permissions().mode() & 0o777 == 0o600);
     let link = fs::read_link(shared.0.join("rw/link"))?;
     ensure!(link == Path::new("/etc/passwd"), "{}", link.display());
+    shared.linked(&output)?;
     shared.is_unchanged("ro")
+}
+
+/// Reads what it will read again, and holds it open; says so, and hears of the host's changes.
+const BESIDE: &str = "
+import os, time
+held = open('/rw/same')
+held.read(), open('/rw/both').read()
+os.mkdir('/rw/ready')
+for _ in range(600):
+    if os.path.exists('/rw/changed'):
+        break
+    time.sleep(0.1)
+with open('/rw/both', 'a') as both:
+    both.write('guest\\n')
+time.sleep(1.5)
+print(open('/rw/same').read(), open('/rw/both').read(), sep='', end='')
+held.seek(0)
+print(held.read(), end='')
+";
+
+/// What the host changes in a directory is seen in it, and what both append is there; where msb itself serves
+/// it, by a user who is not the host's too, and through a file that was open before.
+pub(super) fn beside_the_host(bed: &Bed) -> Result<()> {
+    let shared = Shared::new()?;
+    let directory = shared.0.join("rw");
+    for (name, text, mode) in [("same", "old\n", 0o644), ("both", "first\n", 0o666)] {
+        fs::write(directory.join(name), text)?;
+        fs::set_permissions(directory.join(name), fs::Permissions::from_mode(mode))?;
+    }
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o777))?;
+    let mount = shared.mount("rw", "/rw");
+    let mut options = vec!["--network", "none", "-v", &mount];
+    let is_ours = bed.vmm() == "qemu";
+    if is_ours {
+        options.extend(["-u", "1000:1000"]);
+    }
+    let is_over = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        let host = scope.spawn(|| change_beside(&directory, &is_over));
+        let output = bed.run(&options, &["python3", "-c", BESIDE]);
+        is_over.store(true, Ordering::Relaxed);
+        host.join()
+            .map_err(|_| anyhow!("the host's side panicked"))??;
+        output
+    })?;
+    expect_code(&output, 0)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let seen = said.strip_prefix("new\nfirst\nhost\nguest\n");
+    ensure!(
+        seen == Some("new\n") || (!is_ours && seen.is_some()),
+        "{}",
+        describe(&output)
+    );
+    let made = fs::metadata(directory.join("ready"))?;
+    ensure!(
+        made.uid() == fs::metadata(&directory)?.uid(),
+        "what the guest made is {}'s",
+        made.uid()
+    );
+    Ok(())
+}
+
+/// Once the guest has read two files, rewrites one in the same length and appends to the other.
+fn change_beside(directory: &Path, is_over: &AtomicBool) -> Result<()> {
+    while !directory.join("ready").exists() {
+        if is_over.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let mut file = fs::File::options()
+        .write(true)
+        .open(directory.join("same"))?;
+    file.write_all(b"new\n")?;
+    let mut file = fs::File::options()
+        .append(true)
+        .open(directory.join("both"))?;
+    file.write_all(b"host\n")?;
+    Ok(fs::create_dir(directory.join("changed"))?)
 }
 
 /// A directory of the host with one to write and one to read.
@@ -84,6 +167,20 @@ impl Shared {
                 directory.display()
             ),
         }
+    }
+
+    /// The guest's `ln` made another name of the file, or was told that it may not: hosts before Linux 6.10.
+    fn linked(&self, output: &Output) -> Result<()> {
+        let number = |name: &str| fs::metadata(self.0.join("rw").join(name)).map(|file| file.ino());
+        let is_refused =
+            String::from_utf8_lossy(&output.stderr).contains("Operation not permitted");
+        ensure!(
+            number("linked").is_ok_and(|linked| number("there").is_ok_and(|there| linked == there))
+                || is_refused,
+            "no link: {}",
+            describe(output)
+        );
+        Ok(())
     }
 
     fn is_unchanged(&self, name: &str) -> Result<()> {
@@ -226,7 +323,8 @@ fn is_listed(bed: &Bed) -> Result<bool> {
 /// Waits until the first sandbox has written to its volume.
 fn until_kept(bed: &Bed) -> Result<()> {
     let script = "until test -s /etc/skel/kept; do sleep 0.1; done";
-    expect_code(&msb(bed, &["exec", NAME, "sh", "-c", script])?, 0)
+    let line = ["exec", "--timeout", "60s", NAME, "sh", "-c", script];
+    expect_code(&msb(bed, &line)?, 0)
 }
 
 fn clean_up(bed: &Bed) -> Result<()> {

@@ -17,6 +17,8 @@ struct Traces {
     files: usize,
     /// Files in shared memory.
     shared_files: usize,
+    /// System V segments: with the files there, all memory that outlives its process.
+    shared_segments: usize,
 }
 
 /// Creates, runs and removes a sandbox `count` times. Nothing may be left.
@@ -49,6 +51,7 @@ impl Traces {
             mounts: lines_with("/proc/mounts", "")?,
             files: entries(&home)?,
             shared_files: entries(Path::new("/dev/shm"))?,
+            shared_segments: lines_with("/proc/sysvipc/shm", "")?,
         })
     }
 }

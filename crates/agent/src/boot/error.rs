@@ -10,6 +10,12 @@ pub(crate) enum BootError {
         #[source]
         source: io::Error,
     },
+    /// What has to be empty at each start would not be.
+    #[error(
+        "only a tmpfs can be mounted at {target}: it is /run in the image, and every start makes \
+         directories of its own there"
+    )]
+    OfMemory { target: String },
     /// A disk did not appear.
     #[error("there is no disk with the serial {serial}")]
     NoDisk { serial: String },

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{Dir, Mode, OFlags, open, syncfs};
+use rustix::fs::{Dir, Mode, OFlags, fstat, open, syncfs};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
@@ -34,6 +34,11 @@ pub(super) fn mount_all() -> Result<(), BootError> {
         let name = format!("mount {}", given.target);
         let path = given.target.trim_start_matches('/');
         let point = mount_point(&root, Path::new(path)).map_err(step(&name))?;
+        if !matches!(given.kind, Kind::Tmpfs) && is_run(&root, &point).map_err(step(&name))? {
+            return Err(BootError::OfMemory {
+                target: given.target,
+            });
+        }
         match given.kind {
             Kind::Disk => mount_disk(&given, &point)?,
             Kind::Share => mount_at(&given, &point, "virtiofs").map_err(step(&name))?,
@@ -41,6 +46,12 @@ pub(super) fn mount_all() -> Result<(), BootError> {
         }
     }
     Ok(())
+}
+
+/// Whether it is `/run`, under whatever name the image has for it.
+fn is_run(root: &OwnedFd, point: &OwnedFd) -> io::Result<bool> {
+    let (run, point) = (fstat(mount_point(root, Path::new("run"))?)?, fstat(point)?);
+    Ok((run.st_dev, run.st_ino) == (point.st_dev, point.st_ino))
 }
 
 fn mount_at(given: &Given, point: &OwnedFd, filesystem: &str) -> io::Result<()> {
@@ -123,11 +134,27 @@ fn copy(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
             pack(place, &PackOptions::named(b"."), &mut archive).map_err(io::Error::other)?;
             archive.finish().map(drop)
         });
-        let unpacked = unpack(reader, to.as_fd(), &options).map_err(io::Error::other);
+        let unpacked = unpack(reader, to.as_fd(), &options);
+        let unpacked = unpacked.map(drop).map_err(io::Error::other);
         let packed = packing.join();
         let packed = packed.unwrap_or_else(|_| Err(io::Error::other("packing panicked")));
-        unpacked.and(packed)
+        first_cause(packed, unpacked)
     })
+}
+
+/// Why a copy failed: who writes into a pipe that nobody reads any more says nothing of why.
+fn first_cause(packed: io::Result<()>, unpacked: io::Result<()>) -> io::Result<()> {
+    match packed {
+        Err(error) if !is_broken_pipe(&error) => Err(error),
+        packed => unpacked.and(packed),
+    }
+}
+
+/// Whether that is behind an error, in however many others.
+fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<io::Error>();
+    let is_it = inner.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+    is_it || error.source().is_some_and(is_broken_pipe)
 }
 
 fn is_empty(directory: &str) -> io::Result<bool> {
@@ -146,4 +173,52 @@ fn is_empty(directory: &str) -> io::Result<bool> {
 
 fn path_of(point: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", point.as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use tree_archive::PackError;
+
+    use super::*;
+
+    #[test]
+    fn run_is_known_by_any_name() {
+        let root = std::env::temp_dir().join(format!("msb-agent-run-{}", std::process::id()));
+        fs::create_dir_all(root.join("run/below")).expect("made");
+        fs::create_dir_all(root.join("var")).expect("made");
+        std::os::unix::fs::symlink("/run", root.join("var/run")).expect("linked");
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let new_root = open(&root, flags, Mode::empty()).expect("opened");
+        for (path, expected) in [
+            ("run", true),
+            ("var/run", true),
+            ("var", false),
+            ("var/run/below", false),
+            ("var/run/new", false),
+        ] {
+            let point = mount_point(&new_root, Path::new(path)).expect("there");
+            assert_eq!(
+                is_run(&new_root, &point).expect("looked"),
+                expected,
+                "{path}"
+            );
+        }
+        fs::remove_dir_all(root).expect("removed");
+    }
+
+    #[test]
+    fn the_side_that_failed_first_is_named() {
+        let io = |kind: io::ErrorKind| io::Error::from(kind);
+        let nobody_reads = || io::Error::other(PackError::Output(io(io::ErrorKind::BrokenPipe)));
+        let full = || io(io::ErrorKind::StorageFull);
+        let kind = |packed, unpacked| first_cause(packed, unpacked).map_err(|error| error.kind());
+        assert_eq!(kind(Ok(()), Ok(())), Ok(()));
+        let cut = Err(io(io::ErrorKind::UnexpectedEof));
+        let unreadable = Err(io(io::ErrorKind::PermissionDenied));
+        assert_eq!(kind(unreadable, cut), Err(io::ErrorKind::PermissionDenied));
+        let unread = Err(nobody_reads());
+        assert_eq!(kind(unread, Err(full())), Err(io::ErrorKind::StorageFull));
+        assert_eq!(kind(Ok(()), Err(full())), Err(io::ErrorKind::StorageFull));
+        assert!(kind(Err(nobody_reads()), Ok(())).is_err());
+    }
 }

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use msb_runtime::{Condition, Sandbox, Spec};
+use msb_runtime::{Condition, Resources, Sandbox, Spec, State};
 use serde::Serialize;
 
 use super::Context;
@@ -32,6 +32,9 @@ struct Report {
     spec: Spec,
     #[serde(flatten)]
     condition: Condition,
+    /// What the machine that runs has: what the description says is for the next start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<Resources>,
     /// Where its files are.
     directory: PathBuf,
     /// What its writable disk takes on the host.
@@ -48,8 +51,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
 }
 
 fn report(sandbox: Sandbox) -> std::io::Result<Report> {
+    let condition = sandbox.condition()?;
+    let is_running = condition.state == State::Running;
+    let machine = is_running.then(|| sandbox.machine_resources());
     Ok(Report {
-        condition: sandbox.condition()?,
+        condition,
+        machine: machine.flatten(),
         directory: sandbox.directory().to_owned(),
         allocated_bytes: sandbox.allocated_bytes().ok(),
         spec: sandbox.spec,

@@ -1,4 +1,3 @@
-use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use msb_runtime::{LogReader, LogRecord, LogStream, Sandbox, State};
 
 use super::{Context, jobs, text_log};
 use crate::failure::{Failure, Outcome};
+use crate::last_of::last_of;
 
 /// How often a log that is followed is looked at.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -127,13 +127,7 @@ impl Log {
 
     /// Keeps the last lines in memory, which a log of bounded length bounds.
     fn print_tail(&mut self, lines: usize) -> io::Result<()> {
-        let mut kept = VecDeque::new();
-        while let Some(record) = self.wanted()? {
-            kept.push_back(record);
-            if kept.len() > lines {
-                kept.pop_front();
-            }
-        }
+        let kept = last_of(lines, || self.wanted())?;
         kept.iter()
             .try_for_each(|record| self.printer.print(record))
     }

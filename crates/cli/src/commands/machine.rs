@@ -4,7 +4,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use image_store::{StoredImage, Trust};
 use msb_jail::{JAIL_VARIABLE, Strictness};
-use msb_runtime::{Exit, Home, Lock, Place, Running, Sandbox, VmmCommand};
+use msb_runtime::{Exit, Home, Lock, Mount, Place, Running, Sandbox, StartError, VmmCommand};
 use msb_vmm::{Choice, Vmm, choose};
 use msb_vmm_krun::Krun;
 use msb_vmm_qemu::{QEMU_VARIABLE, Qemu};
@@ -66,6 +66,12 @@ pub(crate) enum VmmName {
     Qemu,
 }
 
+/// What libkrun is called among VMMs.
+const KRUN: &str = "krun";
+/// What a user must know who lets a guest write to a directory through libkrun's own server.
+const KRUN_WRITES: &str = "root in this guest can change modes and times of your other files too, \
+    not their contents: libkrun judges no names in a directory that may be written; --vmm qemu does";
+
 /// What starting a sandbox needs besides the sandbox.
 pub(crate) struct Start<'a> {
     pub(crate) context: &'a Context,
@@ -111,11 +117,12 @@ pub(crate) async fn start_and_leave(
 ) -> Result<(), Failure> {
     let booted = boot(start, sandbox, lock, false).await;
     // A command that does not start ends its machine, maybe before this process has seen it run.
+    let exit = had_machine(&booted).then(|| sandbox.first_exit());
     let Some(Exit {
         code,
         error: Some(error),
         ..
-    }) = sandbox.first_exit()
+    }) = exit.flatten()
     else {
         booted?.detach();
         return Ok(());
@@ -124,6 +131,17 @@ pub(crate) async fn start_and_leave(
         running.ended().await?;
     }
     Err(Failure::with_exit_code(anyhow!(error), code))
+}
+
+/// Whether the sandbox's process was started. Before that, what is known of its command's end is of an
+/// earlier run.
+fn had_machine<T>(booted: &Result<T, Failure>) -> bool {
+    match booted {
+        Ok(_) => true,
+        Err(failure) => failure
+            .cause::<StartError>()
+            .is_some_and(StartError::is_of_the_machine),
+    }
 }
 
 /// Boots the sandbox. With `attached`, its first command waits for who is to attach.
@@ -145,6 +163,12 @@ pub(crate) async fn boot(
         && !start.context.quiet
     {
         output::notice(notice);
+    }
+    if selection.vmm.name() == KRUN
+        && sandbox.spec.mounts.iter().any(Mount::opens_the_host)
+        && !start.context.quiet
+    {
+        output::notice(KRUN_WRITES);
     }
     let window = (attached && terminal::stdin_is_terminal()).then(terminal::size);
     let place = Place {
@@ -193,4 +217,30 @@ fn vmm_command(home: &Home) -> Result<VmmCommand, Failure> {
         }
     }
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(error: StartError) -> Result<(), Failure> {
+        Ok(Err(error).context("cannot start the sandbox")?)
+    }
+
+    #[test]
+    fn a_start_without_a_machine_does_not_ask_how_the_last_one_ended() {
+        let taken = StartError::Io {
+            action: "prepare the sandbox",
+            source: std::io::ErrorKind::StorageFull.into(),
+        };
+        assert!(!had_machine(&failed(taken)));
+        let other: Result<(), Failure> = Err(anyhow!("no VMM").into());
+        assert!(!had_machine(&other));
+        let silent = StartError::Silent {
+            limit_s: 1,
+            last_words: Vec::new(),
+        };
+        assert!(had_machine(&failed(silent)));
+        assert!(had_machine(&Ok(())));
+    }
 }

@@ -1,3 +1,4 @@
+use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -136,15 +137,15 @@ impl FromStr for Host {
 /// The lines of a file in the form of hosts(5).
 fn read_hosts(path: &Path) -> Result<Vec<HostEntry>, Failure> {
     let name = path.display();
-    let length_bytes = std::fs::metadata(path)
-        .with_context(|| format!("cannot read {name}"))?
-        .len();
-    if length_bytes > HOSTS_MAX_BYTES {
-        return Err(
-            anyhow!("{name} has {length_bytes} bytes, the limit is {HOSTS_MAX_BYTES}").into(),
-        );
+    let cannot = || format!("cannot read {name}");
+    // Its length says nothing of a device or a pipe.
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(HOSTS_MAX_BYTES + 1).read_to_string(&mut text))
+        .with_context(cannot)?;
+    if text.len() as u64 > HOSTS_MAX_BYTES {
+        return Err(anyhow!("{name} has more than {HOSTS_MAX_BYTES} bytes, the limit").into());
     }
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
     let meant = |line: &str| line.split('#').next().unwrap_or("").trim().to_owned();
     let lines = text.lines().map(meant).filter(|line| !line.is_empty());
     lines
@@ -181,6 +182,17 @@ mod tests {
         for wrong in ["/a", "a:b", ":/b", ""] {
             assert_eq!(parsed(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_file_of_names_is_read_so_far_and_no_further() {
+        let error = read_hosts(Path::new("/dev/zero")).expect_err("endless");
+        assert_eq!(error.exit_code(), 125);
+        assert!(
+            read_hosts(Path::new("/dev/null"))
+                .expect("empty")
+                .is_empty()
+        );
     }
 
     #[test]

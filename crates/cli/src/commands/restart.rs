@@ -1,8 +1,8 @@
 use super::machine::MachineArguments;
 use super::stop::StopArguments;
 use super::{Context, start, stop};
-use crate::failure::Outcome;
-use msb_runtime::State;
+use crate::failure::{Failure, Outcome};
+use msb_runtime::ReachError;
 
 /// Arguments of `msb restart`.
 #[derive(Debug, clap::Args)]
@@ -17,10 +17,19 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     context
         .each(&arguments.stop.sandboxes, async |sandbox| {
-            if sandbox.state()? == State::Running {
-                stop::stop(&sandbox, arguments.stop.time).await?;
+            match stop::stop(&sandbox, arguments.stop.time).await {
+                Err(failure) if is_stopped(&failure) => {}
+                stopped => stopped?,
             }
             start::start(context, &sandbox, &arguments.machine).await
         })
         .await
+}
+
+/// Whether there was nothing to stop, or not any more.
+fn is_stopped(failure: &Failure) -> bool {
+    matches!(
+        failure.cause::<ReachError>(),
+        Some(ReachError::NotRunning { .. })
+    )
 }

@@ -1,4 +1,4 @@
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use image_store::{Hold, StoredImage};
 use msb_runtime::{Lock, Sandbox};
 
@@ -39,18 +39,23 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let [name] = arguments.sandboxes.as_slice() else {
         return Err(anyhow!("-a and -i take one sandbox").into());
     };
-    let sandbox = context.sandbox(name)?;
-    let ready = Ready::check(context, &sandbox, &arguments.machine)?;
+    let found = context.sandbox(name)?;
+    let Ready {
+        sandbox,
+        image,
+        lock,
+        _hold,
+    } = Ready::check(context, &found, &arguments.machine)?;
     if sandbox.spec.process.argv.is_empty() {
         return Err(anyhow!("sandbox {name} was created without a command to attach to").into());
     }
     let start = Start {
         context,
-        image: &ready.image,
+        image: &image,
         machine: &arguments.machine,
     };
     let takes_stdin = arguments.interactive && sandbox.spec.process.stdin;
-    attach::start_and_attach(&start, &sandbox, ready.lock, takes_stdin).await
+    attach::start_and_attach(&start, &sandbox, lock, takes_stdin).await
 }
 
 /// Starts a sandbox and leaves it to itself.
@@ -65,11 +70,13 @@ pub(crate) async fn start(
         image: &ready.image,
         machine,
     };
-    machine::start_and_leave(&start, sandbox, ready.lock).await
+    machine::start_and_leave(&start, &ready.sandbox, ready.lock).await
 }
 
 /// What a stopped sandbox needs to be started.
 struct Ready {
+    /// As it is now that nobody else can change it.
+    sandbox: Sandbox,
     image: StoredImage,
     lock: Lock,
     /// The image stays until its machine holds it.
@@ -86,9 +93,12 @@ impl Ready {
         let image = store.find(&sandbox.spec.image_digest)?;
         let hold = store.hold(&image)?;
         store.check_with(&image, machine.trust())?;
-        let lock = sandbox.lock()?;
-        let lock = lock.ok_or_else(|| anyhow!("sandbox {} is running", sandbox.spec.name))?;
+        let claimed = sandbox.claim();
+        let claimed = claimed.with_context(|| format!("cannot start {}", sandbox.spec.name))?;
+        let running = || anyhow!("sandbox {} is running", sandbox.spec.name);
+        let (sandbox, lock) = claimed.ok_or_else(running)?;
         Ok(Self {
+            sandbox,
             image,
             lock,
             _hold: hold,

@@ -1,9 +1,11 @@
 use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use msb_runtime::{GuestStats, HostStats, ReachError, Sandbox, State, Stats};
+use msb_runtime::{GuestStats, HostProcesses, HostStats, ReachError, Sandbox, State, Stats};
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::Context;
@@ -24,6 +26,7 @@ const UNKNOWN: &str = "--";
     USAGE, NET I/O, BLOCK I/O and PIDS are what its guest says of itself since its start; a guest can \
     lie. JSON has both, an array with an object for each sandbox: on one line each second, or once and \
     indented with --no-stream.\n\n\
+    One that ends is left out from then on; when all that were named have ended, so does msb stats.\n\n\
     Examples:\n  \
     msb stats\n  \
     msb stats --no-stream --format json work"
@@ -41,21 +44,42 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let mut before = look(context, &arguments.sandboxes).await?;
-    if arguments.sandboxes.is_empty() && before.is_empty() && arguments.no_stream {
-        print(arguments, &[])?;
-        return Ok(0);
+    let mut watched = Watched::find(context, &arguments.sandboxes)?;
+    let mut before = watched.look().await?;
+    watched.tell_failures(&mut before)?;
+    if before.seen.is_empty() && (watched.named.is_some() || arguments.no_stream) {
+        if watched.code == 0 {
+            print(arguments, &[])?;
+        }
+        return Ok(watched.code);
     }
     loop {
         sleep(INTERVAL).await;
-        let now = look(context, &arguments.sandboxes).await?;
-        let rows: Vec<Row> = now.iter().map(|seen| Row::of(seen, &before)).collect();
-        print(arguments, &rows)?;
-        if arguments.no_stream {
-            return Ok(0);
+        let now = watched.look().await?;
+        let rows: Vec<Row> = now
+            .seen
+            .iter()
+            .map(|seen| Row::of(seen, &before.seen))
+            .collect();
+        let is_read = print(arguments, &rows)?;
+        for (name, error) in now.failures.iter().filter(|(_, error)| !has_ended(error)) {
+            output::notice(&format!("{name}: {}", printable(&error.to_string())));
+        }
+        let is_over = watched.named.is_some() && now.seen.is_empty();
+        if arguments.no_stream || is_over || !is_read {
+            return Ok(watched.code);
         }
         before = now;
     }
+}
+
+/// Whose figures are shown.
+struct Watched<'a> {
+    context: &'a Context,
+    /// Those that were named; without names, all that run.
+    named: Option<Vec<Sandbox>>,
+    /// What the exit code is for what failed of those that were named.
+    code: u8,
 }
 
 /// A sandbox, and what it took when it was looked at.
@@ -64,36 +88,90 @@ struct Seen {
     stats: Stats,
 }
 
-/// Looks at all sandboxes at once. Of those that nobody named, one that has just ended is left out.
-async fn look(context: &Context, names: &[String]) -> Result<Vec<Seen>, Failure> {
-    let sandboxes = if names.is_empty() {
-        running(context)?
-    } else {
-        let named = names.iter().map(|name| context.sandbox(name));
-        named.collect::<Result<_, _>>()?
-    };
-    let looks: Vec<_> = sandboxes
-        .into_iter()
-        .map(|sandbox| {
-            tokio::spawn(async move {
-                let stats = sandbox.stats().await;
-                (sandbox, stats)
-            })
-        })
-        .collect();
-    let mut seen = Vec::new();
-    for look in looks {
-        match look
-            .await
-            .map_err(|_| anyhow!("looking at a sandbox failed"))?
-        {
-            (sandbox, Ok(stats)) => seen.push(Seen { sandbox, stats }),
-            (_, Err(ReachError::NotRunning { .. } | ReachError::Starting { .. }))
-                if names.is_empty() => {}
-            (_, Err(error)) => return Err(error.into()),
+/// What one look at all gave.
+#[derive(Default)]
+struct Look {
+    seen: Vec<Seen>,
+    /// By name, of which nothing is known.
+    failures: Vec<(String, ReachError)>,
+}
+
+impl<'a> Watched<'a> {
+    /// One that is not there is said, and does not keep the others from being shown.
+    fn find(context: &'a Context, names: &[String]) -> Result<Self, Failure> {
+        let mut watched = Self {
+            context,
+            named: None,
+            code: 0,
+        };
+        for name in names {
+            let named = watched.named.get_or_insert_default();
+            match context.sandbox(name) {
+                Ok(sandbox) => named.push(sandbox),
+                Err(failure) if names.len() == 1 => return Err(failure),
+                Err(failure) => {
+                    failure.print();
+                    watched.code = failure.exit_code();
+                }
+            }
         }
+        Ok(watched)
     }
-    Ok(seen)
+
+    /// Looks at all at once.
+    async fn look(&self) -> Result<Look, Failure> {
+        let sandboxes = match &self.named {
+            Some(named) => named.clone(),
+            None => running(self.context)?,
+        };
+        let processes = spawn_blocking(HostProcesses::look).await;
+        let processes = Arc::new(processes.map_err(|_| failed())?);
+        let looks: Vec<_> = sandboxes
+            .into_iter()
+            .map(|sandbox| {
+                let processes = Arc::clone(&processes);
+                tokio::spawn(async move {
+                    let stats = sandbox.stats(processes).await;
+                    (sandbox, stats)
+                })
+            })
+            .collect();
+        let mut all = Look::default();
+        for look in looks {
+            match look.await.map_err(|_| failed())? {
+                (sandbox, Ok(stats)) => all.seen.push(Seen { sandbox, stats }),
+                (sandbox, Err(error)) => all.failures.push((sandbox.spec.name, error)),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Says which of those that were named do not run at first. Later one that ends is left out.
+    fn tell_failures(&mut self, look: &mut Look) -> Result<(), Failure> {
+        let Some(named) = &self.named else {
+            return Ok(());
+        };
+        for (_, error) in look.failures.drain(..) {
+            let failure = Failure::from(error);
+            if named.len() == 1 && self.code == 0 {
+                return Err(failure);
+            }
+            failure.print();
+            self.code = failure.exit_code();
+        }
+        Ok(())
+    }
+}
+
+fn has_ended(error: &ReachError) -> bool {
+    matches!(
+        error,
+        ReachError::NotRunning { .. } | ReachError::Starting { .. }
+    )
+}
+
+fn failed() -> Failure {
+    anyhow!("looking at a sandbox failed").into()
 }
 
 fn running(context: &Context) -> io::Result<Vec<Sandbox>> {
@@ -137,9 +215,9 @@ impl Row {
             id: spec.id.to_string(),
             name: spec.name.clone(),
             cpu_percent: earlier.map_or(0.0, |earlier| cpu_percent(&earlier.stats, &seen.stats)),
-            memory_limit_bytes: u64::from(spec.memory_mib) << 20,
+            memory_limit_bytes: u64::from(seen.stats.machine.memory_mib) << 20,
             upper_allocated_bytes: seen.stats.upper_allocated_bytes,
-            upper_size_bytes: spec.upper_bytes,
+            upper_size_bytes: seen.stats.machine.upper_bytes,
             host: seen.stats.host,
             guest,
             guest_error,
@@ -178,21 +256,25 @@ fn cpu_percent(before: &Stats, now: &Stats) -> f64 {
     (percent * 100.0).round() / 100.0
 }
 
-fn print(arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
-    match arguments.format {
-        Format::Json if arguments.no_stream => output::print_json(&rows)?,
-        Format::Json => output::print(&format!("{}\n", serde_json::to_string(rows)?))?,
-        Format::Table => print_table(arguments, rows)?,
+/// Whether somebody still reads.
+fn print(arguments: &Arguments, rows: &[Row]) -> Result<bool, Failure> {
+    let text = match arguments.format {
+        Format::Json if arguments.no_stream => format!("{}\n", serde_json::to_string_pretty(rows)?),
+        Format::Json => format!("{}\n", serde_json::to_string(rows)?),
+        Format::Table => table(arguments, rows),
+    };
+    let is_read = output::offer(&text)?;
+    for row in rows {
+        if let (Format::Table, Some(error)) = (arguments.format, &row.guest_error) {
+            output::notice(&format!("{}: {error}", row.name));
+        }
     }
-    Ok(())
+    Ok(is_read)
 }
 
-fn print_table(arguments: &Arguments, rows: &[Row]) -> io::Result<()> {
-    if !arguments.no_stream && io::stdout().is_terminal() {
-        output::print(CLEAR)?;
-    }
+fn table(arguments: &Arguments, rows: &[Row]) -> String {
     let cells: Vec<_> = rows.iter().map(Row::cells).collect();
-    output::print_table(
+    let table = output::table(
         [
             "NAME",
             "CPU %",
@@ -204,18 +286,18 @@ fn print_table(arguments: &Arguments, rows: &[Row]) -> io::Result<()> {
             "DISK",
         ],
         &cells,
-    )?;
-    for row in rows {
-        if let Some(error) = &row.guest_error {
-            output::notice(&format!("{}: {error}", row.name));
-        }
+    );
+    match !arguments.no_stream && io::stdout().is_terminal() {
+        true => format!("{CLEAR}{table}"),
+        false => table,
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
+
+    use msb_runtime::Resources;
 
     use super::*;
 
@@ -228,6 +310,11 @@ mod tests {
             },
             guest: Err("silent".to_owned()),
             upper_allocated_bytes: 0,
+            machine: Resources {
+                cpus: 1,
+                memory_mib: 64,
+                upper_bytes: 0,
+            },
         }
     }
 

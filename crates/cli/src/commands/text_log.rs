@@ -1,10 +1,10 @@
-use std::collections::VecDeque;
 use std::io::{self, Write as _};
 
 use msb_runtime::{Sandbox, State, TextLog};
 
 use super::logs::LOOK_INTERVAL;
 use crate::failure::Outcome;
+use crate::last_of::last_of;
 
 /// Prints a log of plain lines: the last `tail` of them where it says so, then, with `follow`, what
 /// comes until the sandbox has stopped.
@@ -27,20 +27,16 @@ async fn print_lines(
     tail: Option<usize>,
     follow: bool,
 ) -> io::Result<()> {
-    let mut kept = VecDeque::new();
-    while let Some(line) = log.next_line()? {
-        match tail {
-            None => print_line(&line)?,
-            Some(lines) => {
-                kept.push_back(line);
-                if kept.len() > lines {
-                    kept.pop_front();
-                }
-            }
+    log.end_here()?;
+    match tail {
+        None => print_all(&mut log)?,
+        Some(lines) => {
+            let kept = last_of(lines, || log.next_line())?;
+            kept.iter().try_for_each(|line| print_line(line))?;
         }
     }
-    kept.iter().try_for_each(|line| print_line(line))?;
     if follow {
+        log.go_on();
         follow_lines(sandbox, &mut log).await?;
     }
     match log.rest() {
@@ -53,14 +49,19 @@ async fn follow_lines(sandbox: &Sandbox, log: &mut TextLog) -> io::Result<()> {
     loop {
         // Asked first: what was printed last is there once it is over.
         let goes_on = sandbox.state()? == State::Running;
-        while let Some(line) = log.next_line()? {
-            print_line(&line)?;
-        }
+        print_all(log)?;
         if !goes_on {
             return Ok(());
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
+}
+
+fn print_all(log: &mut TextLog) -> io::Result<()> {
+    while let Some(line) = log.next_line()? {
+        print_line(&line)?;
+    }
+    Ok(())
 }
 
 fn print_line(line: &str) -> io::Result<()> {

@@ -5,7 +5,7 @@ use msb_runtime::{Mount, Sandbox, VOLUME_BYTES, Volume, VolumeError, VolumeName,
 use serde::Serialize;
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failures, Outcome};
 use crate::mount_words::{MountWord, TmpfsWord, VolumeWord};
 use crate::output::{self, Format};
 use crate::words::Label;
@@ -146,7 +146,7 @@ fn create(context: &Context, arguments: &CreateArguments) -> Outcome {
     Ok(0)
 }
 
-fn report(context: &Context, volume: Volume) -> Result<Report, Failure> {
+fn report(context: &Context, volume: Volume) -> Result<Report, VolumeError> {
     Ok(Report {
         allocated_bytes: volume.allocated_bytes()?,
         sandboxes: volume.sandboxes(&context.home)?,
@@ -156,16 +156,23 @@ fn report(context: &Context, volume: Volume) -> Result<Report, Failure> {
 }
 
 fn list(context: &Context, arguments: &ListArguments) -> Outcome {
-    let volumes = Volume::all(&context.home)?.into_iter();
-    let reports: Result<Vec<_>, _> = volumes.map(|volume| report(context, volume)).collect();
-    let reports = reports?;
+    let mut failures = Failures::default();
+    let mut reports = Vec::new();
+    for volume in Volume::all(&context.home)? {
+        match volume.and_then(|volume| report(context, volume)) {
+            // It has just been removed.
+            Err(VolumeError::Missing { .. }) => {}
+            outcome => reports.extend(failures.note(outcome)),
+        }
+    }
     if arguments.quiet {
         for report in &reports {
             output::print(&format!("{}\n", report.spec.name))?;
         }
-        return Ok(0);
+    } else {
+        print(&reports, arguments.format)?;
     }
-    print(&reports, arguments.format)
+    Ok(failures.code)
 }
 
 fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
@@ -198,35 +205,55 @@ fn print(reports: &[Report], format: Format) -> Outcome {
 
 fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
     Sandbox::sweep(&context.home)?;
+    Volume::sweep(&context.home)?;
+    let mut failures = Failures::default();
     for name in &arguments.volumes {
-        let removed = Volume::find(&context.home, name);
-        match removed.and_then(|volume| volume.remove(&context.home)) {
-            Err(VolumeError::Missing { .. }) if arguments.force => continue,
-            removed => removed?,
+        let found = Volume::find(&context.home, name);
+        match found.and_then(|volume| volume.remove(&context.home)) {
+            Err(VolumeError::Missing { .. }) if arguments.force => {}
+            Err(error) if arguments.volumes.len() == 1 => return Err(error.into()),
+            removed => {
+                if failures.note(removed).is_some() {
+                    output::print(&format!("{name}\n"))?;
+                }
+            }
         }
-        output::print(&format!("{name}\n"))?;
     }
-    Ok(0)
+    Ok(failures.code)
 }
 
 fn prune(context: &Context, arguments: &PruneArguments) -> Outcome {
     Sandbox::sweep(&context.home)?;
+    Volume::sweep(&context.home)?;
+    let mut failures = Failures::default();
     for volume in Volume::all(&context.home)? {
-        if !volume.sandboxes(&context.home)?.is_empty() {
-            continue;
+        let pruned = volume.and_then(|volume| prune_one(context, volume, arguments.force));
+        if let Some(Some(name)) = failures.note(pruned) {
+            output::print(&format!("{name}\n"))?;
         }
-        let name = volume.spec.name.clone();
-        if arguments.force {
-            match volume.remove(&context.home) {
-                // A sandbox has just been made that has it.
-                Err(VolumeError::Needed { .. } | VolumeError::Missing { .. }) => continue,
-                removed => removed?,
-            }
-        }
-        output::print(&format!("{name}\n"))?;
     }
     if !arguments.force {
         output::notice("nothing was removed; msb volume prune --force removes these volumes");
     }
-    Ok(0)
+    Ok(failures.code)
+}
+
+/// The name of one that goes, or would; `None` of one that stays.
+fn prune_one(
+    context: &Context,
+    volume: Volume,
+    force: bool,
+) -> Result<Option<VolumeName>, VolumeError> {
+    if !volume.sandboxes(&context.home)?.is_empty() {
+        return Ok(None);
+    }
+    let name = volume.spec.name.clone();
+    if !force {
+        return Ok(Some(name));
+    }
+    match volume.remove(&context.home) {
+        // A sandbox has just been made that has it, or somebody else was faster.
+        Err(VolumeError::Needed { .. } | VolumeError::Missing { .. }) => Ok(None),
+        removed => removed.map(|()| Some(name)),
+    }
 }

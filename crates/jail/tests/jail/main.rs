@@ -63,6 +63,11 @@ fn what_a_program_inherits_is_as_narrow() {
 }
 
 #[test]
+fn calls_that_are_newer_than_their_names_are_refused_too() {
+    passes("newer_calls");
+}
+
+#[test]
 fn a_jail_that_is_put_on_later_keeps_no_child_alive() {
     let directory = tempfile::tempdir().unwrap();
     let output = run("parent_of_one_that_dies_with_it", directory.path());

@@ -19,4 +19,4 @@ pub use error::{CopyError, DisksError, FilesError};
 pub use sandbox_files::SandboxFiles;
 
 pub(crate) use copy_path::{CopyPath, Destination};
-pub(crate) use local::{LINKS_MAX, source as host_source};
+pub(crate) use local::{LINKS_MAX, Packed, source as host_source};

@@ -132,15 +132,21 @@ impl Life {
             if is_ending || !self.duties.restart.wants(&exit, retries) {
                 return event;
             }
-            self.first.watchers.dismiss(event).await;
+            self.first.watchers.dismiss(event.clone()).await;
             self.first.renew();
             if began.elapsed() > SETTLED {
                 (retries, backoff) = (0, BACKOFF_MIN);
             }
-            sleep(backoff).await;
+            if !self.first.watchers.are_kept_for(backoff).await {
+                return event;
+            }
             retries += 1;
             backoff = (backoff * 2).min(BACKOFF_MAX);
             started = self.start().await;
+            // A guest that is to end starts nothing; that is not how the command ended.
+            if started.is_err() && self.first.watchers.are_abandoned() {
+                return event;
+            }
         }
     }
 }

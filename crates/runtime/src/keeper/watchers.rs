@@ -130,11 +130,22 @@ impl Watchers {
         *self.abandoned.borrow()
     }
 
+    /// Waits for so long, or until the sandbox is to end. Whether it goes on.
+    pub(super) async fn are_kept_for(&self, pause: Duration) -> bool {
+        tokio::time::timeout(pause, self.abandonment())
+            .await
+            .is_err()
+    }
+
     async fn given_up(&self) {
+        self.abandonment().await;
+        tokio::time::sleep(LAST_PATIENCE).await;
+    }
+
+    async fn abandonment(&self) {
         let mut abandoned = self.abandoned.subscribe();
         // It lives as long as this does.
         let _ = abandoned.wait_for(|&abandoned| abandoned).await;
-        tokio::time::sleep(LAST_PATIENCE).await;
     }
 
     fn senders(&self) -> MutexGuard<'_, Vec<Sender>> {
@@ -214,6 +225,20 @@ mod tests {
             .await
             .expect("in time")
             .expect("told all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_ends_with_the_sandbox() {
+        let watchers = Watchers::default();
+        let pause = Duration::from_secs(60);
+        assert!(watchers.are_kept_for(pause).await);
+        let pausing = watchers.clone();
+        let goes_on = tokio::spawn(async move { pausing.are_kept_for(pause).await });
+        tokio::time::sleep(SOON).await;
+        watchers.abandon();
+        let goes_on = timeout(SOON, goes_on).await.expect("at once");
+        assert!(!goes_on.expect("no panic"));
+        assert!(!watchers.are_kept_for(Duration::ZERO).await);
     }
 
     #[tokio::test]

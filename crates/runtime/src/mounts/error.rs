@@ -27,6 +27,20 @@ pub enum MountError {
         /// Where the sandbox has it.
         target: Target,
     },
+    /// It was recorded without symlinks, and one is on the way to it now.
+    #[error(
+        "the host directory {}, which the sandbox has at {target}, is {} by now: a symlink on its path leads \
+         there",
+        .path.display(), .found.display()
+    )]
+    Elsewhere {
+        /// The directory.
+        path: PathBuf,
+        /// Where its path leads.
+        found: PathBuf,
+        /// Where the sandbox has it.
+        target: Target,
+    },
     /// Files cannot be shared alone.
     #[error(
         "{} is no directory, and only directories can be mounted: to share a file, mount a directory \

@@ -129,6 +129,11 @@ fn host_directory(path: &Path) -> Result<PathBuf, MountError> {
 }
 
 impl Mount {
+    /// Whether a guest may write to a directory of the host's by it.
+    pub const fn opens_the_host(&self) -> bool {
+        matches!(self.source, Source::Bind { .. }) && !self.read_only
+    }
+
     /// The named volume that it shows.
     pub const fn volume(&self) -> Option<&VolumeName> {
         match &self.source {
@@ -147,25 +152,29 @@ impl Mount {
     /// Checks that the host still has what it shows.
     ///
     /// # Errors
-    /// A host directory that is gone, or is not one any more.
+    /// A host directory that is gone, is not one any more, or that a symlink now leads away from.
     pub(crate) fn check(&self) -> Result<(), MountError> {
         let Source::Bind { directory } = &self.source else {
             return Ok(());
         };
-        match fs::symlink_metadata(directory) {
-            Ok(metadata) if metadata.is_dir() => Ok(()),
-            Ok(_) => Err(MountError::NotDirectory {
-                path: directory.clone(),
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(MountError::Vanished {
+        let found = fs::canonicalize(directory).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => MountError::Vanished {
                 path: directory.clone(),
                 target: self.target.clone(),
-            }),
-            Err(source) => Err(MountError::Host {
+            },
+            _ => MountError::Host {
                 path: directory.clone(),
                 source,
-            }),
+            },
+        })?;
+        if found != *directory {
+            return Err(MountError::Elsewhere {
+                path: directory.clone(),
+                found,
+                target: self.target.clone(),
+            });
         }
+        host_directory(directory).map(|_| ())
     }
 }
 
@@ -267,6 +276,26 @@ mod tests {
         drop(root);
         let error = arranged[0].check().expect_err("gone").to_string();
         assert!(error.contains(path.to_str().expect("UTF-8")), "{error}");
+    }
+
+    #[test]
+    fn a_symlink_that_came_later_leads_nowhere() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = fs::canonicalize(root.path()).expect("there");
+        let path = root.join("shared/own");
+        fs::create_dir_all(&path).expect("made");
+        fs::create_dir_all(root.join("secret/own")).expect("made");
+        let bind = |directory: PathBuf| mount("/a", Source::Bind { directory });
+        let given = arrange(vec![bind(path)]).expect("there");
+        assert!(given[0].check().is_ok());
+        // What another sandbox can do that has the directory above to write.
+        fs::rename(root.join("shared"), root.join("moved")).expect("renamed");
+        std::os::unix::fs::symlink("secret", root.join("shared")).expect("linked");
+        let refused = given[0].check();
+        assert!(
+            matches!(&refused, Err(MountError::Elsewhere { found, .. }) if found.ends_with("secret/own")),
+            "{refused:?}"
+        );
     }
 
     #[test]

@@ -3,6 +3,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::described_as_text;
+
 /// Where in the guest nothing can be mounted: what every sandbox has there it cannot do without.
 const RESERVED: [&str; 3] = ["/proc", "/sys", "/run/msb"];
 /// Where something can be mounted below only.
@@ -106,19 +108,7 @@ impl FromStr for Target {
     }
 }
 
-impl TryFrom<String> for Target {
-    type Error = InvalidTarget;
-
-    fn try_from(path: String) -> Result<Self, InvalidTarget> {
-        path.parse()
-    }
-}
-
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
-        target.0
-    }
-}
+described_as_text!(Target);
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,16 +1,11 @@
-use std::collections::{HashMap, HashSet};
-use std::fs::FileType as HostType;
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
 
-use fs_err as fs;
-use fstree::{Device, FileKind, Inode, InodeId, Metadata, Name, Timestamp, Tree};
+use fstree::{FileKind, Inode, InodeId, Metadata, Name, Timestamp, Tree};
 use rootfs_view::{ResolveError, resolve};
-use rustix::fs::{major, minor};
 
-use super::host_file::{self, NewFile};
-use super::{HostCopy, NewDirectory, PatchError, Patches};
+use super::import::Place;
+use super::{HostCopy, NewDirectory, NewFile, PatchError, Patches};
 use crate::CopyError;
 use crate::files::{CopyPath, Destination, LINKS_MAX, host_source};
 
@@ -18,10 +13,6 @@ use crate::files::{CopyPath, Destination, LINKS_MAX, host_source};
 const MOUNTED: [&str; 5] = ["proc", "sys", "dev", "run", "tmp"];
 /// Files in `/etc` that it mounts over where it has a network.
 const MOUNTED_IN_ETC: [&[u8]; 3] = [b"hosts", b"hostname", b"resolv.conf"];
-/// What a block of the upper disk holds, and what the host counts in.
-const BLOCK_BYTES: u64 = 4096;
-const STAT_BLOCK_BYTES: u64 = 512;
-
 /// An image's tree with changes made to it. The image's inodes keep their places.
 #[derive(Debug)]
 pub(crate) struct Patched {
@@ -34,9 +25,6 @@ pub(crate) struct Patched {
     /// The time of what is made here.
     now: Timestamp,
 }
-
-/// Directories of the host that are still to be copied, and where to.
-type Due = Vec<(PathBuf, InodeId)>;
 
 impl Patched {
     /// Makes all changes to an image's tree, in which the content of files plays no part.
@@ -129,13 +117,11 @@ impl Patched {
             source,
         };
         let destination = self.destination(text)?;
-        let source = CopyPath::new(copy.source.as_os_str().as_bytes()).and_then(|path| {
-            let (source, _) = host_source(&path, false)?;
-            Ok(source)
-        });
-        let landing = source
-            .and_then(|source| source.landing(&destination))
+        let source = CopyPath::new(copy.source.as_os_str().as_bytes());
+        let (source, from) = source
+            .and_then(|path| host_source(&path, false))
             .map_err(not_made)?;
+        let landing = source.landing(&destination).map_err(not_made)?;
         let directory = match resolve(&self.tree, &landing.directory, true) {
             Ok(id) if self.tree.directory(id).is_some() => id,
             Ok(_) | Err(ResolveError::NotFound) => {
@@ -144,109 +130,17 @@ impl Patched {
             }
             Err(source) => return Err(not_followed(text, source)),
         };
-        let mut import = Import {
-            owner: copy.owner,
-            several: HashMap::new(),
-            due: Vec::new(),
+        let name = landing.name.as_deref();
+        self.check_seen(directory, name.unwrap_or_default(), text)?;
+        let to = Place {
+            directory,
+            path: &landing.directory,
+            name,
         };
-        match landing.name {
-            Some(name) => {
-                self.check_seen(directory, &name, text)?;
-                self.put(&mut import, &copy.source, directory, &name)?;
-            }
-            None => {
-                self.check_seen(directory, b"", text)?;
-                let metadata = read_metadata(&copy.source, copy.owner)?.1;
-                self.tree.inode_mut(directory).metadata = metadata;
-                import.due.push((copy.source.clone(), directory));
-            }
-        }
-        while let Some((source, directory)) = import.due.pop() {
-            let names = host_file::names(&source).map_err(unreadable(&source))?;
-            for name in names {
-                self.put(&mut import, &source.join(&name), directory, name.as_bytes())?;
-            }
-        }
-        Ok(())
+        self.import(&copy.source, &from, &to, copy.owner)
     }
 
-    /// Puts one file of the host into a directory. Directories meet, other files replace each other.
-    fn put(
-        &mut self,
-        import: &mut Import,
-        source: &Path,
-        parent: InodeId,
-        name: &[u8],
-    ) -> Result<(), PatchError> {
-        let (here, metadata) = read_metadata(source, import.owner)?;
-        let Some(kind) = self.kind(source, &here)? else {
-            return Ok(());
-        };
-        let there = self.tree.lookup(parent, name);
-        let met = there.filter(|&id| self.tree.directory(id).is_some());
-        if there.is_some() && met.is_some() != here.is_dir() {
-            return Err(PatchError::Mismatch {
-                path: String::from_utf8_lossy(name).into_owned(),
-            });
-        }
-        let identity = (here.dev(), here.ino());
-        let id = match (met, import.several.get(&identity)) {
-            (Some(met), _) => {
-                self.tree.inode_mut(met).metadata = metadata;
-                met
-            }
-            (None, Some(&first)) => first,
-            (None, None) => {
-                self.needed_bytes += match &kind {
-                    FileKind::Regular(_) => taken_bytes(&here),
-                    _ => 0,
-                };
-                self.tree.add(Inode { metadata, kind })
-            }
-        };
-        if here.is_dir() {
-            import.due.push((source.to_owned(), id));
-        } else if here.nlink() > 1 {
-            import.several.insert(identity, id);
-        }
-        self.link(parent, name, id, &source.to_string_lossy())
-    }
-
-    /// What a file of the host becomes; `None` for what is left out.
-    fn kind(
-        &self,
-        source: &Path,
-        here: &std::fs::Metadata,
-    ) -> Result<Option<FileKind<NewFile>>, PatchError> {
-        let kind: HostType = here.file_type();
-        let device = Device {
-            major: major(here.rdev()),
-            minor: minor(here.rdev()),
-        };
-        // As a character device it would stand for a removed name.
-        let is_nothing = device.major == 0 && device.minor == 0;
-        Ok(Some(if kind.is_file() {
-            FileKind::Regular(NewFile::Host {
-                path: source.to_owned(),
-                size_bytes: here.len(),
-            })
-        } else if kind.is_dir() {
-            FileKind::Directory(fstree::Directory::new())
-        } else if kind.is_symlink() {
-            let target = fs::read_link(source).map_err(unreadable(source))?;
-            FileKind::Symlink(target.as_os_str().as_bytes().into())
-        } else if kind.is_fifo() {
-            FileKind::Fifo
-        } else if kind.is_block_device() {
-            FileKind::BlockDevice(device)
-        } else if kind.is_char_device() && !is_nothing {
-            FileKind::CharDevice(device)
-        } else {
-            return Ok(None);
-        }))
-    }
-
-    fn link(
+    pub(super) fn link(
         &mut self,
         parent: InodeId,
         name: &[u8],
@@ -305,14 +199,6 @@ impl Patched {
     }
 }
 
-/// One copy while it is made.
-struct Import {
-    owner: (u32, u32),
-    /// Files with several names, by device and inode.
-    several: HashMap<(u64, u64), InodeId>,
-    due: Due,
-}
-
 /// What lies where a machine mounts something.
 fn hidden(image: &Tree<NewFile>) -> HashSet<InodeId> {
     let mut hidden = HashSet::new();
@@ -329,30 +215,8 @@ fn hidden(image: &Tree<NewFile>) -> HashSet<InodeId> {
     hidden
 }
 
-fn read_metadata(
-    source: &Path,
-    owner: (u32, u32),
-) -> Result<(std::fs::Metadata, Metadata), PatchError> {
-    let here = std::fs::symlink_metadata(source).map_err(unreadable(source))?;
-    let metadata = host_file::metadata(source, &here, owner).map_err(unreadable(source))?;
-    Ok((here, metadata))
-}
-
-/// What a file takes where its holes are kept.
-fn taken_bytes(here: &std::fs::Metadata) -> u64 {
-    let allocated_bytes = here.blocks().saturating_mul(STAT_BLOCK_BYTES);
-    allocated_bytes.min(here.len().next_multiple_of(BLOCK_BYTES))
-}
-
 fn not_followed(path: &str, source: ResolveError) -> PatchError {
     PatchError::Path {
-        path: path.to_owned(),
-        source,
-    }
-}
-
-fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> PatchError {
-    move |source| PatchError::Host {
         path: path.to_owned(),
         source,
     }

@@ -24,7 +24,7 @@ pub enum PatchError {
         path: String,
     },
     /// A path that names no file in a directory.
-    #[error("'{path}' is no name that can be removed")]
+    #[error("'{path}' names no file in a directory")]
     NoName {
         /// The path.
         path: String,

@@ -1,11 +1,12 @@
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use ext4_writer::{FileContent, OpenedContent};
-use fs_err as fs;
 use fstree::{Metadata, Timestamp, Xattrs};
-use rustix::fs::{OFlags, lgetxattr, llistxattr};
+use rustix::fs::{Dir, Mode, OFlags, getxattr, listxattr, openat};
 use rustix::io::Errno;
 
 /// The longest list of xattr names, and the longest value (`XATTR_LIST_MAX`, linux/limits.h).
@@ -17,7 +18,27 @@ pub(crate) enum NewFile {
     /// It is here.
     Bytes(Vec<u8>),
     /// It is in a file of this host, which had this length.
-    Host { path: PathBuf, size_bytes: u64 },
+    Host {
+        path: PathBuf,
+        size_bytes: u64,
+        identity: Identity,
+    },
+}
+
+/// Which file of this host it is, whatever its name leads to by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    pub(super) fn of(here: &std::fs::Metadata) -> Self {
+        Self {
+            device: here.dev(),
+            inode: here.ino(),
+        }
+    }
 }
 
 impl FileContent for NewFile {
@@ -29,9 +50,13 @@ impl FileContent for NewFile {
     }
 
     fn open(&self) -> io::Result<OpenedContent<'_>> {
-        let (path, size_bytes) = match self {
+        let (path, size_bytes, identity) = match self {
             Self::Bytes(bytes) => return bytes.open(),
-            Self::Host { path, size_bytes } => (path, *size_bytes),
+            Self::Host {
+                path,
+                size_bytes,
+                identity,
+            } => (path, *size_bytes, *identity),
         };
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = std::fs::OpenOptions::new()
@@ -40,7 +65,8 @@ impl FileContent for NewFile {
             .open(path);
         let file = file.map_err(|error| told(path, &error.to_string()))?;
         let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.len() != size_bytes {
+        let is_same = Identity::of(&metadata) == identity;
+        if !metadata.is_file() || !is_same || metadata.len() != size_bytes {
             return Err(told(path, "it changed meanwhile"));
         }
         let segments = tree_archive::segments(&file, size_bytes)?;
@@ -58,13 +84,12 @@ fn told(path: &Path, why: &str) -> io::Error {
     io::Error::other(format!("{}: {why}", path.display()))
 }
 
-/// What a file of this host is in a sandbox, with this owner: what `msb cp` keeps.
+/// What an open file of this host is in a sandbox, with this owner: what `msb cp` keeps.
 pub(super) fn metadata(
-    path: &Path,
+    file: &File,
     here: &std::fs::Metadata,
     owner: (u32, u32),
 ) -> io::Result<Metadata> {
-    use std::os::unix::fs::MetadataExt as _;
     let has_xattrs = here.is_file() || here.is_dir();
     Ok(Metadata {
         mode: u16::try_from(here.mode() & 0o7777).unwrap_or(0),
@@ -75,16 +100,18 @@ pub(super) fn metadata(
             nanoseconds: u32::try_from(here.mtime_nsec()).unwrap_or(0),
         },
         xattrs: if has_xattrs {
-            user_xattrs(path)?
+            user_xattrs(file)?
         } else {
             Xattrs::new()
         },
     })
 }
 
-fn user_xattrs(path: &Path) -> io::Result<Xattrs> {
+/// Of one that need not be open to be read.
+fn user_xattrs(file: &File) -> io::Result<Xattrs> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let mut buffer = vec![0; XATTR_MAX_BYTES];
-    let names = match llistxattr(path, &mut buffer[..]) {
+    let names = match listxattr(&path, &mut buffer[..]) {
         Ok(length) => buffer[..length].to_vec(),
         Err(Errno::OPNOTSUPP | Errno::PERM | Errno::ACCESS) => return Ok(Xattrs::new()),
         Err(error) => return Err(error.into()),
@@ -94,7 +121,7 @@ fn user_xattrs(path: &Path) -> io::Result<Xattrs> {
         if !name.starts_with(b"user.") {
             continue;
         }
-        match lgetxattr(path, name, &mut buffer[..]) {
+        match getxattr(&path, name, &mut buffer[..]) {
             Ok(length) => {
                 xattrs.insert(name, &buffer[..length]);
             }
@@ -106,11 +133,17 @@ fn user_xattrs(path: &Path) -> io::Result<Xattrs> {
     Ok(xattrs)
 }
 
-/// The names in a directory of this host, in bytewise order.
-pub(super) fn names(directory: &Path) -> io::Result<Vec<std::ffi::OsString>> {
-    let mut names = fs::read_dir(directory)?
-        .map(|entry| entry.map(|entry| entry.file_name()))
-        .collect::<io::Result<Vec<_>>>()?;
-    names.sort();
+/// The names in a directory of this host, in descending order.
+pub(super) fn names(directory: &File) -> io::Result<Vec<Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let readable = openat(directory, ".", flags, Mode::empty())?;
+    let mut names = Vec::new();
+    for entry in Dir::new(readable)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if !matches!(&name[..], b"." | b"..") {
+            names.push(name);
+        }
+    }
+    names.sort_by(|one, other| other.cmp(one));
     Ok(names)
 }

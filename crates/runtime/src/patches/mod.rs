@@ -7,6 +7,7 @@ mod apply;
 mod error;
 mod host_file;
 mod hosts;
+mod import;
 #[cfg(test)]
 mod tests;
 

@@ -151,6 +151,16 @@ fn trees_meet_what_is_there() {
     fs::write(tree.join("etc"), "no directory").expect("written");
     let refused = super::Patched::new(image(), &copy(&tree.join("."), "/"), true, 0);
     assert!(matches!(refused, Err(PatchError::Mismatch { .. })));
+    fs::remove_file(tree.join("lib")).expect("removed");
+    fs::remove_file(tree.join("etc")).expect("removed");
+    fs::create_dir(tree.join("usr/lib/new")).expect("made");
+    fs::create_dir(tree.join("usr/lib/new/er")).expect("made");
+    fs::remove_file(tree.join("usr/lib/f")).expect("removed");
+    fs::create_dir(tree.join("usr/lib/f")).expect("made");
+    match super::Patched::new(image(), &copy(&tree.join("."), "/"), true, 0) {
+        Err(PatchError::Mismatch { path }) => assert_eq!(path, "/usr/lib/f"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -196,12 +206,23 @@ fn what_nobody_would_see_or_is_not_there_is_refused() {
 fn a_file_that_changed_is_not_copied() {
     use ext4_writer::FileContent as _;
     let host = tempfile::tempdir().expect("a directory");
-    let path = host.path().join("x");
+    let path = host.path().join("tree/x");
+    fs::create_dir(host.path().join("tree")).expect("made");
     fs::write(&path, "x").expect("written");
-    let file = NewFile::Host {
-        path: path.clone(),
-        size_bytes: 1,
+    let patched = patched(&copy(&path, "/usr/x")).expect("patched");
+    let id = patched.tree.find(b"usr/x").expect("copied");
+    let FileKind::Regular(file) = &patched.tree.inode(id).kind else {
+        panic!("no file");
     };
+    assert!(file.open().is_ok());
+    // Another file of the same length, by a symlink that came into the path.
+    fs::create_dir(host.path().join("secret")).expect("made");
+    fs::write(host.path().join("secret/x"), "y").expect("written");
+    fs::rename(host.path().join("tree"), host.path().join("moved")).expect("renamed");
+    symlink("secret", host.path().join("tree")).expect("linked");
+    assert!(file.open().is_err());
+    fs::remove_file(host.path().join("tree")).expect("removed");
+    fs::rename(host.path().join("moved"), host.path().join("tree")).expect("renamed");
     assert!(file.open().is_ok());
     fs::write(&path, "longer").expect("written");
     assert!(file.open().is_err());

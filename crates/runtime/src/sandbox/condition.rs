@@ -3,7 +3,7 @@ use std::io;
 use fs_err as fs;
 use serde::Serialize;
 
-use super::{Lock, Sandbox};
+use super::{Lock, Resources, Sandbox};
 use crate::Exit;
 use crate::vmm_process::Errand;
 
@@ -53,6 +53,18 @@ impl Sandbox {
         Exit::read(&self.files.exit())
     }
 
+    /// What the machine of a sandbox that runs was started with; `None` while that is not known yet. Its
+    /// description says what the next one has.
+    pub fn machine_resources(&self) -> Option<Resources> {
+        let machine = Errand::read(&self.files).ok()?.machine;
+        Some(Resources {
+            cpus: machine.cpus,
+            memory_mib: machine.memory_mib,
+            // No disk of a machine that runs grows.
+            upper_bytes: fs::metadata(self.files.upper()).ok()?.len(),
+        })
+    }
+
     /// How it is.
     ///
     /// # Errors
@@ -77,5 +89,43 @@ impl Sandbox {
             started_s,
             exit,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Home;
+    use crate::sandbox::{Changes, Parts, Spec};
+
+    #[test]
+    fn a_machine_has_what_it_was_started_with() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let mut sandbox = Sandbox::of_tests(&home, Spec::of_tests("a"));
+        assert_eq!(sandbox.machine_resources(), None);
+        let file = fs::File::create(sandbox.files.upper()).expect("made");
+        file.set_len(1 << 20).expect("made long");
+        let parts = Parts {
+            kernel: "kernel".into(),
+            boot_disk: "boot".into(),
+            image_vmdk: "image".into(),
+            now_s: 0,
+        };
+        let errand = Errand::of_tests(sandbox.spec.machine(&home, &sandbox.files, &parts));
+        let json = serde_json::to_vec(&errand).expect("written");
+        fs::write(sandbox.files.errand(), json).expect("written");
+        let changes = Changes {
+            cpus: Some(4),
+            memory_mib: Some(4096),
+            upper_bytes: Some(20 << 30),
+        };
+        sandbox.update(changes).expect("changed");
+        let expected = Resources {
+            cpus: 1,
+            memory_mib: 64,
+            upper_bytes: 1 << 20,
+        };
+        assert_eq!(sandbox.machine_resources(), Some(expected));
     }
 }

@@ -5,7 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fs_err as fs;
 use image_store::StoredImage;
 use msb_network::Settings;
+use serde::Serialize;
 
+use super::names::{Names, check_name};
 use super::{CreateError, Files, Limits, Lock, Sandbox, SandboxId, Spec, Stopping, upper};
 use crate::keeper::{Lifetime, RestartPolicy};
 use crate::mounts::{self, Mount, Source};
@@ -14,7 +16,7 @@ use crate::volumes::{self, Guard, Volume};
 use crate::{Home, Patches, durable};
 
 /// What a sandbox may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Resources {
     /// Virtual processors.
     pub cpus: u8,
@@ -75,10 +77,6 @@ impl Sandbox {
         let name = options.name.unwrap_or_else(|| id.to_string());
         check_name(home, &name)?;
         let mounts = mounts::arrange(options.mounts)?;
-        let _guard = Guard::to_name(home).map_err(io_error)?;
-        for volume in mounts.iter().filter_map(Mount::volume) {
-            Volume::find_or_create(home, volume)?;
-        }
         let spec = Spec {
             id,
             name,
@@ -101,7 +99,9 @@ impl Sandbox {
         let sandbox = Self::at(home, spec);
         fs::create_dir_all(home.sandboxes()).map_err(io_error)?;
         fs::create_dir(&sandbox.files.directory).map_err(io_error)?;
-        let lock = sandbox.fill(image, &options.patches).inspect_err(|_| {
+        let filled = sandbox.fill(image, &options.patches);
+        let lock = filled.and_then(|lock| sandbox.describe(home).map(|()| lock));
+        let lock = lock.inspect_err(|_| {
             // The first error is the one to report.
             let _ = fs::remove_dir_all(&sandbox.files.directory);
         })?;
@@ -121,8 +121,26 @@ impl Sandbox {
                 volumes::write_disk(&self.files.volume(index), size_bytes)?;
             }
         }
-        write_spec(&self.files, &self.spec).map_err(io_error)?;
         Ok(lock)
+    }
+
+    /// Makes it a sandbox: nobody else has its name, and the volumes that it names are there. What
+    /// may take long is done by now: whoever wants to name or remove something waits for this.
+    pub(super) fn describe(&self, home: &Home) -> Result<(), CreateError> {
+        let io_error = |source| CreateError::Io {
+            directory: self.files.directory.clone(),
+            source,
+        };
+        let mut volumes = self.spec.mounts.iter().filter_map(Mount::volume).peekable();
+        let guard = volumes.peek().map(|_| Guard::to_name(home)).transpose();
+        let guard = guard.map_err(io_error)?;
+        let names = Names::take(home).map_err(io_error)?;
+        names.check(&self.spec.name)?;
+        if let Some(guard) = &guard {
+            volumes
+                .try_for_each(|volume| Volume::find_or_create(home, guard, volume).map(|_| ()))?;
+        }
+        write_spec(&self.files, &self.spec).map_err(io_error)
     }
 }
 
@@ -130,28 +148,6 @@ pub(super) fn write_spec(files: &Files, spec: &Spec) -> io::Result<()> {
     let mut json = serde_json::to_vec_pretty(spec)?;
     json.push(b'\n');
     durable::publish_bytes(&files.spec(), &json)
-}
-
-pub(super) fn check_name(home: &Home, name: &str) -> Result<(), CreateError> {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    let valid = (1..=63).contains(&name.len())
-        && name.as_bytes()[0].is_ascii_alphanumeric()
-        && name.as_bytes().iter().all(plain);
-    if !valid {
-        return Err(CreateError::InvalidName {
-            name: name.to_owned(),
-        });
-    }
-    let sandboxes = Sandbox::all(home).map_err(|source| CreateError::Io {
-        directory: home.sandboxes(),
-        source,
-    })?;
-    if sandboxes.iter().any(|sandbox| sandbox.spec.name == name) {
-        return Err(CreateError::NameTaken {
-            name: name.to_owned(),
-        });
-    }
-    Ok(())
 }
 
 /// Seconds since the epoch, 0 on a host whose clock stands before it.

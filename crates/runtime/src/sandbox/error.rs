@@ -94,6 +94,17 @@ pub enum StartError {
     Agent(#[source] msb_agent_protocol::ClientError),
 }
 
+impl StartError {
+    /// Whether the machine's process was started, so that what lies in the sandbox's directory is of
+    /// this start and no earlier one.
+    pub const fn is_of_the_machine(&self) -> bool {
+        matches!(
+            self,
+            Self::Ended { .. } | Self::Silent { .. } | Self::Agent(_)
+        )
+    }
+}
+
 /// Why a sandbox was not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {

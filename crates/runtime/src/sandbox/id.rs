@@ -1,6 +1,6 @@
 use std::fmt;
 
-use rustix::rand::{GetRandomFlags, getrandom};
+use crate::randomness::random;
 
 /// A sandbox's identity: twelve hex digits of randomness, as docker shows container ids.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -13,12 +13,7 @@ impl SandboxId {
     /// # Errors
     /// When the host's kernel gives no randomness.
     pub fn random() -> std::io::Result<Self> {
-        let mut bytes = [0_u8; 6];
-        let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
-        if filled != bytes.len() {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(Self(hex::encode(bytes)))
+        Ok(Self(hex::encode(random::<6>()?)))
     }
 
     /// As text.

@@ -1,15 +1,12 @@
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use fs_err as fs;
 
+use super::lock::ChangeLock;
 use super::{Files, Lock, ReadLock, RemoveError, Sandbox, Spec};
-use crate::{Home, durable};
-
-/// What `stat` counts allocated space in.
-const STAT_BLOCK_BYTES: u64 = 512;
+use crate::{Home, allocated_bytes, durable};
 
 impl Sandbox {
     /// Every sandbox in `home`, oldest first. A directory without a description is not one.
@@ -75,8 +72,7 @@ impl Sandbox {
     /// # Errors
     /// When the upper disk is not there.
     pub fn allocated_bytes(&self) -> io::Result<u64> {
-        let blocks = fs::metadata(self.files.upper())?.blocks();
-        Ok(blocks * STAT_BLOCK_BYTES)
+        Ok(allocated_bytes(&fs::metadata(self.files.upper())?))
     }
 
     /// The right to start it, or `None` while it runs.
@@ -85,6 +81,24 @@ impl Sandbox {
     /// When the lock cannot be opened.
     pub fn lock(&self) -> io::Result<Option<Lock>> {
         Lock::take(&self.files)
+    }
+
+    /// The right to start it, and the sandbox as it is now, which may have been changed since it was found;
+    /// `None` while it runs.
+    ///
+    /// # Errors
+    /// When it is gone, or cannot be read.
+    pub fn claim(&self) -> io::Result<Option<(Self, Lock)>> {
+        // Who changes it has its lock for a moment too.
+        let _change = ChangeLock::take(&self.files)?;
+        let Some(lock) = self.lock()? else {
+            return Ok(None);
+        };
+        let now = Self {
+            spec: Spec::read(&self.files.directory)?,
+            files: self.files.clone(),
+        };
+        Ok(Some((now, lock)))
     }
 
     /// The right to read its disks, or `None` while it runs.
@@ -176,27 +190,7 @@ mod tests {
     #[test]
     fn a_sandbox_that_somebody_else_removed_is_removed() {
         let root = tempfile::tempdir().expect("a directory");
-        let id = crate::sandbox::SandboxId::random().expect("randomness");
-        let spec = Spec {
-            name: id.to_string(),
-            id,
-            image: String::new(),
-            image_digest: String::new(),
-            created_s: 0,
-            cpus: 1,
-            memory_mib: 64,
-            upper_bytes: 0,
-            remove_when_stopped: false,
-            labels: std::collections::BTreeMap::default(),
-            process: crate::Process::default(),
-            restart: crate::RestartPolicy::default(),
-            lifetime: crate::Lifetime::default(),
-            network: None,
-            limits: crate::Limits::default(),
-            stopping: crate::Stopping::default(),
-            mounts: Vec::new(),
-        };
-        let sandbox = Sandbox::at(&Home::new(root.path()), spec);
+        let sandbox = Sandbox::at(&Home::new(root.path()), Spec::of_tests("a"));
         fs::create_dir_all(&sandbox.files.directory).expect("created");
         let held = sandbox.lock().expect("a lock file").expect("free");
         assert!(matches!(

@@ -1,11 +1,9 @@
 use std::io;
-use std::thread::sleep;
-use std::time::Duration;
 
 use fs_err::File;
-use rustix::fs::{FlockOperation, flock};
 
 use super::Files;
+use crate::flock;
 
 /// The right to run, change or remove a sandbox. It is held from before the sandbox can be seen
 /// until its machine has ended, passed from the process that creates it to the one that runs it.
@@ -16,20 +14,14 @@ impl Lock {
     /// Takes the lock, or `None` while another process holds it.
     pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
         let file = open(files)?;
-        // Whoever looks whether it is held has it for an instant.
-        for _ in 0..LOOKS {
-            if try_lock(&file, FlockOperation::NonBlockingLockExclusive)? {
-                return Ok(Some(Self(file)));
-            }
-            sleep(LOOK_INTERVAL);
-        }
-        Ok(None)
+        let taken = flock::try_for_a_moment(&file, flock::Kind::Exclusive)?;
+        Ok(taken.then_some(Self(file)))
     }
 
     /// Whether a process holds it.
     pub(crate) fn is_held(files: &Files) -> io::Result<bool> {
         let file = open(files)?;
-        Ok(!try_lock(&file, FlockOperation::NonBlockingLockShared)?)
+        Ok(!flock::try_once(&file, flock::Kind::Shared)?)
     }
 }
 
@@ -42,14 +34,24 @@ impl ReadLock {
     /// Takes it, or `None` while another process has the sandbox's lock.
     pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
         let file = open(files)?;
-        let taken = try_lock(&file, FlockOperation::NonBlockingLockShared)?;
+        let taken = flock::try_once(&file, flock::Kind::Shared)?;
         Ok(taken.then_some(Self(file)))
     }
 }
 
-/// How often a lock that is held is tried before that counts, and how long between.
-const LOOKS: u32 = 5;
-const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+/// The right to change a sandbox's description, whether or not it runs. Nobody has it for longer than it
+/// takes to write one.
+#[derive(Debug)]
+pub(super) struct ChangeLock(#[expect(dead_code, reason = "it is held, not used")] File);
+
+impl ChangeLock {
+    /// Waits for it.
+    pub(super) fn take(files: &Files) -> io::Result<Self> {
+        let directory = File::open(&files.directory)?;
+        flock::wait(&directory, flock::Kind::Exclusive)?;
+        Ok(Self(directory))
+    }
+}
 
 fn open(files: &Files) -> io::Result<File> {
     File::options()
@@ -57,12 +59,4 @@ fn open(files: &Files) -> io::Result<File> {
         .truncate(false)
         .write(true)
         .open(files.lock())
-}
-
-fn try_lock(file: &File, operation: FlockOperation) -> io::Result<bool> {
-    match flock(file, operation) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }

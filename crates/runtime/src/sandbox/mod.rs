@@ -8,6 +8,7 @@ mod jobs;
 mod limits;
 mod list;
 mod lock;
+mod names;
 mod reach;
 mod rename;
 mod running;
@@ -53,5 +54,14 @@ impl Sandbox {
             spec,
             files: Files { directory },
         }
+    }
+
+    /// One that was created and has no disk.
+    #[cfg(test)]
+    pub(crate) fn of_tests(home: &Home, spec: Spec) -> Self {
+        let sandbox = Self::at(home, spec);
+        fs_err::create_dir_all(&sandbox.files.directory).expect("made");
+        sandbox.describe(home).expect("the name is free");
+        sandbox
     }
 }

@@ -181,7 +181,7 @@ impl Sandbox {
         })
     }
 
-    fn starting(&self) -> ReachError {
+    pub(crate) fn starting(&self) -> ReachError {
         ReachError::Starting {
             name: self.spec.name.clone(),
         }

@@ -1,7 +1,9 @@
 use std::io;
 
-use super::create::{check_name, write_spec};
-use super::{CreateError, Sandbox};
+use super::create::write_spec;
+use super::lock::ChangeLock;
+use super::names::Names;
+use super::{CreateError, Sandbox, Spec};
 use crate::Home;
 
 /// Why a sandbox was not renamed.
@@ -38,14 +40,66 @@ impl Sandbox {
             name: old_name.clone(),
             source,
         };
+        let _change = ChangeLock::take(&self.files).map_err(io_error)?;
         let Some(_lock) = self.lock().map_err(io_error)? else {
             return Err(RenameError::Running { name: old_name });
         };
-        check_name(home, name).map_err(RenameError::Name)?;
-        let mut spec = self.spec.clone();
+        // Somebody may have changed it since it was found.
+        let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
+        let names = Names::take(home).map_err(io_error)?;
+        names.check(name).map_err(RenameError::Name)?;
         spec.name = name.to_owned();
         write_spec(&self.files, &spec).map_err(io_error)?;
         self.spec = spec;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Changes;
+
+    fn made(home: &Home) -> Sandbox {
+        let mut spec = Spec::of_tests("old");
+        spec.upper_bytes = 1 << 20;
+        let sandbox = Sandbox::of_tests(home, spec);
+        fs_err::write(sandbox.files.upper(), []).expect("written");
+        sandbox
+    }
+
+    fn found(home: &Home) -> Sandbox {
+        let mut all = Sandbox::all(home).expect("listed");
+        all.pop().expect("one")
+    }
+
+    const CHANGES: Changes = Changes {
+        cpus: Some(3),
+        memory_mib: None,
+        upper_bytes: None,
+    };
+
+    #[test]
+    fn what_was_changed_since_it_was_found_stays() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let mut seen_before = made(&home);
+        found(&home).update(CHANGES).expect("changed");
+        seen_before.rename(&home, "new").expect("renamed");
+        assert_eq!(seen_before.spec.cpus, 3);
+        let now = found(&home).spec;
+        assert_eq!((now.name.as_str(), now.cpus), ("new", 3));
+    }
+
+    #[test]
+    fn what_starts_is_what_it_is_now() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let seen_before = made(&home);
+        found(&home).update(CHANGES).expect("changed");
+        let (now, lock) = seen_before.claim().expect("looked").expect("free");
+        assert_eq!(now.spec.cpus, 3);
+        assert!(seen_before.claim().expect("looked").is_none());
+        drop(lock);
     }
 }

@@ -282,6 +282,32 @@ impl Spec {
     }
 }
 
+#[cfg(test)]
+impl Spec {
+    /// That of a sandbox of no image, with an id of its own.
+    pub(crate) fn of_tests(name: &str) -> Self {
+        Self {
+            id: SandboxId::random().expect("randomness"),
+            name: name.to_owned(),
+            image: String::new(),
+            image_digest: String::new(),
+            created_s: 0,
+            cpus: 1,
+            memory_mib: 64,
+            upper_bytes: 0,
+            remove_when_stopped: false,
+            labels: BTreeMap::default(),
+            process: Process::default(),
+            restart: RestartPolicy::default(),
+            lifetime: Lifetime::default(),
+            network: None,
+            limits: Limits::default(),
+            stopping: Stopping::default(),
+            mounts: Vec::new(),
+        }
+    }
+}
+
 /// The guest's address and prefix, its gateway, which also answers questions for names, and how
 /// much a packet may hold.
 fn network_word() -> String {

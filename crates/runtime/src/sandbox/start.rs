@@ -117,7 +117,8 @@ impl Sandbox {
             mount.check()?;
         }
         for wanted in self.spec.volumes() {
-            Volume::find(home, &wanted.volume)?.check_free(home, &wanted)?;
+            let volume = Volume::find(home, &wanted.volume)?;
+            volume.check_free(home, &wanted, &self.spec.id)?;
         }
         Ok(())
     }

@@ -2,9 +2,9 @@ use std::io;
 
 use ext4_writer::SIZE_MAX_BYTES;
 use fs_err as fs;
-use rustix::fs::{FlockOperation, flock};
 
 use super::create::write_spec;
+use super::lock::ChangeLock;
 use super::{Sandbox, Spec};
 
 /// What is to be otherwise from a sandbox's next start on. `None` keeps what is.
@@ -69,9 +69,7 @@ impl Sandbox {
             source,
         };
         // One change at a time; and none of a sandbox that is started or removed just now.
-        let directory = fs::File::open(&self.files.directory).map_err(io_error)?;
-        flock(directory.file(), FlockOperation::LockExclusive)
-            .map_err(|error| io_error(error.into()))?;
+        let _change = ChangeLock::take(&self.files).map_err(io_error)?;
         let _lock = self.lock().map_err(io_error)?;
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
         changes.apply(&mut spec)?;

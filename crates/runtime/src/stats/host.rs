@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use fs_err as fs;
 use rustix::process::Pid;
 use serde::Serialize;
@@ -24,17 +26,40 @@ struct Process {
     ticks: u64,
 }
 
-impl HostStats {
-    /// Of a process and all that descend from it.
-    pub(super) fn of_tree(root: Pid) -> Self {
-        let mut sum = Self::default();
-        for process in family(root.as_raw_nonzero().get(), &all_processes()) {
+/// All processes of the host at one moment.
+#[derive(Debug, Clone)]
+pub struct HostProcesses {
+    time: Instant,
+    all: Vec<Process>,
+}
+
+impl HostProcesses {
+    /// Looks at them, which takes the longer the more there are: it is for a thread that may wait, and
+    /// once for all sandboxes.
+    pub fn look() -> Self {
+        Self {
+            time: Instant::now(),
+            all: all_processes(),
+        }
+    }
+
+    /// When it was looked.
+    pub(super) const fn time(&self) -> Instant {
+        self.time
+    }
+
+    /// What a process and all that descend from it take.
+    pub(super) fn of_tree(&self, root: Pid) -> HostStats {
+        let mut sum = HostStats::default();
+        for process in family(root.as_raw_nonzero().get(), &self.all) {
             let status = fs::read(format!("/proc/{}/status", process.id)).unwrap_or_default();
             sum.add(process, resident_bytes(&String::from_utf8_lossy(&status)));
         }
         sum
     }
+}
 
+impl HostStats {
     fn add(&mut self, process: Process, memory_bytes: u64) {
         let time_us = process.ticks.saturating_mul(MICROSECONDS_PER_TICK);
         self.processor_us = self.processor_us.saturating_add(time_us);
@@ -120,7 +145,7 @@ mod tests {
 
     #[test]
     fn this_process_takes_something() {
-        let stats = HostStats::of_tree(rustix::process::getpid());
+        let stats = HostProcesses::look().of_tree(rustix::process::getpid());
         assert!(stats.processes >= 1 && stats.memory_bytes > 0, "{stats:?}");
     }
 }

@@ -2,15 +2,17 @@
 
 mod host;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use msb_agent_protocol::v1::StatsReply;
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-pub use host::HostStats;
+pub use host::{HostProcesses, HostStats};
 
-use crate::{ReachError, Sandbox};
+use crate::{ReachError, Resources, Sandbox};
 
 /// How long a guest may take to say what it has counted.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
@@ -18,7 +20,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 /// What is known of a sandbox at one moment.
 #[derive(Debug, Clone)]
 pub struct Stats {
-    /// When it was looked at.
+    /// When the host's kernel was asked.
     pub time: Instant,
     /// What the host's kernel counts. The guest has no say in it.
     pub host: HostStats,
@@ -26,6 +28,8 @@ pub struct Stats {
     pub guest: Result<GuestStats, String>,
     /// What its writable disk takes on the host, in bytes.
     pub upper_allocated_bytes: u64,
+    /// What its machine was given when it was started.
+    pub machine: Resources,
 }
 
 /// What a guest says of itself, since it was started. Any of it may be missing, or a lie.
@@ -73,13 +77,15 @@ impl From<StatsReply> for GuestStats {
 }
 
 impl Sandbox {
-    /// Looks at what a sandbox that runs takes. A guest that says nothing, or an agent that is older
-    /// than the question, is no error.
+    /// Looks at what a sandbox that runs takes, of what all `processes` of the host take. A guest that
+    /// says nothing, or an agent that is older than the question, is no error.
     ///
     /// # Errors
     /// When it does not run.
-    pub async fn stats(&self) -> Result<Stats, ReachError> {
+    pub async fn stats(&self, processes: Arc<HostProcesses>) -> Result<Stats, ReachError> {
         let pid = self.process_id()?;
+        let time = processes.time();
+        let host = spawn_blocking(move || processes.of_tree(pid));
         let guest = match timeout(ANSWER_LIMIT, self.guest_stats()).await {
             Ok(answer) => answer,
             Err(_) => Err(format!(
@@ -88,10 +94,12 @@ impl Sandbox {
             )),
         };
         Ok(Stats {
-            time: Instant::now(),
-            host: HostStats::of_tree(pid),
+            time,
+            // Nothing in it panics.
+            host: host.await.unwrap_or_default(),
             guest,
             upper_allocated_bytes: self.allocated_bytes().unwrap_or(0),
+            machine: self.machine_resources().ok_or_else(|| self.starting())?,
         })
     }
 

@@ -3,9 +3,9 @@ use std::path::Path;
 use ext4_writer::Options;
 use fs_err as fs;
 use fstree::{FileKind, Inode, Metadata, Name, Tree};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::VolumeError;
+use crate::randomness::random;
 
 /// The directory that sandboxes see.
 const DATA: &str = "data";
@@ -47,13 +47,4 @@ fn tree() -> Tree<Vec<u8>> {
 
 fn name(word: &str) -> Name {
     Name::new(word.as_bytes()).expect("a plain word")
-}
-
-fn random() -> std::io::Result<[u8; 16]> {
-    let mut bytes = [0; 16];
-    let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
-    if filled != bytes.len() {
-        return Err(std::io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(bytes)
 }

@@ -1,7 +1,8 @@
 //! Named volumes: ext4 disks that outlive sandboxes.
 //!
 //! ```text
-//! volumes/.lock              held shared while a sandbox that names volumes is created, exclusive by who removes one
+//! volumes/.lock              held shared by who makes one or names it in a new sandbox, exclusive by who removes one
+//! volumes/.new-*             not one yet, or none any more; without a holder of the lock it is of no use
 //! volumes/NAME/volume.json   what it is
 //!             /disk.ext4     sparse; `data/` is what sandboxes see
 //!             /lock          held by each machine that has it: shared to read, exclusive to write
@@ -9,8 +10,10 @@
 
 mod disk;
 mod error;
+mod guard;
 mod hold;
 mod name;
+mod remove;
 mod volume;
 
 pub use error::VolumeError;
@@ -18,7 +21,8 @@ pub use name::{InvalidVolumeName, VolumeName};
 pub use volume::{Volume, VolumeSpec};
 
 pub(crate) use disk::write as write_disk;
-pub(crate) use hold::{Guard, HoldError, Use, hold, in_use};
+pub(crate) use guard::Guard;
+pub(crate) use hold::{HoldError, Use, hold, in_use};
 
 use std::path::PathBuf;
 

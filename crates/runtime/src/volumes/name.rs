@@ -3,6 +3,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::described_as_text;
+use crate::plain_name::is_plain_name;
+
+/// The longest name, in bytes.
+const LENGTH_MAX: usize = 128;
+
 /// What a volume is called: 1 to 128 letters, digits, `-`, `_` or `.`, a letter or digit first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -30,12 +36,7 @@ impl FromStr for VolumeName {
     type Err = InvalidVolumeName;
 
     fn from_str(word: &str) -> Result<Self, InvalidVolumeName> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let begins_well = word
-            .bytes()
-            .next()
-            .is_some_and(|first| first.is_ascii_alphanumeric());
-        if begins_well && word.len() <= 128 && word.bytes().all(is_plain) {
+        if is_plain_name(word, LENGTH_MAX) {
             return Ok(Self(word.to_owned()));
         }
         Err(InvalidVolumeName {
@@ -44,19 +45,7 @@ impl FromStr for VolumeName {
     }
 }
 
-impl TryFrom<String> for VolumeName {
-    type Error = InvalidVolumeName;
-
-    fn try_from(word: String) -> Result<Self, InvalidVolumeName> {
-        word.parse()
-    }
-}
-
-impl From<VolumeName> for String {
-    fn from(name: VolumeName) -> Self {
-        name.0
-    }
-}
+described_as_text!(VolumeName);
 
 impl fmt::Display for VolumeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

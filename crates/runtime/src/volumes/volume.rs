@@ -1,6 +1,5 @@
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
@@ -8,11 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Guard, Use, VolumeError, VolumeFiles, VolumeName, disk, in_use};
 use crate::mounts::Mount;
-use crate::sandbox::now_s;
-use crate::{Home, Sandbox, State, durable};
-
-/// Bytes of one of `st_blocks`, whatever the filesystem's own blocks are.
-const STAT_BLOCK_BYTES: u64 = 512;
+use crate::sandbox::{SandboxId, now_s};
+use crate::{Home, Sandbox, State, allocated_bytes, durable};
 
 /// A volume as its directory describes it, in `volume.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +29,7 @@ pub struct VolumeSpec {
 pub struct Volume {
     /// What it is.
     pub spec: VolumeSpec,
-    files: VolumeFiles,
+    pub(super) files: VolumeFiles,
 }
 
 impl Volume {
@@ -48,8 +44,20 @@ impl Volume {
         labels: BTreeMap<String, String>,
     ) -> Result<Self, VolumeError> {
         let volumes = home.volumes();
+        let guard = Guard::to_name(home).map_err(io_error("lock", &volumes))?;
+        Self::make(home, &guard, name, size_bytes, labels)
+    }
+
+    /// While the guard is held, nobody takes what is unfinished for remains.
+    fn make(
+        home: &Home,
+        _guard: &Guard,
+        name: VolumeName,
+        size_bytes: u64,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Self, VolumeError> {
+        let volumes = home.volumes();
         let files = home.volume(&name);
-        fs::create_dir_all(&volumes).map_err(io_error("make", &volumes))?;
         if files.directory.exists() {
             return Err(VolumeError::Exists { name });
         }
@@ -78,12 +86,17 @@ impl Volume {
     }
 
     /// The volume of this name; made, if there is none.
-    pub(crate) fn find_or_create(home: &Home, name: &VolumeName) -> Result<Self, VolumeError> {
+    pub(crate) fn find_or_create(
+        home: &Home,
+        guard: &Guard,
+        name: &VolumeName,
+    ) -> Result<Self, VolumeError> {
         match Self::find(home, name) {
             Err(VolumeError::Missing { .. }) => {}
             found => return found,
         }
-        match Self::create(home, name.clone(), super::VOLUME_BYTES, BTreeMap::new()) {
+        let size_bytes = super::VOLUME_BYTES;
+        match Self::make(home, guard, name.clone(), size_bytes, BTreeMap::new()) {
             // Somebody else was faster.
             Err(VolumeError::Exists { .. }) => Self::find(home, name),
             created => created,
@@ -107,30 +120,27 @@ impl Volume {
         Ok(Self { spec, files })
     }
 
-    /// All volumes, by name.
+    /// All volumes, by name; for one that cannot be read, why.
     ///
     /// # Errors
-    /// When one cannot be read.
-    pub fn all(home: &Home) -> Result<Vec<Self>, VolumeError> {
+    /// When their directory cannot be read.
+    pub fn all(home: &Home) -> Result<Vec<Result<Self, VolumeError>>, VolumeError> {
         let failed = || io_error("list", &home.volumes());
         let entries = match fs::read_dir(home.volumes()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(failed())?,
         };
-        let mut volumes = Vec::new();
+        let mut names: Vec<VolumeName> = Vec::new();
         for entry in entries {
             let name = entry.map_err(failed())?.file_name();
             // What is unfinished has no such name.
-            let Some(Ok(name)) = name.to_str().map(str::parse) else {
-                continue;
-            };
-            match Self::find(home, &name) {
-                Err(VolumeError::Missing { .. }) => {}
-                found => volumes.push(found?),
-            }
+            names.extend(name.to_str().and_then(|name| name.parse().ok()));
         }
-        volumes.sort_by(|one, other| one.spec.name.cmp(&other.spec.name));
-        Ok(volumes)
+        names.sort();
+        let found = names.iter().map(|name| Self::find(home, name));
+        Ok(found
+            .filter(|found| !matches!(found, Err(VolumeError::Missing { .. })))
+            .collect())
     }
 
     /// Where its files are.
@@ -141,9 +151,16 @@ impl Volume {
     /// What its disk takes on the host's: what was written, not its size.
     ///
     /// # Errors
-    /// When the disk is not there.
-    pub fn allocated_bytes(&self) -> io::Result<u64> {
-        Ok(fs::metadata(self.files.disk())?.blocks() * STAT_BLOCK_BYTES)
+    /// When it was removed meanwhile, or its disk cannot be looked at.
+    pub fn allocated_bytes(&self) -> Result<u64, VolumeError> {
+        let disk = self.files.disk();
+        match fs::metadata(&disk) {
+            Ok(metadata) => Ok(allocated_bytes(&metadata)),
+            Err(_) if !self.files.directory.exists() => Err(VolumeError::Missing {
+                name: self.spec.name.clone(),
+            }),
+            Err(error) => Err(io_error("look at", &disk)(error)),
+        }
     }
 
     /// The names of the sandboxes, running or not, that have it.
@@ -160,8 +177,13 @@ impl Volume {
         Ok(of_this.map(|sandbox| sandbox.spec.name.clone()).collect())
     }
 
-    /// Looks whether no machine has it in a way that keeps another from it.
-    pub(crate) fn check_free(&self, home: &Home, wanted: &Use) -> Result<(), VolumeError> {
+    /// Looks whether no machine has it in a way that keeps that of the sandbox `starting` from it.
+    pub(crate) fn check_free(
+        &self,
+        home: &Home,
+        wanted: &Use,
+        starting: &SandboxId,
+    ) -> Result<(), VolumeError> {
         let path = self.files.lock();
         let used = in_use(home, wanted);
         let used = used.map_err(|error| io_error("open", &path)(io::Error::other(error)))?;
@@ -172,7 +194,10 @@ impl Volume {
         let sandboxes = Sandbox::all(home).map_err(io_error("list", &home.sandboxes()))?;
         let has_it = |sandbox: &&Sandbox| {
             let is_of = |mount: &Mount| mount.volume() == Some(&name);
-            sandbox.spec.mounts.iter().any(is_of) && matches!(sandbox.state(), Ok(State::Running))
+            // The one that starts holds its own lock by now.
+            sandbox.spec.id != *starting
+                && sandbox.spec.mounts.iter().any(is_of)
+                && matches!(sandbox.state(), Ok(State::Running))
         };
         let sandbox = sandboxes.iter().find(has_it);
         let sandbox = sandbox.map_or("that is ending", |sandbox| sandbox.spec.name.as_str());
@@ -180,42 +205,6 @@ impl Volume {
             name: name.clone(),
             sandbox: sandbox.to_owned(),
         })
-    }
-
-    /// Removes it, and what is in it.
-    ///
-    /// # Errors
-    /// When a sandbox has it, or its directory cannot be removed.
-    pub fn remove(self, home: &Home) -> Result<(), VolumeError> {
-        let _guard = Guard::to_remove(home).map_err(io_error("lock", &home.volumes()))?;
-        let name = self.spec.name.clone();
-        let sandboxes = self.sandboxes(home)?;
-        if !sandboxes.is_empty() {
-            return Err(VolumeError::Needed { name, sandboxes });
-        }
-        let wanted = Use {
-            volume: name.clone(),
-            read_only: false,
-        };
-        match in_use(home, &wanted) {
-            Ok(false) => {}
-            // Its sandbox was removed under it.
-            Ok(true) => {
-                let sandbox = "that is being removed".to_owned();
-                return Err(VolumeError::InUse { name, sandbox });
-            }
-            Err(_) if !self.files.directory.exists() => return Err(VolumeError::Missing { name }),
-            Err(error) => {
-                return Err(io_error("open", &self.files.lock())(io::Error::other(
-                    error,
-                )));
-            }
-        }
-        let directory = &self.files.directory;
-        // The description goes first: what is left of a removal cut short is no volume.
-        fs::remove_file(self.files.spec()).map_err(io_error("remove", directory))?;
-        fs::remove_dir_all(directory).map_err(io_error("remove", directory))?;
-        durable::sync_directory(&home.volumes()).map_err(io_error("sync", &home.volumes()))
     }
 }
 
@@ -230,7 +219,10 @@ fn fill(directory: &Path, spec: &VolumeSpec) -> Result<(), VolumeError> {
         .map_err(io_error("write", &files.spec()))
 }
 
-fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> VolumeError + use<> {
+pub(super) fn io_error(
+    action: &'static str,
+    path: &Path,
+) -> impl Fn(io::Error) -> VolumeError + use<> {
     let path: PathBuf = path.to_owned();
     move |source| VolumeError::Io {
         action,
@@ -242,6 +234,8 @@ fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> VolumeEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
+    use crate::mounts::Source;
 
     const SMALL: u64 = 16 << 20;
 
@@ -259,7 +253,9 @@ mod tests {
         assert!(made.allocated_bytes().expect("there") < SMALL);
         let again = Volume::create(&home, name("data"), SMALL, BTreeMap::new());
         assert!(matches!(again, Err(VolumeError::Exists { .. })));
-        let found = Volume::find_or_create(&home, &name("data")).expect("found");
+        let guard = Guard::to_name(&home).expect("free");
+        let found = Volume::find_or_create(&home, &guard, &name("data")).expect("found");
+        drop(guard);
         assert_eq!(found.spec, made.spec);
         assert_eq!(Volume::all(&home).expect("listed").len(), 1);
         made.remove(&home).expect("removed");
@@ -269,13 +265,33 @@ mod tests {
     }
 
     #[test]
+    fn one_that_cannot_be_read_does_not_hide_the_others() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        for word in ["a", "b", "c"] {
+            Volume::create(&home, name(word), SMALL, BTreeMap::new()).expect("made");
+        }
+        fs::write(home.volume(&name("b")).spec(), "{").expect("written");
+        let all = Volume::all(&home).expect("listed");
+        let readable: Vec<bool> = all.iter().map(Result::is_ok).collect();
+        assert_eq!(readable, [true, false, true]);
+        let gone = all.into_iter().next().expect("a").expect("readable");
+        gone.clone().remove(&home).expect("removed");
+        let missing = gone.allocated_bytes();
+        assert!(matches!(missing, Err(VolumeError::Missing { .. })));
+    }
+
+    #[test]
     fn nothing_is_left_of_one_that_was_not_made() {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path());
         let made = Volume::create(&home, name("data"), 4096, BTreeMap::new());
         assert!(matches!(made, Err(VolumeError::Layout { .. })));
         let left = fs::read_dir(home.volumes()).expect("listed");
-        assert_eq!(left.count(), 0);
+        let left: Vec<_> = left
+            .map(|entry| entry.expect("listed").file_name())
+            .collect();
+        assert_eq!(left, [".lock"]);
     }
 
     #[test]
@@ -297,6 +313,36 @@ mod tests {
         assert!(in_use(&home, &used(true)).expect("looked"));
         drop(writer);
         volume.remove(&home).expect("removed");
+    }
+
+    #[test]
+    fn who_has_a_volume_is_said_and_not_who_wants_it() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let volume = Volume::create(&home, name("data"), SMALL, BTreeMap::new()).expect("made");
+        let sandbox = |word: &str, created_s| {
+            let mut spec = Spec::of_tests(word);
+            spec.created_s = created_s;
+            spec.mounts = vec![Mount {
+                target: "/data".parse().expect("a target"),
+                read_only: false,
+                source: Source::Volume {
+                    volume: name("data"),
+                },
+            }];
+            Sandbox::of_tests(&home, spec)
+        };
+        let (wanting, having) = (sandbox("wanting", 1), sandbox("having", 2));
+        let locks = [&wanting, &having].map(|one| one.lock().expect("opened").expect("free"));
+        let wanted = &wanting.spec.volumes()[0];
+        let look = || volume.check_free(&home, wanted, &wanting.spec.id);
+        assert!(look().is_ok());
+        let held = super::super::hold(&home, &having.spec.volumes()).expect("free");
+        match look() {
+            Err(VolumeError::InUse { sandbox, .. }) => assert_eq!(sandbox, "having"),
+            other => panic!("{other:?}"),
+        }
+        drop((locks, held));
     }
 
     #[test]

@@ -33,6 +33,7 @@ const PROCESSES: &[c_long] = &[
     libc::SYS_pidfd_open,
     libc::SYS_pidfd_send_signal,
     libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_ptrace,
@@ -51,11 +52,15 @@ const NAMESPACES: &[c_long] = &[
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_setns,
     libc::SYS_umount2,
     libc::SYS_unshare,
 ];
+
+/// `open_tree_attr` (asm-generic/unistd.h), newer than the C library's names.
+const OPEN_TREE_ATTR: c_long = 467;
 
 /// Who the process is.
 const IDENTITY: &[c_long] = &[
@@ -90,6 +95,10 @@ const ATTRIBUTES: &[c_long] = &[
 /// `fchmodat2` (asm-generic/unistd.h), newer than the C library's names.
 const FCHMODAT2: c_long = 452;
 
+/// `setxattrat`, `removexattrat` and `file_setattr` (asm-generic/unistd.h): the same by calls that nobody here
+/// makes, not even who serves a directory.
+const ATTRIBUTES_OF_NONE: &[c_long] = &[463, 466, 469];
+
 /// Memory, messages and semaphores that any process of the user may find.
 const SHARED: &[c_long] = &[
     libc::SYS_mq_open,
@@ -119,6 +128,7 @@ const WIDE: &[c_long] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_perf_event_open,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_request_key,
     libc::SYS_syslog,
     libc::SYS_userfaultfd,
@@ -183,7 +193,15 @@ const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
 pub(super) fn rules(left: Calls) -> Result<Rules, BackendError> {
     let starter = left == Calls::Starter;
     let mut calls = [
-        SOCKETS, PROCESSES, NAMESPACES, IDENTITY, SHARED, WIDE, HOST, OF_X86,
+        SOCKETS,
+        PROCESSES,
+        NAMESPACES,
+        IDENTITY,
+        ATTRIBUTES_OF_NONE,
+        SHARED,
+        WIDE,
+        HOST,
+        OF_X86,
     ]
     .concat();
     if left != Calls::Share {

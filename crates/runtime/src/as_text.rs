@@ -1,0 +1,20 @@
+/// Lets descriptions hold a type as text: as it shows itself and is parsed.
+macro_rules! described_as_text {
+    ($kind:ty) => {
+        impl TryFrom<String> for $kind {
+            type Error = <$kind as std::str::FromStr>::Err;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+
+        impl From<$kind> for String {
+            fn from(value: $kind) -> Self {
+                value.to_string()
+            }
+        }
+    };
+}
+
+pub(crate) use described_as_text;

@@ -1,0 +1,133 @@
+use std::io;
+
+use fs_err as fs;
+
+use super::{CreateError, Sandbox};
+use crate::plain_name::is_plain_name;
+use crate::{Home, flock};
+
+/// The longest name, in bytes: that of a label in DNS.
+const LENGTH_MAX: usize = 63;
+
+/// The right to give a sandbox a name. While one process has it, a name that it found free stays free. It is
+/// a lock of the directory of all sandboxes, so that nothing is left of it there.
+#[derive(Debug)]
+pub(super) struct Names<'a> {
+    home: &'a Home,
+    _directory: fs::File,
+}
+
+impl<'a> Names<'a> {
+    /// Waits for it. Nobody has it for longer than it takes to write a description, and to make the volumes
+    /// that it names.
+    pub(super) fn take(home: &'a Home) -> io::Result<Self> {
+        let directory = fs::File::open(home.sandboxes())?;
+        flock::wait(&directory, flock::Kind::Exclusive)?;
+        Ok(Self {
+            home,
+            _directory: directory,
+        })
+    }
+
+    pub(super) fn check(&self, name: &str) -> Result<(), CreateError> {
+        check_name(self.home, name)
+    }
+}
+
+/// Looks whether a name is one, and free at this moment.
+pub(super) fn check_name(home: &Home, name: &str) -> Result<(), CreateError> {
+    if !is_plain_name(name, LENGTH_MAX) {
+        return Err(CreateError::InvalidName {
+            name: name.to_owned(),
+        });
+    }
+    let sandboxes = Sandbox::all(home).map_err(|source| CreateError::Io {
+        directory: home.sandboxes(),
+        source,
+    })?;
+    if sandboxes.iter().any(|sandbox| sandbox.spec.name == name) {
+        return Err(CreateError::NameTaken {
+            name: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+    use crate::sandbox::Spec;
+
+    fn sandbox(home: &Home, name: &str) -> Sandbox {
+        let sandbox = Sandbox::at(home, Spec::of_tests(name));
+        fs::create_dir_all(&sandbox.files.directory).expect("made");
+        sandbox
+    }
+
+    #[test]
+    fn of_many_who_want_a_name_one_has_it() {
+        const MANY: usize = 8;
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let sandboxes: Vec<_> = (0..MANY).map(|_| sandbox(&home, "wanted")).collect();
+        let together = Barrier::new(MANY);
+        let named = std::thread::scope(|scope| {
+            let each: Vec<_> = sandboxes
+                .iter()
+                .map(|sandbox| {
+                    scope.spawn(|| {
+                        check_name(&home, "wanted").expect("free at first");
+                        together.wait();
+                        sandbox.describe(&home)
+                    })
+                })
+                .collect();
+            let outcomes = each.into_iter().map(|one| one.join().expect("no panic"));
+            outcomes.filter(Result::is_ok).count()
+        });
+        assert_eq!(named, 1);
+        assert_eq!(Sandbox::all(&home).expect("listed").len(), 1);
+    }
+
+    #[test]
+    fn who_names_no_volume_waits_for_nobody_who_removes_one() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let guard = crate::volumes::Guard::to_remove(&home).expect("free");
+        let sandbox = sandbox(&home, "a");
+        let (done, told) = std::sync::mpsc::channel();
+        let describing = {
+            let home = home.clone();
+            std::thread::spawn(move || done.send(sandbox.describe(&home).is_ok()))
+        };
+        let limit = std::time::Duration::from_secs(20);
+        assert_eq!(told.recv_timeout(limit), Ok(true));
+        drop(guard);
+        describing.join().expect("no panic").expect("heard");
+    }
+
+    #[test]
+    fn a_name_is_given_to_one_of_those_renamed_at_once() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let sandboxes: Vec<_> = ["a", "b", "c", "d"]
+            .iter()
+            .map(|name| Sandbox::of_tests(&home, Spec::of_tests(name)))
+            .collect();
+        let together = Barrier::new(sandboxes.len());
+        std::thread::scope(|scope| {
+            for mut sandbox in sandboxes {
+                let (together, home) = (&together, &home);
+                scope.spawn(move || {
+                    together.wait();
+                    sandbox.rename(home, "wanted")
+                });
+            }
+        });
+        let all = Sandbox::all(&home).expect("listed");
+        let named = all.iter().filter(|one| one.spec.name == "wanted").count();
+        assert_eq!((all.len(), named), (4, 1));
+    }
+}

@@ -1,0 +1,164 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+
+use super::volume::io_error;
+use super::{Guard, Use, Volume, VolumeError, in_use};
+use crate::randomness::random;
+use crate::{Home, durable};
+
+impl Volume {
+    /// Removes it, and what is in it. Cut short at any moment, it leaves the volume as it was, or
+    /// remains that have no name and go with the next [`sweep`](Self::sweep).
+    ///
+    /// # Errors
+    /// When a sandbox has it, or its directory cannot be removed.
+    pub fn remove(self, home: &Home) -> Result<(), VolumeError> {
+        let volumes = home.volumes();
+        let guard = Guard::to_remove(home).map_err(io_error("lock", &volumes))?;
+        self.check_unused(home)?;
+        let directory = &self.files.directory;
+        // A full disk has room for another name, but maybe not for another directory.
+        let word = random::<8>().map_err(io_error("remove", directory))?;
+        let word = format!("{}{}", durable::UNFINISHED, hex::encode(word));
+        let unfinished = volumes.join(word);
+        fs::rename(directory, &unfinished).map_err(io_error("remove", directory))?;
+        durable::sync_directory(&volumes).map_err(io_error("sync", &volumes))?;
+        // What may take long keeps nobody from other volumes.
+        drop(guard);
+        clear(&unfinished)
+    }
+
+    /// Removes what was left of volumes by processes that ended while they made or removed one.
+    ///
+    /// # Errors
+    /// When the directory of volumes cannot be read, or remains not be removed.
+    pub fn sweep(home: &Home) -> Result<(), VolumeError> {
+        let volumes = home.volumes();
+        let failed = |action| io_error(action, &volumes);
+        if !fs::exists(&volumes).map_err(failed("list"))? {
+            return Ok(());
+        }
+        // Nobody makes one now, and a name like theirs is not had twice.
+        let guard = Guard::to_remove(home).map_err(failed("lock"))?;
+        let remains = remains(&volumes).map_err(failed("list"))?;
+        drop(guard);
+        remains.iter().try_for_each(|path| clear(path))
+    }
+
+    fn check_unused(&self, home: &Home) -> Result<(), VolumeError> {
+        let name = self.spec.name.clone();
+        let sandboxes = self.sandboxes(home)?;
+        if !sandboxes.is_empty() {
+            return Err(VolumeError::Needed { name, sandboxes });
+        }
+        let wanted = Use {
+            volume: name.clone(),
+            read_only: false,
+        };
+        match in_use(home, &wanted) {
+            Ok(false) => Ok(()),
+            // Its sandbox was removed under it.
+            Ok(true) => {
+                let sandbox = "that is being removed".to_owned();
+                Err(VolumeError::InUse { name, sandbox })
+            }
+            Err(_) if !self.files.directory.exists() => Err(VolumeError::Missing { name }),
+            Err(error) => {
+                let error = io::Error::other(error);
+                Err(io_error("open", &self.files.lock())(error))
+            }
+        }
+    }
+}
+
+/// The directories of volumes that are unfinished.
+fn remains(volumes: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut remains = Vec::new();
+    for entry in fs::read_dir(volumes)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name
+            .as_encoded_bytes()
+            .starts_with(durable::UNFINISHED.as_bytes())
+        {
+            remains.push(entry.path());
+        }
+    }
+    Ok(remains)
+}
+
+/// Removes a directory that somebody else may be removing too.
+fn clear(directory: &Path) -> Result<(), VolumeError> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("remove", directory)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const SMALL: u64 = 16 << 20;
+
+    fn made(home: &Home) -> Result<Volume, VolumeError> {
+        Volume::create(
+            home,
+            "data".parse().expect("a name"),
+            SMALL,
+            BTreeMap::new(),
+        )
+    }
+
+    fn names(home: &Home) -> Vec<String> {
+        let entries = fs::read_dir(home.volumes()).expect("listed");
+        let name = |entry: io::Result<fs::DirEntry>| {
+            let name = entry.expect("listed").file_name();
+            name.into_string().expect("text")
+        };
+        let mut names: Vec<_> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_removal_that_was_cut_short_takes_no_name_and_goes_with_the_next() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let volume = made(&home).expect("made");
+        // As a removal leaves it that is killed while it deletes, and a creation that is killed.
+        let half = home.volumes().join(".new-half");
+        fs::create_dir(&half).expect("made");
+        fs::rename(volume.directory(), &half).expect("renamed");
+        fs::remove_file(half.join("volume.json")).expect("removed");
+        fs::create_dir(home.volumes().join(".new-none")).expect("made");
+        let again = made(&home).expect("the name is free");
+        Volume::sweep(&home).expect("swept");
+        assert_eq!(names(&home), [".lock", "data"]);
+        again.remove(&home).expect("removed");
+        assert_eq!(names(&home), [".lock"]);
+    }
+
+    #[test]
+    fn what_is_being_made_is_not_swept() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let guard = Guard::to_name(&home).expect("free");
+        fs::create_dir(home.volumes().join(".new-data")).expect("made");
+        let sweeping = {
+            let home = home.clone();
+            std::thread::spawn(move || Volume::sweep(&home))
+        };
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert_eq!(names(&home), [".lock", ".new-data"]);
+        drop(guard);
+        sweeping.join().expect("no panic").expect("swept");
+        assert_eq!(names(&home), [".lock"]);
+    }
+}

@@ -1,0 +1,53 @@
+use std::fs;
+
+use fuse_backend_rs::abi::fuse_abi::{CreateIn, ForgetIn, Opcode, ROOT_ID, ReleaseIn};
+
+use super::guest::{Guest, body, node};
+
+/// More than the process grows by without them, and far less than what as many files would take if
+/// each left a word behind.
+const GROWTH_MAX_BYTES: usize = 2 << 20;
+const FILES: u64 = 50_000;
+
+fn resident_bytes() -> usize {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap();
+    let pages = pages.split(' ').nth(1).unwrap();
+    pages.parse::<usize>().unwrap() << 12
+}
+
+/// Makes a file, removes it and forgets it.
+fn come_and_go(guest: &mut Guest) {
+    let create = body(CreateIn::default(), &["file"]);
+    let made = guest.call(Opcode::Create, ROOT_ID, &create).unwrap();
+    let file = node(&made);
+    // Behind `fuse_entry_out`.
+    let fh = node(&made[128..]);
+    let release = ReleaseIn {
+        fh,
+        ..ReleaseIn::default()
+    };
+    guest
+        .call(Opcode::Release, file, &body(release, &[]))
+        .unwrap();
+    guest.call(Opcode::Unlink, ROOT_ID, b"file\0").unwrap();
+    let forget = ForgetIn { nlookup: 1 };
+    guest.send(Opcode::Forget, file, &body(forget, &[]));
+    let asked = guest.call(Opcode::Getattr, file, &[0; 16]);
+    assert_eq!(asked, Err(libc::EBADF), "the file is not forgotten");
+}
+
+/// In memory each new file has a number that none had before.
+#[test]
+fn files_that_come_and_go_leave_nothing() {
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut guest = Guest::of(directory.path(), false);
+    for _ in 0..1000 {
+        come_and_go(&mut guest);
+    }
+    let before = resident_bytes();
+    for _ in 0..FILES {
+        come_and_go(&mut guest);
+    }
+    let growth = resident_bytes().saturating_sub(before);
+    assert!(growth < GROWTH_MAX_BYTES, "{growth} bytes");
+}

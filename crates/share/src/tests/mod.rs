@@ -1,0 +1,71 @@
+//! A hostile guest's requests, through the ring into the directory.
+
+mod beside;
+mod guest;
+mod links;
+mod memory;
+mod names;
+mod opened;
+mod read_only;
+mod ring;
+mod users;
+
+use fuse_backend_rs::abi::fuse_abi::{
+    CreateIn, LinkIn, MkdirIn, MknodIn, Opcode, Rename2In, RenameIn,
+};
+
+use self::guest::{NOTHING, body};
+
+/// A request that makes, changes or removes an entry: its name, its call, what it says.
+type Request = (&'static str, Opcode, Vec<u8>);
+
+/// One request of each kind for the entry `name` of the root, where `there` is a file of it and `node` that
+/// file's node.
+fn requests(name: &str, there: &str, node: u64) -> Vec<Request> {
+    let create = |flags: i32| CreateIn {
+        flags: flags.unsigned_abs(),
+        mode: 0o644,
+        ..CreateIn::default()
+    };
+    let newdir = fuse_backend_rs::abi::fuse_abi::ROOT_ID;
+    let rename = RenameIn { newdir };
+    let rename2 = Rename2In {
+        newdir,
+        ..Rename2In::default()
+    };
+    let fifo = MknodIn {
+        mode: libc::S_IFIFO | 0o644,
+        ..MknodIn::default()
+    };
+    let link = LinkIn { oldnodeid: node };
+    vec![
+        (
+            "create",
+            Opcode::Create,
+            body(create(libc::O_RDWR), &[name]),
+        ),
+        (
+            "create, O_EXCL",
+            Opcode::Create,
+            body(create(libc::O_EXCL), &[name]),
+        ),
+        ("mkdir", Opcode::Mkdir, body(MkdirIn::default(), &[name])),
+        ("mknod", Opcode::Mknod, body(fifo, &[name])),
+        (
+            "symlink",
+            Opcode::Symlink,
+            body(NOTHING, &[name, "anywhere"]),
+        ),
+        ("link", Opcode::Link, body(link, &[name])),
+        ("rename from", Opcode::Rename, body(rename, &[name, "new"])),
+        ("rename to", Opcode::Rename, body(rename, &[there, name])),
+        (
+            "rename2 from",
+            Opcode::Rename2,
+            body(rename2, &[name, "new"]),
+        ),
+        ("rename2 to", Opcode::Rename2, body(rename2, &[there, name])),
+        ("rmdir", Opcode::Rmdir, body(NOTHING, &[name])),
+        ("unlink", Opcode::Unlink, body(NOTHING, &[name])),
+    ]
+}
