@@ -13,11 +13,7 @@ pub(crate) struct Blob {
 
 /// The layers of the layout's first image.
 pub(crate) fn layer_blobs(layout: &Path) -> Result<Vec<Blob>> {
-    let index = read(&layout.join("index.json"))?;
-    let digest = index["manifests"][0]["digest"]
-        .as_str()
-        .context("no manifest in index.json")?;
-    let manifest = read(&blob_path(layout, digest)?)?;
+    let manifest = read(&blob_path(layout, &manifest_digest(layout)?)?)?;
     let layers = manifest["layers"]
         .as_array()
         .context("no layers in the manifest")?;
@@ -34,6 +30,23 @@ pub(crate) fn layer_blobs(layout: &Path) -> Result<Vec<Blob>> {
             })
         })
         .collect()
+}
+
+/// The digest of the layout's first manifest.
+pub(crate) fn manifest_digest(layout: &Path) -> Result<String> {
+    let index = read(&layout.join("index.json"))?;
+    let digest = index["manifests"][0]["digest"].as_str();
+    Ok(digest.context("no manifest in index.json")?.to_owned())
+}
+
+/// What the layout calls its first image.
+pub(crate) fn tag(layout: &Path) -> Result<String> {
+    let index = read(&layout.join("index.json"))?;
+    let names = &index["manifests"][0]["annotations"];
+    let name = names["org.opencontainers.image.ref.name"].as_str();
+    Ok(name
+        .context("the image of index.json has no name")?
+        .to_owned())
 }
 
 fn read(path: &Path) -> Result<Value> {

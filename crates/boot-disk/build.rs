@@ -20,7 +20,7 @@ fn main() {
 }
 
 /// Builds with the same compiler and lock file as everything else, in a directory of its own so
-/// that the two builds do not wait for each other.
+/// that the two builds do not wait for each other; every profile of msb shares it.
 fn build(out: &Path) -> PathBuf {
     let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..");
     for source in [
@@ -37,7 +37,7 @@ fn build(out: &Path) -> PathBuf {
     }
     // A guest is Linux, whatever the host is.
     let target = format!("{}-unknown-linux-gnu", variable("CARGO_CFG_TARGET_ARCH"));
-    let directory = out.join("agent-build");
+    let directory = target_directory(out).join("agent");
     let status = Command::new(variable("CARGO"))
         .current_dir(&workspace)
         .args([
@@ -61,6 +61,13 @@ fn build(out: &Path) -> PathBuf {
         "the guest agent does not build for {target}"
     );
     directory.join(target).join("agent/msb-agent")
+}
+
+/// Where cargo builds for: the directory with its tag, above what it gave this program.
+fn target_directory(out: &Path) -> &Path {
+    out.ancestors()
+        .find(|directory| directory.join("CACHEDIR.TAG").exists())
+        .unwrap_or(out)
 }
 
 fn copy(from: &Path, to: &Path) {

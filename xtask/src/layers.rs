@@ -19,11 +19,11 @@ const HEIGHTS: [&[&str]; 9] = [
         "msb-vmm-krun",
         "msb-vmm-qemu",
     ],
-    &["msb-agent", "boot-disk"],
-    &["msb-runtime"],
+    &["msb-agent", "boot-disk", "msb-bench-runner"],
+    &["msb-runtime", "msb-bench"],
     &["msb"],
     &["testkit"],
-    &["bench", "xtask"],
+    &["xtask"],
 ];
 
 /// Crates and what of ours alone they may use.

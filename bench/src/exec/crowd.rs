@@ -5,15 +5,15 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 
 use super::sandbox::Sandbox;
-use super::{memory, target};
+use super::{conditions, memory};
+use crate::report::{Cell, Plot, Row, Table, Target, Unit};
 
 /// What a process of the machine may grow by for each command in flight, in KiB.
 const GROWTH_MAX_KIB: u64 = 512;
 
 /// So many commands that all run at the same moment, each asked something then.
-#[expect(clippy::print_stdout, reason = "the figures are this program's output")]
-pub(super) fn measure(sandbox: &Sandbox, count: usize) -> Result<bool> {
-    let before = memory::of_machine(&sandbox.directory)?;
+pub(super) fn measure(sandbox: &Sandbox, count: usize) -> Result<(Table, Vec<Target>)> {
+    let before = memory::of_machine(sandbox)?;
     let begun = Instant::now();
     let mut crowd = Vec::new();
     for _ in 0..count {
@@ -23,7 +23,7 @@ pub(super) fn measure(sandbox: &Sandbox, count: usize) -> Result<bool> {
         ensure!(member.line()? == "ready", "a command did not begin");
     }
     let all_run_s = begun.elapsed().as_secs_f64();
-    let during = memory::of_machine(&sandbox.directory)?;
+    let during = memory::of_machine(sandbox)?;
     let largest_kib = crowd
         .iter()
         .map(|member| memory::of_process(member.child.id()));
@@ -35,17 +35,29 @@ pub(super) fn measure(sandbox: &Sandbox, count: usize) -> Result<bool> {
         ensure!(member.line()? == number.to_string(), "answers are mixed up");
         ensure!(member.child.wait()?.success(), "a command failed");
     }
-    println!(
-        "{count} commands in flight: all run after {all_run_s:.1} s, answered after {:.1} s; \
-         a client has at most {largest_kib} KiB",
-        begun.elapsed().as_secs_f64()
-    );
+    let answered_s = begun.elapsed().as_secs_f64();
     let growth_kib = memory::growth(&before, &during);
     let most_kib = GROWTH_MAX_KIB * count as u64;
-    Ok(target(
+    let table = Table {
+        title: format!("{count} commands in flight on one sandbox"),
+        conditions: conditions(format!("a client of one has at most {largest_kib} KiB")),
+        unit: Unit::Seconds,
+        columns: vec!["time".to_owned()],
+        baseline: None,
+        rows: vec![
+            Row::new("all run after", vec![Some(Cell::once(all_run_s))]),
+            Row::new(
+                "all have answered after",
+                vec![Some(Cell::once(answered_s))],
+            ),
+        ],
+        plot: Plot::None,
+    };
+    let small = Target::new(
         growth_kib <= most_kib,
-        &format!("msb's processes grew by {growth_kib} KiB (at most {most_kib})"),
-    ))
+        format!("{count} in flight: msb's processes grew by {growth_kib} KiB (at most {most_kib})"),
+    );
+    Ok((table, vec![small]))
 }
 
 struct Member {

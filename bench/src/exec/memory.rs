@@ -4,12 +4,17 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// What the processes of a machine run.
-const COMMANDS: [&str; 2] = ["vmm", "network"];
+use super::sandbox::Sandbox;
 
 /// What processes have in memory, in KiB, by their command's name. The process that has the guest's
-/// memory is left out: there the guest's pages cannot be told from the VMM's own.
-pub(super) fn of_machine(directory: &Path) -> Result<BTreeMap<String, u64>> {
+/// memory is left out, which under libkrun is the VMM's: there the guest's pages cannot be told from the
+/// VMM's own.
+pub(super) fn of_machine(sandbox: &Sandbox) -> Result<BTreeMap<String, u64>> {
+    let commands: &[&str] = match sandbox.vmm_has_memory {
+        true => &["network"],
+        false => &["vmm", "network"],
+    };
+    let directory = &sandbox.directory;
     let wanted = directory.to_string_lossy();
     let mut found = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
@@ -19,7 +24,7 @@ pub(super) fn of_machine(directory: &Path) -> Result<BTreeMap<String, u64>> {
         };
         let arguments = String::from_utf8_lossy(&arguments);
         let words: Vec<&str> = arguments.split('\0').collect();
-        let command = words.iter().find(|word| COMMANDS.contains(word));
+        let command = words.iter().find(|word| commands.contains(word));
         if let Some(command) = command.filter(|_| words.contains(&&*wanted)) {
             found.insert((*command).to_owned(), resident_kib(&process));
         }

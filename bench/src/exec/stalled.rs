@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use super::sandbox::Sandbox;
-use super::{memory, target};
+use super::{conditions, memory};
+use crate::report::{Cell, Plot, Row, Table, Target, Unit};
 
 /// What any process of msb's may grow by while nobody reads, in KiB.
 const GROWTH_MAX_KIB: u64 = 16 << 10;
@@ -13,15 +14,14 @@ const GROWTH_MAX_KIB: u64 = 16 << 10;
 const AHEAD_MAX_MIB: u64 = 16;
 
 /// A command that writes without end, to a reader that stops reading.
-#[expect(clippy::print_stdout, reason = "the figures are this program's output")]
-pub(super) fn measure(sandbox: &Sandbox, stall_s: u64) -> Result<bool> {
+pub(super) fn measure(sandbox: &Sandbox, stall_s: u64) -> Result<(Table, Vec<Target>)> {
     const WRITER: &str = "i=0; while :; do dd if=/dev/zero bs=1M count=1 status=none; \
         i=$((i+1)); echo $i > /tmp/written; done";
     let mut child = sandbox.shell(WRITER).spawn()?;
     let mut stdout = child.stdout.take().context("stdout is piped")?;
     let mut megabyte = vec![0; 1 << 20];
     stdout.read_exact(&mut megabyte)?;
-    let before = memory::of_machine(&sandbox.directory)?;
+    let before = memory::of_machine(sandbox)?;
     let client_before_kib = memory::of_process(child.id());
     let (early, late) = (
         Duration::from_secs(stall_s / 2),
@@ -31,7 +31,7 @@ pub(super) fn measure(sandbox: &Sandbox, stall_s: u64) -> Result<bool> {
     let half_mib = written_mib(sandbox)?;
     sleep(late);
     let whole_mib = written_mib(sandbox)?;
-    let machine_kib = memory::growth(&before, &memory::of_machine(&sandbox.directory)?);
+    let machine_kib = memory::growth(&before, &memory::of_machine(sandbox)?);
     let client_kib = memory::of_process(child.id()).saturating_sub(client_before_kib);
     // It goes on as soon as somebody reads.
     for _ in 0..whole_mib + 4 {
@@ -39,17 +39,35 @@ pub(super) fn measure(sandbox: &Sandbox, stall_s: u64) -> Result<bool> {
     }
     child.kill()?;
     child.wait()?;
-    println!("a reader that stalls for {stall_s} s: {whole_mib} MiB written in the guest, 1 read");
-    let stopped = target(
-        half_mib == whole_mib && whole_mib <= AHEAD_MAX_MIB,
-        &format!("the writer stopped: {half_mib} MiB half-way (at most {AHEAD_MAX_MIB})"),
-    );
     let most_kib = machine_kib.max(client_kib);
-    let small = target(
-        most_kib <= GROWTH_MAX_KIB,
-        &format!("msb's processes grew by {most_kib} KiB (at most {GROWTH_MAX_KIB})"),
-    );
-    Ok(stopped && small)
+    let mib = |mib: u64| Some(Cell::once((mib << 20) as f64));
+    let table = Table {
+        title: format!("A reader that stalls for {stall_s} s"),
+        conditions: conditions("1 MiB was read before".to_owned()),
+        unit: Unit::Bytes,
+        columns: vec!["written in the guest".to_owned()],
+        baseline: None,
+        rows: vec![
+            Row::new("half-way", vec![mib(half_mib)]),
+            Row::new("at the end", vec![mib(whole_mib)]),
+        ],
+        plot: Plot::None,
+    };
+    let targets = vec![
+        Target::new(
+            half_mib == whole_mib && whole_mib <= AHEAD_MAX_MIB,
+            format!(
+                "the writer stopped at {half_mib} MiB (at most {AHEAD_MAX_MIB}), and wrote on when read"
+            ),
+        ),
+        Target::new(
+            most_kib <= GROWTH_MAX_KIB,
+            format!(
+                "a stalled reader: msb's processes grew by {most_kib} KiB (at most {GROWTH_MAX_KIB})"
+            ),
+        ),
+    ];
+    Ok((table, targets))
 }
 
 fn written_mib(sandbox: &Sandbox) -> Result<u64> {

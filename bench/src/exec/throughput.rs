@@ -4,7 +4,8 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, ensure};
 
 use super::sandbox::Sandbox;
-use super::{memory, target};
+use super::{conditions, memory};
+use crate::report::{Plot, Row, Table, Target, Unit};
 use crate::timing;
 
 /// Enough, whatever the console does.
@@ -15,36 +16,51 @@ const SHARE: f64 = 0.5;
 const GROWTH_MAX_KIB: u64 = 32 << 10;
 
 /// The same bytes through exec's stdout and through the console, in turn.
-#[expect(clippy::print_stdout, reason = "the figures are this program's output")]
-pub(super) fn measure(sandbox: &Sandbox, output_mib: u32, runs: usize) -> Result<bool> {
+pub(super) fn measure(
+    sandbox: &Sandbox,
+    output_mib: u32,
+    runs: usize,
+) -> Result<(Table, Vec<Target>)> {
     let exec = format!(
         "dd if=/dev/zero bs=64k count={} status=none",
         output_mib * 16
     );
     let console = format!("{exec} of=/dev/hvc0");
     sandbox.output(&exec)?;
-    let before = memory::of_machine(&sandbox.directory)?;
+    let before = memory::of_machine(sandbox)?;
     ensure!(!before.is_empty(), "the machine's processes are not found");
     let pairs = timing::alternate(
         runs,
         || through_exec(sandbox, &exec, output_mib),
         || sandbox.output(&console).map(drop),
     )?;
-    let growth_kib = memory::growth(&before, &memory::of_machine(&sandbox.directory)?);
-    println!("{output_mib} MiB of zeros, the start of the command included");
-    println!("{}", pairs.shown("msb exec", "console"));
-    let times = pairs.median_a().context("no runs")?;
-    let mib_per_s = f64::from(output_mib) / times.as_secs_f64();
-    let share = 1.0 / pairs.median_ratio().context("no runs")?;
-    let fast = target(
-        mib_per_s >= ENOUGH_MIB_PER_S || share >= SHARE,
-        &format!("{mib_per_s:.1} MiB/s, {share:.2} of the console's (100 MiB/s, or 0.5)"),
-    );
-    let small = target(
-        growth_kib <= GROWTH_MAX_KIB,
-        &format!("msb's processes grew by {growth_kib} KiB (at most {GROWTH_MAX_KIB})"),
-    );
-    Ok(fast && small)
+    let growth_kib = memory::growth(&before, &memory::of_machine(sandbox)?);
+    let ratio = pairs.a.ratio_to(&pairs.b).context("no runs")?;
+    let time_s = pairs.a.spread().context("no runs")?.median;
+    let mib_per_s = f64::from(output_mib) / time_s;
+    let share = 1.0 / ratio.median;
+    let table = Table {
+        title: format!("{output_mib} MiB of zeros from the guest"),
+        conditions: conditions(format!(
+            "{runs} runs after one warm-up, in turn; the start of the command included"
+        )),
+        unit: Unit::Seconds,
+        columns: vec!["the console".to_owned(), "msb exec".to_owned()],
+        baseline: Some(0),
+        rows: vec![Row::new("output", vec![Some(pairs.b), Some(pairs.a)])],
+        plot: Plot::Ratios,
+    };
+    let targets = vec![
+        Target::new(
+            mib_per_s >= ENOUGH_MIB_PER_S || share >= SHARE,
+            format!("{mib_per_s:.1} MiB/s, {share:.2} of the console's (100 MiB/s, or 0.5)"),
+        ),
+        Target::new(
+            growth_kib <= GROWTH_MAX_KIB,
+            format!("output: msb's processes grew by {growth_kib} KiB (at most {GROWTH_MAX_KIB})"),
+        ),
+    ];
+    Ok((table, targets))
 }
 
 fn through_exec(sandbox: &Sandbox, line: &str, output_mib: u32) -> Result<()> {

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use msb_bench::Benchmark;
 
 use crate::commands::{
     attach, completion, cp, create, df, doctor, exec, fs, image, images, inspect, jobs, kill, load,
@@ -101,6 +102,9 @@ pub(crate) enum Command {
     Df(df::Arguments),
     /// Check what this host can do, and say what to do about what it lacks
     Doctor(doctor::Arguments),
+    /// Measure what msb costs on this host, beside the least it could cost
+    #[command(subcommand)]
+    Bench(Benchmark),
     /// Print versions
     Version(version::Arguments),
     /// Print a completion script for a shell

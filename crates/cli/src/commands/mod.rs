@@ -1,6 +1,7 @@
 //! One file a subcommand: what was typed, and what is called for it.
 
 pub(crate) mod attach;
+pub(crate) mod bench;
 pub(crate) mod budget;
 pub(crate) mod completion;
 pub(crate) mod cp;
@@ -171,6 +172,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Prune(arguments) => prune::run(context, &arguments),
         Command::Df(arguments) => df::run(context, &arguments),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
+        Command::Bench(benchmark) => bench::run(context, &benchmark),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Vmm(arguments) => vmm::run(context, &arguments),

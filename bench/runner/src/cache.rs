@@ -1,0 +1,33 @@
+use std::fs;
+use std::io::{BufRead, Write};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::message::Line;
+
+/// Who hears lines, and who answers.
+pub(crate) struct Caller<'a> {
+    pub(crate) output: &'a mut dyn Write,
+    pub(crate) input: &'a mut dyn BufRead,
+}
+
+impl Caller<'_> {
+    pub(crate) fn tell(&mut self, line: &Line) -> Result<()> {
+        serde_json::to_writer(&mut *self.output, line)?;
+        self.output.write_all(b"\n")?;
+        Ok(self.output.flush()?)
+    }
+
+    /// Drops this kernel's caches, and the host's if it is to be asked.
+    pub(crate) fn drop_caches(&mut self, ask_host: bool) -> Result<()> {
+        rustix::fs::sync();
+        fs::write("/proc/sys/vm/drop_caches", "3").context("caches cannot be dropped")?;
+        if ask_host {
+            self.tell(&Line::DropHostCaches)?;
+            let mut answer = String::new();
+            let count = self.input.read_line(&mut answer)?;
+            ensure!(count > 0, "the host does not answer");
+        }
+        Ok(())
+    }
+}

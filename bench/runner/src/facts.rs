@@ -1,0 +1,96 @@
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::copying::Listing;
+use crate::message::{Facts, Lower};
+
+/// Where a library may lie below the root.
+const LIBRARIES: [&str; 2] = ["usr/local/lib", "usr/lib"];
+/// Directories of an image that workloads write in, the first there is.
+const WORKING: [&str; 3] = ["usr/share", "usr", "etc"];
+/// The large file is no larger: every place gets a copy.
+const LARGE_MAX_BYTES: u64 = 64 << 20;
+/// Below which nothing is looked for: other filesystems, in every system.
+const OTHERS: [&str; 5] = ["proc", "sys", "dev", "run", "tmp"];
+
+/// What there is under a root.
+///
+/// # Errors
+/// There is no `python3.*` in either `lib`, or it cannot be read.
+pub fn facts(root: &Path) -> Result<Facts> {
+    let tree = library(root).with_context(|| {
+        format!(
+            "there is no usr/lib/python3.* or usr/local/lib/python3.* below {}",
+            root.display()
+        )
+    })?;
+    let tree_files = Listing::of(&tree)?.files.len() as u64;
+    let large = largest(root, &tree);
+    let working = WORKING.iter().map(|name| root.join(name));
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let memory_kib: u64 = memory
+        .split_whitespace()
+        .nth(1)
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_default();
+    Ok(Facts {
+        tree_files,
+        large_bytes: large.as_ref().map_or(0, |(size_bytes, _)| *size_bytes),
+        lower: Lower {
+            tree,
+            large: large.map(|(_, path)| path),
+        },
+        work: working
+            .into_iter()
+            .find(|path| path.is_dir())
+            .unwrap_or_else(|| root.to_owned()),
+        memory_bytes: memory_kib << 10,
+        kernel: rustix::system::uname()
+            .release()
+            .to_string_lossy()
+            .into_owned(),
+    })
+}
+
+/// The `python3.*` with the most entries.
+fn library(root: &Path) -> Option<PathBuf> {
+    let found = LIBRARIES
+        .iter()
+        .filter_map(|name| fs::read_dir(root.join(name)).ok())
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(b"python3.")
+        })
+        .map(|entry| entry.path());
+    found.max_by_key(|path| fs::read_dir(path).map_or(0, Iterator::count))
+}
+
+/// The largest file of the root's own filesystem, outside the library. Directories tell where a
+/// filesystem ends: files in an overlay have the numbers of their layers.
+fn largest(root: &Path, tree: &Path) -> Option<(u64, PathBuf)> {
+    let device = fs::metadata(root).ok()?.dev();
+    let mut open: Vec<PathBuf> = vec![root.to_owned()];
+    let mut largest = None;
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            let path = entry.path();
+            let skipped = path == tree || OTHERS.iter().any(|name| path == root.join(name));
+            if metadata.is_dir() && metadata.dev() == device && !skipped {
+                open.push(path);
+            } else if metadata.is_file() && metadata.len() <= LARGE_MAX_BYTES {
+                largest = largest.max(Some((metadata.len(), path)));
+            }
+        }
+    }
+    largest
+}

@@ -1,0 +1,24 @@
+//! `msb-bench-runner facts ROOT` tells what there is to measure; `msb-bench-runner run REQUEST`
+//! measures. Both print JSON. The request is JSON as well, see `msb_bench_runner::Request`.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut output = std::io::stdout().lock();
+    match words.as_slice() {
+        ["facts", root] => {
+            let facts = msb_bench_runner::facts(Path::new(root))?;
+            Ok(writeln!(output, "{}", serde_json::to_string(&facts)?)?)
+        }
+        ["run", request] => {
+            let request = serde_json::from_str(request)?;
+            msb_bench_runner::run(&request, &mut output, &mut std::io::stdin().lock())
+        }
+        _ => bail!("usage: msb-bench-runner facts ROOT | run REQUEST"),
+    }
+}

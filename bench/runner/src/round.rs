@@ -1,0 +1,165 @@
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+
+use crate::cache::Caller;
+use crate::message::{CacheState, Line, Part, Record, Request, Suite};
+use crate::samples::Samples;
+use crate::scene::Scene;
+use crate::workloads::{self, Job, Workload};
+
+/// Measures what is asked for, a line of JSON for each run of a workload.
+///
+/// # Errors
+/// A place cannot be made ready, caches cannot be dropped, nobody listens. A workload that fails is
+/// told of in a line, and the others go on.
+pub fn run(request: &Request, output: &mut dyn Write, input: &mut dyn BufRead) -> Result<()> {
+    let mut caller = Caller { output, input };
+    let scenes = scenes(request)?;
+    for part in &request.parts {
+        run_part(request, part, &scenes, &mut caller)?;
+    }
+    Ok(())
+}
+
+fn scenes(request: &Request) -> Result<Vec<Scene>> {
+    let places = request.places.iter();
+    places
+        .map(|place| {
+            let changes =
+                |part: &Part| part.suite == Suite::CopyUp && part.places.contains(&place.name);
+            let with_large = request.parts.iter().any(changes);
+            Scene::set(place, &request.source, with_large)
+                .with_context(|| format!("{} cannot be made ready", place.name))
+        })
+        .collect()
+}
+
+fn run_part(
+    request: &Request,
+    part: &Part,
+    scenes: &[Scene],
+    caller: &mut Caller<'_>,
+) -> Result<()> {
+    let mut here: Vec<&Scene> = scenes
+        .iter()
+        .filter(|scene| part.places.contains(&scene.name))
+        .collect();
+    let chosen = wanted(request, part.suite, caller)?;
+    for round in 0..request.rounds {
+        for workload in &chosen {
+            let fitting = here.iter().filter(|scene| (workload.fits)(scene));
+            for scene in fitting {
+                let job = Job {
+                    scene,
+                    sizes: &request.sizes,
+                    round: round as usize,
+                    rounds: request.rounds as usize,
+                };
+                both_caches(request, part, workload, &job, caller)?;
+            }
+        }
+        // Whoever comes first is not always the same.
+        if !here.is_empty() {
+            here.rotate_left(1);
+        }
+    }
+    Ok(())
+}
+
+/// The suite's workloads that are asked for and can be run.
+fn wanted(
+    request: &Request,
+    suite: Suite,
+    caller: &mut Caller<'_>,
+) -> Result<Vec<&'static Workload>> {
+    let mut chosen = Vec::new();
+    for workload in workloads::of(suite) {
+        let words = &request.only;
+        if !words.is_empty()
+            && !words
+                .iter()
+                .any(|word| workload.name.contains(word.as_str()))
+        {
+            continue;
+        }
+        match (workload.lacks)() {
+            None => chosen.push(workload),
+            Some(reason) => caller.tell(&Line::LeftOut {
+                suite,
+                workload: workload.name.to_owned(),
+                reason,
+            })?,
+        }
+    }
+    Ok(chosen)
+}
+
+/// Cold first: what it reads is what is warm after it.
+fn both_caches(
+    request: &Request,
+    part: &Part,
+    workload: &Workload,
+    job: &Job<'_>,
+    caller: &mut Caller<'_>,
+) -> Result<()> {
+    let states: &[CacheState] = if part.cold {
+        &[CacheState::Cold, CacheState::Warm]
+    } else {
+        &[CacheState::Warm]
+    };
+    for &cache in states {
+        if (workload.rounds_max)() <= job.round {
+            continue;
+        }
+        let measured = measure(workload, job, || match cache {
+            CacheState::Cold => caller.drop_caches(request.ask_host),
+            CacheState::Warm => {
+                if request.settle {
+                    rustix::fs::sync();
+                }
+                Ok(())
+            }
+        });
+        let line = match measured {
+            Ok(record) => Line::Measured(Record {
+                suite: Some(part.suite),
+                workload: workload.name.to_owned(),
+                place: job.scene.name.clone(),
+                round: u32::try_from(job.round)?,
+                cache: Some(cache),
+                ..record
+            }),
+            Err(error) => Line::LeftOut {
+                suite: part.suite,
+                workload: workload.name.to_owned(),
+                reason: format!("{}, round {}: {error:#}", job.scene.name, job.round),
+            },
+        };
+        caller.tell(&line)?;
+        job.scene.clear()?;
+    }
+    Ok(())
+}
+
+fn measure(
+    workload: &Workload,
+    job: &Job<'_>,
+    ready: impl FnOnce() -> Result<()>,
+) -> Result<Record> {
+    let act = (workload.prepare)(job)?;
+    ready()?;
+    let before_bytes = job.scene.used_bytes()?;
+    let mut samples = Samples::default();
+    let begun = Instant::now();
+    act(&mut samples)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let mut record = samples.record();
+    record.seconds = seconds;
+    if workload.grows {
+        rustix::fs::sync();
+        record.growth_bytes = Some(job.scene.used_bytes()? - before_bytes);
+    }
+    Ok(record)
+}

@@ -1,0 +1,56 @@
+//! Programs of the image that workloads run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+const PATHS: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+];
+
+/// Where a program is.
+pub(super) fn path(name: &str) -> Option<PathBuf> {
+    PATHS
+        .iter()
+        .map(|path| Path::new(path).join(name))
+        .find(|path| path.exists())
+}
+
+/// What lacks where a program does.
+pub(super) fn lacks(name: &str) -> Option<String> {
+    path(name)
+        .is_none()
+        .then(|| format!("the image has no {name}"))
+}
+
+/// A program with nothing but these variables around it.
+pub(super) fn command(name: &str, home: &Path) -> Command {
+    let mut command = Command::new(path(name).unwrap_or_else(|| name.into()));
+    command
+        .env_clear()
+        .env("PATH", PATHS.join(":"))
+        .env("HOME", home)
+        .stdin(Stdio::null());
+    command
+}
+
+/// What a command prints; it must succeed.
+pub(super) fn output(command: &mut Command) -> Result<String> {
+    let output = command.output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().last().unwrap_or_default().to_owned();
+        bail!(
+            "{} gave {}: {last}",
+            command.get_program().display(),
+            output.status
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,118 @@
+use std::fs;
+use std::path::Path;
+use std::process::{self, Command};
+
+use anyhow::{Context as _, Result, ensure};
+use msb_bench_runner::Facts;
+
+use super::{Against, Arguments, Outcome, places, runner};
+use crate::msb::{Msb, text};
+use crate::report::Cache;
+
+/// Where the runner lies in the guest: in memory, so that dropping caches does not drop its code.
+const RUNNER_PATH: &str = "/run/msb-bench-runner";
+
+/// Measures in a sandbox of the image.
+pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
+    ensure!(
+        !arguments.host_cold || runner::can_drop_caches(),
+        "--host-cold needs root: the host's caches cannot be dropped"
+    );
+    let work = tempfile::tempdir_in(&arguments.work)
+        .with_context(|| format!("cannot make a directory in {}", arguments.work.display()))?;
+    // What a workload changes there has other owners than the host's user only in the guest.
+    let guest = Guest::start(arguments, msb, &work.path().canonicalize()?)?;
+    guest.send_runner(work.path())?;
+    let facts: Facts = serde_json::from_str(&text(&mut guest.runner(&["facts", "/"]))?)
+        .context("the runner's facts are not JSON")?;
+    let places = places::of_guest(arguments, &facts);
+    let parts = places::parts(&places);
+    let mut request = arguments.request(places, facts.lower.clone(), parts);
+    request.ask_host = arguments.host_cold;
+    let lines = runner::converse(&mut guest.runner(&["run", &serde_json::to_string(&request)?]))?;
+    Ok(Outcome {
+        request,
+        facts,
+        lines,
+        cold: if arguments.host_cold {
+            Cache::Cold
+        } else {
+            Cache::ColdGuest
+        },
+    })
+}
+
+/// A sandbox that runs while this value lives.
+struct Guest {
+    msb: Msb,
+    name: String,
+}
+
+impl Guest {
+    /// With every place mounted, and `shared` as the directory of the host. Without a network:
+    /// nothing needs it, and its device may be one too many.
+    fn start(arguments: &Arguments, msb: &Msb, shared: &Path) -> Result<Self> {
+        let guest = Self {
+            msb: msb.clone(),
+            name: format!("bench-fs-{}", process::id()),
+        };
+        let mut run = msb.command();
+        run.args([
+            "run",
+            "--quiet",
+            "--detach",
+            "--no-command",
+            "--network",
+            "none",
+        ])
+        .args(["--name", &guest.name])
+        .args(["--vmm", &arguments.vmm, "--memory", &arguments.memory])
+        .args(["--tmpfs", &format!("{}:exec", places::TMPFS_PATH)]);
+        if arguments.has(Against::Virtiofs) {
+            let volume = format!("{}:{}", shared.display(), places::VIRTIOFS_PATH);
+            run.args(["--volume", &volume]);
+        }
+        if arguments.has(Against::Ext4) {
+            run.args(["--volume", places::EXT4_PATH]);
+        }
+        text(run.arg(&arguments.image))?;
+        Ok(guest)
+    }
+
+    fn send_runner(&self, work: &Path) -> Result<()> {
+        let program = work.join("msb-bench-runner");
+        fs::write(&program, runner::PROGRAM)?;
+        let target = format!("{}:{RUNNER_PATH}", self.name);
+        let mut copy = self.msb.command();
+        text(copy.args(["cp", "--quiet"]).arg(&program).arg(&target))?;
+        text(
+            self.msb
+                .command()
+                .args(["exec", &self.name, "chmod", "755", RUNNER_PATH]),
+        )?;
+        Ok(fs::remove_file(program)?)
+    }
+
+    /// The runner in the guest, as root.
+    fn runner(&self, words: &[&str]) -> Command {
+        let mut command = self.msb.command();
+        command
+            .args([
+                "exec",
+                "--interactive",
+                "--user",
+                "0",
+                &self.name,
+                RUNNER_PATH,
+            ])
+            .args(words);
+        command
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // What cannot be removed shows in `msb ps`.
+        let _ = self.msb.output(["rm", "--force", &self.name]);
+    }
+}

@@ -1,0 +1,157 @@
+//! `msb bench fs`: filesystem workloads in a guest, timed there, on the image's files and on others
+//! in the same guest; and on the host's own kernel.
+
+mod guest;
+mod mounts;
+mod native;
+mod places;
+mod records;
+mod runner;
+mod tables;
+mod targets;
+mod words;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use msb_bench_runner::{Facts, Line, Lower, Part, Place, Request, Sizes};
+
+use crate::msb::{Msb, vmm_words};
+use crate::report::{Cache, Machine, Report, Showing, Table};
+
+/// What `--help` says after the options.
+pub(crate) const HELP: &str = "\
+A static program is put into a sandbox and runs the workloads there by the guest's own clock; the host
+times nothing. Each round runs each workload in every place, one after the other.
+
+Places, a column each:
+  image      the image's own files, as the guest's kernel serves them; what a workload makes lies in
+             a directory of the image, so on the upper, seen through the overlay
+  upper      a copy of the same files, and new ones, on the writable disk, through the overlay
+  tmpfs      the same in the guest's memory
+  virtio-fs  the same in a directory of the host, shared with -v
+  ext4       the same on a volume: plain ext4, no overlay. What the others are compared with
+and with --against native, in tables of their own, on the host's kernel (root): the image's disks as
+EROFS and overlay, an EROFS mount and a lower layer for each layer, fuse-overlayfs where it is
+installed, and plain ext4.
+
+Cold means that the guest's caches are dropped before each workload; with --host-cold the host's are
+too. What the image lacks a program for is left out, and named. Targets are judged where whole suites
+are run: not with --only and --quick.
+
+Examples:
+  msb bench fs --quick                                        see that everything works
+  msb bench fs --only metadata,lookup --rounds 9              look closer at some workloads
+  msb bench fs python:3.12-slim --html report.html            a page with plots
+  sudo msb bench fs --against virtiofs,ext4,native --host-cold";
+
+/// Arguments of `msb bench fs`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// An image with Python's standard library in /usr/lib or /usr/local/lib
+    #[arg(default_value = "docker.io/library/python:3.12-slim")]
+    image: String,
+    /// The VMM: krun, qemu, or what fits this host
+    #[arg(long, default_value = "auto", env = "MSB_VMM")]
+    vmm: String,
+    /// Guest memory: half of it is for tmpfs, and a file that is larger than it is never warm
+    #[arg(short, long, value_name = "SIZE", default_value = "2G")]
+    memory: String,
+    /// How often each workload is run in each place, in turn
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+    /// Only workloads whose name contains one of these words
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    only: Vec<String>,
+    /// What the image's files are measured against, beside the upper and tmpfs
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_values = ["virtiofs", "ext4"]
+    )]
+    against: Vec<Against>,
+    /// The file for requests of 4 KiB, in MiB
+    #[arg(long, default_value_t = 1024)]
+    file_mib: u64,
+    /// Also drop the host's caches, which needs root
+    #[arg(long)]
+    host_cold: bool,
+    /// One round of little work, to see that everything works: the figures mean nothing
+    #[arg(long)]
+    quick: bool,
+    /// Where the directory to share, and disks for the host's kernel, are made
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    work: PathBuf,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+}
+
+/// Where the same files are put to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Against {
+    /// A directory of the host, shared with the guest
+    Virtiofs,
+    /// A volume
+    Ext4,
+    /// The host's own kernel; needs root
+    Native,
+}
+
+/// One run of the runner: what it was to measure, and what it said.
+struct Outcome {
+    request: Request,
+    facts: Facts,
+    lines: Vec<Line>,
+    /// What is said of the caches where they were dropped.
+    cold: Cache,
+}
+
+impl Arguments {
+    fn has(&self, against: Against) -> bool {
+        self.against.contains(&against)
+    }
+
+    /// What to measure in these places.
+    fn request(&self, places: Vec<Place>, source: Lower, parts: Vec<Part>) -> Request {
+        let full = Sizes::full(self.file_mib);
+        Request {
+            places,
+            source,
+            parts,
+            rounds: if self.quick { 1 } else { self.rounds },
+            only: self.only.clone(),
+            sizes: if self.quick { Sizes::quick() } else { full },
+            settle: true,
+            ask_host: false,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
+    ensure!(arguments.rounds > 0, "--rounds must be at least 1");
+    let outcome = guest::measure(arguments, msb)?;
+    let mut tables = tables::of(&outcome, "in the guest");
+    // A target is about a whole suite.
+    let whole = !arguments.quick && arguments.only.is_empty();
+    let targets = if whole {
+        targets::judge(&tables)
+    } else {
+        Vec::new()
+    };
+    if arguments.has(Against::Native) {
+        let native = native::measure(arguments, msb)?;
+        tables.extend(tables::of(&native, "on the host's own kernel"));
+    }
+    ensure!(
+        !tables.is_empty(),
+        "no workload's name contains any of {:?}",
+        arguments.only
+    );
+    let machine = Machine::this(Some(vmm_words(&arguments.vmm).to_owned()));
+    let tables = tables
+        .into_iter()
+        .map(|shown| shown.table)
+        .collect::<Vec<Table>>();
+    Ok(Report::new("fs", machine, tables, targets))
+}

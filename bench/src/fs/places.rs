@@ -1,0 +1,71 @@
+use msb_bench_runner::{Facts, Part, Place, Suite};
+
+use super::{Against, Arguments};
+
+/// The image's own files.
+pub(super) const IMAGE: &str = "image";
+/// The writable disk.
+pub(super) const UPPER: &str = "upper";
+/// The guest's memory.
+pub(super) const TMPFS: &str = "tmpfs";
+/// A directory of the host.
+pub(super) const VIRTIOFS: &str = "virtio-fs";
+/// A volume; what the others are compared with.
+pub(super) const EXT4: &str = "ext4";
+
+/// Where the guest has its mounts.
+pub(super) const TMPFS_PATH: &str = "/bench/tmpfs";
+pub(super) const VIRTIOFS_PATH: &str = "/bench/virtiofs";
+pub(super) const EXT4_PATH: &str = "/bench/ext4";
+const UPPER_PATH: &str = "/var/tmp/msb-bench";
+
+/// Places of a guest.
+pub(super) fn of_guest(arguments: &Arguments, facts: &Facts) -> Vec<Place> {
+    let copy = |name: &str, work: &str| Place {
+        name: name.to_owned(),
+        lower: None,
+        work: work.into(),
+    };
+    let mut places = vec![
+        Place {
+            name: IMAGE.to_owned(),
+            lower: Some(facts.lower.clone()),
+            work: facts.work.clone(),
+        },
+        copy(UPPER, UPPER_PATH),
+        copy(TMPFS, TMPFS_PATH),
+    ];
+    if arguments.has(Against::Virtiofs) {
+        places.push(copy(VIRTIOFS, VIRTIOFS_PATH));
+    }
+    if arguments.has(Against::Ext4) {
+        places.push(copy(EXT4, EXT4_PATH));
+    }
+    places
+}
+
+/// What is measured in which of these places. First changes come last: they use the image's files
+/// up.
+pub(super) fn parts(places: &[Place]) -> Vec<Part> {
+    let all = |_: &str| true;
+    let disks = |name: &str| name == UPPER || name == EXT4;
+    let changing = |name: &str| name != TMPFS && name != VIRTIOFS;
+    let part = |suite, cold, chosen: &dyn Fn(&str) -> bool| Part {
+        suite,
+        places: places
+            .iter()
+            .map(|place| place.name.clone())
+            .filter(|name| chosen(name))
+            .collect(),
+        cold,
+    };
+    vec![
+        part(Suite::Metadata, true, &all),
+        part(Suite::Mixed, true, &all),
+        part(Suite::SingleFile, true, &disks),
+        part(Suite::Git, false, &all),
+        part(Suite::Database, false, &all),
+        part(Suite::Package, false, &all),
+        part(Suite::CopyUp, false, &changing),
+    ]
+}

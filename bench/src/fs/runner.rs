@@ -1,0 +1,73 @@
+//! The program that measures, and how one speaks with it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use msb_bench_runner::Line;
+
+/// The runner, static.
+pub(super) static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-bench-runner"));
+
+/// A guest may say anything: no line is longer, and there are no more lines.
+const LINE_MAX_BYTES: u64 = 64 << 10;
+const LINES_MAX: usize = 1_000_000;
+
+/// Runs the command that starts the runner, and hears it out.
+pub(super) fn converse(command: &mut Command) -> Result<Vec<Line>> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    let mut answers = child.stdin.take().context("stdin is piped")?;
+    let mut output = BufReader::new(child.stdout.take().context("stdout is piped")?);
+    let mut lines = Vec::new();
+    while let Some(line) = next_line(&mut output)? {
+        if matches!(line, Line::DropHostCaches) {
+            drop_caches()?;
+            answers.write_all(b"dropped\n")?;
+        } else {
+            lines.push(line);
+        }
+        ensure!(
+            lines.len() < LINES_MAX,
+            "the runner says more than {LINES_MAX} lines"
+        );
+    }
+    let status = child.wait()?;
+    ensure!(status.success(), "the runner gave {status}");
+    Ok(lines)
+}
+
+fn next_line(output: &mut impl BufRead) -> Result<Option<Line>> {
+    let mut text = String::new();
+    let count = output.take(LINE_MAX_BYTES).read_line(&mut text)?;
+    if count == 0 {
+        return Ok(None);
+    }
+    ensure!(
+        text.ends_with('\n'),
+        "the runner says more than {LINE_MAX_BYTES} bytes in a line"
+    );
+    let line = serde_json::from_str(&text)
+        .with_context(|| format!("the runner says {:?}", text.trim_end()))?;
+    Ok(Some(line))
+}
+
+/// Whether this process can drop the host's caches.
+pub(super) fn can_drop_caches() -> bool {
+    fs::File::options()
+        .write(true)
+        .open(Path::new(DROP_CACHES))
+        .is_ok()
+}
+
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
+fn drop_caches() -> Result<()> {
+    ensure!(Command::new("sync").status()?.success(), "sync failed");
+    fs::write(DROP_CACHES, "3").context("the host's caches cannot be dropped")
+}

@@ -1,0 +1,184 @@
+use msb_bench_runner::{CacheState, Line, Part, Suite};
+
+use super::Outcome;
+use crate::report::{Cache, Conditions, Durability, Unit};
+
+/// What a suite is about.
+pub(super) const fn title(suite: Suite) -> &'static str {
+    match suite {
+        Suite::Mixed => "Fourteen mixed workloads",
+        Suite::Metadata => "Seven metadata workloads",
+        Suite::SingleFile => "One file, requests of 4 KiB",
+        Suite::Git => "git",
+        Suite::Database => "SQLite",
+        Suite::Package => "Installing packages",
+        Suite::CopyUp => "First changes of the image's files",
+    }
+}
+
+/// The state of the caches in a word.
+pub(super) const fn cache(cache: CacheState) -> &'static str {
+    match cache {
+        CacheState::Warm => "warm",
+        CacheState::Cold => "cold",
+    }
+}
+
+/// What figures of a part were taken under. The `first` table of all says what holds for all.
+pub(super) fn conditions(
+    outcome: &Outcome,
+    part: &Part,
+    cache: CacheState,
+    first: bool,
+) -> Conditions {
+    let mut notes = Vec::new();
+    if first {
+        notes.extend(of_all(outcome));
+        notes.extend(left_out(outcome, |suite| !has_records(outcome, suite)));
+    }
+    notes.extend(about(outcome, part.suite));
+    notes.extend(failures(outcome, part));
+    if cache == CacheState::Warm {
+        notes.extend(left_out(outcome, |suite| suite == part.suite));
+    }
+    Conditions {
+        cache: match cache {
+            CacheState::Warm => Cache::Warm,
+            CacheState::Cold => outcome.cold,
+        },
+        durability: match part.suite {
+            Suite::Metadata => Durability::ReadOnly,
+            Suite::Database => Durability::Synced,
+            Suite::Mixed | Suite::SingleFile | Suite::Git | Suite::Package | Suite::CopyUp => {
+                Durability::Mixed
+            }
+        },
+        place: where_(outcome, part),
+        notes,
+    }
+}
+
+fn of_all(outcome: &Outcome) -> Vec<String> {
+    let facts = &outcome.facts;
+    vec![
+        format!("kernel {}", facts.kernel),
+        format!(
+            "rounds: {}, places in turn, timed inside",
+            outcome.request.rounds
+        ),
+        format!(
+            "P: {}, {} files",
+            facts.lower.tree.display(),
+            facts.tree_files
+        ),
+    ]
+}
+
+/// Where the columns' files lie.
+fn where_(outcome: &Outcome, part: &Part) -> String {
+    let places = outcome.request.places.iter();
+    let here = places.filter(|place| part.places.contains(&place.name));
+    let words = here.map(|place| {
+        let files = if place.lower.is_some() {
+            "P, as the image has it"
+        } else {
+            "a copy of P"
+        };
+        format!(
+            "{}: {files}; writes in {}",
+            place.name,
+            place.work.display()
+        )
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn has_records(outcome: &Outcome, suite: Suite) -> bool {
+    outcome
+        .lines
+        .iter()
+        .any(|line| matches!(line, Line::Measured(record) if record.suite == Some(suite)))
+}
+
+fn about(outcome: &Outcome, suite: Suite) -> Vec<String> {
+    let sizes = &outcome.request.sizes;
+    let lines: &[&str] = match suite {
+        Suite::Mixed => &[
+            "what a workload makes in the column image lies on the upper, in a directory merged with \
+             the image's",
+            "shm_write_fsync_16m is about memory only, so in tmpfs only",
+        ],
+        Suite::Metadata => &["a negative lookup is a lookup of what is not there"],
+        Suite::Git => &["an operation is a run of git; git_edits_fsync syncs each append"],
+        Suite::Database => &["the time includes the start of Python, single operations do not"],
+        Suite::Package => &["an operation is a run of the installer; dpkg syncs what it unpacks"],
+        Suite::CopyUp => &[
+            "each file is changed once: in the column image it lies in the image before",
+            "edit_large_file syncs, is run once, and reads all of the file again",
+        ],
+        Suite::SingleFile => &[],
+    };
+    let mut notes: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+    match suite {
+        Suite::SingleFile => notes.push(format!(
+            "{} MiB, each block once; with _fsync one fsync at the end; the guest has {}",
+            sizes.file_mib,
+            Unit::Bytes.shown(outcome.facts.memory_bytes as f64)
+        )),
+        Suite::CopyUp => notes.push(format!(
+            "{} files a round; the large file has {}",
+            sizes.changed,
+            Unit::Bytes.shown(outcome.facts.large_bytes as f64)
+        )),
+        _ => (),
+    }
+    notes
+}
+
+/// The first that failed in each place.
+fn failures(outcome: &Outcome, part: &Part) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for line in &outcome.lines {
+        let Line::Measured(record) = line else {
+            continue;
+        };
+        let Some(error) = record
+            .error
+            .as_ref()
+            .filter(|_| record.suite == Some(part.suite))
+        else {
+            continue;
+        };
+        let words = format!("{} in {} failed: {error}", record.workload, record.place);
+        if !said.contains(&words) {
+            said.push(words);
+        }
+    }
+    said
+}
+
+/// What of some suites was not run, by reason.
+fn left_out(outcome: &Outcome, of: impl Fn(Suite) -> bool) -> Vec<String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in &outcome.lines {
+        let Line::LeftOut {
+            suite,
+            workload,
+            reason,
+        } = line
+        else {
+            continue;
+        };
+        if !of(*suite) {
+            continue;
+        }
+        match by_reason.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, workloads)) => workloads.push(workload),
+            None => by_reason.push((reason, vec![workload])),
+        }
+    }
+    by_reason
+        .into_iter()
+        .map(|(reason, workloads)| format!("left out: {} ({reason})", workloads.join(", ")))
+        .collect()
+}

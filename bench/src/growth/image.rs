@@ -1,0 +1,185 @@
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+/// What every file holds.
+const CONTENT: &[u8] = b"The same hundred bytes for every file, so that what is measured is what a file costs, not its bytes.";
+/// Files in a directory.
+const DIRECTORY_FILES: u32 = 100;
+
+/// An image that is made for one point of a series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) layers: u32,
+    /// Of all layers together.
+    pub(super) files: u32,
+    /// In a layer of their own, on top.
+    pub(super) whiteouts: u32,
+}
+
+impl Shape {
+    /// Files spread over layers.
+    pub(super) const fn spread(layers: u32, files: u32) -> Self {
+        Self {
+            layers,
+            files,
+            whiteouts: 0,
+        }
+    }
+
+    /// A layer of files, and whiteouts over some of them.
+    pub(super) const fn covered(files: u32, whiteouts: u32) -> Self {
+        Self {
+            layers: 1,
+            files,
+            whiteouts,
+        }
+    }
+
+    /// Writes it as an OCI layout.
+    pub(super) fn write(&self, directory: &Path) -> Result<()> {
+        fs::create_dir_all(directory.join("blobs/sha256"))?;
+        let mut layers = Vec::new();
+        for layer in 0..self.layers {
+            let numbers = (layer..self.files).step_by(self.layers as usize);
+            layers.push(blob(directory, |out| files_tar(out, numbers))?);
+        }
+        // There even without whiteouts: a layer more or less is not what is compared.
+        layers.push(blob(directory, |out| whiteouts_tar(out, self.whiteouts))?);
+        index(directory, &layers)
+    }
+}
+
+/// A blob that is in the layout.
+struct Blob {
+    digest: String,
+    size_bytes: u64,
+}
+
+fn path_of(number: u32) -> String {
+    let directory = number / DIRECTORY_FILES;
+    format!("d{}/d{directory}/f{number}", directory % DIRECTORY_FILES)
+}
+
+fn files_tar(out: &mut dyn Write, numbers: impl Iterator<Item = u32>) -> io::Result<()> {
+    let mut tar = tar::Builder::new(out);
+    for number in numbers {
+        append(&mut tar, &path_of(number), CONTENT)?;
+    }
+    tar.finish()
+}
+
+fn whiteouts_tar(out: &mut dyn Write, count: u32) -> io::Result<()> {
+    let mut tar = tar::Builder::new(out);
+    for number in 0..count {
+        let path = path_of(number);
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        append(&mut tar, &format!("{directory}/.wh.{name}"), &[])?;
+    }
+    tar.finish()
+}
+
+fn append(tar: &mut tar::Builder<&mut dyn Write>, path: &str, content: &[u8]) -> io::Result<()> {
+    let mut header = tar::Header::new_ustar();
+    header.set_size(content.len() as u64);
+    header.set_mode(0o644);
+    header.set_mtime(1_700_000_000);
+    tar.append_data(&mut header, path, content)
+}
+
+/// Writes a blob and gives what it is known by.
+fn blob(directory: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Blob> {
+    let unfinished = directory.join("unfinished");
+    let mut out = Hashing {
+        inner: BufWriter::with_capacity(1 << 20, File::create(&unfinished)?),
+        hash: Sha256::new(),
+        size_bytes: 0,
+    };
+    write(&mut out)?;
+    out.inner.flush()?;
+    let hex = hex(&out.hash.finalize());
+    fs::rename(&unfinished, directory.join("blobs/sha256").join(&hex))?;
+    Ok(Blob {
+        digest: format!("sha256:{hex}"),
+        size_bytes: out.size_bytes,
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn index(directory: &Path, layers: &[Blob]) -> Result<()> {
+    let diff_ids: Vec<&str> = layers.iter().map(|layer| layer.digest.as_str()).collect();
+    let config = json_blob(
+        directory,
+        &json!({
+            "architecture": oci_architecture(),
+            "os": "linux",
+            "config": {},
+            "rootfs": { "type": "layers", "diff_ids": diff_ids },
+        }),
+    )?;
+    let described = |blob: &Blob, media_type: &str| json!({ "mediaType": media_type, "digest": blob.digest, "size": blob.size_bytes });
+    let layer_type = "application/vnd.oci.image.layer.v1.tar";
+    let layers: Vec<Value> = layers
+        .iter()
+        .map(|layer| described(layer, layer_type))
+        .collect();
+    let manifest_type = "application/vnd.oci.image.manifest.v1+json";
+    let manifest = json_blob(
+        directory,
+        &json!({
+            "schemaVersion": 2,
+            "mediaType": manifest_type,
+            "config": described(&config, "application/vnd.oci.image.config.v1+json"),
+            "layers": layers,
+        }),
+    )?;
+    let mut entry = described(&manifest, manifest_type);
+    entry["annotations"] = json!({ "org.opencontainers.image.ref.name": "latest" });
+    let index = json!({ "schemaVersion": 2, "manifests": [entry] });
+    fs::write(directory.join("index.json"), serde_json::to_vec(&index)?)?;
+    fs::write(
+        directory.join("oci-layout"),
+        br#"{"imageLayoutVersion":"1.0.0"}"#,
+    )?;
+    Ok(())
+}
+
+fn json_blob(directory: &Path, value: &Value) -> Result<Blob> {
+    let bytes = serde_json::to_vec(value)?;
+    blob(directory, |out| out.write_all(&bytes))
+}
+
+/// This host's architecture, as images name it.
+fn oci_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+struct Hashing<W> {
+    inner: W,
+    hash: Sha256,
+    size_bytes: u64,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        self.hash.update(&bytes[..count]);
+        self.size_bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

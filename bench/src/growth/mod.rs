@@ -1,0 +1,91 @@
+//! How msb's cost grows: with layers, with files, with whiteouts. Each point is an image made for it,
+//! loaded by msb and by the bound in turn; of some, sandboxes are made and started too.
+
+mod image;
+mod load;
+mod sandbox;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use image::Shape;
+
+use crate::msb::{Msb, vmm_words};
+use crate::report::{Cache, Conditions, Durability, Machine, Report, Showing};
+
+/// Files that are spread over the layers of the first series.
+const SPREAD_FILES: u32 = 12_700;
+const LAYERS: [u32; 5] = [1, 8, 32, 64, 127];
+const FILES: [u32; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
+/// Files below the whiteouts of the last series, whose whiteouts are at most so many.
+const BASE_FILES: u32 = 60_000;
+const WHITEOUTS: [u32; 4] = [0, 1_000, 5_000, 20_000];
+
+/// Arguments of `msb bench growth`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Counted rounds of each point
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Only points with at most so many files
+    #[arg(long, value_name = "FILES", default_value_t = 100_000)]
+    most_files: u32,
+    /// Do not start sandboxes
+    #[arg(long)]
+    no_sandboxes: bool,
+    /// The VMM that sandboxes are started with: krun, qemu, or what fits this host
+    #[arg(long, default_value = "auto", env = "MSB_VMM")]
+    vmm: String,
+    /// Where images are made and taken
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    work: PathBuf,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+}
+
+pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
+    let within = |shape: &Shape| shape.files <= arguments.most_files;
+    let series = |shapes: Vec<Shape>| shapes.into_iter().filter(within).collect::<Vec<_>>();
+    let layers = series(
+        LAYERS
+            .map(|layers| Shape::spread(layers, SPREAD_FILES))
+            .into(),
+    );
+    let files = series(FILES.map(|files| Shape::spread(1, files)).into());
+    let whiteouts = series(
+        WHITEOUTS
+            .map(|count| Shape::covered(BASE_FILES, count))
+            .into(),
+    );
+    let bed = load::Bed { arguments, msb };
+    let mut tables = Vec::new();
+    tables.extend(bed.series("layers", |shape| shape.layers, &layers)?);
+    let of_files = bed.series("files", |shape| shape.files, &files)?;
+    let of_whiteouts = bed.series("whiteouts", |shape| shape.whiteouts, &whiteouts)?;
+    let mut targets = load::memory_targets(&of_files);
+    targets.extend(load::whiteout_targets(&of_whiteouts));
+    tables.extend(of_files);
+    tables.extend(of_whiteouts);
+    let mut vmm = None;
+    if !arguments.no_sandboxes {
+        let (table, judged) = sandbox::measure(&bed, &layers)?;
+        tables.extend(table);
+        targets.extend(judged);
+        vmm = Some(vmm_words(&arguments.vmm).to_owned());
+    }
+    Ok(Report::new("growth", Machine::this(vmm), tables, targets))
+}
+
+/// Under which a series is measured.
+fn conditions(arguments: &Arguments, durability: Durability, note: &str) -> Conditions {
+    Conditions {
+        cache: Cache::Warm,
+        durability,
+        place: format!("written to {}", arguments.work.display()),
+        notes: vec![
+            format!("{} rounds after one warm-up, in turn", arguments.rounds),
+            note.to_owned(),
+        ],
+    }
+}

@@ -1,0 +1,153 @@
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::conditions;
+use super::image::Shape;
+use super::load::Bed;
+use crate::msb::{Msb, text};
+use crate::report::{Cell, Durability, Plot, Row, Table, Target, Unit};
+
+const IMAGE: &str = "bench/image:latest";
+const NAME: &str = "bench-growth";
+/// The most that anything may cost with the most layers, in times of one layer.
+const GROWTH_MAX: f64 = 1.1;
+
+/// One of the figures, with its name.
+type Named = (&'static str, fn(&Figures) -> &Vec<f64>);
+
+/// What a sandbox of one image costs, round by round.
+#[derive(Default)]
+struct Figures {
+    create_s: Vec<f64>,
+    start_s: Vec<f64>,
+    memory_bytes: Vec<f64>,
+}
+
+/// Makes and starts sandboxes of images with few and many layers, in turn.
+pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Vec<Target>)> {
+    let mut homes = Vec::new();
+    for shape in shapes {
+        let layout = tempfile::tempdir_in(&bed.arguments.work)?;
+        shape.write(layout.path())?;
+        let home = tempfile::tempdir_in(&bed.arguments.work)?;
+        let msb = bed.msb.in_home(home.path());
+        let mut load = msb.command();
+        text(
+            load.args(["load", "--quiet", "--tag", IMAGE])
+                .arg(layout.path()),
+        )?;
+        homes.push((home, msb, Figures::default()));
+    }
+    for round in 0..=bed.arguments.rounds {
+        for (_, msb, figures) in &mut homes {
+            let mut fresh = Figures::default();
+            once(msb, &bed.arguments.vmm, &mut fresh)?;
+            if round > 0 {
+                figures.create_s.extend(fresh.create_s);
+                figures.start_s.extend(fresh.start_s);
+                figures.memory_bytes.extend(fresh.memory_bytes);
+            }
+        }
+    }
+    let figures: Vec<&Figures> = homes.iter().map(|(_, _, figures)| figures).collect();
+    Ok((tables(bed, shapes, &figures), targets(&figures)))
+}
+
+/// One sandbox, from its creation to its removal.
+fn once(msb: &Msb, vmm: &str, figures: &mut Figures) -> Result<()> {
+    let begun = Instant::now();
+    let memory = ["--cpus", "1", "--memory", "256m"];
+    let mut create = msb.command();
+    create.args([
+        "create",
+        "--quiet",
+        "--pull",
+        "never",
+        "--no-command",
+        "--name",
+        NAME,
+    ]);
+    text(create.args(memory).arg(IMAGE))?;
+    figures.create_s.push(begun.elapsed().as_secs_f64());
+    let begun = Instant::now();
+    text(msb.command().args(["start", "--vmm", vmm, NAME]))?;
+    figures.start_s.push(begun.elapsed().as_secs_f64());
+    let stats = msb.output(["stats", "--no-stream", "--format", "json", NAME]);
+    let figure = stats.and_then(|stats| {
+        let stats: Value = serde_json::from_str(&stats)?;
+        stats[0]["host"]["memory_bytes"]
+            .as_f64()
+            .context("no memory in the statistics")
+    });
+    // Whatever was found, the sandbox goes.
+    msb.output(["rm", "--force", NAME])?;
+    figures.memory_bytes.push(figure?);
+    Ok(())
+}
+
+fn tables(bed: &Bed<'_>, shapes: &[Shape], figures: &[&Figures]) -> Vec<Table> {
+    let table = |title: &str, unit, columns: &[Named]| Table {
+        title: title.to_owned(),
+        conditions: conditions(
+            bed.arguments,
+            Durability::None,
+            "sandboxes without a command, 1 CPU, 256 MiB; a start ends when the guest's agent answers",
+        ),
+        unit,
+        columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        baseline: None,
+        rows: shapes
+            .iter()
+            .zip(figures)
+            .map(|(shape, figures)| {
+                let cells = columns
+                    .iter()
+                    .map(|(_, of)| Some(Cell::of_rounds(of(figures).clone())));
+                Row::at(
+                    f64::from(shape.layers),
+                    shape.layers.to_string(),
+                    cells.collect(),
+                )
+            })
+            .collect(),
+        plot: Plot::Lines,
+    };
+    vec![
+        table(
+            "Sandboxes by layers: time",
+            Unit::Seconds,
+            &[
+                ("create", |figures| &figures.create_s),
+                ("start", |figures| &figures.start_s),
+            ],
+        ),
+        table(
+            "Sandboxes by layers: the host's memory",
+            Unit::Bytes,
+            &[("one sandbox", |figures| &figures.memory_bytes)],
+        ),
+    ]
+}
+
+/// The last point against the first.
+fn targets(figures: &[&Figures]) -> Vec<Target> {
+    let (Some(first), Some(last)) = (figures.first(), figures.last()) else {
+        return Vec::new();
+    };
+    let all: [Named; 3] = [
+        ("create", |figures| &figures.create_s),
+        ("start", |figures| &figures.start_s),
+        ("memory", |figures| &figures.memory_bytes),
+    ];
+    let judged = all.into_iter().filter_map(|(name, of)| {
+        let cell = |figures: &Figures| Cell::of_rounds(of(figures).clone());
+        let ratio = cell(last).ratio_to(&cell(first))?.median;
+        Some(Target::new(
+            ratio <= GROWTH_MAX,
+            format!("{name}: {ratio:.2} with the most layers, of one layer (at most {GROWTH_MAX})"),
+        ))
+    });
+    judged.collect()
+}

@@ -1,0 +1,195 @@
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::registry::Registry;
+use crate::layout;
+use crate::msb::Msb;
+
+/// A script's beginning: every layer's tar on standard output, one after the other.
+const EACH_LAYER: &str = "set -e; cd \"$0\"; n=0; for blob do n=$((n + 1)); ";
+/// gzip or plain, by the first two bytes.
+const PLAIN: &str =
+    "if gzip -t \"$blob\" 2>/dev/null; then gzip -dc \"$blob\"; else cat \"$blob\"; fi";
+
+/// One way to take an image.
+#[derive(Debug)]
+pub(super) struct Contestant {
+    pub(super) name: &'static str,
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Way {
+    Bound {
+        layout: PathBuf,
+    },
+    MsbLoad {
+        layout: PathBuf,
+    },
+    MsbPull {
+        reference: String,
+    },
+    /// A shell's script with the directory and the layers' blobs as its words.
+    Script {
+        text: String,
+        blobs: Vec<PathBuf>,
+    },
+    Umoci {
+        layout: PathBuf,
+        tag: String,
+    },
+    Skopeo {
+        layout: PathBuf,
+        tag: String,
+    },
+}
+
+/// Those that are installed, the bound first, and why others are left out.
+pub(super) fn all(directory: &Path, registry: &Registry) -> Result<(Vec<Contestant>, Vec<String>)> {
+    let layout = std::path::absolute(directory)?;
+    let tag = layout::tag(&layout)?;
+    let blobs = layout::layer_blobs(&layout)?
+        .into_iter()
+        .map(|blob| blob.path);
+    let ways = [
+        (
+            "the bound",
+            None,
+            Way::Bound {
+                layout: layout.clone(),
+            },
+        ),
+        (
+            "msb load",
+            None,
+            Way::MsbLoad {
+                layout: layout.clone(),
+            },
+        ),
+        (
+            "msb pull",
+            None,
+            Way::MsbPull {
+                reference: registry.reference(),
+            },
+        ),
+        (
+            "mkfs.erofs",
+            Some("mkfs.erofs"),
+            Way::Script {
+                text: mkfs_script(),
+                blobs: blobs.collect(),
+            },
+        ),
+        (
+            "umoci unpack",
+            Some("umoci"),
+            Way::Umoci {
+                layout: layout.clone(),
+                tag: tag.clone(),
+            },
+        ),
+        ("skopeo copy", Some("skopeo"), Way::Skopeo { layout, tag }),
+    ];
+    let mut missing = Vec::new();
+    let mut contestants = Vec::new();
+    for (name, program, way) in ways {
+        if program.is_none_or(installed) {
+            contestants.push(Contestant { name, way });
+        } else {
+            missing.push(format!("{name} is not installed"));
+        }
+    }
+    Ok((contestants, missing))
+}
+
+/// From tars where this mkfs.erofs takes them (since 1.7), from an unpacked tree otherwise.
+fn mkfs_script() -> String {
+    let help = Command::new("mkfs.erofs").arg("--help").output();
+    let takes_tars = help.is_ok_and(|help| {
+        [help.stdout, help.stderr]
+            .iter()
+            .any(|text| String::from_utf8_lossy(text).contains("--tar"))
+    });
+    let make = if takes_tars {
+        format!("{{ {PLAIN}; }} | mkfs.erofs --quiet --tar=f $n.erofs")
+    } else {
+        format!("mkdir $n; {{ {PLAIN}; }} | tar -C $n -x; mkfs.erofs $n.erofs $n; rm -r $n")
+    };
+    format!("{EACH_LAYER}{make}; done")
+}
+
+fn installed(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|directory| directory.join(program).is_file())
+}
+
+impl Contestant {
+    /// Whether it is msb or the bound: what must not fail.
+    pub(super) const fn is_ours(&self) -> bool {
+        matches!(
+            self.way,
+            Way::Bound { .. } | Way::MsbLoad { .. } | Way::MsbPull { .. }
+        )
+    }
+
+    /// Its command line, to write into `directory`.
+    pub(super) fn command(&self, msb: &Msb, directory: &Path) -> Command {
+        match &self.way {
+            Way::Bound { layout } => {
+                let mut command = msb.command();
+                command
+                    .args(["bench", "bound"])
+                    .args([layout.as_path(), directory]);
+                command
+            }
+            Way::MsbLoad { layout } => {
+                let mut command = msb.in_home(directory).command();
+                command.args(["load", "--quiet", "--tag", "bench/image:latest"]);
+                command.arg(layout);
+                command
+            }
+            Way::MsbPull { reference } => {
+                let mut command = msb.in_home(directory).command();
+                command.args(["pull", "--quiet", "--plain-http", reference]);
+                command
+            }
+            Way::Script { text, blobs } => {
+                let mut command = Command::new("sh");
+                command.args(["-c", text]).arg(directory).args(blobs);
+                command
+            }
+            Way::Umoci { layout, tag } => {
+                let mut command = Command::new("umoci");
+                command.arg("unpack");
+                if !rustix::process::geteuid().is_root() {
+                    command.arg("--rootless");
+                }
+                command.arg("--image").arg(image("", layout, tag));
+                command.arg(directory.join("bundle"));
+                command
+            }
+            Way::Skopeo { layout, tag } => {
+                let mut command = Command::new("skopeo");
+                command.args(["copy", "--quiet", "--insecure-policy"]);
+                command.arg(image("oci:", layout, tag));
+                command.arg(image("dir:", directory, ""));
+                command
+            }
+        }
+    }
+}
+
+/// As umoci and skopeo name images.
+fn image(transport: &str, path: &Path, tag: &str) -> std::ffi::OsString {
+    let mut words = std::ffi::OsString::from(transport);
+    words.push(path);
+    if !tag.is_empty() {
+        words.push(OsStr::new(":"));
+        words.push(tag);
+    }
+    words
+}

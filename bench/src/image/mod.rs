@@ -1,0 +1,111 @@
+//! What taking an image costs: `msb load`, `msb pull` from a registry on loopback, and the tools that
+//! do a part of the same work, against the bound: the same blobs read, hashed, decompressed, hashed
+//! again and written, two at a time, without parsing.
+
+mod contestant;
+mod disk;
+mod registry;
+mod tables;
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use contestant::Contestant;
+use tables::Outcome;
+
+use crate::layout::Blob;
+use crate::measure::{self, Cost};
+use crate::msb::Msb;
+use crate::report::{Machine, Report, Showing};
+use crate::{bound, layout};
+
+/// Arguments of `msb bench image`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Tools that are not installed, or fail on the image, are left out, and the report says so.\n\n\
+    Example, with an image from any registry:\n  \
+    skopeo copy docker://python:3.12-slim oci:python:latest\n  \
+    msb bench image python --html image.html"
+)]
+pub struct Arguments {
+    /// An OCI layout directory with one image
+    layout: PathBuf,
+    /// Counted rounds; in each, every contestant runs once
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Where all of them write
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    work: PathBuf,
+    /// Drop the image's blobs from the page cache before each run
+    #[arg(long)]
+    cold: bool,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+}
+
+/// Arguments of `msb bench bound`.
+#[derive(Debug, clap::Args)]
+pub struct BoundArguments {
+    layout: PathBuf,
+    directory: PathBuf,
+}
+
+/// The bound by itself.
+pub(crate) fn bound(arguments: &BoundArguments) -> Result<()> {
+    bound::run(
+        &layout::layer_blobs(&arguments.layout)?,
+        &arguments.directory,
+    )
+}
+
+pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
+    let blobs = layout::layer_blobs(&arguments.layout)?;
+    let registry = registry::Registry::start(&arguments.layout)?;
+    let (installed, mut missing) = contestant::all(&arguments.layout, &registry)?;
+    let (mut contestants, mut outcomes) = (Vec::new(), Vec::new());
+    // A round that is not counted, in which a tool may show that it cannot do this image at all.
+    for contestant in installed {
+        match once(arguments, msb, &blobs, &contestant) {
+            Ok(_) => {
+                outcomes.push(Outcome::of(&contestant));
+                contestants.push(contestant);
+            }
+            Err(_) if !contestant.is_ours() => {
+                missing.push(format!("{} fails on this image", contestant.name))
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    // All in turn, so that a drifting machine drifts under all.
+    for _ in 0..arguments.rounds {
+        for (contestant, outcome) in contestants.iter().zip(&mut outcomes) {
+            let (cost, left_bytes) = once(arguments, msb, &blobs, contestant)?;
+            outcome.add(&cost, left_bytes);
+        }
+    }
+    let tables = tables::of(arguments, &blobs, &outcomes, &missing);
+    Ok(Report::new(
+        "image",
+        Machine::this(None),
+        tables,
+        tables::targets(&outcomes),
+    ))
+}
+
+/// One run in a directory of its own; what it took, and what it left on the disk, in bytes.
+fn once(
+    arguments: &Arguments,
+    msb: &Msb,
+    blobs: &[Blob],
+    contestant: &Contestant,
+) -> Result<(Cost, u64)> {
+    if arguments.cold {
+        disk::drop_cached(blobs)?;
+    }
+    let directory = tempfile::tempdir_in(&arguments.work)?;
+    let command = contestant.command(msb, directory.path());
+    let cost = measure::cost(msb, &command, directory.path())
+        .with_context(|| format!("{} failed", contestant.name))?;
+    Ok((cost, disk::allocated_bytes(directory.path())?))
+}

@@ -1,0 +1,93 @@
+use serde::Serialize;
+
+/// What one thing cost: a figure of every counted round, and what is known of the single operations.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Cell {
+    /// In the table's unit, round by round; rounds of a table's cells were run in turn.
+    pub(crate) rounds: Vec<f64>,
+    /// Of the operations of a round: the median of the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) latency: Option<Latency>,
+    /// Operations that a round consists of.
+    pub(crate) operations: u64,
+    /// Operations that failed, of all rounds.
+    pub(crate) errors: u64,
+}
+
+/// How long single operations took, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p95: f64,
+    pub(crate) p99: f64,
+}
+
+/// Least, median and most of some figures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) least: f64,
+    pub(crate) median: f64,
+    pub(crate) most: f64,
+}
+
+impl Cell {
+    /// One figure, of what is not repeated.
+    pub(crate) fn once(figure: f64) -> Self {
+        Self::of_rounds(vec![figure])
+    }
+
+    pub(crate) fn of_rounds(rounds: Vec<f64>) -> Self {
+        Self {
+            rounds,
+            latency: None,
+            operations: 1,
+            errors: 0,
+        }
+    }
+
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        Spread::of(self.rounds.clone())
+    }
+
+    /// This over another, round by round; `None` where there is nothing to divide.
+    pub(crate) fn ratio_to(&self, other: &Self) -> Option<Spread> {
+        let pairs = self.rounds.iter().zip(&other.rounds);
+        Spread::of(
+            pairs
+                .map(|(this, other)| this / other)
+                .filter(|ratio| ratio.is_finite())
+                .collect(),
+        )
+    }
+}
+
+impl Spread {
+    /// Of no figures there is none.
+    pub(crate) fn of(mut figures: Vec<f64>) -> Option<Self> {
+        figures.sort_by(f64::total_cmp);
+        Some(Self {
+            least: *figures.first()?,
+            median: *figures.get(figures.len() / 2)?,
+            most: *figures.last()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cell, Spread};
+
+    #[test]
+    fn ratios_are_taken_round_by_round() {
+        let slow = Cell::of_rounds(vec![2.0, 6.0, 3.0]);
+        let fast = Cell::of_rounds(vec![1.0, 2.0, 3.0]);
+        let expected = Spread {
+            least: 1.0,
+            median: 2.0,
+            most: 3.0,
+        };
+        assert_eq!(slow.ratio_to(&fast), Some(expected));
+        assert_eq!(slow.ratio_to(&Cell::default()), None);
+        assert_eq!(slow.ratio_to(&Cell::once(0.0)), None);
+    }
+}

@@ -1,0 +1,86 @@
+use serde::Serialize;
+
+use super::cell::{Cell, Spread};
+use super::conditions::Conditions;
+use super::unit::Unit;
+
+/// Figures side by side.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Table {
+    pub(crate) title: String,
+    pub(crate) conditions: Conditions,
+    pub(crate) unit: Unit,
+    pub(crate) columns: Vec<String>,
+    /// The column that the others are divided by.
+    pub(crate) baseline: Option<usize>,
+    pub(crate) rows: Vec<Row>,
+    #[serde(skip)]
+    pub(crate) plot: Plot,
+}
+
+/// One line: what was done, and what it cost in each column.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// Where the line stands on the axis of a plot of lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<f64>,
+    /// One a column; `None` where it was not measured.
+    pub(crate) cells: Vec<Option<Cell>>,
+}
+
+/// How a table is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plot {
+    /// Not at all.
+    None,
+    /// A bar a cell: the ratio to the baseline, on a logarithmic axis.
+    Ratios,
+    /// A line a column, through what stands at each row's place.
+    Lines,
+    /// A bar a row, its columns laid end to end.
+    Stacked,
+}
+
+impl Row {
+    pub(crate) fn new(name: impl Into<String>, cells: Vec<Option<Cell>>) -> Self {
+        Self {
+            name: name.into(),
+            at: None,
+            cells,
+        }
+    }
+
+    pub(crate) fn at(place: f64, name: impl Into<String>, cells: Vec<Option<Cell>>) -> Self {
+        Self {
+            at: Some(place),
+            ..Self::new(name, cells)
+        }
+    }
+
+    pub(crate) fn cell(&self, column: usize) -> Option<&Cell> {
+        self.cells.get(column)?.as_ref()
+    }
+}
+
+impl Table {
+    /// A column over the baseline in a row; `None` for the baseline itself.
+    pub(crate) fn ratio(&self, row: &Row, column: usize) -> Option<Spread> {
+        let baseline = self.baseline.filter(|&baseline| baseline != column)?;
+        row.cell(column)?.ratio_to(row.cell(baseline)?)
+    }
+
+    /// The geometric mean of a column's median ratios; `None` where it has none.
+    pub(crate) fn geometric_mean(&self, column: usize) -> Option<f64> {
+        let logarithms: Vec<f64> = self
+            .rows
+            .iter()
+            .filter_map(|row| self.ratio(row, column))
+            .map(|ratio| ratio.median.ln())
+            .collect();
+        let count = u32::try_from(logarithms.len())
+            .ok()
+            .filter(|&count| count > 0)?;
+        Some((logarithms.iter().sum::<f64>() / f64::from(count)).exp())
+    }
+}
