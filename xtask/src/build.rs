@@ -7,33 +7,41 @@ use crate::place;
 use crate::run::{shown, step};
 
 /// Builds msb for use and gives its path.
-pub(crate) fn msb() -> Result<PathBuf> {
+pub(crate) fn release() -> Result<PathBuf> {
     step("build msb");
     shown(cargo().args(["build", "--release", "--locked", "--package", "msb"]))?;
     Ok(place::root().join("target/release/msb"))
 }
 
-/// Builds a `tree-dump` that runs in any guest.
+/// Builds the msb that tests use: as the tests themselves are built, so that every dependency is
+/// compiled once, and with all of the compiler's checks.
+pub(crate) fn msb() -> Result<PathBuf> {
+    step("build the tests and their msb");
+    shown(cargo().args(["build", "--workspace", "--bins", "--tests", "--locked"]))?;
+    Ok(place::root().join("target/debug/msb"))
+}
+
+/// Builds a `tree-dump` that runs in any guest, as the guest agent is built.
 pub(crate) fn tree_dump() -> Result<PathBuf> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let directory = place::root().join("target/xtask/static");
+    let directory = place::root().join("target/agent");
     shown(
         cargo()
             .args([
                 "build",
-                "--release",
                 "--locked",
                 "--package",
                 "testkit",
                 "--bin",
                 "tree-dump",
             ])
+            .args(["--profile", "agent"])
             .args(["--target", &target])
             .arg("--target-dir")
             .arg(&directory)
             .env("RUSTFLAGS", "-C target-feature=+crt-static"),
     )?;
-    Ok(directory.join(target).join("release/tree-dump"))
+    Ok(directory.join(target).join("agent/tree-dump"))
 }
 
 /// Every test of the workspace.

@@ -22,7 +22,7 @@ print('6 * 7 =', 6 * 7)";
 pub(crate) fn run() -> Result<ExitCode> {
     tools::install()?;
     let kernel = kernel::fetch()?;
-    let msb = build::msb()?;
+    let msb = build::release()?;
     let (registry, name) = source()?;
     let home = match std::env::var_os("MSB_HOME") {
         Some(home) => home.into(),

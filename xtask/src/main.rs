@@ -174,7 +174,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
     match recipe {
         Recipe::Tools => tools::install()?,
         Recipe::Kernel => println!("{}", kernel::fetch()?.display()),
-        Recipe::Build => println!("{}", build::msb()?.display()),
+        Recipe::Build => println!("{}", build::release()?.display()),
         Recipe::Image => println!("{}", image::demo()?.display()),
         Recipe::Demo => return demo::run(),
         Recipe::Test(arguments) => test::run(&arguments)?,

@@ -13,8 +13,8 @@ use anyhow::{Result, ensure};
 
 use ground::Ground;
 
-use crate::run::{shown, step};
-use crate::{build, docker, image, lint, place, tools};
+use crate::run::step;
+use crate::{docker, image, lint, place, tools};
 
 /// One step: its name, and what it does; it gives what it found.
 type Step = (&'static str, fn(&Ground) -> Result<String>);
@@ -81,8 +81,6 @@ impl Lane {
 /// Builds everything first: two lanes that build would wait for each other.
 fn both_lanes() -> Result<()> {
     lint::run()?;
-    step("build the tests");
-    shown(build::tests().arg("--no-run"))?;
     image::all()?;
     Ground::prepare("host")?;
     let guests = Beside::start(Lane::Guests)?;
