@@ -6,6 +6,10 @@ use anyhow::Result;
 use crate::place;
 use crate::run::{shown, step};
 
+/// Everything but this program: built together with others its dependencies have other features,
+/// and its own file would be replaced while it runs.
+const PRODUCT: [&str; 4] = ["--workspace", "--exclude", "xtask", "--locked"];
+
 /// Builds msb for use and gives its path.
 pub(crate) fn release() -> Result<PathBuf> {
     step("build msb");
@@ -17,7 +21,7 @@ pub(crate) fn release() -> Result<PathBuf> {
 /// compiled once, and with all of the compiler's checks.
 pub(crate) fn msb() -> Result<PathBuf> {
     step("build the tests and their msb");
-    shown(cargo().args(["build", "--workspace", "--bins", "--tests", "--locked"]))?;
+    shown(cargo().args(["build", "--bins", "--tests"]).args(PRODUCT))?;
     Ok(place::root().join("target/debug/msb"))
 }
 
@@ -44,10 +48,17 @@ pub(crate) fn tree_dump() -> Result<PathBuf> {
     Ok(directory.join(target).join("agent/tree-dump"))
 }
 
-/// Every test of the workspace.
+/// Every test of the product.
 pub(crate) fn tests() -> Command {
     let mut tests = cargo();
-    tests.args(["test", "--workspace", "--locked"]);
+    tests.arg("test").args(PRODUCT);
+    tests
+}
+
+/// Every test of these recipes.
+pub(crate) fn own_tests() -> Command {
+    let mut tests = cargo();
+    tests.args(["test", "--package", "xtask", "--locked"]);
     tests
 }
 

@@ -48,6 +48,7 @@ pub(super) const STEPS: &[Step] = &[
 
 fn unit_tests(ground: &Ground) -> Result<String> {
     shown(build::tests().env("MSB_KERNEL", &ground.kernel))?;
+    shown(&mut build::own_tests())?;
     Ok("all".to_owned())
 }
 
