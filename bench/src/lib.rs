@@ -14,6 +14,7 @@ mod layout;
 mod measure;
 mod msb;
 mod report;
+mod sandbox;
 mod timing;
 
 use anyhow::Result;

@@ -8,7 +8,7 @@ use crate::run::quiet;
 
 /// The crates by height, words first; each may use only what stands lower. See ARCHITECTURE.md.
 const HEIGHTS: [&[&str]; 9] = [
-    &["fstree", "msb-agent-protocol"],
+    &["fstree", "msb-agent-protocol", "guest-program"],
     &["erofs-writer", "ext4-writer", "vmdk", "msb-jail"],
     &["oci-layers", "rootfs-view", "guest-kernel", "msb-vmm"],
     &[

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::sandbox::Sandbox;
+use super::running::Running;
 use super::{conditions, memory};
 use crate::report::{Cell, Plot, Row, Table, Target, Unit};
 
@@ -12,7 +12,7 @@ use crate::report::{Cell, Plot, Row, Table, Target, Unit};
 const GROWTH_MAX_KIB: u64 = 512;
 
 /// So many commands that all run at the same moment, each asked something then.
-pub(super) fn measure(sandbox: &Sandbox, count: usize) -> Result<(Table, Vec<Target>)> {
+pub(super) fn measure(sandbox: &Running, count: usize) -> Result<(Table, Vec<Target>)> {
     let before = memory::of_machine(sandbox)?;
     let begun = Instant::now();
     let mut crowd = Vec::new();
@@ -66,7 +66,7 @@ struct Member {
 }
 
 impl Member {
-    fn start(sandbox: &Sandbox) -> Result<Self> {
+    fn start(sandbox: &Running) -> Result<Self> {
         let mut child = sandbox.shell("echo ready; read line; echo $line").spawn()?;
         let stdout = BufReader::new(child.stdout.take().context("stdout is piped")?);
         Ok(Self { child, stdout })

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::sandbox::Sandbox;
+use super::running::Running;
 
 /// What processes have in memory, in KiB, by their command's name. The process that has the guest's
 /// memory is left out, which under libkrun is the VMM's: there the guest's pages cannot be told from the
 /// VMM's own.
-pub(super) fn of_machine(sandbox: &Sandbox) -> Result<BTreeMap<String, u64>> {
+pub(super) fn of_machine(sandbox: &Running) -> Result<BTreeMap<String, u64>> {
     let commands: &[&str] = match sandbox.vmm_has_memory {
         true => &["network"],
         false => &["vmm", "network"],

@@ -3,13 +3,13 @@
 
 mod crowd;
 mod memory;
-mod sandbox;
+mod running;
 mod stalled;
 mod throughput;
 
 use anyhow::Result;
 
-use sandbox::Sandbox;
+use running::Running;
 
 use crate::msb::{Msb, vmm_words};
 use crate::report::{Cache, Conditions, Durability, Machine, Report, Showing};
@@ -39,7 +39,7 @@ pub struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
-    let sandbox = Sandbox::start(msb, &arguments.image, &arguments.vmm)?;
+    let sandbox = Running::start(msb, &arguments.image, &arguments.vmm)?;
     let parts = [
         throughput::measure(&sandbox, arguments.output_mib, arguments.runs)?,
         crowd::measure(&sandbox, arguments.crowd)?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::sandbox::Sandbox;
+use super::running::Running;
 use super::{conditions, memory};
 use crate::report::{Cell, Plot, Row, Table, Target, Unit};
 
@@ -14,7 +14,7 @@ const GROWTH_MAX_KIB: u64 = 16 << 10;
 const AHEAD_MAX_MIB: u64 = 16;
 
 /// A command that writes without end, to a reader that stops reading.
-pub(super) fn measure(sandbox: &Sandbox, stall_s: u64) -> Result<(Table, Vec<Target>)> {
+pub(super) fn measure(sandbox: &Running, stall_s: u64) -> Result<(Table, Vec<Target>)> {
     const WRITER: &str = "i=0; while :; do dd if=/dev/zero bs=1M count=1 status=none; \
         i=$((i+1)); echo $i > /tmp/written; done";
     let mut child = sandbox.shell(WRITER).spawn()?;
@@ -70,7 +70,7 @@ pub(super) fn measure(sandbox: &Sandbox, stall_s: u64) -> Result<(Table, Vec<Tar
     Ok((table, targets))
 }
 
-fn written_mib(sandbox: &Sandbox) -> Result<u64> {
+fn written_mib(sandbox: &Running) -> Result<u64> {
     let text = sandbox.output("cat /tmp/written 2>/dev/null || echo 0")?;
     Ok(text.trim().parse()?)
 }

@@ -3,7 +3,7 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::sandbox::Sandbox;
+use super::running::Running;
 use super::{conditions, memory};
 use crate::report::{Plot, Row, Table, Target, Unit};
 use crate::timing;
@@ -17,7 +17,7 @@ const GROWTH_MAX_KIB: u64 = 32 << 10;
 
 /// The same bytes through exec's stdout and through the console, in turn.
 pub(super) fn measure(
-    sandbox: &Sandbox,
+    sandbox: &Running,
     output_mib: u32,
     runs: usize,
 ) -> Result<(Table, Vec<Target>)> {
@@ -63,7 +63,7 @@ pub(super) fn measure(
     Ok((table, targets))
 }
 
-fn through_exec(sandbox: &Sandbox, line: &str, output_mib: u32) -> Result<()> {
+fn through_exec(sandbox: &Running, line: &str, output_mib: u32) -> Result<()> {
     let mut child = sandbox.shell(line).stdin(Stdio::null()).spawn()?;
     let mut stdout = child.stdout.take().context("stdout is piped")?;
     let mut buffer = vec![0; 1 << 16];

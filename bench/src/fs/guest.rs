@@ -1,6 +1,6 @@
 use std::fs;
 use std::path::Path;
-use std::process::{self, Command};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use msb_bench_runner::Facts;
@@ -8,6 +8,7 @@ use msb_bench_runner::Facts;
 use super::{Against, Arguments, Outcome, places, runner};
 use crate::msb::{Msb, text};
 use crate::report::Cache;
+use crate::sandbox::Sandbox;
 
 /// Where the runner lies in the guest: in memory, so that dropping caches does not drop its code.
 const RUNNER_PATH: &str = "/run/msb-bench-runner";
@@ -45,7 +46,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
 /// A sandbox that runs while this value lives.
 struct Guest {
     msb: Msb,
-    name: String,
+    sandbox: Sandbox,
 }
 
 impl Guest {
@@ -54,20 +55,13 @@ impl Guest {
     fn start(arguments: &Arguments, msb: &Msb, shared: &Path) -> Result<Self> {
         let guest = Self {
             msb: msb.clone(),
-            name: format!("bench-fs-{}", process::id()),
+            sandbox: Sandbox::named(msb, "fs"),
         };
         let mut run = msb.command();
-        run.args([
-            "run",
-            "--quiet",
-            "--detach",
-            "--no-command",
-            "--network",
-            "none",
-        ])
-        .args(["--name", &guest.name])
-        .args(["--vmm", &arguments.vmm, "--memory", &arguments.memory])
-        .args(["--tmpfs", &format!("{}:exec", places::TMPFS_PATH)]);
+        run.args(["run", "--quiet", "--detach", "--no-command"])
+            .args(["--network", "none", "--name", &guest.sandbox.name])
+            .args(["--vmm", &arguments.vmm, "--memory", &arguments.memory])
+            .args(["--tmpfs", &format!("{}:exec", places::TMPFS_PATH)]);
         if arguments.has(Against::Virtiofs) {
             let volume = format!("{}:{}", shared.display(), places::VIRTIOFS_PATH);
             run.args(["--volume", &volume]);
@@ -82,37 +76,17 @@ impl Guest {
     fn send_runner(&self, work: &Path) -> Result<()> {
         let program = work.join("msb-bench-runner");
         fs::write(&program, runner::PROGRAM)?;
-        let target = format!("{}:{RUNNER_PATH}", self.name);
+        let target = format!("{}:{RUNNER_PATH}", self.sandbox.name);
         let mut copy = self.msb.command();
         text(copy.args(["cp", "--quiet"]).arg(&program).arg(&target))?;
-        text(
-            self.msb
-                .command()
-                .args(["exec", &self.name, "chmod", "755", RUNNER_PATH]),
-        )?;
+        text(self.sandbox.exec(&[]).args(["chmod", "755", RUNNER_PATH]))?;
         Ok(fs::remove_file(program)?)
     }
 
     /// The runner in the guest, as root.
     fn runner(&self, words: &[&str]) -> Command {
-        let mut command = self.msb.command();
-        command
-            .args([
-                "exec",
-                "--interactive",
-                "--user",
-                "0",
-                &self.name,
-                RUNNER_PATH,
-            ])
-            .args(words);
-        command
-    }
-}
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        // What cannot be removed shows in `msb ps`.
-        let _ = self.msb.output(["rm", "--force", &self.name]);
+        let mut exec = self.sandbox.exec(&["--interactive", "--user", "0"]);
+        exec.arg(RUNNER_PATH).args(words);
+        exec
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct Shape {
     pub(super) layers: u32,
     /// Of all layers together.
     pub(super) files: u32,
-    /// In a layer of their own, on top.
-    pub(super) whiteouts: u32,
+    /// In a layer of their own on top, which may have none.
+    pub(super) whiteouts: Option<u32>,
 }
 
 impl Shape {
@@ -27,16 +27,17 @@ impl Shape {
         Self {
             layers,
             files,
-            whiteouts: 0,
+            whiteouts: None,
         }
     }
 
-    /// A layer of files, and whiteouts over some of them.
+    /// A layer of files, and one of whiteouts over some of them: there even without a whiteout, for a
+    /// layer more or less is not what is compared.
     pub(super) const fn covered(files: u32, whiteouts: u32) -> Self {
         Self {
             layers: 1,
             files,
-            whiteouts,
+            whiteouts: Some(whiteouts),
         }
     }
 
@@ -48,8 +49,9 @@ impl Shape {
             let numbers = (layer..self.files).step_by(self.layers as usize);
             layers.push(blob(directory, |out| files_tar(out, numbers))?);
         }
-        // There even without whiteouts: a layer more or less is not what is compared.
-        layers.push(blob(directory, |out| whiteouts_tar(out, self.whiteouts))?);
+        if let Some(count) = self.whiteouts {
+            layers.push(blob(directory, |out| whiteouts_tar(out, count))?);
+        }
         index(directory, &layers)
     }
 }

@@ -62,7 +62,11 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     let mut tables = Vec::new();
     tables.extend(bed.series("layers", |shape| shape.layers, &layers)?);
     let of_files = bed.series("files", |shape| shape.files, &files)?;
-    let of_whiteouts = bed.series("whiteouts", |shape| shape.whiteouts, &whiteouts)?;
+    let of_whiteouts = bed.series(
+        "whiteouts",
+        |shape| shape.whiteouts.unwrap_or(0),
+        &whiteouts,
+    )?;
     let mut targets = load::memory_targets(&of_files);
     targets.extend(load::whiteout_targets(&of_whiteouts));
     tables.extend(of_files);

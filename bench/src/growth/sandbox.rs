@@ -8,9 +8,9 @@ use super::image::Shape;
 use super::load::Bed;
 use crate::msb::{Msb, text};
 use crate::report::{Cell, Durability, Plot, Row, Table, Target, Unit};
+use crate::sandbox::Sandbox;
 
 const IMAGE: &str = "bench/image:latest";
-const NAME: &str = "bench-growth";
 /// The most that anything may cost with the most layers, in times of one layer.
 const GROWTH_MAX: f64 = 1.1;
 
@@ -57,33 +57,22 @@ pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Ve
 
 /// One sandbox, from its creation to its removal.
 fn once(msb: &Msb, vmm: &str, figures: &mut Figures) -> Result<()> {
+    let sandbox = Sandbox::named(msb, "growth");
     let begun = Instant::now();
-    let memory = ["--cpus", "1", "--memory", "256m"];
     let mut create = msb.command();
-    create.args([
-        "create",
-        "--quiet",
-        "--pull",
-        "never",
-        "--no-command",
-        "--name",
-        NAME,
-    ]);
-    text(create.args(memory).arg(IMAGE))?;
+    create.args(["create", "--quiet", "--pull", "never", "--no-command"]);
+    create.args(["--cpus", "1", "--memory", "256m", "--name", &sandbox.name]);
+    text(create.arg(IMAGE))?;
     figures.create_s.push(begun.elapsed().as_secs_f64());
     let begun = Instant::now();
-    text(msb.command().args(["start", "--vmm", vmm, NAME]))?;
+    text(msb.command().args(["start", "--vmm", vmm, &sandbox.name]))?;
     figures.start_s.push(begun.elapsed().as_secs_f64());
-    let stats = msb.output(["stats", "--no-stream", "--format", "json", NAME]);
-    let figure = stats.and_then(|stats| {
-        let stats: Value = serde_json::from_str(&stats)?;
-        stats[0]["host"]["memory_bytes"]
-            .as_f64()
-            .context("no memory in the statistics")
-    });
-    // Whatever was found, the sandbox goes.
-    msb.output(["rm", "--force", NAME])?;
-    figures.memory_bytes.push(figure?);
+    let stats = msb.output(["stats", "--no-stream", "--format", "json", &sandbox.name])?;
+    let stats: Value = serde_json::from_str(&stats)?;
+    let memory_bytes = stats[0]["host"]["memory_bytes"].as_f64();
+    figures
+        .memory_bytes
+        .push(memory_bytes.context("no memory in the statistics")?);
     Ok(())
 }
 

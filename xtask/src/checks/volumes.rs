@@ -172,8 +172,11 @@ impl Shared {
     /// The guest's `ln` made another name of the file, or was told that it may not: hosts before Linux 6.10.
     fn linked(&self, output: &Output) -> Result<()> {
         let number = |name: &str| fs::metadata(self.0.join("rw").join(name)).map(|file| file.ino());
-        let is_refused =
-            String::from_utf8_lossy(&output.stderr).contains("Operation not permitted");
+        let is_refused = String::from_utf8_lossy(&output.stderr).lines().any(|line| {
+            line.starts_with("ln:")
+                && line.contains("/rw/linked")
+                && line.ends_with("Operation not permitted")
+        });
         ensure!(
             number("linked").is_ok_and(|linked| number("there").is_ok_and(|there| linked == there))
                 || is_refused,

@@ -66,8 +66,6 @@ pub(crate) enum VmmName {
     Qemu,
 }
 
-/// What libkrun is called among VMMs.
-const KRUN: &str = "krun";
 /// What a user must know who lets a guest write to a directory through libkrun's own server.
 const KRUN_WRITES: &str = "root in this guest can change modes and times of your other files too, \
     not their contents: libkrun judges no names in a directory that may be written; --vmm qemu does";
@@ -164,7 +162,7 @@ pub(crate) async fn boot(
     {
         output::notice(notice);
     }
-    if selection.vmm.name() == KRUN
+    if selection.vmm.name() == backends.krun.name()
         && sandbox.spec.mounts.iter().any(Mount::opens_the_host)
         && !start.context.quiet
     {

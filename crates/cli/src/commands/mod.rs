@@ -49,7 +49,7 @@ use image_store::{Digest, Store};
 use msb_runtime::{Home, Sandbox, SandboxFiles};
 
 use crate::args::{Arguments, Command, GlobalArguments};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Failures, Outcome};
 use crate::output;
 
 /// What every command works on.
@@ -95,22 +95,20 @@ impl Context {
         names: &[String],
         act: impl AsyncFn(Sandbox) -> Result<(), Failure>,
     ) -> Outcome {
-        let mut code = 0;
+        let mut failures = Failures::default();
         for name in names {
             let done = match self.sandbox(name) {
                 Ok(sandbox) => act(sandbox).await,
                 Err(failure) => Err(failure),
             };
-            match done {
-                Ok(()) => output::print(&format!("{name}\n"))?,
-                Err(failure) if names.len() == 1 => return Err(failure),
-                Err(failure) => {
-                    failure.print();
-                    code = failure.exit_code();
-                }
+            if names.len() == 1 {
+                done?;
+                output::print(&format!("{name}\n"))?;
+            } else if failures.note(done).is_some() {
+                output::print(&format!("{name}\n"))?;
             }
         }
-        Ok(code)
+        Ok(failures.code)
     }
 
     /// The files of the sandbox of this name or id.

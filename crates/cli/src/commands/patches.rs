@@ -139,13 +139,14 @@ fn read_hosts(path: &Path) -> Result<Vec<HostEntry>, Failure> {
     let name = path.display();
     let cannot = || format!("cannot read {name}");
     // Its length says nothing of a device or a pipe.
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     std::fs::File::open(path)
-        .and_then(|file| file.take(HOSTS_MAX_BYTES + 1).read_to_string(&mut text))
+        .and_then(|file| file.take(HOSTS_MAX_BYTES + 1).read_to_end(&mut bytes))
         .with_context(cannot)?;
-    if text.len() as u64 > HOSTS_MAX_BYTES {
+    if bytes.len() as u64 > HOSTS_MAX_BYTES {
         return Err(anyhow!("{name} has more than {HOSTS_MAX_BYTES} bytes, the limit").into());
     }
+    let text = String::from_utf8(bytes).with_context(cannot)?;
     let meant = |line: &str| line.split('#').next().unwrap_or("").trim().to_owned();
     let lines = text.lines().map(meant).filter(|line| !line.is_empty());
     lines
@@ -188,6 +189,12 @@ mod tests {
     fn a_file_of_names_is_read_so_far_and_no_further() {
         let error = read_hosts(Path::new("/dev/zero")).expect_err("endless");
         assert_eq!(error.exit_code(), 125);
+        // The limit lies within a character.
+        let long = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(long.path(), "\u{e9}".repeat(200_000)).expect("written");
+        let error = read_hosts(long.path()).expect_err("too long");
+        let words = format!("{error:?}");
+        assert!(words.contains("the limit"), "{words}");
         assert!(
             read_hosts(Path::new("/dev/null"))
                 .expect("empty")

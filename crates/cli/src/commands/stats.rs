@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::Context;
-use crate::failure::{Failure, Outcome, printable};
+use crate::failure::{Failure, Failures, Outcome, printable};
 use crate::output::{self, Format};
 
 /// How long after each other a sandbox is looked at.
@@ -48,10 +48,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let mut before = watched.look().await?;
     watched.tell_failures(&mut before)?;
     if before.seen.is_empty() && (watched.named.is_some() || arguments.no_stream) {
-        if watched.code == 0 {
+        if watched.failures.code == 0 {
             print(arguments, &[])?;
         }
-        return Ok(watched.code);
+        return Ok(watched.failures.code);
     }
     loop {
         sleep(INTERVAL).await;
@@ -67,7 +67,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         }
         let is_over = watched.named.is_some() && now.seen.is_empty();
         if arguments.no_stream || is_over || !is_read {
-            return Ok(watched.code);
+            return Ok(watched.failures.code);
         }
         before = now;
     }
@@ -78,8 +78,8 @@ struct Watched<'a> {
     context: &'a Context,
     /// Those that were named; without names, all that run.
     named: Option<Vec<Sandbox>>,
-    /// What the exit code is for what failed of those that were named.
-    code: u8,
+    /// What failed of those that were named.
+    failures: Failures,
 }
 
 /// A sandbox, and what it took when it was looked at.
@@ -102,18 +102,15 @@ impl<'a> Watched<'a> {
         let mut watched = Self {
             context,
             named: None,
-            code: 0,
+            failures: Failures::default(),
         };
         for name in names {
-            let named = watched.named.get_or_insert_default();
-            match context.sandbox(name) {
-                Ok(sandbox) => named.push(sandbox),
-                Err(failure) if names.len() == 1 => return Err(failure),
-                Err(failure) => {
-                    failure.print();
-                    watched.code = failure.exit_code();
-                }
-            }
+            let sandbox = context.sandbox(name);
+            let found = match names.len() {
+                1 => Some(sandbox?),
+                _ => watched.failures.note(sandbox),
+            };
+            watched.named.get_or_insert_default().extend(found);
         }
         Ok(watched)
     }
@@ -152,12 +149,10 @@ impl<'a> Watched<'a> {
             return Ok(());
         };
         for (_, error) in look.failures.drain(..) {
-            let failure = Failure::from(error);
-            if named.len() == 1 && self.code == 0 {
-                return Err(failure);
+            if named.len() == 1 && self.failures.code == 0 {
+                return Err(error.into());
             }
-            failure.print();
-            self.code = failure.exit_code();
+            self.failures.note(Err::<(), _>(error));
         }
         Ok(())
     }
