@@ -2,6 +2,7 @@
 //!
 //! Everything that a recipe needs it installs or makes; what it keeps is below `target/xtask`.
 
+mod browser;
 mod build;
 mod checks;
 mod demo;

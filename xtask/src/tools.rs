@@ -34,12 +34,25 @@ const TOOLS: [(&str, &str); 26] = [
     ("perl", "perl"),
 ];
 
+/// What judges pages; large, and only tests need it.
+const BROWSER: [(&str, &str); 1] = [("chromium", "chromium")];
+
 /// Directories of programs that a user's `PATH` may lack.
 const MORE_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin";
 
-/// Installs the packages of the programs that are missing, and makes sure they are there then.
+/// Has every program that recipes need.
 pub(crate) fn install() -> Result<()> {
-    let mut packages: Vec<&str> = TOOLS
+    install_all(&TOOLS)
+}
+
+/// Has those too that only tests need.
+pub(crate) fn install_for_tests() -> Result<()> {
+    install_all(&[&TOOLS[..], &BROWSER].concat())
+}
+
+/// Installs the packages of the programs that are missing, and makes sure they are there then.
+fn install_all(tools: &[(&str, &str)]) -> Result<()> {
+    let mut packages: Vec<&str> = tools
         .iter()
         .filter(|(tool, _)| !is_here(tool))
         .map(|(_, package)| *package)
@@ -60,7 +73,7 @@ pub(crate) fn install() -> Result<()> {
     let mut install = vec!["install", "--yes", "--quiet=2", "--no-install-recommends"];
     install.extend(&packages);
     shown(apt(&install).stdout(std::io::stderr()))?;
-    for (tool, package) in TOOLS {
+    for (tool, package) in tools {
         ensure!(
             is_here(tool),
             "the package {package} was installed, and {tool} is still missing"

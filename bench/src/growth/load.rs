@@ -37,6 +37,9 @@ impl Bed<'_> {
         shapes: &[Shape],
     ) -> Result<Vec<Table>> {
         let (mut times, mut memory) = (Vec::new(), Vec::new());
+        if shapes.is_empty() {
+            return Ok(Vec::new());
+        }
         for shape in shapes {
             let point = self.point(shape)?;
             let row = |figure: fn(&Cost) -> f64| {

@@ -30,6 +30,10 @@ const OF_MACHINE: &[Check] = &[
         "the guest's mounts are overlay over EROFS and ext4",
         surroundings::mounts,
     ),
+    (
+        "only what goes with its machine is never synced",
+        surroundings::syncing,
+    ),
     ("stdout and stderr are apart", streams::apart),
     ("stdin arrives whole and ends", streams::stdin),
     ("output arrives whole", streams::large_output),

@@ -1,3 +1,5 @@
+use std::process::Command;
+
 use anyhow::{Context as _, Result, ensure};
 
 use super::bed::{Bed, describe, expect_code};
@@ -55,6 +57,26 @@ pub(super) fn mounts(bed: &Bed) -> Result<()> {
     let upper = of("/dev/vdb").with_context(|| format!("no /dev/vdb: {text}"))?;
     ensure!(upper.kind == "ext4", "{text}");
     Ok(())
+}
+
+/// Only what goes with its machine is never synced, also when its machine is started again.
+pub(super) fn syncing(bed: &Bed) -> Result<()> {
+    let is_volatile = |options: &[&str]| -> Result<bool> {
+        let script = ["sh", "-c", "cat /proc/mounts"];
+        let output = bed.retried(|| bed.run_command(options, &script), &[])?;
+        expect_code(&output, 0)?;
+        let text = String::from_utf8(output.stdout)?;
+        let root = parse(&text).into_iter().rfind(|mount| mount.target == "/");
+        let options = root.context("nothing at /")?.options;
+        Ok(options.split(',').any(|option| option == "volatile"))
+    };
+    ensure!(is_volatile(&["--rm"])?, "--rm syncs");
+    let kept = ["--name", "checks-syncing"];
+    let is_unsynced = is_volatile(&kept);
+    let remove = ["rm", "--force", "checks-syncing"];
+    let removed = Command::new(&bed.msb).args(remove).output()?;
+    ensure!(!is_unsynced?, "what is kept is not synced");
+    expect_code(&removed, 0)
 }
 
 pub(super) fn container_mounts(bed: &Bed) -> Result<()> {

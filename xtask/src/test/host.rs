@@ -1,11 +1,14 @@
 //! Steps whose work is this machine's own.
 
-use anyhow::{Result, ensure};
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
 
 use super::Step;
 use super::ground::{Ground, IMAGE};
-use crate::run::shown;
-use crate::{build, engines, erofs, ext4, fuzz, oracle, stress};
+use crate::run::{quiet, shown};
+use crate::{browser, build, engines, erofs, ext4, fuzz, oracle, place, stress};
 
 /// How often `msb load` is killed.
 const KILLS: u32 = 200;
@@ -44,7 +47,15 @@ pub(super) const STEPS: &[Step] = &[
         "store: the same bytes on every number of processors",
         determinism,
     ),
+    ("bench: a report's page is readable in a browser", pages),
 ];
+
+/// A page that no reader can be content with, to judge the judge.
+const BAD_PAGE: &str = "<!doctype html><svg viewBox=\"0 0 860 100\" width=\"860\">\
+    <text x=\"10\" y=\"20\">one word</text><text x=\"12\" y=\"21\">another</text></svg>";
+/// A report with every kind of plot, as it was reviewed.
+const SAMPLE_PAGE: &str =
+    "bench/src/report/snapshots/msb_bench__report__tests__a_report_as_a_page.snap";
 
 fn unit_tests(ground: &Ground) -> Result<String> {
     shown(build::tests().env("MSB_KERNEL", &ground.kernel))?;
@@ -149,4 +160,29 @@ fn failing_disks(ground: &Ground) -> Result<String> {
 
 fn determinism(ground: &Ground) -> Result<String> {
     stress::same_bytes_every_time(&store_ground(ground), 4)
+}
+
+/// The page of the sample, and one of a benchmark that runs here.
+fn pages(ground: &Ground) -> Result<String> {
+    ensure!(
+        browser::judge(BAD_PAGE).is_err(),
+        "a bad page passes for a good one"
+    );
+    let sample = fs::read_to_string(place::root().join(SAMPLE_PAGE))?;
+    let page = sample.splitn(3, "---\n").nth(2);
+    let of_sample = browser::judge(page.context("the sample's page has no head")?)?;
+    let written = ground.work.join("growth.html");
+    let growth = ["bench", "growth", "--no-sandboxes", "--rounds", "1"];
+    let mut bench = Command::new(&ground.msb.program);
+    bench
+        .args(growth)
+        .args(["--most-files", "1000", "--format", "json"])
+        .arg("--work")
+        .arg(&ground.work)
+        .arg("--html")
+        .arg(&written)
+        .env("MSB_HOME", &ground.msb.home);
+    quiet(&mut bench)?;
+    let of_growth = browser::judge(&fs::read_to_string(&written)?)?;
+    Ok(format!("{} plots", of_sample + of_growth))
 }

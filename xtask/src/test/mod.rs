@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 
 /// Runs everything, or what the arguments ask for. Goes on after a failed step, and fails at the end.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    tools::install()?;
+    tools::install_for_tests()?;
     match (&arguments.only, arguments.lane) {
         (Some(words), _) => walk("some", &chosen(words)?),
         (None, Some(lane)) => walk(lane.name(), lane.steps()),

@@ -1,4 +1,6 @@
+use std::ffi::CString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
 use rustix::mount::{MountFlags, mount_move, mount_remount};
@@ -20,6 +22,13 @@ const EXPOSED: &str = "/root/run/msb";
 const OVERLAY_OPTIONS: &str = "lowerdir=/image,upperdir=/upper/upper,workdir=/upper/work,\
     redirect_dir=on,index=on,metacopy=on";
 
+/// Set where the upper goes with its machine. Nothing that is synced there could be read again, so
+/// nothing is.
+const THROWN_AWAY_VARIABLE: &str = "msb_thrown_away";
+/// What such an overlay leaves behind, for the next mount to be refused: of a machine that ended in
+/// order and is started again, which was synced when it was unmounted.
+const VOLATILE_MARK: &str = "/upper/work/work/incompat/volatile";
+
 /// Mounts image and upper, and the overlay of both.
 pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
     let image = disks.image.as_str();
@@ -35,7 +44,7 @@ pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
     )
     .map_err(step("mount the upper disk as ext4"))?;
     grow::fill_disk(upper, UPPER);
-    let options = std::ffi::CString::new(OVERLAY_OPTIONS).expect("the options hold no NUL");
+    let options = overlay_options()?;
     rustix::mount::mount(
         "overlay",
         NEW_ROOT,
@@ -44,6 +53,20 @@ pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
         Some(options.as_c_str()),
     )
     .map_err(step("mount the overlay of image and upper"))
+}
+
+fn overlay_options() -> Result<CString, BootError> {
+    let mut options = OVERLAY_OPTIONS.to_owned();
+    if std::env::var_os(THROWN_AWAY_VARIABLE).is_some() {
+        options.push_str(",volatile");
+        match fs::remove_dir(VOLATILE_MARK) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(step("take a volatile overlay again")(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(CString::new(options).expect("the options hold no NUL"))
 }
 
 /// Moves image and upper to where the sandbox's root user can look at them. The upper is read-only

@@ -46,7 +46,8 @@ pub(crate) struct SandboxArguments {
     /// Run no command: the sandbox lives until it is stopped, for msb exec
     #[arg(long, conflicts_with_all = ["entrypoint", "interactive", "tty"])]
     pub(crate) no_command: bool,
-    /// Remove the sandbox once the command has ended
+    /// Remove the sandbox once the command has ended; until then fsync waits for no disk, but on
+    /// volumes
     #[arg(long, conflicts_with = "restart")]
     pub(crate) rm: bool,
     /// Name of the sandbox [default: its id]

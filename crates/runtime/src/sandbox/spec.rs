@@ -275,6 +275,9 @@ impl Spec {
         if self.network.is_some() {
             words.push(network_word());
         }
+        if self.remove_when_stopped {
+            words.push("msb_thrown_away=1".to_owned());
+        }
         words.extend(self.limits.kernel_words());
         // One that is too long was refused when the sandbox was created.
         words.extend(mounts::word(&self.mounts).ok().flatten());
