@@ -4,6 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::message::Lower;
+
+/// How names begin that stay until the end.
+pub(crate) const KEPT: &str = "msb-bench-kept-";
+
 /// What lies below a directory, in an order that is the same everywhere.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Listing {
@@ -58,6 +63,19 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         symlink(fs::read_link(link)?, place(link)?)?;
     }
     Ok(())
+}
+
+/// Copies of files to work on.
+pub(crate) fn copied(work: &Path, source: &Lower, with_large: bool) -> Result<Lower> {
+    let tree = work.join(format!("{KEPT}tree"));
+    copy_tree(&source.tree, &tree)?;
+    let mut large = None;
+    if let Some(file) = source.large.as_ref().filter(|_| with_large) {
+        let target = work.join(format!("{KEPT}large"));
+        fs::copy(file, &target).with_context(|| format!("cannot write {}", target.display()))?;
+        large = Some(target);
+    }
+    Ok(Lower { tree, large })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 mod cache;
 mod copying;
 mod facts;
+mod layered;
 mod message;
 mod random;
 mod round;
@@ -18,6 +19,6 @@ mod sizes;
 mod workloads;
 
 pub use facts::facts;
-pub use message::{CacheState, Facts, Line, Lower, Part, Place, Record, Request, Suite};
+pub use message::{CacheState, Facts, Line, Lower, Overlay, Part, Place, Record, Request, Suite};
 pub use round::run;
 pub use sizes::Sizes;

@@ -35,6 +35,18 @@ pub struct Place {
     pub lower: Option<Lower>,
     /// Where workloads write: made if it is missing.
     pub work: PathBuf,
+    /// The overlay that is mounted at `work`, over copies of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<Overlay>,
+}
+
+/// An overlay of plain directories.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Overlay {
+    /// Where its layers are made.
+    pub base: PathBuf,
+    /// Lower directories.
+    pub layers: u32,
 }
 
 /// Files that are read.

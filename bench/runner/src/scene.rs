@@ -3,13 +3,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::copying::{Listing, copy_tree};
+use crate::copying::{KEPT, Listing, copied};
+use crate::layered::Layered;
 use crate::message::{Lower, Place};
 
 /// How names begin that a workload makes and that go after it.
 const MADE: &str = "msb-bench-made-";
-/// How names begin that stay until the end.
-const KEPT: &str = "msb-bench-kept-";
 /// `TMPFS_MAGIC`, linux/magic.h.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
@@ -27,6 +26,7 @@ pub(crate) struct Scene {
     pub(crate) tmpfs: bool,
     work: PathBuf,
     made_work: bool,
+    _layered: Option<Layered>,
 }
 
 impl Scene {
@@ -36,8 +36,13 @@ impl Scene {
         fs::create_dir_all(&place.work)
             .with_context(|| format!("cannot make {}", place.work.display()))?;
         remove(&place.work, &[MADE, KEPT])?;
-        let own = || copied(&place.work, source, with_large);
-        let lower = place.lower.clone().map_or_else(own, Ok)?;
+        let mount = |overlay| Layered::mount(overlay, &place.work, source, with_large);
+        let layered = place.overlay.as_ref().map(mount).transpose()?;
+        let lower = match (&layered, &place.lower) {
+            (Some(layered), _) => layered.lower.clone(),
+            (None, Some(lower)) => lower.clone(),
+            (None, None) => copied(&place.work, source, with_large)?,
+        };
         let listing = Listing::of(&lower.tree)?;
         let is_python = |path: &&PathBuf| path.extension().is_some_and(|name| name == "py");
         let filesystem = rustix::fs::statfs(&place.work)?;
@@ -50,6 +55,7 @@ impl Scene {
             tmpfs: u64::try_from(filesystem.f_type).is_ok_and(|kind| kind == TMPFS_MAGIC),
             work: place.work.clone(),
             made_work,
+            _layered: layered,
         })
     }
 
@@ -85,18 +91,6 @@ impl Drop for Scene {
             let _ = fs::remove_dir(&self.work);
         }
     }
-}
-
-fn copied(work: &Path, source: &Lower, with_large: bool) -> Result<Lower> {
-    let tree = work.join(format!("{KEPT}tree"));
-    copy_tree(&source.tree, &tree)?;
-    let mut large = None;
-    if let Some(file) = source.large.as_ref().filter(|_| with_large) {
-        let target = work.join(format!("{KEPT}large"));
-        fs::copy(file, &target).with_context(|| format!("cannot write {}", target.display()))?;
-        large = Some(target);
-    }
-    Ok(Lower { tree, large })
 }
 
 /// Everything in a directory whose name begins so.

@@ -66,7 +66,7 @@ impl Guest {
             let volume = format!("{}:{}", shared.display(), places::VIRTIOFS_PATH);
             run.args(["--volume", &volume]);
         }
-        if arguments.has(Against::Ext4) {
+        if arguments.has(Against::Ext4) || arguments.has(Against::Overlay) {
             run.args(["--volume", places::EXT4_PATH]);
         }
         text(run.arg(&arguments.image))?;

@@ -30,6 +30,8 @@ Places, a column each:
   upper      a copy of the same files, and new ones, on the writable disk, through the overlay
   tmpfs      the same in the guest's memory
   virtio-fs  the same in a directory of the host, shared with -v
+  overlay    the same in the fifth of ten plain directories on a volume, with an overlay over them:
+             what a container engine makes of an image, on the same kernel
   ext4       the same on a volume: plain ext4, no overlay. What the others are compared with
 and with --against native, in tables of their own, on the host's kernel (root): the image's disks as
 EROFS and overlay, an EROFS mount and a lower layer for each layer, fuse-overlayfs where it is
@@ -68,7 +70,7 @@ pub struct Arguments {
         long,
         value_enum,
         value_delimiter = ',',
-        default_values = ["virtiofs", "ext4"]
+        default_values = ["virtiofs", "overlay", "ext4"]
     )]
     against: Vec<Against>,
     /// The file for requests of 4 KiB, in MiB
@@ -92,6 +94,8 @@ pub struct Arguments {
 enum Against {
     /// A directory of the host, shared with the guest
     Virtiofs,
+    /// Plain directories on a volume, ten layers of them, as container engines have images
+    Overlay,
     /// A volume
     Ext4,
     /// The host's own kernel; needs root

@@ -1,4 +1,4 @@
-use msb_bench_runner::{Facts, Part, Place, Suite};
+use msb_bench_runner::{Facts, Overlay, Part, Place, Suite};
 
 use super::{Against, Arguments};
 
@@ -10,6 +10,8 @@ pub(super) const UPPER: &str = "upper";
 pub(super) const TMPFS: &str = "tmpfs";
 /// A directory of the host.
 pub(super) const VIRTIOFS: &str = "virtio-fs";
+/// Plain directories on a volume, one over the other: what a container engine makes.
+pub(super) const OVERLAY: &str = "overlay";
 /// A volume; what the others are compared with.
 pub(super) const EXT4: &str = "ext4";
 
@@ -18,6 +20,10 @@ pub(super) const TMPFS_PATH: &str = "/bench/tmpfs";
 pub(super) const VIRTIOFS_PATH: &str = "/bench/virtiofs";
 pub(super) const EXT4_PATH: &str = "/bench/ext4";
 const UPPER_PATH: &str = "/var/tmp/msb-bench";
+/// Where the overlay is mounted, its directories, and how many of them are lower ones.
+const OVERLAY_PATH: &str = "/bench/overlay";
+const OVERLAY_BASE: &str = "/bench/ext4/overlay";
+const OVERLAY_LAYERS: u32 = 10;
 
 /// Places of a guest.
 pub(super) fn of_guest(arguments: &Arguments, facts: &Facts) -> Vec<Place> {
@@ -25,18 +31,29 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts) -> Vec<Place> {
         name: name.to_owned(),
         lower: None,
         work: work.into(),
+        overlay: None,
     };
     let mut places = vec![
         Place {
             name: IMAGE.to_owned(),
             lower: Some(facts.lower.clone()),
             work: facts.work.clone(),
+            overlay: None,
         },
         copy(UPPER, UPPER_PATH),
         copy(TMPFS, TMPFS_PATH),
     ];
     if arguments.has(Against::Virtiofs) {
         places.push(copy(VIRTIOFS, VIRTIOFS_PATH));
+    }
+    if arguments.has(Against::Overlay) {
+        places.push(Place {
+            overlay: Some(Overlay {
+                base: OVERLAY_BASE.into(),
+                layers: OVERLAY_LAYERS,
+            }),
+            ..copy(OVERLAY, OVERLAY_PATH)
+        });
     }
     if arguments.has(Against::Ext4) {
         places.push(copy(EXT4, EXT4_PATH));

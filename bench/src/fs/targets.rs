@@ -1,6 +1,6 @@
 use msb_bench_runner::{CacheState, Suite};
 
-use super::places::{EXT4, IMAGE, VIRTIOFS};
+use super::places::{EXT4, IMAGE, OVERLAY, VIRTIOFS};
 use super::tables::Shown;
 use super::words::cache;
 use crate::report::{Table, Target};
@@ -8,6 +8,8 @@ use crate::report::{Table, Target};
 /// Of plain ext4's speed, at least.
 const WARM_SHARE: f64 = 0.95;
 const COLD_SHARE: f64 = 1.0;
+/// Of the speed of an overlay over plain directories, at least.
+const OVERLAY_SHARE: f64 = 1.0;
 /// Times virtio-fs's speed, at least.
 const VIRTIOFS_TIMES: f64 = 20.0;
 
@@ -27,6 +29,9 @@ pub(super) fn judge(tables: &[Shown]) -> Vec<Target> {
         };
         let words = format!("{suite}, {}", cache(shown.cache));
         targets.extend(speed(&shown.table, EXT4, share, &words));
+        if shown.suite == Suite::Mixed {
+            targets.extend(speed(&shown.table, OVERLAY, OVERLAY_SHARE, &words));
+        }
         if shown.suite == Suite::Metadata {
             targets.extend(speed(&shown.table, VIRTIOFS, VIRTIOFS_TIMES, &words));
         }

@@ -79,10 +79,14 @@ fn where_(outcome: &Outcome, part: &Part) -> String {
     let places = outcome.request.places.iter();
     let here = places.filter(|place| part.places.contains(&place.name));
     let words = here.map(|place| {
-        let files = if place.lower.is_some() {
-            "P, as the image has it"
-        } else {
-            "a copy of P"
+        let files = match (&place.lower, &place.overlay) {
+            (Some(_), _) => "P, as the image has it".to_owned(),
+            (None, Some(overlay)) => format!(
+                "a copy of P in one of {} lower directories in {}",
+                overlay.layers,
+                overlay.base.display()
+            ),
+            (None, None) => "a copy of P".to_owned(),
         };
         format!(
             "{}: {files}; writes in {}",
