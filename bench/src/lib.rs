@@ -4,8 +4,10 @@
 //! A benchmark measures, and gives a `Report`: tables of figures, each with the conditions it was taken
 //! under, and the targets that it judges. The report is what is shown, whatever the benchmark.
 
+mod allocation;
 mod boot;
 mod bound;
+mod disk;
 mod exec;
 mod fs;
 mod growth;
@@ -34,6 +36,8 @@ pub enum Benchmark {
     Image(image::Arguments),
     /// How the cost of images and sandboxes grows with layers, files and whiteouts
     Growth(growth::Arguments),
+    /// A writable disk before its first use: time, bytes, and what an idle guest makes of it
+    Disk(disk::Arguments),
     /// `msb exec`: its output against the console's, many at once, a reader that stalls
     Exec(exec::Arguments),
     /// Read, hash, decompress, hash and write an OCI layout's blobs: the bound of loading it
@@ -53,6 +57,7 @@ pub fn run(benchmark: &Benchmark, msb: &Msb) -> Result<bool> {
         Benchmark::Boot(arguments) => (boot::run(arguments, msb)?, &arguments.showing),
         Benchmark::Image(arguments) => (image::run(arguments, msb)?, &arguments.showing),
         Benchmark::Growth(arguments) => (growth::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Disk(arguments) => (disk::run(arguments, msb)?, &arguments.showing),
         Benchmark::Exec(arguments) => (exec::run(arguments, msb)?, &arguments.showing),
         Benchmark::Bound(arguments) => return image::bound(arguments).map(|()| true),
         Benchmark::Measure(arguments) => return measure::run(arguments).map(|()| true),

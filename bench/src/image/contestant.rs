@@ -51,9 +51,10 @@ enum Way {
 pub(super) fn all(directory: &Path, registry: &Registry) -> Result<(Vec<Contestant>, Vec<String>)> {
     let layout = std::path::absolute(directory)?;
     let tag = layout::tag(&layout)?;
-    let blobs = layout::layer_blobs(&layout)?
+    let blobs: Vec<PathBuf> = layout::layer_blobs(&layout)?
         .into_iter()
-        .map(|blob| blob.path);
+        .map(|blob| blob.path)
+        .collect();
     let ways = [
         (
             "the bound",
@@ -80,8 +81,16 @@ pub(super) fn all(directory: &Path, registry: &Registry) -> Result<(Vec<Contesta
             "mkfs.erofs",
             Some("mkfs.erofs"),
             Way::Script {
-                text: mkfs_script(),
-                blobs: blobs.collect(),
+                text: mkfs_script(""),
+                blobs: blobs.clone(),
+            },
+        ),
+        (
+            "mkfs.erofs -E noinline_data",
+            Some("mkfs.erofs"),
+            Way::Script {
+                text: mkfs_script("-E noinline_data"),
+                blobs,
             },
         ),
         (
@@ -107,7 +116,7 @@ pub(super) fn all(directory: &Path, registry: &Registry) -> Result<(Vec<Contesta
 }
 
 /// From tars where this mkfs.erofs takes them (since 1.7), from an unpacked tree otherwise.
-fn mkfs_script() -> String {
+fn mkfs_script(options: &str) -> String {
     let help = Command::new("mkfs.erofs").arg("--help").output();
     let takes_tars = help.is_ok_and(|help| {
         [help.stdout, help.stderr]
@@ -115,9 +124,11 @@ fn mkfs_script() -> String {
             .any(|text| String::from_utf8_lossy(text).contains("--tar"))
     });
     let make = if takes_tars {
-        format!("{{ {PLAIN}; }} | mkfs.erofs --quiet --tar=f $n.erofs")
+        format!("{{ {PLAIN}; }} | mkfs.erofs --quiet {options} --tar=f $n.erofs")
     } else {
-        format!("mkdir $n; {{ {PLAIN}; }} | tar -C $n -x; mkfs.erofs $n.erofs $n; rm -r $n")
+        format!(
+            "mkdir $n; {{ {PLAIN}; }} | tar -C $n -x; mkfs.erofs {options} $n.erofs $n; rm -r $n"
+        )
     };
     format!("{EACH_LAYER}{make}; done")
 }

@@ -3,7 +3,7 @@
 //! again and written, two at a time, without parsing.
 
 mod contestant;
-mod disk;
+mod page_cache;
 mod registry;
 mod tables;
 
@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result};
 use contestant::Contestant;
 use tables::Outcome;
 
+use crate::allocation::allocated_bytes;
 use crate::layout::Blob;
 use crate::measure::{self, Cost};
 use crate::msb::Msb;
@@ -101,11 +102,11 @@ fn once(
     contestant: &Contestant,
 ) -> Result<(Cost, u64)> {
     if arguments.cold {
-        disk::drop_cached(blobs)?;
+        page_cache::drop_cached(blobs)?;
     }
     let directory = tempfile::tempdir_in(&arguments.work)?;
     let command = contestant.command(msb, directory.path());
     let cost = measure::cost(msb, &command, directory.path())
         .with_context(|| format!("{} failed", contestant.name))?;
-    Ok((cost, disk::allocated_bytes(directory.path())?))
+    Ok((cost, allocated_bytes(directory.path())?))
 }

@@ -59,11 +59,11 @@ pub(super) fn of(
     if arguments.cold {
         notes.push("the blobs were dropped from the page cache before each run".to_owned());
     }
-    notes.extend(
-        missing
-            .iter()
-            .map(|name| format!("{name} is not installed")),
+    notes.push(
+        "-E noinline_data makes layers that a merged image can address by block, as msb's are"
+            .to_owned(),
     );
+    notes.extend(missing.iter().cloned());
     let table = |title: &str, unit, rows| Table {
         title: title.to_owned(),
         conditions: Conditions {
