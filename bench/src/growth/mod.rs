@@ -1,6 +1,7 @@
 //! How msb's cost grows: with layers, with files, with whiteouts. Each point is an image made for it,
 //! loaded by msb and by the bound in turn; of some, sandboxes are made and started too.
 
+mod crowd;
 mod image;
 mod load;
 mod sandbox;
@@ -34,6 +35,9 @@ pub struct Arguments {
     /// Do not start sandboxes
     #[arg(long)]
     no_sandboxes: bool,
+    /// Have at most so many of them at once
+    #[arg(long, value_name = "SANDBOXES", default_value_t = 100)]
+    most_sandboxes: u32,
     /// The VMM that sandboxes are started with: krun, qemu, or what fits this host
     #[arg(long, default_value = "auto", env = "MSB_VMM")]
     vmm: String,
@@ -76,6 +80,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
         let (table, judged) = sandbox::measure(&bed, &layers)?;
         tables.extend(table);
         targets.extend(judged);
+        tables.extend(crowd::measure(&bed)?);
         vmm = Some(vmm_words(&arguments.vmm).to_owned());
     }
     Ok(Report::new("growth", Machine::this(vmm), tables, targets))

@@ -10,7 +10,7 @@ use crate::msb::{Msb, text};
 use crate::report::{Cell, Durability, Plot, Row, Table, Target, Unit};
 use crate::sandbox::Sandbox;
 
-const IMAGE: &str = "bench/image:latest";
+pub(super) const IMAGE: &str = "bench/image:latest";
 /// The most that anything may cost with the most layers, in times of one layer.
 const GROWTH_MAX: f64 = 1.1;
 
@@ -25,25 +25,37 @@ struct Figures {
     memory_bytes: Vec<f64>,
 }
 
+/// An msb with one image in a home of its own, which goes with this value.
+pub(super) struct Home {
+    pub(super) msb: Msb,
+    _directory: tempfile::TempDir,
+}
+
+/// The home of an image of this shape.
+pub(super) fn home_of(bed: &Bed<'_>, shape: &Shape) -> Result<Home> {
+    let layout = tempfile::tempdir_in(&bed.arguments.work)?;
+    shape.write(layout.path())?;
+    let directory = tempfile::tempdir_in(&bed.arguments.work)?;
+    let msb = bed.msb.in_home(directory.path());
+    let mut load = msb.command();
+    load.args(["load", "--quiet", "--tag", IMAGE]);
+    text(load.arg(layout.path()))?;
+    Ok(Home {
+        msb,
+        _directory: directory,
+    })
+}
+
 /// Makes and starts sandboxes of images with few and many layers, in turn.
 pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Vec<Target>)> {
     let mut homes = Vec::new();
     for shape in shapes {
-        let layout = tempfile::tempdir_in(&bed.arguments.work)?;
-        shape.write(layout.path())?;
-        let home = tempfile::tempdir_in(&bed.arguments.work)?;
-        let msb = bed.msb.in_home(home.path());
-        let mut load = msb.command();
-        text(
-            load.args(["load", "--quiet", "--tag", IMAGE])
-                .arg(layout.path()),
-        )?;
-        homes.push((home, msb, Figures::default()));
+        homes.push((home_of(bed, shape)?, Figures::default()));
     }
     for round in 0..=bed.arguments.rounds {
-        for (_, msb, figures) in &mut homes {
+        for (home, figures) in &mut homes {
             let mut fresh = Figures::default();
-            once(msb, &bed.arguments.vmm, &mut fresh)?;
+            once(&home.msb, &bed.arguments.vmm, &mut fresh)?;
             if round > 0 {
                 figures.create_s.extend(fresh.create_s);
                 figures.start_s.extend(fresh.start_s);
@@ -51,7 +63,7 @@ pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Ve
             }
         }
     }
-    let figures: Vec<&Figures> = homes.iter().map(|(_, _, figures)| figures).collect();
+    let figures: Vec<&Figures> = homes.iter().map(|(_, figures)| figures).collect();
     Ok((tables(bed, shapes, &figures), targets(&figures)))
 }
 

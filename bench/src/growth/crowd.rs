@@ -1,0 +1,90 @@
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::image::Shape;
+use super::load::Bed;
+use super::{conditions, sandbox};
+use crate::msb::{Msb, text};
+use crate::report::{Cell, Durability, Plot, Row, Table, Unit};
+use crate::sandbox::Sandbox;
+
+/// How many run at once where it is looked at.
+const COUNTS: [u32; 5] = [1, 10, 25, 50, 100];
+/// Files of the image that all of them have.
+const FILES: u32 = 1_000;
+
+/// Starts sandboxes of one image beside those that run already: what the next one takes, and what
+/// all of them have of the host's memory.
+pub(super) fn measure(bed: &Bed<'_>) -> Result<Vec<Table>> {
+    let most = bed.arguments.most_sandboxes;
+    let counts: Vec<u32> = COUNTS.into_iter().filter(|&count| count <= most).collect();
+    if counts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let home = sandbox::home_of(bed, &Shape::spread(1, FILES))?;
+    let mut running = Vec::new();
+    let (mut times, mut memory) = (Vec::new(), Vec::new());
+    for &count in &counts {
+        let mut took_s = Vec::new();
+        while running.len() < count as usize {
+            let (sandbox, start_s) = start(&home.msb, &bed.arguments.vmm, running.len())?;
+            running.push(sandbox);
+            took_s.push(start_s);
+        }
+        let place = || (f64::from(count), count.to_string());
+        let row = |cell| Row::at(place().0, place().1, vec![Some(cell)]);
+        times.push(row(Cell::of_rounds(took_s)));
+        memory.push(row(Cell::once(memory_bytes(&home.msb)? / f64::from(count))));
+    }
+    let table = |title: &str, unit, column: &str, rows| Table {
+        title: title.to_owned(),
+        conditions: conditions(
+            bed.arguments,
+            Durability::None,
+            "one image; sandboxes without a command, 1 CPU, 128 MiB, started one after the other and left running",
+        ),
+        unit,
+        columns: vec![column.to_owned()],
+        baseline: None,
+        rows,
+        plot: Plot::Lines,
+    };
+    Ok(vec![
+        table(
+            "Sandboxes at once: creation and start of the next",
+            Unit::Seconds,
+            "create and start",
+            times,
+        ),
+        table(
+            "Sandboxes at once: the host's memory for each",
+            Unit::Bytes,
+            "one sandbox",
+            memory,
+        ),
+    ])
+}
+
+fn start(msb: &Msb, vmm: &str, number: usize) -> Result<(Sandbox, f64)> {
+    let sandbox = Sandbox::named(msb, &format!("crowd-{number}"));
+    let begun = Instant::now();
+    let mut run = msb.command();
+    run.args(["run", "--quiet", "--detach", "--pull", "never"])
+        .args(["--no-command", "--network", "none", "--vmm", vmm])
+        .args(["--cpus", "1", "--memory", "128m", "--name", &sandbox.name]);
+    text(run.arg(sandbox::IMAGE))?;
+    Ok((sandbox, begun.elapsed().as_secs_f64()))
+}
+
+/// Of all that run together.
+fn memory_bytes(msb: &Msb) -> Result<f64> {
+    let stats = msb.output(["stats", "--no-stream", "--format", "json"])?;
+    let stats: Value = serde_json::from_str(&stats)?;
+    let all = stats.as_array().context("statistics are a list")?;
+    let of_one = |stats: &Value| stats["host"]["memory_bytes"].as_f64();
+    all.iter()
+        .map(|stats| of_one(stats).context("no memory in the statistics"))
+        .sum()
+}
