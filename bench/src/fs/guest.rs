@@ -35,6 +35,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
         request,
         facts,
         lines,
+        is_thrown_away: arguments.rm,
         cold: if arguments.host_cold {
             Cache::Cold
         } else {
@@ -68,6 +69,9 @@ impl Guest {
         }
         if arguments.has(Against::Ext4) || arguments.has(Against::Overlay) {
             run.args(["--volume", places::EXT4_PATH]);
+        }
+        if arguments.rm {
+            run.arg("--rm");
         }
         text(run.arg(&arguments.image))?;
         Ok(guest)

@@ -5,6 +5,7 @@ mod guest;
 mod mounts;
 mod native;
 mod places;
+mod progress;
 mod records;
 mod runner;
 mod tables;
@@ -79,6 +80,9 @@ pub struct Arguments {
     /// Also drop the host's caches, which needs root
     #[arg(long)]
     host_cold: bool,
+    /// Measure a sandbox made with --rm, on whose root nothing waits for the disk
+    #[arg(long)]
+    rm: bool,
     /// One round of little work, to see that everything works: the figures mean nothing
     #[arg(long)]
     quick: bool,
@@ -109,6 +113,8 @@ struct Outcome {
     lines: Vec<Line>,
     /// What is said of the caches where they were dropped.
     cold: Cache,
+    /// Whether the root syncs nothing.
+    is_thrown_away: bool,
 }
 
 impl Arguments {

@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use msb_bench_runner::Line;
 
+use super::progress::Progress;
+
 /// The runner, static.
 pub(super) static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-bench-runner"));
 
@@ -25,11 +27,13 @@ pub(super) fn converse(command: &mut Command) -> Result<Vec<Line>> {
     let mut answers = child.stdin.take().context("stdin is piped")?;
     let mut output = BufReader::new(child.stdout.take().context("stdout is piped")?);
     let mut lines = Vec::new();
+    let progress = Progress::on_terminal();
     while let Some(line) = next_line(&mut output)? {
         if matches!(line, Line::DropHostCaches) {
             drop_caches()?;
             answers.write_all(b"dropped\n")?;
         } else {
+            progress.tell(&line);
             lines.push(line);
         }
         ensure!(

@@ -60,7 +60,7 @@ pub(super) fn conditions(
 
 fn of_all(outcome: &Outcome) -> Vec<String> {
     let facts = &outcome.facts;
-    vec![
+    let mut words = vec![
         format!("kernel {}", facts.kernel),
         format!(
             "rounds: {}, places in turn, timed inside",
@@ -71,7 +71,11 @@ fn of_all(outcome: &Outcome) -> Vec<String> {
             facts.lower.tree.display(),
             facts.tree_files
         ),
-    ]
+    ];
+    if outcome.is_thrown_away {
+        words.push("a sandbox with --rm: image and upper sync nothing".to_owned());
+    }
+    words
 }
 
 /// Where the columns' files lie.

@@ -1,0 +1,75 @@
+use std::io::{self, IsTerminal as _, Write as _};
+
+use msb_bench_runner::{Line, Record};
+
+/// What a terminal takes for: go to the line's beginning, and clear it.
+const AGAIN: &str = "\r\x1b[K";
+
+/// The last workload that was run, on a line of the terminal that goes with this value.
+pub(super) struct Progress {
+    is_shown: bool,
+}
+
+impl Progress {
+    /// Shown where standard error is a terminal.
+    pub(super) fn on_terminal() -> Self {
+        Self {
+            is_shown: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Says what has been measured.
+    pub(super) fn tell(&self, line: &Line) {
+        if let (true, Line::Measured(record)) = (self.is_shown, line) {
+            show(&words(record));
+        }
+    }
+}
+
+fn words(record: &Record) -> String {
+    // A guest may name them as it likes; the names are shown as plain words.
+    let plain = |name: &str| -> String {
+        name.chars()
+            .filter(char::is_ascii_graphic)
+            .take(40)
+            .collect()
+    };
+    format!(
+        "round {}: {} in {}",
+        record.round.saturating_add(1),
+        plain(&record.workload),
+        plain(&record.place)
+    )
+}
+
+fn show(words: &str) {
+    let mut terminal = io::stderr().lock();
+    // A terminal that went away needs no progress.
+    let _ = write!(terminal, "{AGAIN}{words}").and_then(|()| terminal.flush());
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            show("");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Record, words};
+
+    #[test]
+    fn a_guest_cannot_write_to_the_terminal() {
+        let record = Record {
+            workload: "scan\x1b[2J\n".to_owned(),
+            place: "x".repeat(100),
+            ..Record::default()
+        };
+        assert_eq!(
+            words(&record),
+            format!("round 1: scan[2J in {}", "x".repeat(40))
+        );
+    }
+}
