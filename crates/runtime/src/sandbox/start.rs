@@ -23,7 +23,7 @@ use crate::boot::boot_disk;
 use crate::keeper::Duties;
 use crate::vmm_process::Errand;
 use crate::volumes::Volume;
-use crate::{Home, Kernel, durable, socket, untrusted};
+use crate::{Home, Kernel, Timeline, durable, socket, untrusted};
 
 /// How to run the process that a machine runs in: this program and these arguments, the sandbox's
 /// directory after them.
@@ -56,6 +56,8 @@ pub struct Place {
     pub window: Option<(u32, u32)>,
     /// How strictly the machine's process is confined.
     pub jail: Strictness,
+    /// Where it is noted how far the start is.
+    pub timeline: Timeline,
 }
 
 impl Sandbox {
@@ -101,7 +103,7 @@ impl Sandbox {
         let mut child = self
             .spawn(lock, listener, &place.vmm_command)
             .map_err(io_error("start the process of the virtual machine"))?;
-        match self.greet(&mut child, place.boot_limit).await {
+        match self.greet(&mut child, place).await {
             Ok((client, info)) => Ok(Running::new(self.clone(), child, client, info)),
             Err(error) => {
                 // It may have ended by itself; either way it is gone afterwards.
@@ -164,7 +166,7 @@ impl Sandbox {
     async fn greet(
         &self,
         child: &mut Child,
-        limit: Duration,
+        place: &Place,
     ) -> Result<(Client, HelloReply), StartError> {
         let hello = async {
             let stream = socket::connect(&self.files.socket())
@@ -172,6 +174,7 @@ impl Sandbox {
                 .map_err(io_error("connect to the virtual machine's process"))?;
             let mut client = Client::connect(stream).await.map_err(StartError::Agent)?;
             let info = client.hello().await.map_err(StartError::Agent)?;
+            place.timeline.mark_answer(&info)?;
             Ok((client, info))
         };
         tokio::select! {
@@ -187,8 +190,8 @@ impl Sandbox {
                 Ok(status) => Err(self.ended(status)),
                 Err(source) => Err(StartError::Io { action: "wait for the virtual machine", source }),
             },
-            () = tokio::time::sleep(limit) => Err(StartError::Silent {
-                limit_s: limit.as_secs(),
+            () = tokio::time::sleep(place.boot_limit) => Err(StartError::Silent {
+                limit_s: place.boot_limit.as_secs(),
                 last_words: last_words(&self.files),
             }),
         }
