@@ -30,6 +30,7 @@ mod randomness;
 mod sandbox;
 mod share_process;
 mod socket;
+mod stamp;
 mod stats;
 mod stop_signal;
 mod text_log;

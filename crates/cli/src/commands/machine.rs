@@ -172,6 +172,7 @@ pub(crate) async fn boot(
     let place = Place {
         home: start.context.home.clone(),
         image: start.image.clone(),
+        trust: start.machine.trust(),
         vmm: selection.vmm.name(),
         vmm_command: vmm_command(start.context)?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),

@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use fs_err as fs;
-use image_store::StoredImage;
+use image_store::{StoredImage, Trust};
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
@@ -42,6 +42,8 @@ pub struct Place {
     pub home: Home,
     /// The image, checked.
     pub image: StoredImage,
+    /// How well kernel and boot disk must prove themselves.
+    pub trust: Trust,
     /// Which VMM.
     pub vmm: &'static str,
     /// The process to run it in.
@@ -67,12 +69,12 @@ impl Sandbox {
     /// No kernel, a machine that ends or stays silent. The machine is gone then, the upper is kept.
     pub async fn start(&self, lock: Lock, place: &Place) -> Result<Running, StartError> {
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
-        let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref())?;
+        let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref(), place.trust)?;
         self.check_mounts(&place.home)?;
         let now_s = now_s();
         let parts = Parts {
             kernel: kernel.path,
-            boot_disk: boot_disk(&place.home)?,
+            boot_disk: boot_disk(&place.home, place.trust)?,
             image_vmdk: place.image.vmdk.clone(),
             now_s,
         };
