@@ -128,7 +128,12 @@ impl Sandbox {
     }
 
     fn prepare(&self, errand: &Errand) -> io::Result<UnixListener> {
-        durable::publish_bytes(&self.files.errand(), &serde_json::to_vec_pretty(errand)?)?;
+        let json = serde_json::to_vec_pretty(errand)?;
+        // What a power cut leaves of a sandbox that is to go is swept away.
+        match self.spec.remove_when_stopped {
+            true => durable::replace_bytes(&self.files.errand(), &json)?,
+            false => durable::publish_bytes(&self.files.errand(), &json)?,
+        }
         for stale in [
             self.files.socket(),
             self.files.pid(),
