@@ -216,7 +216,11 @@ same 9 sh -c "'$msb' wait walk || true"
 json ps ps --all --format json
 gives 0 "$msb" stop walk-2
 gives 0 "$msb" rm walk walk-2
+export MSB_TIMELINE="$work/timeline"
 same "of the volume" "$msb" run -q --rm --memory 512m -v walk-data:/data:ro "$image" cat /data/file
+unset MSB_TIMELINE
+same 'process-up image-checked sandbox-created machine-process-up vmm-entered kernel agent-main mounts-done agent-answered command-started first-byte exit-seen' \
+    sh -c "sed 's/.*\"mark\":\"\(.*\)\",\"monotonic_us\":\(.*\)}/\2 \1/' '$work/timeline' | sort -n | cut -d' ' -f2 | xargs"
 gives 0 "$msb" volume rm walk-data
 same '[]' "$msb" ps --all --format json
 json df df --format json

@@ -33,7 +33,10 @@ impl Msb {
     /// Its command line, without arguments yet.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.env("MSB_HOME", &self.home);
+        // What times a benchmark is not timed itself.
+        command
+            .env("MSB_HOME", &self.home)
+            .env_remove("MSB_TIMELINE");
         command
     }
 

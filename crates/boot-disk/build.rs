@@ -1,8 +1,11 @@
-//! Builds the guest agent. `MSB_AGENT` names a ready-made one instead.
+//! Builds the guest agent, and digests it. `MSB_AGENT` names a ready-made one instead.
 
-use guest_program::{BuildError, GuestProgram};
+use std::path::PathBuf;
 
-fn main() -> Result<(), BuildError> {
+use guest_program::GuestProgram;
+use sha2::{Digest as _, Sha256};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     GuestProgram {
         package: "msb-agent",
         ready_made: "MSB_AGENT",
@@ -15,5 +18,10 @@ fn main() -> Result<(), BuildError> {
             "Cargo.lock",
         ],
     }
-    .build()
+    .build()?;
+    // Every start wants to know it, and the agent is long.
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo did not set OUT_DIR")?);
+    let agent = std::fs::read(out.join("msb-agent"))?;
+    std::fs::write(out.join("msb-agent.sha256"), Sha256::digest(agent))?;
+    Ok(())
 }

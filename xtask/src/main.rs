@@ -2,6 +2,7 @@
 //!
 //! Everything that a recipe needs it installs or makes; what it keeps is below `target/xtask`.
 
+mod bench_boot;
 mod browser;
 mod build;
 mod checks;
@@ -87,6 +88,8 @@ enum Recipe {
     KernelCheck,
     /// Run a command in the KVM lab: a guest with (emulated) AMD-V, where libkrun works
     Lab(lab_recipe::Arguments),
+    /// Run msb bench boot in the KVM lab, under libkrun, beside a peer fetched with pip
+    BenchBoot(bench_boot::Arguments),
     /// Run the table of docker's invocations under QEMU
     Docker,
     /// Judge the JSON on standard input, as a command prints it, by a schema of docs/schemas
@@ -214,6 +217,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Deny => lint::deny()?,
         Recipe::Erofs(arguments) => erofs::run(&arguments)?,
         Recipe::KernelCheck => lab_recipe::kernel_check()?,
+        Recipe::BenchBoot(arguments) => return bench_boot::run(&arguments),
         Recipe::Lab(arguments) => return lab_recipe::run(arguments),
         Recipe::Checks { check, part } => checks::run(&check.bed(), part)?,
         Recipe::SeccompList(arguments) => println!("{}", seccomp_list::run(&arguments.bed())?),

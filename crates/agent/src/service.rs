@@ -14,6 +14,7 @@ use crate::figures;
 use crate::files::{self, Answers};
 use crate::reaper::Reaper;
 use crate::shutdown;
+use crate::uptime;
 
 /// Guest uptime at two moments of the boot, in microseconds.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +50,7 @@ impl Sandbox for Service {
             kernel_release: uname.release().to_string_lossy().into_owned(),
             agent_started_us: self.boot_times.started_us,
             mounts_done_us: self.boot_times.mounts_done_us,
+            answered_us: Some(uptime::now_us()),
         }))
     }
 

@@ -19,6 +19,7 @@ use fstree::{FileKind, Inode, Metadata, Name, Tree};
 use sha2::{Digest as _, Sha256};
 
 static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent"));
+static AGENT_DIGEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent.sha256"));
 
 /// Where the agent mounts things, and where the sandbox's root goes at the end.
 const MOUNT_POINTS: [&str; 7] = ["dev", "image", "old", "proc", "root", "sys", "upper"];
@@ -33,7 +34,7 @@ fn digest() -> [u8; 32] {
     for name in MOUNT_POINTS {
         hash.update(name);
     }
-    hash.update(AGENT);
+    hash.update(AGENT_DIGEST);
     hash.finalize().into()
 }
 

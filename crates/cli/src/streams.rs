@@ -4,7 +4,7 @@ use std::io;
 
 use anyhow::anyhow;
 use msb_agent_protocol::{Bytes, ClientError, Command, Control, Inputs, Output};
-use msb_runtime::Exit;
+use msb_runtime::{Exit, Mark, Timeline};
 use tokio::io::{AsyncWriteExt as _, Stderr, Stdout};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -34,8 +34,13 @@ pub(crate) enum Ending {
     Lost,
 }
 
-/// Passes streams and signals on until the command ends.
-pub(crate) async fn join(command: Command, joint: Joint) -> Result<Ending, Failure> {
+/// Passes streams and signals of a command that has just started on until it ends.
+pub(crate) async fn join(
+    command: Command,
+    joint: Joint,
+    timeline: &Timeline,
+) -> Result<Ending, Failure> {
+    timeline.mark(Mark::CommandStarted)?;
     let Command {
         inputs,
         mut outputs,
@@ -60,6 +65,8 @@ pub(crate) async fn join(command: Command, joint: Joint) -> Result<Ending, Failu
     let mut streams = Streams {
         stdout: tokio::io::stdout(),
         stderr: tokio::io::stderr(),
+        is_silent: true,
+        timeline,
     };
     let outcome = loop {
         let output = tokio::select! {
@@ -87,26 +94,42 @@ pub(crate) async fn join(command: Command, joint: Joint) -> Result<Ending, Failu
 }
 
 /// Where a command's output goes.
-struct Streams {
+struct Streams<'a> {
     stdout: Stdout,
     stderr: Stderr,
+    /// Nothing came yet.
+    is_silent: bool,
+    timeline: &'a Timeline,
 }
 
-impl Streams {
+impl Streams<'_> {
     /// Passes output on; gives the exit code once there is one.
     async fn handle(&mut self, output: Output) -> Result<Option<u8>, Failure> {
         match output {
             Output::Stdout(bytes) => {
                 self.stdout.write_all(&bytes).await?;
                 self.stdout.flush().await?;
+                self.passed()?;
             }
             Output::Stderr(bytes) => {
                 self.stderr.write_all(&bytes).await?;
                 self.stderr.flush().await?;
+                self.passed()?;
             }
-            Output::Exited(status) => return Ok(Some(Exit::code_of(status))),
+            Output::Exited(status) => {
+                self.timeline.mark(Mark::ExitSeen)?;
+                return Ok(Some(Exit::code_of(status)));
+            }
         }
         Ok(None)
+    }
+
+    /// Notes the first of what was passed on.
+    fn passed(&mut self) -> Result<(), Failure> {
+        if std::mem::take(&mut self.is_silent) {
+            self.timeline.mark(Mark::FirstByte)?;
+        }
+        Ok(())
     }
 }
 

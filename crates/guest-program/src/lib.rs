@@ -45,6 +45,7 @@ impl GuestProgram<'_> {
     ///
     /// # Errors
     /// It does not build, or the ready-made one cannot be read.
+    #[expect(clippy::print_stdout, reason = "cargo reads a build script's output")]
     pub fn build(&self) -> Result<(), BuildError> {
         let out = PathBuf::from(variable("OUT_DIR")?);
         println!("cargo::rerun-if-env-changed={}", self.ready_made);
@@ -60,6 +61,7 @@ impl GuestProgram<'_> {
             .map_err(|error| BuildError::Copy(program, error))
     }
 
+    #[expect(clippy::print_stdout, reason = "cargo reads a build script's output")]
     fn compile(&self, out: &Path) -> Result<PathBuf, BuildError> {
         let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join(self.workspace);
         for source in self.sources {

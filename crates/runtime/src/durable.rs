@@ -37,6 +37,16 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     fs::File::open(directory)?.sync_all()
 }
 
+/// Puts a file at `path`, whole or not at all for whoever reads it. After a power cut it may be lost or cut:
+/// for what is written anew whenever it is needed.
+pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::with_prefix_in(UNFINISHED, directory)?;
+    file.write_all(bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
 /// [`publish`] for bytes that are at hand.
 pub(crate) fn publish_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     publish(path, |file| file.write_all(bytes))

@@ -1,5 +1,6 @@
 use std::ffi::OsStr;
 
+use image_store::Trust;
 use msb_jail::{Layer, Standing, survey};
 use msb_vmm::Vmm;
 use rustix::fs::statvfs;
@@ -97,7 +98,7 @@ fn vmms(backends: &[&dyn Vmm]) -> Vec<Health> {
 
 fn kernel(home: &Home) -> Health {
     let msb_kernel = std::env::var_os("MSB_KERNEL");
-    match Kernel::find(home, msb_kernel.as_deref().map(OsStr::new)) {
+    match Kernel::find(home, msb_kernel.as_deref().map(OsStr::new), Trust::Stamp) {
         Ok(kernel) => {
             let release = kernel
                 .release

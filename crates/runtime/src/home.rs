@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 /// | below it | what |
 /// |---|---|
 /// | `store/` | images: see the `image-store` crate |
-/// | `kernels/` | guest kernels, wrapped once, by digest |
-/// | `boot/` | boot disks, by the digest of the agent in them |
+/// | `kernels/` | guest kernels, wrapped once, by digest; their stamps |
+/// | `boot/` | boot disks, by the digest of the agent in them; their stamps |
 /// | `volumes/` | one directory a named volume: its description and disk |
 /// | `sandboxes/` | one directory a sandbox: its description, upper disk, socket and logs |
 #[derive(Debug, Clone)]

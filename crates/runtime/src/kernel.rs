@@ -1,10 +1,14 @@
 use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use fs_err as fs;
+use image_store::Trust;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::stamp::{self, FileState};
 use crate::{Home, durable};
 
 /// A guest kernel, ready for every VMM.
@@ -52,16 +56,36 @@ pub const KERNEL_REMEDY: &str = "install libkrunfw (Debian: apt-get install libk
     Fedora: dnf install libkrunfw), or set MSB_KERNEL to a libkrunfw.so or a vmlinux with a PVH note";
 
 impl Kernel {
-    /// Finds the kernel in the documented places and wraps it once, into the home.
+    /// Finds the kernel in the documented places and wraps it once, into the home. With [`Trust::Stamp`] it
+    /// is wrapped again when it, or what it became, has changed since.
     ///
     /// # Errors
     /// None found, or the one found is unusable. `MSB_KERNEL`, where set, is the only place looked.
-    pub fn find(home: &Home, msb_kernel: Option<&OsStr>) -> Result<Self, KernelError> {
+    pub fn find(
+        home: &Home,
+        msb_kernel: Option<&OsStr>,
+        trust: Trust,
+    ) -> Result<Self, KernelError> {
         let places = guest_kernel::candidates(msb_kernel, &home.kernels());
         let Some(source) = places.iter().find(|place| place.is_file()).cloned() else {
             return Err(KernelError::Missing { places });
         };
-        Self::wrap(home, source)
+        let stamp = home.kernels().join(stamp_name(&source));
+        if trust == Trust::Stamp
+            && let Some(kernel) = Wrapping::known(home, &source, &stamp)
+        {
+            return Ok(kernel);
+        }
+        // What changes while it is read gets a stamp that does not hold.
+        let before = FileState::of(&source);
+        let kernel = Self::wrap(home, source)?;
+        if let (Ok(before), Ok(after)) = (before, FileState::of(&kernel.path))
+            && before.is_at_rest()
+            && after.is_at_rest()
+        {
+            stamp::put(&stamp, &Wrapping::of(&kernel, before, after));
+        }
+        Ok(kernel)
     }
 
     fn wrap(home: &Home, source: PathBuf) -> Result<Self, KernelError> {
@@ -87,10 +111,90 @@ impl Kernel {
     }
 }
 
+/// What a kernel became, and the states in which that was found.
+#[derive(Serialize, Deserialize)]
+struct Wrapping {
+    source: FileState,
+    wrapped_name: String,
+    wrapped: FileState,
+    release: Option<String>,
+}
+
+impl Wrapping {
+    fn of(kernel: &Kernel, source: FileState, wrapped: FileState) -> Self {
+        let name = kernel.path.file_name().unwrap_or_default();
+        Self {
+            source,
+            wrapped_name: name.to_string_lossy().into_owned(),
+            wrapped,
+            release: kernel.release.clone(),
+        }
+    }
+
+    /// What the stamp says, where neither file has changed since.
+    fn known(home: &Home, source: &Path, stamp: &Path) -> Option<Kernel> {
+        let known: Self = stamp::read(stamp)?;
+        let path = home.kernels().join(&known.wrapped_name);
+        let is_same = FileState::of(source).ok()? == known.source
+            && FileState::of(&path).ok()? == known.wrapped;
+        is_same.then(|| Kernel {
+            path,
+            source: source.to_owned(),
+            release: known.release,
+        })
+    }
+}
+
+/// A kernel's stamp goes by the kernel's path.
+fn stamp_name(source: &Path) -> String {
+    let path = Sha256::digest(source.as_os_str().as_bytes());
+    format!("{}.stamp.json", hex::encode(path))
+}
+
 fn list(places: &[PathBuf]) -> String {
     let places: Vec<_> = places
         .iter()
         .map(|place| place.display().to_string())
         .collect();
     places.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of which a kernel is found in the stamp now.
+    fn find(home: &Home, source: &Path, trust: Trust) -> (PathBuf, bool) {
+        let kernel = Kernel::find(home, Some(source.as_os_str()), trust).expect("a kernel");
+        let stamp = home.kernels().join(stamp_name(source));
+        (kernel.path, Wrapping::known(home, source, &stamp).is_some())
+    }
+
+    #[test]
+    fn a_kernel_is_wrapped_again_once_it_or_its_wrapping_has_changed() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path().join("home"));
+        // An arm64 `Image` is what it becomes.
+        let image = |rest: u8| [&[0; 56][..], b"ARM\x64", &[rest; 100]].concat();
+        let source = root.path().join("Image");
+        let write = |path: &Path, bytes: Vec<u8>| {
+            fs::write(path, bytes).expect("written");
+            while !FileState::of(path).expect("there").is_at_rest() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        };
+        write(&source, image(1));
+        let (first, _) = find(&home, &source, Trust::Stamp);
+        write(&first, image(1));
+        assert_eq!(find(&home, &source, Trust::Stamp), (first.clone(), true));
+
+        write(&first, image(2));
+        find(&home, &source, Trust::Stamp);
+        assert_eq!(fs::read(&first).expect("there"), image(1), "it was mended");
+
+        write(&source, image(3));
+        let (second, _) = find(&home, &source, Trust::Stamp);
+        assert_ne!(first, second);
+        assert_eq!(find(&home, &source, Trust::Digest).0, second);
+    }
 }

@@ -20,7 +20,7 @@ use crate::keeper::{self, Duties};
 use crate::network_process::{self, NetworkStartError};
 use crate::sandbox::{Files, VmmCommand};
 use crate::volumes::{self, HoldError, Use};
-use crate::{Home, confinement, share_process};
+use crate::{Home, Mark, Timeline, TimelineError, confinement, share_process};
 
 /// What the process is to do: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,9 @@ pub enum VmmProcessError {
     /// The process is not confined, so no guest runs.
     #[error("cannot confine the virtual machine's process")]
     Jail(#[from] JailError),
+    /// It cannot be noted how far the start is.
+    #[error("cannot note how far the start is")]
+    Timeline(#[from] TimelineError),
     /// The machine did not run, or did not end well.
     #[error("the virtual machine failed")]
     Run(#[from] RunError),
@@ -93,7 +96,7 @@ pub struct Helpers {
 
 /// Runs the machine described in `directory`. Standard input is the socket to listen on; standard
 /// output is the sandbox's lock, which stays held while this process lives. `helpers` are the commands
-/// of the processes beside this one.
+/// of the processes beside this one. How far it is goes to `timeline`, until it is confined.
 ///
 /// A VMM may end the process instead of returning.
 ///
@@ -103,7 +106,9 @@ pub fn serve(
     directory: &Path,
     backends: &[&dyn Vmm],
     helpers: &Helpers,
+    timeline: Timeline,
 ) -> Result<(), VmmProcessError> {
+    timeline.mark(Mark::MachineProcessUp)?;
     let files = Files {
         directory: directory.to_owned(),
     };
@@ -139,6 +144,9 @@ pub fn serve(
         network,
         shares,
     };
+    timeline.mark(Mark::VmmEntered)?;
+    // No guest is near a file that this process still has.
+    drop(timeline);
     Ok(vmm.run(&errand.machine, sockets, strictness)?)
 }
 

@@ -92,6 +92,36 @@ pub(crate) fn small() -> Result<PathBuf> {
     Ok(layout)
 }
 
+/// The least that a shell, `echo` and `sleep` need, in one layer: what is done with it is hardly the image's.
+pub(crate) fn bare() -> Result<PathBuf> {
+    const PATHS: [&str; 14] = [
+        "./bin",
+        "./lib",
+        "./lib64",
+        "./etc/group",
+        "./etc/passwd",
+        "./tmp",
+        "./usr/bin/dash",
+        "./usr/bin/echo",
+        "./usr/bin/sh",
+        "./usr/bin/sleep",
+        "./usr/bin/true",
+        "./usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+        "./usr/lib/x86_64-linux-gnu/libc.so.6",
+        "./usr/lib64",
+    ];
+    let tree = base_tree()?;
+    let layout = place::kept("images")?.join("bare");
+    if layout.exists() {
+        return Ok(layout);
+    }
+    let work = place::scratch("bare-image")?;
+    let tars = [layers::part(&tree, &work, "bare", &PATHS, &[])?];
+    layout::assemble(&layout, &tars)?;
+    fs::remove_dir_all(work)?;
+    Ok(layout)
+}
+
 /// Two tiny images that share their base layer, for what is done thousands of times.
 pub(crate) fn pair() -> Result<[PathBuf; 2]> {
     let tree = base_tree()?;

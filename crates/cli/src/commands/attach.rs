@@ -29,7 +29,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let sandbox = context.sandbox(&arguments.sandbox)?;
     let mut client = sandbox.connect().await?;
     let takes_stdin = sandbox.spec.process.stdin && !arguments.no_stdin;
-    let ending = attach(&mut client, &sandbox, takes_stdin).await?;
+    let ending = attach(context, &mut client, &sandbox, takes_stdin).await?;
     match ending {
         Ending::Exited(code) => Ok(code),
         Ending::Left => Ok(0),
@@ -64,7 +64,7 @@ async fn run_attached(
     takes_stdin: bool,
 ) -> Result<Option<u8>, Failure> {
     let running = machine::boot(start, sandbox, lock, true).await?;
-    let ending = attach(&mut running.client(), sandbox, takes_stdin).await;
+    let ending = attach(start.context, &mut running.client(), sandbox, takes_stdin).await;
     if matches!(ending, Ok(Ending::Left)) {
         running.detach();
         output::notice(&format!("left {} running", sandbox.spec.name));
@@ -80,6 +80,7 @@ async fn run_attached(
 }
 
 async fn attach(
+    context: &Context,
     client: &mut Client,
     sandbox: &Sandbox,
     takes_stdin: bool,
@@ -95,7 +96,7 @@ async fn attach(
         stdin: takes_stdin,
         can_leave: true,
     };
-    join(command, joint).await
+    join(command, joint, &context.timeline).await
 }
 
 fn lost(sandbox: &Sandbox) -> Failure {

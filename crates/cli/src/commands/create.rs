@@ -4,7 +4,8 @@ use std::io;
 use anyhow::{Context as _, anyhow};
 use image_store::{FindError, Hold, Store, StoredImage, Trust};
 use msb_runtime::{
-    CreateOptions, Lifetime, Lock, Process, Resources, Sandbox, process, process_without_command,
+    CreateOptions, Lifetime, Lock, Mark, Process, Resources, Sandbox, process,
+    process_without_command,
 };
 
 use super::guest_limits::GuestLimitArguments;
@@ -146,6 +147,7 @@ pub(crate) async fn create(
     let store = context.store()?;
     let (image, hold) = held_image(context, &store, arguments).await?;
     store.check_with(&image, trust)?;
+    context.timeline.mark(Mark::ImageChecked)?;
     let options = CreateOptions {
         name: arguments.name.clone(),
         image: arguments.image().to_owned(),
@@ -165,6 +167,7 @@ pub(crate) async fn create(
         mounts: arguments.mounts.mounts(),
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
+    context.timeline.mark(Mark::SandboxCreated)?;
     Ok(Created {
         sandbox,
         lock,

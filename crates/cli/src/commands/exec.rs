@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     };
     let joined = async {
         let command = client.exec(exec).await.map_err(not_started)?;
-        join(command, joint).await
+        join(command, joint, &context.timeline).await
     };
     let limit = arguments.timeout.map(|limit| Duration::from_secs(limit.0));
     // Whoever hangs up kills the command.

@@ -172,13 +172,15 @@ pub(crate) async fn boot(
     let place = Place {
         home: start.context.home.clone(),
         image: start.image.clone(),
+        trust: start.machine.trust(),
         vmm: selection.vmm.name(),
-        vmm_command: vmm_command(&start.context.home)?,
+        vmm_command: vmm_command(start.context)?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),
         boot_limit: start.machine.boot_limit(),
         attached,
         window: window.map(|size| (size.rows, size.columns)),
         jail: strictness(start.context)?,
+        timeline: start.context.timeline.clone(),
     };
     // What this process was left by mistake goes no further.
     msb_jail::keep_descriptors_from_children();
@@ -207,8 +209,13 @@ pub(crate) fn this_program(home: &Home, subcommand: &str) -> Result<VmmCommand, 
     Ok(VmmCommand { program, arguments })
 }
 
-fn vmm_command(home: &Home) -> Result<VmmCommand, Failure> {
-    let mut command = this_program(home, "vmm")?;
+fn vmm_command(context: &Context) -> Result<VmmCommand, Failure> {
+    let mut command = this_program(&context.home, "vmm")?;
+    if let Some(timeline) = context.timeline.path() {
+        command
+            .arguments
+            .extend(["--timeline".into(), timeline.into()]);
+    }
     for (option, variable) in [("--search-path", "PATH"), ("--qemu", QEMU_VARIABLE)] {
         if let Some(value) = std::env::var_os(variable) {
             command.arguments.extend([option.into(), value]);

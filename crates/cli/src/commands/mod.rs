@@ -46,7 +46,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use image_store::{Digest, Store};
-use msb_runtime::{Home, Sandbox, SandboxFiles};
+use msb_runtime::{Home, Sandbox, SandboxFiles, Timeline};
 
 use crate::args::{Arguments, Command, GlobalArguments};
 use crate::failure::{Failure, Failures, Outcome};
@@ -59,10 +59,12 @@ pub(crate) struct Context {
     pub(crate) quiet: bool,
     /// Most that images may take, in bytes.
     pub(crate) store_limit_bytes: Option<u64>,
+    /// How far a start is.
+    pub(crate) timeline: Timeline,
 }
 
 impl Context {
-    fn new(global: &GlobalArguments) -> Result<Self, Failure> {
+    fn new(global: &GlobalArguments, timeline: Timeline) -> Result<Self, Failure> {
         let default = || std::env::home_dir().map(|home| home.join(".msb"));
         let root = global
             .home
@@ -76,6 +78,7 @@ impl Context {
             home: Home::new(root),
             quiet: global.quiet,
             store_limit_bytes: global.store_limit,
+            timeline,
         })
     }
 
@@ -123,8 +126,8 @@ impl Context {
 }
 
 /// Runs the command that was typed.
-pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let context = Context::new(&arguments.global)?;
+pub(crate) fn run(arguments: Arguments, timeline: Timeline) -> Outcome {
+    let context = Context::new(&arguments.global, timeline)?;
     dispatch(&context, arguments.command).map_err(|failure| failure.in_home(context.home.root()))
 }
 

@@ -1,6 +1,6 @@
 use anyhow::{Context as _, anyhow};
 use image_store::{Hold, StoredImage};
-use msb_runtime::{Lock, Sandbox};
+use msb_runtime::{Lock, Mark, Sandbox};
 
 use super::machine::{self, MachineArguments, Start};
 use super::{Context, attach};
@@ -93,6 +93,7 @@ impl Ready {
         let image = store.find(&sandbox.spec.image_digest)?;
         let hold = store.hold(&image)?;
         store.check_with(&image, machine.trust())?;
+        context.timeline.mark(Mark::ImageChecked)?;
         let claimed = sandbox.claim();
         let claimed = claimed.with_context(|| format!("cannot start {}", sandbox.spec.name))?;
         let running = || anyhow!("sandbox {} is running", sandbox.spec.name);

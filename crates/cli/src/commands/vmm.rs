@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use msb_jail::Strictness;
-use msb_runtime::{Finding, Helpers, Trial};
+use msb_runtime::{Finding, Helpers, Timeline, Trial};
 
 use super::{Context, machine};
 use crate::failure::{EXIT_MSB_FAILED, Outcome};
@@ -18,6 +18,9 @@ pub(crate) struct Arguments {
     /// The QEMU program to use
     #[arg(long, value_name = "PROGRAM")]
     qemu: Option<OsString>,
+    /// File to note in how far the start is
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
     /// Run no machine: confine this process as if, and print what it can still do
     #[arg(long)]
     probe: bool,
@@ -26,6 +29,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let timeline = Timeline::open(arguments.timeline.as_deref())?;
     let (qemu, search_path) = (arguments.qemu.clone(), arguments.search_path.clone());
     let backends = machine::Backends::new(qemu, search_path);
     let backends = backends.all();
@@ -38,7 +42,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         network: machine::this_program(&context.home, "network")?,
         share: machine::this_program(&context.home, "share")?,
     };
-    msb_runtime::serve(&arguments.directory, &backends, &helpers).with_context(subject)?;
+    msb_runtime::serve(&arguments.directory, &backends, &helpers, timeline)
+        .with_context(subject)?;
     Ok(0)
 }
 

@@ -5,7 +5,7 @@ use msb_network::PublishError;
 
 use crate::mounts::MountError;
 use crate::volumes::VolumeError;
-use crate::{BootDiskError, KernelError};
+use crate::{BootDiskError, KernelError, TimelineError};
 
 use super::UpperError;
 
@@ -64,6 +64,9 @@ pub enum StartError {
     /// A volume cannot be had.
     #[error(transparent)]
     Volume(#[from] VolumeError),
+    /// It cannot be noted how far the start is.
+    #[error("cannot note how far the start is")]
+    Timeline(#[from] TimelineError),
     /// Something on the host failed.
     #[error("cannot {action}")]
     Io {

@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use fs_err as fs;
-use image_store::StoredImage;
+use image_store::{StoredImage, Trust};
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
@@ -23,7 +23,7 @@ use crate::boot::boot_disk;
 use crate::keeper::Duties;
 use crate::vmm_process::Errand;
 use crate::volumes::Volume;
-use crate::{Home, Kernel, durable, socket, untrusted};
+use crate::{Home, Kernel, Timeline, durable, socket, untrusted};
 
 /// How to run the process that a machine runs in: this program and these arguments, the sandbox's
 /// directory after them.
@@ -42,6 +42,8 @@ pub struct Place {
     pub home: Home,
     /// The image, checked.
     pub image: StoredImage,
+    /// How well kernel and boot disk must prove themselves.
+    pub trust: Trust,
     /// Which VMM.
     pub vmm: &'static str,
     /// The process to run it in.
@@ -56,6 +58,8 @@ pub struct Place {
     pub window: Option<(u32, u32)>,
     /// How strictly the machine's process is confined.
     pub jail: Strictness,
+    /// Where it is noted how far the start is.
+    pub timeline: Timeline,
 }
 
 impl Sandbox {
@@ -65,12 +69,12 @@ impl Sandbox {
     /// No kernel, a machine that ends or stays silent. The machine is gone then, the upper is kept.
     pub async fn start(&self, lock: Lock, place: &Place) -> Result<Running, StartError> {
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
-        let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref())?;
+        let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref(), place.trust)?;
         self.check_mounts(&place.home)?;
         let now_s = now_s();
         let parts = Parts {
             kernel: kernel.path,
-            boot_disk: boot_disk(&place.home)?,
+            boot_disk: boot_disk(&place.home, place.trust)?,
             image_vmdk: place.image.vmdk.clone(),
             now_s,
         };
@@ -101,7 +105,7 @@ impl Sandbox {
         let mut child = self
             .spawn(lock, listener, &place.vmm_command)
             .map_err(io_error("start the process of the virtual machine"))?;
-        match self.greet(&mut child, place.boot_limit).await {
+        match self.greet(&mut child, place).await {
             Ok((client, info)) => Ok(Running::new(self.clone(), child, client, info)),
             Err(error) => {
                 // It may have ended by itself; either way it is gone afterwards.
@@ -124,7 +128,12 @@ impl Sandbox {
     }
 
     fn prepare(&self, errand: &Errand) -> io::Result<UnixListener> {
-        durable::publish_bytes(&self.files.errand(), &serde_json::to_vec_pretty(errand)?)?;
+        let json = serde_json::to_vec_pretty(errand)?;
+        // What a power cut leaves of a sandbox that is to go is swept away.
+        match self.spec.remove_when_stopped {
+            true => durable::replace_bytes(&self.files.errand(), &json)?,
+            false => durable::publish_bytes(&self.files.errand(), &json)?,
+        }
         for stale in [
             self.files.socket(),
             self.files.pid(),
@@ -164,7 +173,7 @@ impl Sandbox {
     async fn greet(
         &self,
         child: &mut Child,
-        limit: Duration,
+        place: &Place,
     ) -> Result<(Client, HelloReply), StartError> {
         let hello = async {
             let stream = socket::connect(&self.files.socket())
@@ -172,6 +181,7 @@ impl Sandbox {
                 .map_err(io_error("connect to the virtual machine's process"))?;
             let mut client = Client::connect(stream).await.map_err(StartError::Agent)?;
             let info = client.hello().await.map_err(StartError::Agent)?;
+            place.timeline.mark_answer(&info)?;
             Ok((client, info))
         };
         tokio::select! {
@@ -187,8 +197,8 @@ impl Sandbox {
                 Ok(status) => Err(self.ended(status)),
                 Err(source) => Err(StartError::Io { action: "wait for the virtual machine", source }),
             },
-            () = tokio::time::sleep(limit) => Err(StartError::Silent {
-                limit_s: limit.as_secs(),
+            () = tokio::time::sleep(place.boot_limit) => Err(StartError::Silent {
+                limit_s: place.boot_limit.as_secs(),
                 last_words: last_words(&self.files),
             }),
         }

@@ -112,7 +112,11 @@ fn write_disk(files: &Files, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), Up
         size_bytes: spec.upper_bytes,
         source,
     })?;
-    output.sync_all().map_err(UpperError::Io)
+    // What a power cut leaves of a sandbox that is to go is swept away.
+    match spec.remove_when_stopped {
+        true => Ok(()),
+        false => output.sync_all().map_err(UpperError::Io),
+    }
 }
 
 /// Makes the disk as large as the description says, which the guest's agent then sees. It never

@@ -1,0 +1,118 @@
+//! How long it takes from a typed command to a first byte from a sandbox: where the time goes, in one go
+//! and stage by stage, and what another product takes for the same.
+
+mod account;
+mod life;
+mod peer;
+mod starts;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use account::Accounts;
+use life::Lives;
+use peer::{Peer, PeerRounds};
+use starts::Starts;
+
+use crate::msb::{Msb, vmm_words};
+use crate::report::{Cache, Conditions, Durability, Machine, Report, Showing};
+
+/// What every sandbox here gets, of msb and of a peer.
+const CPUS: &str = "1";
+const MEMORY: &str = "256m";
+/// What is run in it, and what the first byte is of.
+const COMMAND: [&str; 2] = ["echo", "here"];
+
+/// Arguments of `msb bench boot`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The account has a column a stage: the time from the mark before, as MSB_TIMELINE notes them \
+    (docs/timeline.md).\n\n\
+    A peer is microsandbox, whose program is also called msb. It keeps what it writes in a directory of its \
+    own, which goes afterwards.\n\n\
+    Example:\n  \
+    msb bench boot debian --peer /opt/microsandbox/bin/msb --peer-archive debian.tar --html boot.html"
+)]
+pub struct Arguments {
+    /// An image with `echo`
+    image: String,
+    /// The VMM: krun, qemu, or what fits this host
+    #[arg(long, default_value = "auto", env = "MSB_VMM")]
+    vmm: String,
+    /// Counted rounds
+    #[arg(long, default_value_t = 10)]
+    rounds: usize,
+    /// The program of a peer to run the same beside
+    #[arg(long, value_name = "PROGRAM", requires = "peer_archive")]
+    peer: Option<PathBuf>,
+    /// The same image as an archive, for the peer to load
+    #[arg(long, value_name = "FILE", requires = "peer")]
+    peer_archive: Option<PathBuf>,
+    /// How long a start may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    start_limit: u64,
+    /// How many starts may be lost before their first byte, and are tried again: nested emulation loses some
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    retries: u32,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+}
+
+pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
+    let peer = match (&arguments.peer, &arguments.peer_archive) {
+        (Some(program), Some(archive)) => Some(Peer::load(program, archive)?),
+        _ => None,
+    };
+    let mut starts = Starts::new(arguments.start_limit, arguments.retries);
+    let (mut accounts, mut lives) = (Accounts::default(), Lives::default());
+    let mut of_peer = PeerRounds::default();
+    for round in 0..=arguments.rounds {
+        let account = account::once(arguments, msb, &mut starts)?;
+        let life = life::once(arguments, msb, &mut starts)?;
+        let peers = peer.as_ref().map(|peer| peer.round(&mut starts));
+        if round > 0 {
+            accounts.add(account);
+            lives.add(life);
+        }
+        match peers.transpose()? {
+            Some(peers) if round > 0 => of_peer.add(peers),
+            _ => {}
+        }
+    }
+    let notes = notes(arguments, &starts);
+    let conditions = |more: &[&str]| Conditions {
+        cache: Cache::Warm,
+        durability: Durability::None,
+        place: format!("{}, {CPUS} CPU, {MEMORY}", arguments.image),
+        notes: notes.iter().cloned().chain(words(more)).collect(),
+    };
+    let mut tables = vec![
+        accounts.whole_table(conditions(&[])),
+        accounts.table(conditions(account::NOTES)),
+        lives.table(conditions(&["a start ends when the guest's agent answers"])),
+    ];
+    let mut targets = Vec::new();
+    if let Some(peer) = &peer {
+        let (table, judged) = of_peer.beside(&accounts, &lives, conditions(&[&peer.words()]));
+        tables.push(table);
+        targets.extend(judged);
+    }
+    let machine = Machine::this(Some(vmm_words(&arguments.vmm).to_owned()));
+    Ok(Report::new("boot", machine, tables, targets))
+}
+
+fn notes(arguments: &Arguments, starts: &Starts) -> Vec<String> {
+    let mut notes = vec![format!("{} rounds after one warm-up", arguments.rounds)];
+    if starts.lost() > 0 {
+        notes.push(format!(
+            "{} starts were lost before their first byte and tried again",
+            starts.lost()
+        ));
+    }
+    notes
+}
+
+fn words(notes: &[&str]) -> impl Iterator<Item = String> {
+    notes.iter().map(|&note| note.to_owned())
+}

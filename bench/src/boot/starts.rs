@@ -1,0 +1,142 @@
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// Runs commands that start guests, none of them for ever, and some of them again.
+pub(super) struct Starts {
+    limit: Duration,
+    retries: u32,
+    lost: u32,
+}
+
+/// From a command's start, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    pub(super) first_byte_s: f64,
+    pub(super) end_s: f64,
+}
+
+impl Starts {
+    pub(super) const fn new(limit_s: u64, retries: u32) -> Self {
+        Self {
+            limit: Duration::from_secs(limit_s),
+            retries,
+            lost: 0,
+        }
+    }
+
+    /// How many starts were lost.
+    pub(super) const fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// As an option of `msb run` and `msb start`.
+    pub(super) fn limit_s(&self) -> String {
+        self.limit.as_secs().to_string()
+    }
+
+    /// What `attempt` gives; `None` is a start that was lost.
+    pub(super) fn again<T>(
+        &mut self,
+        mut attempt: impl FnMut(&Self) -> Result<Option<T>>,
+    ) -> Result<T> {
+        loop {
+            if let Some(got) = attempt(self)? {
+                return Ok(got);
+            }
+            ensure!(self.lost < self.retries, "a start did not get to its end");
+            self.lost += 1;
+        }
+    }
+
+    /// Runs a command to its end; its first byte must come.
+    pub(super) fn first_byte(&self, command: &mut Command) -> Result<Option<Times>> {
+        let begun = Instant::now();
+        let mut child = spawn(command.stdout(Stdio::piped()))?;
+        let _watched = self.watch(&child)?;
+        let mut stdout = child.stdout.take().context("stdout is piped")?;
+        let length = stdout.read(&mut [0])?;
+        let first_byte_s = begun.elapsed().as_secs_f64();
+        let status = child.wait()?;
+        let end_s = begun.elapsed().as_secs_f64();
+        if length == 0 {
+            return Ok(None);
+        }
+        ensure!(status.success(), "{command:?} gave {status}");
+        Ok(Some(Times {
+            first_byte_s,
+            end_s,
+        }))
+    }
+
+    /// Runs a command to its end, and gives its seconds; `None` where it fails.
+    pub(super) fn timed(&self, command: &mut Command) -> Result<Option<f64>> {
+        let begun = Instant::now();
+        let mut child = spawn(command.stdout(Stdio::null()))?;
+        let _watched = self.watch(&child)?;
+        let is_success = child.wait()?.success();
+        Ok(is_success.then(|| begun.elapsed().as_secs_f64()))
+    }
+
+    /// Kills the process when it takes too long; msb's own limit comes first.
+    fn watch(&self, child: &Child) -> Result<mpsc::Sender<()>> {
+        let Some(pid) = Pid::from_raw(child.id().cast_signed()) else {
+            bail!("a process without an id");
+        };
+        let process = pidfd_open(pid, PidfdFlags::empty())?;
+        let (watched, ended) = mpsc::channel::<()>();
+        let limit = self.limit + MARGIN;
+        thread::spawn(move || {
+            if ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+                // It may be ending by itself.
+                let _ = pidfd_send_signal(process, Signal::KILL);
+            }
+        });
+        Ok(watched)
+    }
+}
+
+/// What msb gets to end by itself once its guest has been silent for too long.
+const MARGIN: Duration = Duration::from_secs(20);
+
+fn spawn(command: &mut Command) -> Result<Child> {
+    let child = command.stdin(Stdio::null()).spawn();
+    child.with_context(|| format!("cannot run {command:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        shell
+    }
+
+    #[test]
+    fn a_lost_start_is_tried_again_so_often() {
+        let mut starts = Starts::new(60, 1);
+        let mut scripts = ["exit 1", "echo here"].into_iter();
+        let times = starts.again(|starts| {
+            starts.first_byte(&mut shell(scripts.next().expect("tried too often")))
+        });
+        let times = times.expect("the second try");
+        assert!(times.first_byte_s <= times.end_s);
+        assert_eq!(starts.lost(), 1);
+        let lost = starts.again(|starts| starts.timed(&mut shell("exit 1")));
+        lost.expect_err("no retries are left");
+    }
+
+    #[test]
+    fn a_failure_after_the_first_byte_is_one() {
+        let starts = Starts::new(60, 5);
+        let failed = starts.first_byte(&mut shell("echo here; exit 3"));
+        failed.expect_err("it failed");
+    }
+}

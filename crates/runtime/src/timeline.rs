@@ -1,0 +1,218 @@
+//! When a start came how far: lines of JSON in a file, from every process that has a part in it.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fs_err as fs;
+use msb_agent_protocol::v1::HelloReply;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// A moment of a start, in the order in which they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// The first line of the typed command's `main`.
+    ProcessUp,
+    /// The image is here, held, and what was written.
+    ImageChecked,
+    /// The sandbox's directory, disk and description are there.
+    SandboxCreated,
+    /// The process of the machine has read its arguments.
+    MachineProcessUp,
+    /// It gives itself to the VMM.
+    VmmEntered,
+    /// The guest's uptime is zero.
+    Kernel,
+    /// The first line of the agent's `main`.
+    AgentMain,
+    /// Everything is mounted that the sandbox has.
+    MountsDone,
+    /// The agent's first answer is here.
+    AgentAnswered,
+    /// The command runs.
+    CommandStarted,
+    /// The command's first output was passed on.
+    FirstByte,
+    /// The command's end is known.
+    ExitSeen,
+}
+
+/// The file cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the timeline {}", .path.display())]
+pub struct TimelineError {
+    /// Which file.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Where marks are put, if they are wanted. Its clones are the same one.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    file: Option<Arc<fs::File>>,
+}
+
+/// A line of the file.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Line {
+    mark: Mark,
+    /// By the host's `CLOCK_MONOTONIC`, which its processes share.
+    monotonic_us: u64,
+}
+
+impl Timeline {
+    /// Adds to the file at `path`; without one nothing is written, and no clock is read.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open(path: Option<&Path>) -> Result<Self, TimelineError> {
+        let Some(path) = path else {
+            return Ok(Self::default());
+        };
+        let opened = std::path::absolute(path)
+            .and_then(|path| fs::OpenOptions::new().create(true).append(true).open(path));
+        match opened {
+            Ok(file) => Ok(Self {
+                file: Some(Arc::new(file)),
+            }),
+            Err(source) => Err(TimelineError {
+                path: path.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// The file, for another process of the same start.
+    pub fn path(&self) -> Option<&Path> {
+        Some(self.file.as_ref()?.path())
+    }
+
+    /// Notes that it is so far now.
+    ///
+    /// # Errors
+    /// When the line cannot be written.
+    pub fn mark(&self, mark: Mark) -> Result<(), TimelineError> {
+        match &self.file {
+            Some(file) => put(file, mark, now_us()),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that the agent has just answered, and what its answer says of the guest's boot. The way back
+    /// took no time, for all that is known. An older agent does not say when it answered.
+    pub(crate) fn mark_answer(&self, answer: &HelloReply) -> Result<(), TimelineError> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let now_us = now_us();
+        if let Some(answered_us) = answer.answered_us {
+            for (mark, uptime_us) in [
+                (Mark::Kernel, 0),
+                (Mark::AgentMain, answer.agent_started_us),
+                (Mark::MountsDone, answer.mounts_done_us),
+            ] {
+                let ago_us = answered_us.saturating_sub(uptime_us);
+                put(file, mark, now_us.saturating_sub(ago_us))?;
+            }
+        }
+        put(file, Mark::AgentAnswered, now_us)
+    }
+}
+
+/// One call, so that lines of several processes do not mix.
+fn put(file: &fs::File, mark: Mark, monotonic_us: u64) -> Result<(), TimelineError> {
+    let line = Line { mark, monotonic_us };
+    let written = serde_json::to_string(&line)
+        .map_err(io::Error::from)
+        .and_then(|line| file.file().write_all(format!("{line}\n").as_bytes()));
+    written.map_err(|source| TimelineError {
+        path: file.path().to_owned(),
+        source,
+    })
+}
+
+fn now_us() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds
+        .saturating_mul(1_000_000)
+        .saturating_add(nanoseconds / 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &Path) -> Vec<Line> {
+        let text = fs::read_to_string(path).expect("readable");
+        let line = |line: &str| serde_json::from_str(line).expect("a line of JSON");
+        text.lines().map(line).collect()
+    }
+
+    #[test]
+    fn marks_of_two_processes_stand_in_order() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("timeline");
+        let first = Timeline::open(Some(&path)).expect("opened");
+        first.mark(Mark::ProcessUp).expect("written");
+        let second = Timeline::open(first.path()).expect("opened");
+        second.mark(Mark::MachineProcessUp).expect("written");
+        first.mark(Mark::FirstByte).expect("written");
+        let lines = lines(&path);
+        let marks: Vec<Mark> = lines.iter().map(|line| line.mark).collect();
+        assert_eq!(
+            marks,
+            [Mark::ProcessUp, Mark::MachineProcessUp, Mark::FirstByte]
+        );
+        assert!(lines.is_sorted_by_key(|line| line.monotonic_us));
+    }
+
+    #[test]
+    fn a_guests_times_become_the_hosts() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("timeline");
+        let timeline = Timeline::open(Some(&path)).expect("opened");
+        let mut answer = HelloReply {
+            agent_started_us: 300,
+            mounts_done_us: 450,
+            answered_us: Some(500),
+            ..HelloReply::default()
+        };
+        timeline.mark_answer(&answer).expect("written");
+        let lines_now = lines(&path);
+        let times: Vec<u64> = lines_now.iter().map(|line| line.monotonic_us).collect();
+        let answered = times[3];
+        assert_eq!(
+            times,
+            [500, 200, 50, 0].map(|ago_us| answered - ago_us),
+            "{lines_now:?}"
+        );
+        assert!(lines_now.is_sorted_by_key(|line| line.mark));
+
+        // An agent that does not say when it answered.
+        answer.answered_us = None;
+        timeline.mark_answer(&answer).expect("written");
+        assert_eq!(lines(&path).len(), 5);
+    }
+
+    #[test]
+    fn nothing_is_written_where_nobody_asks() {
+        let timeline = Timeline::open(None).expect("nothing to open");
+        timeline.mark(Mark::ProcessUp).expect("nothing to write");
+        assert_eq!(timeline.path(), None);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_said() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let error = Timeline::open(Some(directory.path())).expect_err("a directory");
+        assert!(error.to_string().contains("timeline"), "{error}");
+        let full = Timeline::open(Some(Path::new("/dev/full"))).expect("opened");
+        full.mark(Mark::ProcessUp).expect_err("no space");
+    }
+}
