@@ -9,6 +9,9 @@ use super::{Arguments, SIZES, Size};
 use crate::allocation::allocated_bytes;
 use crate::report::{Cache, Cell, Conditions, Durability, Plot, Row, Table, Target, Unit};
 
+/// One of the figures, with its name.
+type Named = (&'static str, fn(&Made) -> &Vec<f64>);
+
 /// What one disk took, round by round.
 #[derive(Default)]
 struct Made {
@@ -31,7 +34,7 @@ pub(super) fn measure(arguments: &Arguments) -> Result<(Vec<Table>, Vec<Target>)
             }
         }
     }
-    let table = |title: &str, unit, columns: &[(&str, fn(&Made) -> &Vec<f64>)]| Table {
+    let table = |title: &str, unit, columns: &[Named]| Table {
         title: title.to_owned(),
         conditions: Conditions {
             cache: Cache::Warm,
