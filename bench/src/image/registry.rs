@@ -43,6 +43,8 @@ impl Registry {
 
 /// Answers the requests of a connection until it is closed.
 fn answer_all(stream: &TcpStream, manifest: &str, blobs: &Path) -> io::Result<()> {
+    // An answer is on its way as soon as it is written.
+    stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
     loop {
         let mut request = String::new();
@@ -98,20 +100,17 @@ fn found(path: &str, manifest: &str, blobs: &Path) -> Found {
 fn answer(mut stream: &TcpStream, method: &str, found: &Found) -> io::Result<()> {
     let opened = match found {
         Found::File { path, media_type } => File::open(path).ok().map(|file| (file, media_type)),
-        Found::Root => return write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        Found::Root => return stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
         Found::Nothing => None,
     };
     let Some((mut file, media_type)) = opened else {
-        return write!(
-            stream,
-            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-        );
+        return stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     };
     let length = file.metadata()?.len();
-    write!(
-        stream,
+    let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n"
-    )?;
+    );
+    stream.write_all(head.as_bytes())?;
     if method == "GET" {
         io::copy(&mut file, &mut stream)?;
     }

@@ -1,6 +1,7 @@
 //! From an image's checked documents to its artifacts and its record; the same for registries and
 //! archives.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -135,7 +136,10 @@ impl Ingest {
         let stop = StopOnDrop::default();
         let budget = Budget::new(&self.limits);
         let mut tasks = JoinSet::new();
-        for layer in distinct(image) {
+        // The largest first: the small ones fill what time is left beside it.
+        let mut largest_first: Vec<&Layer> = distinct(image).collect();
+        largest_first.sort_by_key(|layer| Reverse(layer.blob.size_bytes));
+        for layer in largest_first {
             let (ingest, layer) = (self.clone(), *layer);
             let (permits, signal) = (Arc::clone(&permits), stop.signal());
             let budget = budget.clone();

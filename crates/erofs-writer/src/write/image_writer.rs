@@ -1,4 +1,4 @@
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 
 use fstree::Tree;
 
@@ -15,9 +15,6 @@ use crate::format::BLOCK_SIZE_BYTES;
 use crate::inode::Limits;
 use crate::length::{Length, blocks_of};
 use crate::{Extent, FileData};
-
-/// Bytes that are read, and written, at a time.
-const BUFFER_BYTES: usize = 256 * 1024;
 
 /// One run of blocks that [`ImageWriter::append`] filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +44,9 @@ pub struct Summary {
 /// After an error the output holds no image.
 #[derive(Debug)]
 pub struct ImageWriter<W: Write + Seek> {
-    out: Output<BufWriter<W>>,
+    out: Output<W>,
     options: Options,
     data_block: u64,
-    buffer: Vec<u8>,
 }
 
 impl Run {
@@ -74,13 +70,12 @@ impl<W: Write + Seek> ImageWriter<W> {
     pub fn new(out: W, options: Options) -> Result<Self, WriteError> {
         let devices = options.check().map_err(WriteError::Options)?;
         let data_block = head_blocks(devices);
-        let mut out = Output::new(BufWriter::with_capacity(BUFFER_BYTES, out));
+        let mut out = Output::new(out);
         out.seek(data_block * BLOCK_SIZE_BYTES)?;
         Ok(Self {
             out,
             options,
             data_block,
-            buffer: vec![0; BUFFER_BYTES],
         })
     }
 
@@ -119,9 +114,10 @@ impl<W: Write + Seek> ImageWriter<W> {
     ) -> Result<(), WriteError> {
         let mut missing_bytes = length_bytes;
         while missing_bytes > 0 {
-            let wanted = usize::try_from(missing_bytes).unwrap_or(BUFFER_BYTES);
-            let buffer = &mut self.buffer[..wanted.min(BUFFER_BYTES)];
-            match content.read(buffer) {
+            let room = self.out.room()?;
+            let wanted = usize::try_from(missing_bytes).unwrap_or(usize::MAX);
+            let length = room.len().min(wanted);
+            match content.read(&mut room[..length]) {
                 Ok(0) => {
                     return Err(WriteError::ShortContent {
                         start_block,
@@ -130,8 +126,8 @@ impl<W: Write + Seek> ImageWriter<W> {
                     });
                 }
                 Ok(count) => {
-                    self.out.write(&buffer[..count])?;
-                    missing_bytes -= buffer[..count].length_bytes();
+                    missing_bytes -= room[..count].length_bytes();
+                    self.out.advance(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => {
@@ -155,7 +151,6 @@ impl<W: Write + Seek> ImageWriter<W> {
             out,
             options,
             data_block,
-            ..
         } = self;
         let meta_block = out.offset_bytes() / BLOCK_SIZE_BYTES;
         let limits = Limits {
@@ -178,10 +173,7 @@ impl<W: Write + Seek> ImageWriter<W> {
         let head = head::encode(&options, &plan.facts, &plan.addresses.space);
         out.seek(0)?;
         out.write(&head)?;
-        let writer = out.finish()?.into_inner().map_err(|error| WriteError::Io {
-            offset_bytes: 0,
-            source: error.into_error(),
-        })?;
+        let writer = out.finish()?;
         let data_blocks = meta_block - data_block;
         let summary = Summary {
             blocks: plan.facts.blocks,

@@ -4,18 +4,26 @@ use crate::error::WriteError;
 use crate::format::BLOCK_BYTES;
 use crate::length::Length;
 
-/// A writer that knows where in the image it is.
+/// Bytes that are written at a time.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// A writer that knows where in the image it is, and writes large pieces.
 #[derive(Debug)]
 pub(super) struct Output<W> {
     out: W,
+    /// As long as it ever is; `filled` bytes of it wait to be written.
+    buffer: Vec<u8>,
+    filled: usize,
     offset_bytes: u64,
 }
 
 impl<W: Write> Output<W> {
     /// `out` stands at the image's start.
-    pub(super) const fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         Self {
             out,
+            buffer: vec![0; BUFFER_BYTES],
+            filled: 0,
             offset_bytes: 0,
         }
     }
@@ -25,10 +33,29 @@ impl<W: Write> Output<W> {
         self.offset_bytes
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        self.checked(|out| out.write_all(bytes))?;
-        self.offset_bytes += bytes.length_bytes();
+    pub(super) fn write(&mut self, mut bytes: &[u8]) -> Result<(), WriteError> {
+        while !bytes.is_empty() {
+            let room = self.room()?;
+            let count = room.len().min(bytes.len());
+            room[..count].copy_from_slice(&bytes[..count]);
+            self.advance(count);
+            bytes = &bytes[count..];
+        }
         Ok(())
+    }
+
+    /// Where the next bytes may be put, at least one, before [`Output::advance`].
+    pub(super) fn room(&mut self) -> Result<&mut [u8], WriteError> {
+        if self.filled == self.buffer.len() {
+            self.push()?;
+        }
+        Ok(&mut self.buffer[self.filled..])
+    }
+
+    /// Takes the first `count` bytes of the room as written.
+    pub(super) fn advance(&mut self, count: usize) {
+        self.filled += count;
+        self.offset_bytes += self.buffer[..count].length_bytes();
     }
 
     /// Writes zeros up to `offset_bytes`.
@@ -49,8 +76,16 @@ impl<W: Write> Output<W> {
 
     /// Pushes what is buffered on its way and gives the writer back.
     pub(super) fn finish(mut self) -> Result<W, WriteError> {
+        self.push()?;
         self.checked(W::flush)?;
         Ok(self.out)
+    }
+
+    fn push(&mut self) -> Result<(), WriteError> {
+        let pushed = self.out.write_all(&self.buffer[..self.filled]);
+        self.checked(|_| pushed)?;
+        self.filled = 0;
+        Ok(())
     }
 
     fn checked<T>(
@@ -67,6 +102,7 @@ impl<W: Write> Output<W> {
 impl<W: Write + Seek> Output<W> {
     /// Moves without writing: what is skipped stays as it is.
     pub(super) fn seek(&mut self, offset_bytes: u64) -> Result<(), WriteError> {
+        self.push()?;
         self.offset_bytes = offset_bytes;
         self.checked(|out| out.seek(SeekFrom::Start(offset_bytes)))?;
         Ok(())

@@ -1,5 +1,5 @@
 use std::io::{self, Read};
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -9,35 +9,80 @@ use crate::digest::{Digest, Hasher};
 /// Length of a chunk between two threads, in bytes.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 /// Chunks on their way between two threads.
-pub(crate) const CHUNKS_IN_FLIGHT: usize = 4;
+const CHUNKS_IN_FLIGHT: usize = 4;
 
 /// What goes from the decompressing thread to the converting one.
 #[derive(Debug)]
-pub(crate) enum Chunk {
+enum Chunk {
     Data(Vec<u8>),
     /// All of it came, and it was right. Without it, the stream was cut.
     End,
 }
 
-/// Sends all of `source`, without the [`Chunk::End`]; `false` when nobody reads any more.
-pub(crate) fn send_all(source: &mut dyn Read, chunks: &SyncSender<Chunk>) -> io::Result<bool> {
-    loop {
-        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-        let limit = u64::try_from(CHUNK_BYTES).unwrap_or(u64::MAX);
-        source.take(limit).read_to_end(&mut chunk)?;
-        if chunk.is_empty() {
-            return Ok(true);
-        }
-        if chunks.send(Chunk::Data(chunk)).is_err() {
-            return Ok(false);
+/// A stream of chunks from one thread to another. The few that are on their way are all the memory
+/// that it takes: a chunk that has been read is filled again.
+pub(crate) fn chunk_stream() -> (ChunkSender, ChunkReader) {
+    let (chunks, received) = sync_channel(CHUNKS_IN_FLIGHT);
+    let (read, emptied) = sync_channel(CHUNKS_IN_FLIGHT + 1);
+    let reader = ChunkReader {
+        chunks: received,
+        emptied: read,
+        current: io::Cursor::default(),
+        state: State::Open,
+        hasher: HasherBox::default(),
+    };
+    (ChunkSender { chunks, emptied }, reader)
+}
+
+/// The end that is written to.
+#[derive(Debug)]
+pub(crate) struct ChunkSender {
+    chunks: SyncSender<Chunk>,
+    emptied: Receiver<Vec<u8>>,
+}
+
+impl ChunkSender {
+    /// Sends all of `source`, without saying that it was right; `false` when nobody reads any more.
+    pub(crate) fn send_all(&self, source: &mut dyn Read) -> io::Result<bool> {
+        loop {
+            let mut chunk = self.emptied.try_recv().unwrap_or_default();
+            chunk.resize(CHUNK_BYTES, 0);
+            let filled = fill(source, &mut chunk)?;
+            if filled == 0 {
+                return Ok(true);
+            }
+            chunk.truncate(filled);
+            if self.chunks.send(Chunk::Data(chunk)).is_err() {
+                return Ok(false);
+            }
         }
     }
+
+    /// Says that all came, and was right; `false` when nobody reads any more.
+    pub(crate) fn end(self) -> bool {
+        self.chunks.send(Chunk::End).is_ok()
+    }
+}
+
+/// Reads until the buffer is full or the source has ended.
+fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 /// The other end: a stream again, digested as it is read.
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
     chunks: Receiver<Chunk>,
+    emptied: SyncSender<Vec<u8>>,
     current: io::Cursor<Vec<u8>>,
     state: State,
     hasher: HasherBox,
@@ -60,16 +105,6 @@ impl std::fmt::Debug for HasherBox {
 }
 
 impl ChunkReader {
-    pub(crate) fn new(chunks: Receiver<Chunk>) -> Self {
-        let current = io::Cursor::default();
-        Self {
-            chunks,
-            current,
-            state: State::Open,
-            hasher: HasherBox::default(),
-        }
-    }
-
     /// Whether the sender gave up.
     pub(crate) fn was_cut(&self) -> bool {
         self.state == State::Cut
@@ -78,6 +113,14 @@ impl ChunkReader {
     /// The digest of all that was read.
     pub(crate) fn digest(self) -> Digest {
         self.hasher.0.finish()
+    }
+
+    /// Goes on with the next chunk; the one that was read goes back to be filled again.
+    fn turn_to(&mut self, chunk: Vec<u8>) {
+        self.hasher.0.update(&chunk);
+        let read = std::mem::replace(&mut self.current, io::Cursor::new(chunk));
+        // A sender that has sent all needs no more chunks.
+        let _ = self.emptied.try_send(read.into_inner());
     }
 }
 
@@ -92,10 +135,7 @@ impl Read for ChunkReader {
                 return Ok(0);
             }
             match self.chunks.recv() {
-                Ok(Chunk::Data(chunk)) => {
-                    self.hasher.0.update(&chunk);
-                    self.current = io::Cursor::new(chunk);
-                }
+                Ok(Chunk::Data(chunk)) => self.turn_to(chunk),
                 Ok(Chunk::End) => self.state = State::Ended,
                 Err(_) => {
                     self.state = State::Cut;
@@ -141,34 +181,41 @@ impl Read for BodyReader {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::sync_channel;
-
     use super::*;
 
     #[test]
     fn a_stream_passes_whole_and_digested() {
         let bytes: Vec<u8> = (0..700_000_u32).flat_map(u32::to_le_bytes).collect();
-        let (sender, receiver) = sync_channel(CHUNKS_IN_FLIGHT);
-        let mut reader = ChunkReader::new(receiver);
+        let (sender, mut reader) = chunk_stream();
         let mut out = Vec::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                assert!(send_all(&mut &bytes[..], &sender).expect("sent"));
-                sender.send(Chunk::End).expect("received");
+                // What was at the end of a chunk before is not there again.
+                assert!(sender.send_all(&mut &bytes[..]).expect("sent"));
+                assert!(sender.send_all(&mut &bytes[..7]).expect("sent"));
+                assert!(sender.end());
             });
             reader.read_to_end(&mut out).expect("read");
         });
-        assert!(out == bytes);
-        assert_eq!(reader.digest(), Digest::of(&bytes));
+        let expected = [&bytes[..], &bytes[..7]].concat();
+        assert!(out == expected);
+        assert_eq!(reader.digest(), Digest::of(&expected));
     }
 
     #[test]
     fn a_stream_without_an_end_was_cut() {
-        let (sender, receiver) = sync_channel(1);
-        sender.send(Chunk::Data(vec![1])).expect("sent");
+        let (sender, mut reader) = chunk_stream();
+        assert!(sender.send_all(&mut &[1][..]).expect("sent"));
         drop(sender);
-        let mut reader = ChunkReader::new(receiver);
         assert!(reader.read_to_end(&mut Vec::new()).is_err());
         assert!(reader.was_cut());
+    }
+
+    #[test]
+    fn nothing_is_sent_to_who_does_not_read() {
+        let (sender, reader) = chunk_stream();
+        drop(reader);
+        assert!(!sender.send_all(&mut io::repeat(1)).expect("told"));
+        assert!(!sender.end());
     }
 }

@@ -1,7 +1,6 @@
 use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use erofs_writer::{ImageWriter, Options};
@@ -9,7 +8,7 @@ use fs_err as fs;
 use oci_layers::{Limits, Note, read_layer};
 
 use super::budget::{Budget, beyond};
-use super::chunks::{CHUNK_BYTES, CHUNKS_IN_FLIGHT, Chunk, ChunkReader, send_all};
+use super::chunks::{CHUNK_BYTES, ChunkReader, ChunkSender, chunk_stream};
 use super::compression::{Compression, decompress, detect};
 use super::error::ConvertError;
 use super::verified::VerifiedReader;
@@ -39,10 +38,9 @@ pub(crate) fn convert(
     budget: &Budget,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Converted, ConvertError> {
-    let (sender, receiver) = sync_channel(CHUNKS_IN_FLIGHT);
+    let (sender, mut reader) = chunk_stream();
     let (fed, written) = thread::scope(|scope| {
         let feeder = scope.spawn(move || feed(layer, blob, budget, progress, sender));
-        let mut reader = ChunkReader::new(receiver);
         let written = write(layer, &mut reader, path, &budget.limits);
         let written = check_content(layer, reader, written);
         (feeder.join(), written)
@@ -72,7 +70,7 @@ fn feed(
     blob: &mut (dyn Read + Send),
     budget: &Budget,
     progress: &dyn Fn(u64),
-    chunks: SyncSender<Chunk>,
+    chunks: ChunkSender,
 ) -> Result<(), ConvertError> {
     let read_bytes = Cell::new(0);
     let count = |bytes| {
@@ -91,14 +89,17 @@ fn feed(
             return Err(error);
         }
     }
-    chunks.send(Chunk::End).map_err(|_| ConvertError::Abandoned)
+    match chunks.end() {
+        true => Ok(()),
+        false => Err(ConvertError::Abandoned),
+    }
 }
 
 fn decompress_into(
     blob: &mut VerifiedReader<'_>,
     budget: &Budget,
     read_bytes: &Cell<u64>,
-    chunks: &SyncSender<Chunk>,
+    chunks: &ChunkSender,
 ) -> Result<bool, ConvertError> {
     let read_error = |source| ConvertError::Read { source };
     let (compression, blob) = detect(blob).map_err(read_error)?;
@@ -116,7 +117,7 @@ fn decompress_into(
         None => return Err(ConvertError::Compression { compression }),
     };
     let mut content = budget.meter(content, read_bytes);
-    send_all(&mut content, chunks).map_err(broken)
+    chunks.send_all(&mut content).map_err(broken)
 }
 
 /// A layer's image, not yet synced.
