@@ -51,10 +51,9 @@ impl Report {
         tables: Vec<Table>,
         targets: Vec<Target>,
     ) -> Self {
-        let words: Vec<String> = std::env::args().skip(1).collect();
         Self {
             benchmark,
-            command: format!("msb {}", words.join(" ")),
+            command: command(std::env::args().skip(1)),
             measured_s: jiff::Timestamp::now().as_second(),
             machine,
             tables,
@@ -85,12 +84,37 @@ impl Target {
     }
 }
 
+/// What is typed to measure the same again; how it is shown is not of it.
+fn command(mut words: impl Iterator<Item = String>) -> String {
+    let mut command = String::from("msb");
+    while let Some(word) = words.next() {
+        let (option, has_value) = match word.split_once('=') {
+            Some((option, _)) => (option, true),
+            None => (word.as_str(), false),
+        };
+        if !Showing::OPTIONS.contains(&option) {
+            command.push(' ');
+            command.push_str(&word);
+        } else if !has_value {
+            words.next();
+        }
+    }
+    command
+}
+
 #[cfg(test)]
 mod sample;
 
 #[cfg(test)]
 mod tests {
-    use super::{html, markdown, sample, terminal};
+    use super::{command, html, markdown, sample, terminal};
+
+    #[test]
+    fn a_command_is_told_without_how_it_was_shown() {
+        let typed = "bench fs --html a.html --rounds 3 --results=b.md --format json image";
+        let words = typed.split(' ').map(str::to_owned);
+        assert_eq!(command(words), "msb bench fs --rounds 3 image");
+    }
 
     #[test]
     fn a_report_on_the_terminal() {

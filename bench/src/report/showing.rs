@@ -26,6 +26,9 @@ enum Format {
 }
 
 impl Showing {
+    /// How its options are typed; each has a value.
+    pub(crate) const OPTIONS: [&str; 3] = ["--format", "--html", "--results"];
+
     #[expect(clippy::print_stdout, reason = "the report is this command's output")]
     pub(crate) fn show(&self, report: &Report) -> Result<()> {
         match self.format {

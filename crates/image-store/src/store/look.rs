@@ -49,13 +49,17 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Every record of an image: its own, of its origin, of its names, of its layers and its disk.
-    pub(super) fn records_of(&mut self, image: &ImageRecord) {
-        self.image_records(&[image.manifest_digest]);
+    /// The records of an image's layers and of its disk.
+    pub(super) fn chain_records_of(&mut self, image: &ImageRecord) {
         for layer in &image.layers {
             self.layer_record(layer, image);
         }
         self.chain_record(image);
+    }
+
+    /// An image's own records: its own, of its origin, of its names.
+    pub(super) fn image_records_of(&mut self, image: &ImageRecord) {
+        self.image_records(&[image.manifest_digest]);
         for name in &image.references {
             if let Ok(name) = name.parse::<Reference>() {
                 self.name(&self.layout.reference(&name), None);

@@ -5,9 +5,10 @@
 //! content had. It holds no bytes, cannot be half-written, and costs two `stat` calls to look at.
 //! One that is lost or wrong costs a full digest, nothing else.
 
+use std::fmt::Write as _;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -67,22 +68,84 @@ pub(crate) fn put_new(layout: &Layout, file: &str, sha256: &Digest) {
     }
 }
 
+/// Many files, and what they were found to be: one stamp says that none of them has changed since.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    text: String,
+    /// Of a file that changed just now, a further change might not show.
+    is_at_rest: bool,
+}
+
+impl Group {
+    /// The files as they are now. `found` says what a check would find of them, and nothing else would.
+    ///
+    /// # Errors
+    /// One of them is not there.
+    pub(crate) fn of(found: &str, files: impl Iterator<Item = PathBuf>) -> io::Result<Self> {
+        let mut group = Self {
+            text: format!("msb stamp of many 1\n{found}\n"),
+            is_at_rest: true,
+        };
+        for file in files {
+            let state = State::of(&file)?;
+            group.is_at_rest &= state.missing_rest().is_none();
+            let _ = writeln!(group.text, "{state:?}");
+        }
+        Ok(group)
+    }
+
+    /// Whether the stamp says so.
+    pub(crate) fn is_stamped(&self, stamp: &Path) -> bool {
+        self.is_at_rest && holds(stamp, time_of(&self.text))
+    }
+
+    /// Stamps the files that were checked since.
+    pub(crate) fn put(&self, stamp: &Path) {
+        if self.is_at_rest {
+            put_time(stamp, time_of(&self.text));
+        }
+    }
+}
+
 fn is_stamped(stamp: &Path, state: &State, sha256: &Digest) -> bool {
+    holds(stamp, state.as_time(sha256))
+}
+
+fn holds(stamp: &Path, time: SystemTime) -> bool {
     fs::metadata(stamp)
         .and_then(|metadata| metadata.modified())
-        .is_ok_and(|time| time == state.as_time(sha256))
+        .is_ok_and(|modified| modified == time)
+}
+
+fn put(stamp: &Path, state: &State, sha256: &Digest) {
+    put_time(stamp, state.as_time(sha256));
 }
 
 /// A stamp that cannot be put costs time later, and is no failure now.
-fn put(stamp: &Path, state: &State, sha256: &Digest) {
+fn put_time(stamp: &Path, time: SystemTime) {
     let file = fs::OpenOptions::new()
         .create(true)
         .truncate(true)
         .write(true)
         .open(stamp);
     if let Ok(file) = file {
-        let _ = file.file().set_modified(state.as_time(sha256));
+        let _ = file.file().set_modified(time);
     }
+}
+
+/// The beginning of a text's digest as a point in time that every file system can keep.
+fn time_of(text: &str) -> SystemTime {
+    let digest = Digest::of(text.as_bytes());
+    let (seconds, rest) = digest.as_bytes().split_at(4);
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .take(4)
+            .fold(0_u32, |number, &byte| number << 8 | u32::from(byte))
+    };
+    let seconds = number(seconds) >> 1;
+    let nanoseconds = number(rest) % 1_000_000_000;
+    UNIX_EPOCH + Duration::new(u64::from(seconds), nanoseconds)
 }
 
 fn remove(stamp: &Path) {
@@ -114,32 +177,23 @@ impl State {
 
     /// State and digest as a point in time that every file system can keep.
     fn as_time(&self, sha256: &Digest) -> SystemTime {
-        let text = format!("msb stamp 1\n{self:?}\n{sha256}\n");
-        let digest = Digest::of(text.as_bytes());
-        let (seconds, rest) = digest.as_bytes().split_at(4);
-        let number = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .take(4)
-                .fold(0_u32, |number, &byte| number << 8 | u32::from(byte))
-        };
-        let seconds = number(seconds) >> 1;
-        let nanoseconds = number(rest) % 1_000_000_000;
-        UNIX_EPOCH + Duration::new(u64::from(seconds), nanoseconds)
+        time_of(&format!("msb stamp 1\n{self:?}\n{sha256}\n"))
     }
 
     /// Waits until a further change would show another time.
     fn let_rest(&self) {
-        let (Ok(seconds), Ok(nanoseconds)) =
-            (u64::try_from(self.changed.0), u32::try_from(self.changed.1))
-        else {
-            return;
-        };
-        let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
-        let rested = changed.elapsed().unwrap_or_default();
-        if let Some(missing) = CLOCK_TICK.checked_sub(rested) {
+        if let Some(missing) = self.missing_rest() {
             thread::sleep(missing);
         }
+    }
+
+    /// How long it takes until a further change would show another time; `None` where it would now.
+    fn missing_rest(&self) -> Option<Duration> {
+        let seconds = u64::try_from(self.changed.0).ok()?;
+        let nanoseconds = u32::try_from(self.changed.1).ok()?;
+        let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+        let rested = changed.elapsed().unwrap_or_default();
+        CLOCK_TICK.checked_sub(rested)
     }
 }
 
@@ -177,5 +231,27 @@ mod tests {
         assert!(proves(Trust::Digest) && stamp.exists());
         fs::remove_file(&stamp).expect("removed");
         assert!(proves(Trust::Stamp));
+    }
+
+    #[test]
+    fn a_stamp_of_many_holds_until_one_is_written_to() {
+        let home = tempfile::tempdir().expect("a directory");
+        let stamp = home.path().join("stamp");
+        let files = ["a", "b"].map(|name| home.path().join(name));
+        for file in &files {
+            fs::write(file, b"content").expect("written");
+        }
+        let group = |found: &str| Group::of(found, files.iter().cloned()).expect("there");
+        group("x").put(&stamp);
+        assert!(!stamp.exists(), "they changed just now");
+        thread::sleep(2 * CLOCK_TICK);
+        group("x").put(&stamp);
+        assert!(group("x").is_stamped(&stamp) && !group("y").is_stamped(&stamp));
+        fs::write(&files[1], b"CONTENT").expect("written");
+        assert!(!group("x").is_stamped(&stamp));
+        thread::sleep(2 * CLOCK_TICK);
+        assert!(!group("x").is_stamped(&stamp));
+        fs::remove_file(&files[0]).expect("removed");
+        assert!(Group::of("x", files.iter().cloned()).is_err());
     }
 }

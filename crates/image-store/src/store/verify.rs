@@ -130,11 +130,19 @@ impl Store {
         lock.ok_or(VerifyError::Busy)
     }
 
-    /// Every record of the image that is not what was written: its own, of its origin, of its
-    /// names, of its layers and of its disk.
-    pub(crate) fn damaged_records(&self, image: &ImageRecord) -> Vec<Damage> {
+    /// The image's own records that are not what was written: its own, of its origin, of its names.
+    pub(crate) fn damaged_image_records(&self, image: &ImageRecord) -> Vec<Damage> {
+        self.damaged(|look| look.image_records_of(image))
+    }
+
+    /// The records of its layers and of its disk that are not.
+    pub(crate) fn damaged_chain_records(&self, image: &ImageRecord) -> Vec<Damage> {
+        self.damaged(|look| look.chain_records_of(image))
+    }
+
+    fn damaged(&self, look_at: impl FnOnce(&mut Look<'_>)) -> Vec<Damage> {
         let mut look = Look::new(&self.layout, Trust::Stamp, &());
-        look.records_of(image);
+        look_at(&mut look);
         look.end(Vec::new()).damages
     }
 }
