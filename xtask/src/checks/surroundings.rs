@@ -68,7 +68,9 @@ pub(super) fn syncing(bed: &Bed) -> Result<()> {
         let text = String::from_utf8(output.stdout)?;
         let root = parse(&text).into_iter().rfind(|mount| mount.target == "/");
         let options = root.context("nothing at /")?.options;
-        Ok(options.split(',').any(|option| option == "volatile"))
+        // Kernels say it in their own words.
+        let words = ["volatile", "fsync=volatile"];
+        Ok(options.split(',').any(|option| words.contains(&option)))
     };
     ensure!(is_volatile(&["--rm"])?, "--rm syncs");
     let kept = ["--name", "checks-syncing"];

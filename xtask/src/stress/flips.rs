@@ -90,9 +90,15 @@ fn wrap_kernel(msb: &Msb, kernel: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Every file that has bytes. Those that have none say what they say by their times.
+/// How the stamps of kernels and boot disks end: put when there was time for it, and never needed.
+const STAMP: &str = ".stamp.json";
+
+/// Every file that has bytes and is needed. Those that have none say what they say by their times.
 fn list(msb: &Msb) -> Result<Listing> {
     let mut listing = oracle::list(&msb.home)?;
-    listing.retain(|path, _| fs::metadata(msb.home.join(path)).is_ok_and(|file| file.len() > 0));
+    listing.retain(|path, _| {
+        let is_stamp = path.to_string_lossy().ends_with(STAMP);
+        !is_stamp && fs::metadata(msb.home.join(path)).is_ok_and(|file| file.len() > 0)
+    });
     Ok(listing)
 }
