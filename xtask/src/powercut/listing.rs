@@ -29,6 +29,19 @@ pub(super) fn list(directory: &Path) -> Result<Listing> {
     Ok(listing)
 }
 
+/// All but the stamps of disks, which a start puts and nobody needs.
+pub(super) fn without_disk_stamps(mut listing: Listing) -> Listing {
+    let is_disk_stamp = |path: &Path| {
+        path.parent()
+            .is_some_and(|parent| parent.ends_with("stamps"))
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+    };
+    listing.retain(|path, _| !is_disk_stamp(path));
+    listing
+}
+
 /// What only one of two listings has, or has otherwise.
 pub(super) fn difference(expected: &Listing, found: &Listing) -> Option<String> {
     let only = |these: &Listing, those: &Listing| -> Vec<PathBuf> {
