@@ -115,29 +115,20 @@ fn empty_upper() -> Result<Tree<Vec<u8>>> {
 
 fn judge(size: &Size, made: &Made) -> Vec<Target> {
     let spread = |figures: &[f64]| Cell::of_rounds(figures.to_vec()).spread();
-    let mut targets = Vec::new();
-    if let Some(allocated) = spread(&made.allocated_bytes) {
+    let at_most = |words: &str, found: f64, most: f64, unit: Unit| {
+        let (name, found_words) = (size.name, unit.shown(found));
+        let most_words = unit.shown(most);
+        Target::new(
+            found <= most,
+            format!("{name}: {words} {found_words} (at most {most_words})"),
+        )
+    };
+    let allocated = spread(&made.allocated_bytes).map(|allocated| {
         let most_bytes = size.allocated_max_bytes as f64;
-        targets.push(Target::new(
-            allocated.most <= most_bytes,
-            format!(
-                "{}: {} on the host (at most {})",
-                size.name,
-                Unit::Bytes.shown(allocated.most),
-                Unit::Bytes.shown(most_bytes)
-            ),
-        ));
-    }
-    if let (Some(most_s), Some(written)) = (size.made_max_s, spread(&made.written_s)) {
-        targets.push(Target::new(
-            written.median <= most_s,
-            format!(
-                "{}: made in {} (at most {})",
-                size.name,
-                Unit::Seconds.shown(written.median),
-                Unit::Seconds.shown(most_s)
-            ),
-        ));
-    }
-    targets
+        at_most("on the host", allocated.most, most_bytes, Unit::Bytes)
+    });
+    let written = size.made_max_s.zip(spread(&made.written_s));
+    let written =
+        written.map(|(most_s, written)| at_most("made in", written.median, most_s, Unit::Seconds));
+    allocated.into_iter().chain(written).collect()
 }

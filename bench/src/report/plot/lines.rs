@@ -1,5 +1,5 @@
 use super::axis::Axis;
-use super::{WIDTH, colour, drawing, line, text};
+use super::{WIDTH, colour, drawing, legend, line, text};
 use crate::report::{Table, Unit};
 
 const HEIGHT: f64 = 260.0;
@@ -46,13 +46,7 @@ pub(super) fn draw(table: &Table) -> Option<String> {
             .collect();
         body.push_str(&path(&points, colour(column)));
     }
-    let legend: Vec<(usize, &str)> = table
-        .columns
-        .iter()
-        .map(String::as_str)
-        .enumerate()
-        .collect();
-    Some(drawing(&table.title, HEIGHT + 24.0, &legend, &body))
+    Some(drawing(&table.title, HEIGHT + 24.0, &legend(table), &body))
 }
 
 fn path(points: &[(f64, f64)], colour: &str) -> String {

@@ -33,6 +33,12 @@ fn colour(column: usize) -> &'static str {
     COLOURS[column % COLOURS.len()]
 }
 
+/// Every column, by its name.
+fn legend(table: &Table) -> Vec<(usize, &str)> {
+    let names = table.columns.iter().map(String::as_str);
+    names.enumerate().collect()
+}
+
 /// A whole drawing of a height, with its legend on top and a title for those who do not see it.
 fn drawing(title: &str, height: f64, legend: &[(usize, &str)], body: &str) -> String {
     let mut keys = String::new();

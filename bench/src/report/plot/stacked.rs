@@ -1,5 +1,5 @@
 use super::axis::Axis;
-use super::{NAMES_WIDTH, WIDTH, colour, drawing, line, text};
+use super::{NAMES_WIDTH, WIDTH, colour, drawing, legend, line, text};
 use crate::report::Table;
 
 const ROW_HEIGHT: f64 = 30.0;
@@ -48,11 +48,5 @@ pub(super) fn draw(table: &Table) -> Option<String> {
         let end = axis.place(whole) + 6.0;
         body.push_str(&text(end, y + 16.0, "start", &table.unit.shown(whole)));
     }
-    let legend: Vec<(usize, &str)> = table
-        .columns
-        .iter()
-        .map(String::as_str)
-        .enumerate()
-        .collect();
-    Some(drawing(&table.title, bottom + 22.0, &legend, &body))
+    Some(drawing(&table.title, bottom + 22.0, &legend(table), &body))
 }
