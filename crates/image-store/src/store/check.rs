@@ -8,10 +8,11 @@ use vmdk::{Descriptor, SECTOR_BYTES};
 use super::Store;
 use super::find::REPAIR_HINT;
 use super::layout;
-use super::record::{ErofsRecord, ImageRecord, StoredImage};
+use super::record::{ErofsRecord, StoredImage};
 use super::stamp::{self, Group, Trust};
 use super::verify::{Damage, Problem};
 use crate::digest::Digest;
+use crate::reference::Reference;
 use crate::text::excerpt;
 
 /// Why an image must not be booted: something of it is not what was written.
@@ -131,22 +132,20 @@ impl Store {
     /// # Errors
     /// The first thing that is not as it was written.
     pub fn check_with(&self, image: &StoredImage, trust: Trust) -> Result<(), CheckError> {
-        let record = &image.record;
-        check_descriptor(image)?;
-        sound(self.damaged_image_records(record))?;
         // A file that is not there is found below, and named.
-        let chain = self.chain_group(record).ok();
-        let stamp = self.layout.stamp(&layout::record_file(&record.chain_key));
-        let is_stamped = |chain: &Group| chain.is_stamped(&stamp);
-        if trust == Trust::Stamp && chain.as_ref().is_some_and(is_stamped) {
+        let files = self.group(image).ok();
+        let stamp = layout::record_file(&image.record.manifest_digest);
+        let stamp = self.layout.stamp(&stamp);
+        let is_stamped = |files: &Group| files.is_stamped(&stamp);
+        if trust == Trust::Stamp && files.as_ref().is_some_and(is_stamped) {
             return Ok(());
         }
+        check_descriptor(image)?;
+        sound(self.damaged_image_records(&image.record))?;
         self.check_chain(image, trust)?;
         // What changed meanwhile gets no stamp.
-        if let Some(chain) =
-            chain.filter(|chain| self.chain_group(record).ok().as_ref() == Some(chain))
-        {
-            chain.put(&stamp);
+        if let Some(files) = files.filter(|files| self.group(image).ok().as_ref() == Some(files)) {
+            files.put(&stamp);
         }
         Ok(())
     }
@@ -172,9 +171,10 @@ impl Store {
         sound(self.damaged_chain_records(record))
     }
 
-    /// All that [`check_chain`](Self::check_chain) looks at, and what it is to find.
-    fn chain_group(&self, record: &ImageRecord) -> io::Result<Group> {
-        let artifacts = record.layers.iter().flat_map(|layer| {
+    /// All that a check looks at, and what it is to find.
+    fn group(&self, image: &StoredImage) -> io::Result<Group> {
+        let record = &image.record;
+        let layers = record.layers.iter().flat_map(|layer| {
             [
                 layer.erofs.file.clone(),
                 layout::record_file(&layer.diff_id),
@@ -182,11 +182,19 @@ impl Store {
         });
         let own = [
             record.fsmeta.file.clone(),
+            record.vmdk.file.clone(),
             layout::record_file(&record.chain_key),
         ];
-        let files = artifacts.chain(own);
-        let found = serde_json::to_string(&(&record.layers, &record.fsmeta, &record.vmdk))?;
-        Group::of(&found, files.map(|file| self.layout.artifact(&file)))
+        let artifacts = layers.chain(own).map(|file| self.layout.artifact(&file));
+        let names = record.references.iter().filter_map(|name| {
+            let name = name.parse::<Reference>().ok()?;
+            Some(self.layout.reference(&name))
+        });
+        let digest = &record.manifest_digest;
+        let records = [self.layout.image(digest), self.layout.origin(digest)];
+        let records = records.into_iter().chain(names);
+        let records = records.flat_map(|path| [self.layout.copy(&path), path]);
+        Group::of(&serde_json::to_string(record)?, artifacts.chain(records))
     }
 
     fn check_erofs(

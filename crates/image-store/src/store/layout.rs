@@ -181,6 +181,13 @@ pub(crate) fn record_file(key: &Digest) -> String {
     format!("{}.json", key.hex())
 }
 
+/// Whether a file of the artifacts is such a record.
+pub(crate) fn is_record_file(name: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|extension| extension == "json")
+}
+
 /// Stands for a list of layers, in order, in this format.
 pub(crate) fn chain_key<'a>(diff_ids: impl IntoIterator<Item = &'a Digest>) -> Digest {
     let mut text = format!("msb store v{FORMAT_VERSION}\n");

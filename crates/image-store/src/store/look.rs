@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -234,10 +235,8 @@ impl<'a> Look<'a> {
     /// pull would use them.
     pub(super) fn unneeded(&mut self) -> io::Result<()> {
         for path in list(&self.layout.artifacts())? {
-            let is_record = path
-                .extension()
-                .is_some_and(|extension| extension == "json");
-            if !is_record || self.files.contains(&path) {
+            let name = path.file_name().and_then(OsStr::to_str);
+            if !name.is_some_and(layout::is_record_file) || self.files.contains(&path) {
                 continue;
             }
             let part = Part::Unneeded;

@@ -61,12 +61,22 @@ pub struct ImageRecord {
 
 /// A layer in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "LayerFields", into = "LayerFields")]
 pub struct LayerRecord {
     /// Digest of the layer's tar, uncompressed.
     pub diff_id: Digest,
     /// Its image.
-    #[serde(flatten)]
     pub erofs: ErofsRecord,
+}
+
+/// A layer's record as JSON has it. `serde(flatten)` would give the same and read each field twice.
+#[derive(Serialize, Deserialize)]
+struct LayerFields {
+    diff_id: Digest,
+    file: String,
+    size_bytes: u64,
+    blocks: u32,
+    sha256: Digest,
 }
 
 /// An EROFS image in the store.
@@ -116,6 +126,32 @@ pub(crate) struct ChainFile {
 pub(crate) struct ReferenceFile {
     pub(crate) reference: String,
     pub(crate) manifest_digest: Digest,
+}
+
+impl From<LayerFields> for LayerRecord {
+    fn from(fields: LayerFields) -> Self {
+        Self {
+            diff_id: fields.diff_id,
+            erofs: ErofsRecord {
+                file: fields.file,
+                size_bytes: fields.size_bytes,
+                blocks: fields.blocks,
+                sha256: fields.sha256,
+            },
+        }
+    }
+}
+
+impl From<LayerRecord> for LayerFields {
+    fn from(record: LayerRecord) -> Self {
+        Self {
+            diff_id: record.diff_id,
+            file: record.erofs.file,
+            size_bytes: record.erofs.size_bytes,
+            blocks: record.erofs.blocks,
+            sha256: record.erofs.sha256,
+        }
+    }
 }
 
 impl LayerFile {

@@ -9,7 +9,7 @@ use fs_err as fs;
 use super::inventory::Inventory;
 use super::kept::{self, remove_file};
 use super::lock::{Lock, Mode};
-use super::{FindError, Store, durable};
+use super::{FindError, Store, durable, layout};
 use crate::digest::Digest;
 use crate::reference::Reference;
 
@@ -134,27 +134,37 @@ impl Store {
     /// the artifacts' length, in bytes. Only under the store's exclusive lock.
     pub(crate) fn collect(&self, inventory: &Inventory) -> io::Result<u64> {
         let layout = &self.layout;
+        // Records first: at no instant does one vouch for something that is gone.
+        let (records, described): (Vec<_>, Vec<_>) = inventory
+            .unneeded()
+            .partition(|(name, _)| layout::is_record_file(name));
         let mut freed_bytes = 0;
-        for (name, size_bytes) in inventory.unneeded() {
-            remove_file(&layout.artifact(name))?;
-            freed_bytes += size_bytes;
+        for files in [records, described] {
+            for (name, size_bytes) in files {
+                remove_file(&layout.artifact(name))?;
+                freed_bytes += size_bytes;
+            }
+            durable::sync_directory(&layout.artifacts())?;
         }
-        durable::sync_directory(&layout.artifacts())?;
-        remove_widows(&layout.stamps(), &layout.artifacts(), "")?;
-        remove_widows(&layout.uses(), &layout.images(), ".json")?;
-        remove_widows(&layout.origins(), &layout.images(), "")?;
+        let (artifacts, images) = (layout.artifacts(), layout.images());
+        remove_widows(&layout.stamps(), &[&artifacts, &images], "")?;
+        remove_widows(&layout.uses(), &[&images], ".json")?;
+        remove_widows(&layout.origins(), &[&images], "")?;
         for records in [layout.images(), layout.references(), layout.origins()] {
-            remove_widows(&layout.copy(&records), &records, "")?;
+            remove_widows(&layout.copy(&records), &[&records], "")?;
         }
         Ok(freed_bytes)
     }
 }
 
-/// Removes every file of a directory that has no namesake, `suffix` after its name, in another.
-fn remove_widows(directory: &Path, of: &Path, suffix: &str) -> io::Result<()> {
-    let names: BTreeSet<OsString> = fs::read_dir(of)?
-        .map(|entry| Ok(entry?.file_name()))
-        .collect::<io::Result<_>>()?;
+/// Removes every file of a directory that has no namesake, `suffix` after its name, in others.
+fn remove_widows(directory: &Path, of: &[&Path], suffix: &str) -> io::Result<()> {
+    let mut names: BTreeSet<OsString> = BTreeSet::new();
+    for others in of {
+        for entry in fs::read_dir(others)? {
+            names.insert(entry?.file_name());
+        }
+    }
     let widows: Vec<PathBuf> = fs::read_dir(directory)?
         .map(|entry| {
             let entry = entry?;
