@@ -26,6 +26,7 @@
 //! memory.
 
 mod archive;
+mod checksum;
 mod digest;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -42,6 +43,7 @@ mod store;
 mod text;
 
 pub use archive::ArchiveError;
+pub use checksum::{Checksum, InvalidChecksum};
 pub use digest::{Digest, InvalidDigest};
 pub use image::{ImageConfig, ManifestError};
 pub use ingest::ImportError;

@@ -19,11 +19,11 @@ const LEFT_OVER_AGE: Duration = Duration::from_secs(120);
 
 /// Directories of the store in which every file is either whole or not there.
 const PUBLISHED: [&str; 5] = [
-    "v1/artifacts",
-    "v1/images",
-    "v1/refs",
-    "v1/copies/images",
-    "v1/copies/refs",
+    "v2/artifacts",
+    "v2/images",
+    "v2/refs",
+    "v2/copies/images",
+    "v2/copies/refs",
 ];
 
 /// What is wrong after a power cut.

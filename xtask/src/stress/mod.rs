@@ -185,7 +185,7 @@ fn expect_whole(msb: &Msb) -> Result<()> {
 
 /// Directories of unfinished files.
 fn unfinished(msb: &Msb) -> Result<Vec<PathBuf>> {
-    let directory = msb.home.join("store/v1/tmp");
+    let directory = msb.home.join("store/v2/tmp");
     if !directory.exists() {
         return Ok(Vec::new());
     }

@@ -193,7 +193,7 @@ fn hold_image(msb: &Msb, name: &str) -> Result<fs::File> {
     let record: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let digest = record["manifest_digest"].as_str().context("no digest")?;
     let hex = digest.strip_prefix("sha256:").context("not sha256")?;
-    let path = msb.home.join("store/v1/locks");
+    let path = msb.home.join("store/v2/locks");
     let lock = fs::File::create(Path::new(&path).join(format!("image-{hex}.lock")))?;
     flock(&lock, FlockOperation::LockShared)?;
     Ok(lock)

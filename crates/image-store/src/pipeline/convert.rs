@@ -4,15 +4,14 @@ use std::path::Path;
 use std::thread;
 
 use erofs_writer::{ImageWriter, Options};
-use fs_err as fs;
 use oci_layers::{Limits, Note, read_layer};
 
+use super::artifact_file::ArtifactFile;
 use super::budget::{Budget, beyond};
 use super::chunks::{CHUNK_BYTES, ChunkReader, ChunkSender, chunk_stream};
 use super::compression::{Compression, decompress, detect};
 use super::error::ConvertError;
 use super::verified::VerifiedReader;
-use crate::digest::{Digest, Hasher};
 use crate::image::Layer;
 use crate::store::layout;
 use crate::store::record::{ErofsRecord, LayerRecord};
@@ -58,7 +57,7 @@ pub(crate) fn convert(
         notes_total,
     } = written?;
     Ok(Converted {
-        record: record(layer, path, file, blocks)?,
+        record: record(layer, file, blocks)?,
         notes,
         notes_total,
     })
@@ -122,7 +121,7 @@ fn decompress_into(
 
 /// A layer's image, not yet synced.
 struct Written {
-    file: fs::File,
+    file: ArtifactFile,
     blocks: u32,
     notes: Vec<Note>,
     notes_total: u64,
@@ -135,12 +134,7 @@ fn write(
     path: &Path,
     limits: &Limits,
 ) -> Result<Written, ConvertError> {
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(ConvertError::Io)?;
+    let file = ArtifactFile::create(path).map_err(ConvertError::Io)?;
     let options = Options {
         uuid: layer.diff_id.uuid(),
         ..Options::default()
@@ -173,54 +167,15 @@ fn check_content<T>(
     Ok(written)
 }
 
-fn record(
-    layer: &Layer,
-    path: &Path,
-    file: fs::File,
-    blocks: u32,
-) -> Result<LayerRecord, ConvertError> {
+/// Syncs it.
+fn record(layer: &Layer, file: ArtifactFile, blocks: u32) -> Result<LayerRecord, ConvertError> {
     let diff_id = layer.diff_id;
-    let erofs = seal(path, file, layout::layer_file(&diff_id), blocks).map_err(ConvertError::Io)?;
-    Ok(LayerRecord { diff_id, erofs })
-}
-
-/// Syncs a finished image and takes its digest meanwhile.
-pub(crate) fn seal(
-    path: &Path,
-    file: fs::File,
-    name: String,
-    blocks: u32,
-) -> io::Result<ErofsRecord> {
-    let (synced, digested) = thread::scope(|scope| {
-        let syncing = scope.spawn(|| file.sync_all());
-        let digested = digest_file(path);
-        (syncing.join(), digested)
-    });
-    synced.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    let (sha256, size_bytes) = digested?;
-    Ok(ErofsRecord {
-        file: name,
+    let (blake3, size_bytes) = file.seal().map_err(ConvertError::Io)?;
+    let erofs = ErofsRecord {
+        file: layout::layer_file(&diff_id),
         size_bytes,
         blocks,
-        sha256,
-    })
-}
-
-/// The digest of a file, and its length in bytes.
-pub(crate) fn digest_file(path: &Path) -> io::Result<(Digest, u64)> {
-    let mut file = fs::File::open(path)?;
-    let mut hasher = Hasher::default();
-    let mut buffer = vec![0; CHUNK_BYTES];
-    let mut size_bytes = 0_u64;
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok((hasher.finish(), size_bytes)),
-            Ok(count) => {
-                hasher.update(&buffer[..count]);
-                size_bytes += u64::try_from(count).unwrap_or(0);
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+        blake3,
+    };
+    Ok(LayerRecord { diff_id, erofs })
 }

@@ -5,6 +5,7 @@
 //!                        one thread                 chunks  another thread
 //! ```
 
+mod artifact_file;
 mod budget;
 mod chunks;
 mod compression;
@@ -18,6 +19,6 @@ pub(crate) use budget::{Budget, Counted, beyond};
 pub(crate) use chunks::BodyReader;
 pub use compression::Compression;
 pub(crate) use compression::{decompress, detect};
-pub(crate) use convert::{Converted, convert, digest_file, seal};
+pub(crate) use convert::{Converted, convert};
 pub use error::ConvertError;
 pub(crate) use stop::{StopOnDrop, StopSignal, Stoppable};

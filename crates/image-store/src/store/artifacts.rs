@@ -41,7 +41,7 @@ pub(crate) fn present_chain(
     if !file.is_for(chain_key, layers) || !is_good(layout, &file.fsmeta, trust)? {
         return Ok(None);
     }
-    let vmdk = stamp::prove(layout, &file.vmdk.file, &file.vmdk.sha256, trust);
+    let vmdk = stamp::prove(layout, &file.vmdk.file, &file.vmdk.blake3, trust);
     Ok((readable(vmdk.map(Some))? == Some(true)).then_some(file))
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn publish_layer(
         (image, &layout.artifact(&layer.erofs.file)),
         (&record, &layout.artifact(&record_name)),
     ])?;
-    stamp::put_new(layout, &layer.erofs.file, &layer.erofs.sha256);
+    stamp::put_new(layout, &layer.erofs.file, &layer.erofs.blake3);
     Ok(())
 }
 
@@ -80,8 +80,8 @@ pub(crate) fn publish_chain(
         (&descriptor, &layout.artifact(&chain.vmdk.file)),
         (&record, &layout.artifact(&record_name)),
     ])?;
-    stamp::put_new(layout, &chain.fsmeta.file, &chain.fsmeta.sha256);
-    stamp::put_new(layout, &chain.vmdk.file, &chain.vmdk.sha256);
+    stamp::put_new(layout, &chain.fsmeta.file, &chain.fsmeta.blake3);
+    stamp::put_new(layout, &chain.vmdk.file, &chain.vmdk.blake3);
     Ok(())
 }
 
@@ -94,7 +94,7 @@ fn is_good(layout: &Layout, record: &ErofsRecord, trust: Trust) -> io::Result<bo
     if metadata.len() != record.size_bytes || record.size_bytes != blocks_bytes {
         return Ok(false);
     }
-    readable(stamp::prove(layout, &record.file, &record.sha256, trust).map(Some))
+    readable(stamp::prove(layout, &record.file, &record.blake3, trust).map(Some))
         .map(|proved| proved == Some(true))
 }
 

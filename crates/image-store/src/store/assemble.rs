@@ -12,8 +12,8 @@ use super::layout::{self, FORMAT_VERSION, Layout};
 use super::record::{ChainFile, ErofsRecord, LayerRecord, VmdkRecord};
 use super::session::Session;
 use super::stamp::Trust;
+use crate::checksum::Checksum;
 use crate::digest::Digest;
-use crate::pipeline::seal;
 
 /// Why layers did not become a disk.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub(crate) fn assemble(
     let vmdk = VmdkRecord {
         file: layout::vmdk_file(&chain_key),
         size_bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
-        sha256: Digest::of(text.as_bytes()),
+        blake3: Checksum::of(text.as_bytes()),
     };
     let diff_ids = layers.iter().map(|layer| layer.diff_id).collect();
     let chain = ChainFile {
@@ -114,7 +114,14 @@ fn write_fsmeta(
     };
     let writer = ImageWriter::new(file, options).map_err(AssembleError::Write)?;
     let (file, summary) = writer.finish(&merged.tree).map_err(AssembleError::Write)?;
-    seal(&path, file, name, summary.blocks).map_err(AssembleError::Io)
+    file.sync_all().map_err(AssembleError::Io)?;
+    let (blake3, size_bytes) = Checksum::of_file(&path).map_err(AssembleError::Io)?;
+    Ok(ErofsRecord {
+        file: name,
+        size_bytes,
+        blocks: summary.blocks,
+        blake3,
+    })
 }
 
 fn read_tree(path: &Path) -> Result<Tree<FileData>, LayerProblem> {

@@ -11,7 +11,7 @@ use super::layout;
 use super::record::{ErofsRecord, StoredImage};
 use super::stamp::{self, Group, Trust};
 use super::verify::{Damage, Problem};
-use crate::digest::Digest;
+use crate::checksum::Checksum;
 use crate::reference::Reference;
 use crate::text::excerpt;
 
@@ -41,22 +41,22 @@ pub enum CheckError {
         source: erofs_writer::OpenError,
     },
     /// The descriptor of the disk is not the one that was written.
-    #[error("{} is corrupt: it has digest {actual}, expected {expected}", .path.display())]
+    #[error("{} is corrupt: it has checksum {actual}, expected {expected}", .path.display())]
     Descriptor {
         /// Which file.
         path: PathBuf,
         /// What the record says.
-        expected: Digest,
+        expected: Checksum,
         /// What it has.
-        actual: Digest,
+        actual: Checksum,
     },
     /// An artifact's content is not what was written.
-    #[error("{} is corrupt: its digest is not {expected}", .path.display())]
+    #[error("{} is corrupt: its checksum is not {expected}", .path.display())]
     Content {
         /// Which file.
         path: PathBuf,
         /// What the record says.
-        expected: Digest,
+        expected: Checksum,
     },
     /// The host gives an error instead of a record.
     #[error("cannot read a record of the image")]
@@ -204,14 +204,14 @@ impl Store {
     ) -> Result<Image<std::fs::File>, CheckError> {
         let path = self.layout.artifact(&record.file);
         let image = check_superblock(&path, record)?;
-        if stamp::prove(&self.layout, &record.file, &record.sha256, trust)
+        if stamp::prove(&self.layout, &record.file, &record.blake3, trust)
             .map_err(CheckError::Io)?
         {
             Ok(image)
         } else {
             Err(CheckError::Content {
                 path,
-                expected: record.sha256,
+                expected: record.blake3,
             })
         }
     }
@@ -249,7 +249,7 @@ fn check_superblock(path: &Path, record: &ErofsRecord) -> Result<Image<std::fs::
 fn check_descriptor(image: &StoredImage) -> Result<(), CheckError> {
     let (path, record) = (&image.vmdk, &image.record);
     let text = fs::read(path).map_err(CheckError::Io)?;
-    let (actual, expected) = (Digest::of(&text), record.vmdk.sha256);
+    let (actual, expected) = (Checksum::of(&text), record.vmdk.blake3);
     let parsed = std::str::from_utf8(&text)
         .ok()
         .and_then(|text| Descriptor::parse(text).ok());

@@ -9,7 +9,7 @@ use crate::reference::Reference;
 
 /// Version of everything below the store's directory. It is part of that directory's name, so that
 /// no version ever reads what another wrote.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Longest file name that is used as it is, in bytes.
 const PLAIN_NAME_MAX_BYTES: usize = 180;

@@ -12,6 +12,7 @@ use super::record::{self, ChainFile, ImageRecord, LayerFile, LayerRecord, Refere
 use super::stamp::{self, Trust};
 use super::verify::{Damage, Part, Problem, Verification, VerifyError};
 use super::{FindError, Store};
+use crate::checksum::Checksum;
 use crate::digest::Digest;
 use crate::progress::{Event, Progress};
 use crate::reference::Reference;
@@ -136,16 +137,16 @@ impl<'a> Look<'a> {
         let image = Some(&record.manifest_digest);
         for layer in &record.layers {
             let erofs = &layer.erofs;
-            self.artifact(&erofs.file, &erofs.sha256, Part::Layer, image);
+            self.artifact(&erofs.file, &erofs.blake3, Part::Layer, image);
             self.layer_record(layer, record);
         }
         self.artifact(
             &record.fsmeta.file,
-            &record.fsmeta.sha256,
+            &record.fsmeta.blake3,
             Part::Disk,
             image,
         );
-        self.artifact(&record.vmdk.file, &record.vmdk.sha256, Part::Disk, image);
+        self.artifact(&record.vmdk.file, &record.vmdk.blake3, Part::Disk, image);
         self.chain_record(record);
     }
 
@@ -162,13 +163,13 @@ impl<'a> Look<'a> {
     }
 
     /// An artifact, digested once however many images need it.
-    fn artifact(&mut self, file: &str, sha256: &Digest, part: Part, image: Option<&Digest>) {
+    fn artifact(&mut self, file: &str, blake3: &Checksum, part: Part, image: Option<&Digest>) {
         let problem = match self.seen.get(file) {
             Some(problem) => problem.clone(),
             None => {
                 let size = fs::metadata(self.layout.artifact(file)).map(|file| file.len());
                 let bytes = size.unwrap_or(0);
-                let problem = match stamp::prove(self.layout, file, sha256, self.trust) {
+                let problem = match stamp::prove(self.layout, file, blake3, self.trust) {
                     Ok(true) => None,
                     Ok(false) => Some(Problem::Changed),
                     Err(error) => Some(unreadable(&error)),
@@ -242,10 +243,10 @@ impl<'a> Look<'a> {
             let part = Part::Unneeded;
             if let Ok(Some(layer)) = record::read::<LayerFile>(&path) {
                 let erofs = layer.layer.erofs;
-                self.artifact(&erofs.file, &erofs.sha256, part, None);
+                self.artifact(&erofs.file, &erofs.blake3, part, None);
             } else if let Ok(Some(chain)) = record::read::<ChainFile>(&path) {
-                self.artifact(&chain.fsmeta.file, &chain.fsmeta.sha256, part, None);
-                self.artifact(&chain.vmdk.file, &chain.vmdk.sha256, part, None);
+                self.artifact(&chain.fsmeta.file, &chain.fsmeta.blake3, part, None);
+                self.artifact(&chain.vmdk.file, &chain.vmdk.blake3, part, None);
             } else if !matches!(fs::exists(&path), Ok(false)) {
                 self.note(path, part, Some(Problem::Changed), None);
             }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{self, FORMAT_VERSION, Layout};
 use super::seal;
+use crate::checksum::Checksum;
 use crate::digest::Digest;
 use crate::image::ImageConfig;
 use crate::platform::Platform;
@@ -76,7 +77,7 @@ struct LayerFields {
     file: String,
     size_bytes: u64,
     blocks: u32,
-    sha256: Digest,
+    blake3: Checksum,
 }
 
 /// An EROFS image in the store.
@@ -88,8 +89,8 @@ pub struct ErofsRecord {
     pub size_bytes: u64,
     /// Its length, in blocks of 4 KiB.
     pub blocks: u32,
-    /// Digest of the file.
-    pub sha256: Digest,
+    /// What its content is known by.
+    pub blake3: Checksum,
 }
 
 /// A VMDK descriptor in the store.
@@ -99,8 +100,8 @@ pub struct VmdkRecord {
     pub file: String,
     /// Its length, in bytes.
     pub size_bytes: u64,
-    /// Digest of the file.
-    pub sha256: Digest,
+    /// What its content is known by.
+    pub blake3: Checksum,
 }
 
 /// What the store knows of a layer: the record beside its image.
@@ -136,7 +137,7 @@ impl From<LayerFields> for LayerRecord {
                 file: fields.file,
                 size_bytes: fields.size_bytes,
                 blocks: fields.blocks,
-                sha256: fields.sha256,
+                blake3: fields.blake3,
             },
         }
     }
@@ -149,7 +150,7 @@ impl From<LayerRecord> for LayerFields {
             file: record.erofs.file,
             size_bytes: record.erofs.size_bytes,
             blocks: record.erofs.blocks,
-            sha256: record.erofs.sha256,
+            blake3: record.erofs.blake3,
         }
     }
 }

@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fs_err as fs;
 
 use super::layout::Layout;
+use crate::checksum::Checksum;
 use crate::digest::Digest;
-use crate::pipeline::digest_file;
 
 /// How well an artifact must prove itself before it is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ const CLOCK_TICK: Duration = Duration::from_millis(20);
 pub(crate) fn prove(
     layout: &Layout,
     file: &str,
-    expected: &Digest,
+    expected: &Checksum,
     trust: Trust,
 ) -> io::Result<bool> {
     let (path, stamp) = (layout.artifact(file), layout.stamp(file));
@@ -52,7 +52,7 @@ pub(crate) fn prove(
         return Ok(true);
     }
     before.let_rest();
-    let is_right = digest_file(&path)?.0 == *expected;
+    let is_right = Checksum::of_file(&path)?.0 == *expected;
     if is_right && State::of(&path)? == before {
         put(&stamp, &before, expected);
     } else {
@@ -62,9 +62,9 @@ pub(crate) fn prove(
 }
 
 /// Stamps an artifact that was digested before it got its name just now.
-pub(crate) fn put_new(layout: &Layout, file: &str, sha256: &Digest) {
+pub(crate) fn put_new(layout: &Layout, file: &str, blake3: &Checksum) {
     if let Ok(state) = State::of(&layout.artifact(file)) {
-        put(&layout.stamp(file), &state, sha256);
+        put(&layout.stamp(file), &state, blake3);
     }
 }
 
@@ -107,8 +107,8 @@ impl Group {
     }
 }
 
-fn is_stamped(stamp: &Path, state: &State, sha256: &Digest) -> bool {
-    holds(stamp, state.as_time(sha256))
+fn is_stamped(stamp: &Path, state: &State, blake3: &Checksum) -> bool {
+    holds(stamp, state.as_time(blake3))
 }
 
 fn holds(stamp: &Path, time: SystemTime) -> bool {
@@ -117,8 +117,8 @@ fn holds(stamp: &Path, time: SystemTime) -> bool {
         .is_ok_and(|modified| modified == time)
 }
 
-fn put(stamp: &Path, state: &State, sha256: &Digest) {
-    put_time(stamp, state.as_time(sha256));
+fn put(stamp: &Path, state: &State, blake3: &Checksum) {
+    put_time(stamp, state.as_time(blake3));
 }
 
 /// A stamp that cannot be put costs time later, and is no failure now.
@@ -175,9 +175,9 @@ impl State {
         })
     }
 
-    /// State and digest as a point in time that every file system can keep.
-    fn as_time(&self, sha256: &Digest) -> SystemTime {
-        time_of(&format!("msb stamp 1\n{self:?}\n{sha256}\n"))
+    /// State and checksum as a point in time that every file system can keep.
+    fn as_time(&self, blake3: &Checksum) -> SystemTime {
+        time_of(&format!("msb stamp 2\n{self:?}\n{blake3}\n"))
     }
 
     /// Waits until a further change would show another time.
@@ -209,14 +209,14 @@ mod tests {
         let layout = Layout::new(home.path());
         layout.create().expect("a store");
         let (path, stamp) = (layout.artifact("x"), layout.stamp("x"));
-        let good = Digest::of(b"content");
+        let good = Checksum::of(b"content");
         fs::write(&path, b"content").expect("written");
         let proves = |trust| prove(&layout, "x", &good, trust).expect("read");
         assert!(proves(Trust::Stamp) && stamp.exists());
         assert_eq!(fs::metadata(&stamp).expect("there").len(), 0);
         let state = State::of(&path).expect("there");
         assert!(is_stamped(&stamp, &state, &good));
-        assert!(!is_stamped(&stamp, &state, &Digest::of(b"other")));
+        assert!(!is_stamped(&stamp, &state, &Checksum::of(b"other")));
 
         // The same length, and the old time of modification put back.
         let modified = fs::metadata(&path).and_then(|file| file.modified());

@@ -134,7 +134,7 @@ async fn damage_is_found_before_a_boot_and_mended_by_loading_again() {
         (
             &stored.vmdk,
             &|path| fs::write(path, "RW 8 FLAT \"x\" 0\n").expect("written"),
-            "digest",
+            "checksum",
         ),
         (&stored.layers[2], &remove, "cannot read"),
     ];
@@ -170,7 +170,7 @@ async fn a_broken_record_is_an_error_and_not_a_panic() {
         "{",
         "null",
         &good.replace(".erofs", "/../../x"),
-        &good.replace(": 1,", ": 2,"),
+        &good.replace(": 2,", ": 3,"),
     ] {
         fs::write(&path, bad).expect("written");
         assert!(

@@ -80,7 +80,7 @@ async fn oracle_a_full_disk_is_told_and_leaves_nothing_unfinished() {
                 full += 1;
             }
         }
-        let left = fs_err::read_dir(disk.directory.path().join("store/v1/tmp")).expect("listed");
+        let left = fs_err::read_dir(disk.directory.path().join("store/v2/tmp")).expect("listed");
         assert_eq!(left.count(), 0, "{size_kib} KiB");
     }
     assert!(full > 3 && good > 3, "{full} full, {good} good");

@@ -54,7 +54,7 @@ impl TestStore {
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        self.home.path().join("store/v1")
+        self.home.path().join("store/v2")
     }
 
     /// Every file below the store by its path, without the two locks that stay, and without stamps,

@@ -1,0 +1,106 @@
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use erofs_writer::BLOCK_SIZE_BYTES;
+use fs_err as fs;
+
+use crate::checksum::{Checksum, HEAD_BYTES, HeadLast};
+
+/// An image that is written to a file and digested on its way: everything behind the first block in
+/// order, the first block when all else is there.
+pub(crate) struct ArtifactFile {
+    file: fs::File,
+    head: [u8; HEAD_BYTES],
+    behind: HeadLast,
+    /// Where the next byte goes, and where the file ends, in bytes.
+    offset_bytes: u64,
+    end_bytes: u64,
+}
+
+impl ArtifactFile {
+    /// A new file at `path`.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)?;
+        Ok(Self {
+            file,
+            head: [0; HEAD_BYTES],
+            behind: HeadLast::new(),
+            offset_bytes: 0,
+            end_bytes: BLOCK_SIZE_BYTES,
+        })
+    }
+
+    /// Syncs it; gives its checksum and its length, in bytes.
+    pub(crate) fn seal(self) -> io::Result<(Checksum, u64)> {
+        self.file.sync_all()?;
+        Ok((self.behind.finish(&self.head), self.end_bytes))
+    }
+
+    /// How many of these bytes the next write takes: it does not cross the head's end.
+    fn cut<'a>(&self, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
+        match BLOCK_SIZE_BYTES.checked_sub(self.offset_bytes) {
+            Some(room_bytes @ 1..) => {
+                let room_bytes = usize::try_from(room_bytes).unwrap_or(HEAD_BYTES);
+                Ok(&bytes[..bytes.len().min(room_bytes)])
+            }
+            _ if self.offset_bytes == self.end_bytes => Ok(bytes),
+            _ => Err(io::Error::other("an image's blocks come in order")),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if self.offset_bytes < BLOCK_SIZE_BYTES {
+            let start = usize::try_from(self.offset_bytes).unwrap_or(HEAD_BYTES);
+            self.head[start..start + bytes.len()].copy_from_slice(bytes);
+        } else {
+            self.behind.update(bytes);
+        }
+        self.offset_bytes += u64::try_from(bytes.len()).unwrap_or(0);
+        self.end_bytes = self.end_bytes.max(self.offset_bytes);
+    }
+}
+
+impl Write for ArtifactFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(self.cut(bytes)?)?;
+        self.take(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for ArtifactFile {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.offset_bytes = self.file.seek(position)?;
+        Ok(self.offset_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_has_the_checksum_of_its_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x");
+        let mut file = ArtifactFile::create(&path).expect("made");
+        file.seek(SeekFrom::Start(BLOCK_SIZE_BYTES))
+            .expect("sought");
+        file.write_all(&[1; 10_000]).expect("written");
+        file.write_all(&[2; 10_000]).expect("written");
+        file.seek(SeekFrom::Start(8192)).expect("sought");
+        file.write_all(b"again").expect_err("out of order");
+        file.rewind().expect("sought");
+        file.write_all(&[3; HEAD_BYTES]).expect("written");
+        let sealed = file.seal().expect("synced");
+        assert_eq!(sealed, Checksum::of_file(&path).expect("read"));
+        assert_eq!(sealed.1, 24_096);
+    }
+}
