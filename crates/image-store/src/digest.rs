@@ -38,7 +38,9 @@ impl Digest {
 
     /// The 64 hexadecimal digits alone.
     pub fn hex(&self) -> String {
-        hex::encode(self.0)
+        let mut digits = vec![0; HEX_DIGITS];
+        hex::encode_to_slice(self.0, &mut digits).expect("two digits a byte");
+        String::from_utf8(digits).expect("digits are ASCII")
     }
 
     /// The 32 bytes.

@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use vmdk::{Descriptor, SECTOR_BYTES};
 
 use super::Store;
 use super::find::REPAIR_HINT;
+use super::inventory::files_of;
 use super::layout;
 use super::record::{ErofsRecord, StoredImage};
 use super::stamp::{self, Group, Trust};
@@ -174,27 +176,25 @@ impl Store {
     /// All that a check looks at, and what it is to find.
     fn group(&self, image: &StoredImage) -> io::Result<Group> {
         let record = &image.record;
-        let layers = record.layers.iter().flat_map(|layer| {
-            [
-                layer.erofs.file.clone(),
-                layout::record_file(&layer.diff_id),
-            ]
-        });
-        let own = [
-            record.fsmeta.file.clone(),
-            record.vmdk.file.clone(),
-            layout::record_file(&record.chain_key),
-        ];
-        let artifacts = layers.chain(own).map(|file| self.layout.artifact(&file));
+        let mut group = Group::new(&serde_json::to_string(record)?);
+        group.add(
+            &self.layout.artifacts(),
+            files_of(record).iter().map(String::as_str),
+        )?;
+        let digest = &record.manifest_digest;
         let names = record.references.iter().filter_map(|name| {
             let name = name.parse::<Reference>().ok()?;
             Some(self.layout.reference(&name))
         });
-        let digest = &record.manifest_digest;
-        let records = [self.layout.image(digest), self.layout.origin(digest)];
-        let records = records.into_iter().chain(names);
-        let records = records.flat_map(|path| [self.layout.copy(&path), path]);
-        Group::of(&serde_json::to_string(record)?, artifacts.chain(records))
+        for path in names.chain([self.layout.image(digest), self.layout.origin(digest)]) {
+            for path in [self.layout.copy(&path), path] {
+                let (directory, name) = (path.parent(), path.file_name().and_then(OsStr::to_str));
+                if let (Some(directory), Some(name)) = (directory, name) {
+                    group.add(directory, [name].into_iter())?;
+                }
+            }
+        }
+        Ok(group)
     }
 
     fn check_erofs(

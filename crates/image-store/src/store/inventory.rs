@@ -102,7 +102,7 @@ impl Inventory {
 }
 
 /// The artifacts that an image needs, each once.
-fn files_of(record: &ImageRecord) -> BTreeSet<String> {
+pub(crate) fn files_of(record: &ImageRecord) -> BTreeSet<String> {
     let mut files = BTreeSet::from([
         record.fsmeta.file.clone(),
         record.vmdk.file.clone(),

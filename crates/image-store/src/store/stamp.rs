@@ -8,11 +8,12 @@
 use std::fmt::Write as _;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fs_err as fs;
+use rustix::fs::AtFlags;
 
 use super::layout::Layout;
 use crate::checksum::Checksum;
@@ -77,21 +78,40 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// The files as they are now. `found` says what a check would find of them, and nothing else would.
+    /// The group without files. `found` says what a check would find of them, and nothing else would.
+    pub(crate) fn new(found: &str) -> Self {
+        Self {
+            text: format!("msb stamp of many 2\n{found}\n"),
+            is_at_rest: true,
+        }
+    }
+
+    /// Takes in files of a directory as they are now, each by one walk of one step.
     ///
     /// # Errors
     /// One of them is not there.
-    pub(crate) fn of(found: &str, files: impl Iterator<Item = PathBuf>) -> io::Result<Self> {
-        let mut group = Self {
-            text: format!("msb stamp of many 1\n{found}\n"),
-            is_at_rest: true,
-        };
-        for file in files {
-            let state = State::of(&file)?;
-            group.is_at_rest &= state.missing_rest().is_none();
-            let _ = writeln!(group.text, "{state:?}");
+    pub(crate) fn add<'a>(
+        &mut self,
+        directory: &Path,
+        names: impl Iterator<Item = &'a str>,
+    ) -> io::Result<()> {
+        let directory = fs::File::open(directory)?;
+        for name in names {
+            let stat = rustix::fs::statat(directory.file(), name, AtFlags::empty())?;
+            self.is_at_rest &= missing_rest(stat.st_ctime, stat.st_ctime_nsec).is_none();
+            let _ = writeln!(
+                self.text,
+                "{} {} {} {}.{:09} {}.{:09}",
+                stat.st_dev,
+                stat.st_ino,
+                stat.st_size,
+                stat.st_mtime,
+                stat.st_mtime_nsec,
+                stat.st_ctime,
+                stat.st_ctime_nsec,
+            );
         }
-        Ok(group)
+        Ok(())
     }
 
     /// Whether the stamp says so.
@@ -182,19 +202,22 @@ impl State {
 
     /// Waits until a further change would show another time.
     fn let_rest(&self) {
-        if let Some(missing) = self.missing_rest() {
+        let (seconds, nanoseconds) = self.changed;
+        if let Some(missing) = missing_rest(seconds, nanoseconds) {
             thread::sleep(missing);
         }
     }
+}
 
-    /// How long it takes until a further change would show another time; `None` where it would now.
-    fn missing_rest(&self) -> Option<Duration> {
-        let seconds = u64::try_from(self.changed.0).ok()?;
-        let nanoseconds = u32::try_from(self.changed.1).ok()?;
-        let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
-        let rested = changed.elapsed().unwrap_or_default();
-        CLOCK_TICK.checked_sub(rested)
-    }
+/// How long it takes until a change after one at this point in time would show another; `None` where
+/// it would now.
+fn missing_rest(seconds: impl TryInto<u64>, nanoseconds: impl TryInto<u32>) -> Option<Duration> {
+    let (Ok(seconds), Ok(nanoseconds)) = (seconds.try_into(), nanoseconds.try_into()) else {
+        return None;
+    };
+    let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+    let rested = changed.elapsed().unwrap_or_default();
+    CLOCK_TICK.checked_sub(rested)
 }
 
 #[cfg(test)]
@@ -241,17 +264,22 @@ mod tests {
         for file in &files {
             fs::write(file, b"content").expect("written");
         }
-        let group = |found: &str| Group::of(found, files.iter().cloned()).expect("there");
-        group("x").put(&stamp);
+        let group = |found: &str| {
+            let mut group = Group::new(found);
+            let added = group.add(home.path(), ["a", "b"].into_iter());
+            added.map(|()| group)
+        };
+        let whole = |found: &str| group(found).expect("there");
+        whole("x").put(&stamp);
         assert!(!stamp.exists(), "they changed just now");
         thread::sleep(2 * CLOCK_TICK);
-        group("x").put(&stamp);
-        assert!(group("x").is_stamped(&stamp) && !group("y").is_stamped(&stamp));
+        whole("x").put(&stamp);
+        assert!(whole("x").is_stamped(&stamp) && !whole("y").is_stamped(&stamp));
         fs::write(&files[1], b"CONTENT").expect("written");
-        assert!(!group("x").is_stamped(&stamp));
+        assert!(!whole("x").is_stamped(&stamp));
         thread::sleep(2 * CLOCK_TICK);
-        assert!(!group("x").is_stamped(&stamp));
+        assert!(!whole("x").is_stamped(&stamp));
         fs::remove_file(&files[0]).expect("removed");
-        assert!(Group::of("x", files.iter().cloned()).is_err());
+        assert!(group("x").is_err());
     }
 }
