@@ -77,6 +77,10 @@ pub enum Suite {
     Mixed,
     /// Seven that only look up and read.
     Metadata,
+    /// A few files, asked for again and again.
+    ReadHeavy,
+    /// Thousands of files that are made, changed and removed.
+    ManyFiles,
     /// Requests of 4 KiB on one large file.
     SingleFile,
     /// git on a repository of many files.

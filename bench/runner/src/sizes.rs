@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 pub struct Sizes {
     /// Small files that are made, renamed, deleted.
     pub many: usize,
+    /// Files of the directory that has thousands.
+    pub names: usize,
     /// Files of 64 KiB that are made.
     pub middle: usize,
     /// The file that is streamed, in MiB.
@@ -37,6 +39,7 @@ impl Sizes {
     pub const fn full(file_mib: u64) -> Self {
         Self {
             many: 1000,
+            names: 10_000,
             middle: 100,
             stream_mib: 16,
             depth: 3,
@@ -57,6 +60,7 @@ impl Sizes {
     pub const fn quick() -> Self {
         Self {
             many: 20,
+            names: 40,
             middle: 4,
             stream_mib: 1,
             depth: 2,

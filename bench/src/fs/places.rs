@@ -79,6 +79,8 @@ pub(super) fn parts(places: &[Place]) -> Vec<Part> {
     vec![
         part(Suite::Metadata, true, &all),
         part(Suite::Mixed, true, &all),
+        part(Suite::ReadHeavy, true, &all),
+        part(Suite::ManyFiles, false, &|name| name != IMAGE),
         part(Suite::SingleFile, true, &disks),
         part(Suite::Git, false, &all),
         part(Suite::Database, false, &all),

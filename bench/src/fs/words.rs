@@ -8,6 +8,8 @@ pub(super) const fn title(suite: Suite) -> &'static str {
     match suite {
         Suite::Mixed => "Fourteen mixed workloads",
         Suite::Metadata => "Seven metadata workloads",
+        Suite::ReadHeavy => "A few files, again and again",
+        Suite::ManyFiles => "10,000 files in a directory",
         Suite::SingleFile => "One file, requests of 4 KiB",
         Suite::Git => "git",
         Suite::Database => "SQLite",
@@ -47,8 +49,9 @@ pub(super) fn conditions(
             CacheState::Cold => outcome.cold,
         },
         durability: match part.suite {
-            Suite::Metadata => Durability::ReadOnly,
+            Suite::Metadata | Suite::ReadHeavy => Durability::ReadOnly,
             Suite::Database => Durability::Synced,
+            Suite::ManyFiles => Durability::None,
             Suite::Mixed | Suite::SingleFile | Suite::Git | Suite::Package | Suite::CopyUp => {
                 Durability::Mixed
             }
@@ -117,6 +120,13 @@ fn about(outcome: &Outcome, suite: Suite) -> Vec<String> {
             "shm_write_fsync_16m is about memory only, so in tmpfs only",
         ],
         Suite::Metadata => &["a negative lookup is a lookup of what is not there"],
+        Suite::ReadHeavy => {
+            &["4 files of about 64 KiB in each of 2 directories of P; each is asked for 8 times"]
+        }
+        Suite::ManyFiles => &[
+            "4 KiB a file; small_*: 1 to 32 KiB a file, shared out to four threads",
+            "nothing is synced; an operation of metadata_cycles_1k makes, asks for, renames and removes a file",
+        ],
         Suite::Git => &["an operation is a run of git; git_edits_fsync syncs each append"],
         Suite::Database => &["the time includes the start of Python, single operations do not"],
         Suite::Package => &["an operation is a run of the installer; dpkg syncs what it unpacks"],

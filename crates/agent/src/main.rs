@@ -13,6 +13,7 @@ mod port;
 mod reaper;
 mod service;
 mod shutdown;
+mod trim;
 mod uptime;
 
 fn main() {

@@ -9,8 +9,8 @@ use rustix::process::{
 };
 use rustix::system::{RebootCommand, reboot};
 
-use crate::boot::{BOOT_ROOT, OLD_ROOT, written_devices};
-use crate::console;
+use crate::boot::{BOOT_ROOT, OLD_ROOT, kept_mounts, written_devices};
+use crate::{console, trim};
 
 /// How long processes may take to end by themselves, where the host does not say.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
@@ -42,9 +42,14 @@ fn has_children() -> bool {
     !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
-/// Unmounts every disk. Blocks; nothing else is to go on meanwhile.
+/// Gives back what is free on the disks, then unmounts them. Blocks; nothing else is to go on meanwhile.
 pub(crate) fn unmount_everything() {
     sync();
+    for mount in kept_mounts() {
+        if let Err(error) = trim::give_back(&mount) {
+            console::say(&format!("cannot trim {}: {error}", mount.display()));
+        }
+    }
     if let Err(error) = leave_root() {
         console::say(&format!("cannot unmount the root: {error}"));
     }

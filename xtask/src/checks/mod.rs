@@ -144,6 +144,10 @@ const OF_GUEST: &[Check] = &[
     ("what cannot be mounted is said", volumes::refusals),
     ("commands are limited as they are told", resources::limits),
     ("a writable disk grows", resources::growth),
+    (
+        "space that is freed comes back to the host",
+        resources::shrinking,
+    ),
 ];
 
 /// Comes after all others.

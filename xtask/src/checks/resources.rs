@@ -1,3 +1,5 @@
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,8 @@ use super::durability::{check_upper, remove};
 
 const NAME: &str = "checks-resources";
 const MIB: u64 = 1 << 20;
+/// A file that is written, then removed.
+const REMOVED_BYTES: u64 = 64 * MIB;
 
 /// Prints its limits, then how many processes it can have beside itself.
 const LIMITS: &str = "
@@ -131,9 +135,7 @@ pub(super) fn growth(bed: &Bed) -> Result<()> {
         let (kept_now, blocks) = kept_and_blocks(&output)?;
         ensure!(kept_now == kept, "{}", describe(&output));
         sizes.push(blocks);
-        let inspected: Value = serde_json::from_str(&msb(bed, &["inspect", NAME])?)?;
-        let directory = inspected[0]["directory"].as_str().context("no directory")?;
-        check_upper(&std::path::Path::new(directory).join("upper.ext4"))?;
+        check_upper(&upper(bed)?)?;
     }
     let at_least = [20, 150, 2800].map(|mib| mib * MIB / 4096);
     let is_enough = sizes
@@ -151,6 +153,43 @@ pub(super) fn growth(bed: &Bed) -> Result<()> {
         describe(&shrunk)
     );
     remove(bed, NAME)
+}
+
+/// What a sandbox removed is no longer in its disk's file once it has stopped.
+pub(super) fn shrinking(bed: &Bed) -> Result<()> {
+    let script = format!(
+        "if test -e /root/big; then rm /root/big; else head -c {REMOVED_BYTES} /dev/urandom > /root/big; fi"
+    );
+    let line = || {
+        let _ = remove(bed, NAME);
+        bed.run_command(&["--name", NAME], &["sh", "-c", &script])
+    };
+    expect_code(&bed.retried(line, &[])?, 0)?;
+    let filled_bytes = allocated_bytes(bed)?;
+    ensure!(filled_bytes > REMOVED_BYTES, "{filled_bytes} bytes");
+    let again = || {
+        let mut line = bed.machine_command("start");
+        line.args(["--attach", NAME]);
+        line
+    };
+    expect_code(&bed.retried(again, &[])?, 0)?;
+    let emptied_bytes = allocated_bytes(bed)?;
+    ensure!(
+        emptied_bytes + REMOVED_BYTES * 9 / 10 < filled_bytes,
+        "of {filled_bytes} bytes {emptied_bytes} stayed"
+    );
+    check_upper(&upper(bed)?)?;
+    remove(bed, NAME)
+}
+
+fn allocated_bytes(bed: &Bed) -> Result<u64> {
+    Ok(std::fs::metadata(upper(bed)?)?.blocks() * 512)
+}
+
+fn upper(bed: &Bed) -> Result<PathBuf> {
+    let inspected: Value = serde_json::from_str(&msb(bed, &["inspect", NAME])?)?;
+    let directory = inspected[0]["directory"].as_str().context("no directory")?;
+    Ok(Path::new(directory).join("upper.ext4"))
 }
 
 fn kept_and_blocks(output: &std::process::Output) -> Result<(String, u64)> {

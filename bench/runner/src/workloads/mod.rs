@@ -4,10 +4,12 @@ mod copy_up;
 mod database;
 mod files;
 mod git;
+mod many_files;
 mod metadata;
 mod mixed;
 mod package;
 mod program;
+mod read_heavy;
 mod single_file;
 
 use anyhow::Result;
@@ -62,6 +64,8 @@ pub(crate) fn of(suite: Suite) -> &'static [Workload] {
     match suite {
         Suite::Mixed => &mixed::WORKLOADS,
         Suite::Metadata => &metadata::WORKLOADS,
+        Suite::ReadHeavy => &read_heavy::WORKLOADS,
+        Suite::ManyFiles => &many_files::WORKLOADS,
         Suite::SingleFile => &single_file::WORKLOADS,
         Suite::Git => &git::WORKLOADS,
         Suite::Database => &database::WORKLOADS,

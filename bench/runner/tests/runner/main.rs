@@ -18,6 +18,8 @@ fn every_workload_is_run_in_every_place_in_turn() {
     let suites = [
         Suite::Mixed,
         Suite::Metadata,
+        Suite::ReadHeavy,
+        Suite::ManyFiles,
         Suite::SingleFile,
         Suite::CopyUp,
     ];
@@ -31,6 +33,8 @@ fn every_workload_is_run_in_every_place_in_turn() {
     // One of the fourteen is about memory only; one of the seven copies can be made only once.
     assert_eq!(rows(Suite::Metadata), 7 * 2 * 2);
     assert!([13 * 4, 14 * 4, 13 * 2 + 14 * 2].contains(&rows(Suite::Mixed)));
+    assert_eq!(rows(Suite::ReadHeavy), 4 * 4);
+    assert_eq!(rows(Suite::ManyFiles), 12 * 4);
     assert_eq!(rows(Suite::SingleFile), 6 * 4);
     assert_eq!(rows(Suite::CopyUp), 6 * 4 + 2);
     for record in &records {

@@ -14,6 +14,8 @@ mod pids;
 mod root;
 mod volumes;
 
+use std::path::PathBuf;
+
 pub(crate) use disks::written_devices;
 pub(crate) use error::BootError;
 pub(crate) use pids::commands_group;
@@ -22,6 +24,14 @@ pub(crate) use pids::commands_group;
 pub(crate) const BOOT_ROOT: &str = "/run/msb/boot";
 /// Where the sandbox's root is put when the boot disk becomes the root again.
 pub(crate) const OLD_ROOT: &str = "/old";
+
+/// Where disks are mounted that stay when the machine ends.
+pub(crate) fn kept_mounts() -> Vec<PathBuf> {
+    root::kept_upper()
+        .into_iter()
+        .chain(volumes::mounted())
+        .collect()
+}
 
 /// Mounts everything and makes the sandbox's root this process's root.
 pub(crate) fn boot() -> Result<(), BootError> {

@@ -2,6 +2,7 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::PathBuf;
 
 use rustix::mount::{MountFlags, mount_move, mount_remount};
 use rustix::process::{chdir, pivot_root};
@@ -84,6 +85,12 @@ pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
     let upper = format!("{EXPOSED}/upper");
     mount_remount(&upper, MountFlags::BIND | MountFlags::RDONLY, c"")
         .map_err(step("make /run/msb/upper read-only"))
+}
+
+/// Where the upper is seen from the sandbox's root, unless it goes with its machine.
+pub(super) fn kept_upper() -> Option<PathBuf> {
+    let is_kept = std::env::var_os(THROWN_AWAY_VARIABLE).is_none();
+    is_kept.then(|| PathBuf::from("/run/msb/upper"))
 }
 
 /// Makes the overlay the root and leaves the boot disk below it.

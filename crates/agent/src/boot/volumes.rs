@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, Mode, OFlags, fstat, open, syncfs};
 use rustix::io::Errno;
@@ -46,6 +46,15 @@ pub(super) fn mount_all() -> Result<(), BootError> {
         }
     }
     Ok(())
+}
+
+/// Where volumes are mounted that may be written to, from the sandbox's root.
+pub(super) fn mounted() -> Vec<PathBuf> {
+    let given = super::given::from_host().unwrap_or_default();
+    let is_written =
+        |given: &Given| given.kind == Kind::Disk && !given.flags.contains(MountFlags::RDONLY);
+    let disks = given.into_iter().filter(is_written);
+    disks.map(|disk| PathBuf::from(disk.target)).collect()
 }
 
 /// Whether it is `/run`, under whatever name the image has for it.
