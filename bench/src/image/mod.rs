@@ -86,8 +86,13 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
         }
     }
     let tables = tables::of(arguments, &blobs, &outcomes, &missing);
+    let name = if arguments.cold {
+        "image --cold"
+    } else {
+        "image"
+    };
     Ok(Report::new(
-        "image",
+        name,
         Machine::this(None),
         tables,
         tables::targets(&outcomes),
