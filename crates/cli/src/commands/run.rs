@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         arguments.sandbox.process.check_terminal()?;
     }
     let trust = arguments.machine.trust();
-    let created = create::create(context, &arguments.sandbox, trust).await?;
+    let created = create::create(context, &arguments.sandbox, Some(trust)).await?;
     let Created {
         sandbox,
         lock,

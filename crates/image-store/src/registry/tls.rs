@@ -18,6 +18,17 @@ pub(super) struct Trust {
     identity: Option<Identity>,
 }
 
+/// What the host's own certificate authorities are needed for. To read them takes milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostAuthorities {
+    /// For nothing: all is said in plain text.
+    Unneeded,
+    /// For what may be said over TLS. A host without any can speak plain text.
+    Wanted,
+    /// For what is said over TLS.
+    Needed,
+}
+
 /// A client's certificate, with those that vouch for it, and its key.
 #[derive(Debug)]
 struct Identity {
@@ -73,18 +84,19 @@ impl Trust {
         }
     }
 
-    /// Where the host has no authorities, `needs_tls` says whether that is an error: plain text works
-    /// without.
-    pub(super) fn config(self, needs_tls: bool) -> Result<ClientConfig, rustls::Error> {
+    /// TLS as it is to be spoken.
+    pub(super) fn config(self, of_host: HostAuthorities) -> Result<ClientConfig, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()?;
-        let builder = match Verifier::new_with_extra_roots(self.authorities, provider) {
-            Ok(verifier) => builder
+        let verifier = (of_host != HostAuthorities::Unneeded)
+            .then(|| Verifier::new_with_extra_roots(self.authorities, provider));
+        let builder = match verifier {
+            Some(Ok(verifier)) => builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(verifier)),
-            Err(error) if needs_tls => return Err(error),
-            Err(_) => builder.with_root_certificates(RootCertStore::empty()),
+            Some(Err(error)) if of_host == HostAuthorities::Needed => return Err(error),
+            Some(Err(_)) | None => builder.with_root_certificates(RootCertStore::empty()),
         };
         match self.identity {
             Some(Identity { chain, key }) => builder.with_client_auth_cert(chain, key),

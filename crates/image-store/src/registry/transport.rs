@@ -3,6 +3,7 @@ use std::path::Path;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, Url, redirect};
+use rustls::ClientConfig;
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 
@@ -12,7 +13,7 @@ use super::limits::RegistryLimits;
 use super::private::{self, PrivateAddress, PublicResolver};
 use super::proxy::Proxies;
 use super::settings::{Registries, RegistrySettings};
-use super::tls::Trust;
+use super::tls::{HostAuthorities, Trust};
 use crate::text::excerpt;
 
 const USER_AGENT: &str = concat!("msb/", env!("CARGO_PKG_VERSION"));
@@ -72,7 +73,9 @@ impl Transport {
         let files: Vec<&Path> = files.into_iter().flatten().collect();
         let trust = Trust::read(&host, &files, &registries.certificate_directories)?;
         let anonymous = trust.anonymous();
-        let own = client(&base, trust, &proxies, &limits, None)?;
+        let authorities = authorities_for(&base, &proxies);
+        let tls = tls(&base, trust, authorities)?;
+        let own = client(&base, tls, &proxies, &limits, None)?;
         Ok(Self {
             base,
             limits,
@@ -174,7 +177,13 @@ impl Transport {
         let trusted = self.proxies.hosts();
         let resolver = only_public.then_some(PublicResolver { trusted });
         let trust = self.anonymous.anonymous();
-        let client = client(&self.base, trust, &self.proxies, &self.limits, resolver)?;
+        let authorities = match authorities_for(&self.base, &self.proxies) {
+            // It may lead to TLS.
+            HostAuthorities::Unneeded => HostAuthorities::Wanted,
+            others => others,
+        };
+        let tls = tls(&self.base, trust, authorities)?;
+        let client = client(&self.base, tls, &self.proxies, &self.limits, resolver)?;
         Ok(Others {
             client,
             only_public,
@@ -217,20 +226,36 @@ impl Transport {
     }
 }
 
-fn client(
+/// What a client needs the host's authorities for to speak to the registry, through its proxy.
+fn authorities_for(base: &Url, proxies: &Proxies) -> HostAuthorities {
+    let is_tls = |url: &Url| url.scheme() == "https";
+    match proxies.choose(base) {
+        _ if is_tls(base) => HostAuthorities::Needed,
+        Some(proxy) if is_tls(&proxy) => HostAuthorities::Wanted,
+        _ => HostAuthorities::Unneeded,
+    }
+}
+
+fn tls(
     base: &Url,
     trust: Trust,
+    authorities: HostAuthorities,
+) -> Result<ClientConfig, RegistryError> {
+    trust
+        .config(authorities)
+        .map_err(|source| RegistryError::Tls {
+            registry: authority(base),
+            source,
+        })
+}
+
+fn client(
+    base: &Url,
+    tls: ClientConfig,
     proxies: &Proxies,
     limits: &RegistryLimits,
     resolver: Option<PublicResolver>,
 ) -> Result<Client, RegistryError> {
-    let registry = || authority(base);
-    let tls = trust
-        .config(base.scheme() == "https")
-        .map_err(|source| RegistryError::Tls {
-            registry: registry(),
-            source,
-        })?;
     let chosen = proxies.clone();
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
@@ -244,7 +269,7 @@ fn client(
     builder
         .build()
         .map_err(|source| RegistryError::Unreachable {
-            registry: registry(),
+            registry: authority(base),
             source,
         })
 }
