@@ -88,6 +88,8 @@ enum Recipe {
     KernelCheck,
     /// Run a command in the KVM lab: a guest with (emulated) AMD-V, where libkrun works
     Lab(lab_recipe::Arguments),
+    /// Build an image with all that msb bench fs runs, and print its path
+    BenchImage,
     /// Run msb bench boot in the KVM lab, under libkrun, beside a peer fetched with pip
     BenchBoot(bench_boot::Arguments),
     /// Run the table of docker's invocations under QEMU
@@ -217,6 +219,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Deny => lint::deny()?,
         Recipe::Erofs(arguments) => erofs::run(&arguments)?,
         Recipe::KernelCheck => lab_recipe::kernel_check()?,
+        Recipe::BenchImage => println!("{}", image::bench()?.display()),
         Recipe::BenchBoot(arguments) => return bench_boot::run(&arguments),
         Recipe::Lab(arguments) => return lab_recipe::run(arguments),
         Recipe::Checks { check, part } => checks::run(&check.bed(), part)?,

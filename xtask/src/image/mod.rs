@@ -4,7 +4,7 @@ mod layers;
 mod layout;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
@@ -14,13 +14,19 @@ use crate::{place, tools};
 
 /// What the base has beyond Debian's minimum: python3 for the demo, the rest for the lab.
 const PACKAGES: &str = "python3,procps,e2fsprogs,libcap2-bin,attr";
+/// What beyond these the workloads of `msb bench fs` run.
+const BENCH_PACKAGES: &str = "git,python3-venv";
 const SUITE: &str = "bookworm";
 const MIRROR: &str = "http://deb.debian.org/debian";
 
 /// A Debian tree, made the first time.
 pub(crate) fn base_tree() -> Result<PathBuf> {
+    tree("debian", PACKAGES)
+}
+
+fn tree(name: &str, packages: &str) -> Result<PathBuf> {
     tools::install()?;
-    let directory = place::kept("debian")?;
+    let directory = place::kept(name)?;
     let tree = directory.join("tree");
     if tree.exists() {
         return Ok(tree);
@@ -32,7 +38,7 @@ pub(crate) fn base_tree() -> Result<PathBuf> {
     }
     quiet(
         Command::new("debootstrap")
-            .args(["--variant=minbase", &format!("--include={PACKAGES}"), SUITE])
+            .args(["--variant=minbase", &format!("--include={packages}"), SUITE])
             .arg(&unfinished)
             .arg(MIRROR),
     )?;
@@ -57,14 +63,23 @@ pub(crate) fn all() -> Result<()> {
 /// An OCI layout of a Debian with python3 in more than ten gzip layers, among them deletions,
 /// replaced files, opaque directories, hard links, capabilities, devices and type changes.
 pub(crate) fn demo() -> Result<PathBuf> {
-    let tree = base_tree()?;
-    let layout = place::kept("images")?.join("debian-python");
+    of_tree("debian-python", &base_tree()?)
+}
+
+/// The same with all that the workloads of `msb bench fs` run.
+pub(crate) fn bench() -> Result<PathBuf> {
+    let packages = format!("{PACKAGES},{BENCH_PACKAGES}");
+    of_tree("debian-bench", &tree("debian-bench", &packages)?)
+}
+
+fn of_tree(name: &str, tree: &Path) -> Result<PathBuf> {
+    let layout = place::kept("images")?.join(name);
     if layout.exists() {
         return Ok(layout);
     }
-    step("make the demo image's layers");
-    let work = place::scratch("image")?;
-    let mut tars = layers::of_base(&tree, &work)?;
+    step("make the image's layers");
+    let work = place::scratch(name)?;
+    let mut tars = layers::of_base(tree, &work)?;
     tars.extend(layers::of_changes(&work)?);
     layout::assemble(&layout, &tars)?;
     fs::remove_dir_all(work)?;
