@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 
 use crate::copying::Listing;
 use crate::message::{Facts, Lower};
+use crate::program;
 
 /// Where a library may lie below the root.
 const LIBRARIES: [&str; 2] = ["usr/local/lib", "usr/lib"];
@@ -52,6 +53,7 @@ pub fn facts(root: &Path) -> Result<Facts> {
             .release()
             .to_string_lossy()
             .into_owned(),
+        has_losetup: program::path("losetup").is_some(),
     })
 }
 

@@ -10,7 +10,9 @@ mod cache;
 mod copying;
 mod facts;
 mod layered;
+mod lowers;
 mod message;
+mod program;
 mod random;
 mod round;
 mod samples;
@@ -19,6 +21,8 @@ mod sizes;
 mod workloads;
 
 pub use facts::facts;
-pub use message::{CacheState, Facts, Line, Lower, Overlay, Part, Place, Record, Request, Suite};
+pub use message::{
+    CacheState, Extent, Facts, Line, Lower, Lowers, Overlay, Part, Place, Record, Request, Suite,
+};
 pub use round::run;
 pub use sizes::Sizes;

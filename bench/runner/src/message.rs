@@ -35,18 +35,44 @@ pub struct Place {
     pub lower: Option<Lower>,
     /// Where workloads write: made if it is missing.
     pub work: PathBuf,
-    /// The overlay that is mounted at `work`, over copies of the source.
+    /// The overlay that is mounted at `work`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlay: Option<Overlay>,
 }
 
-/// An overlay of plain directories.
+/// An overlay of several lower layers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Overlay {
-    /// Where its layers are made.
+    /// What it needs is made here: what is written, layers or where they are mounted.
     pub base: PathBuf,
-    /// Lower directories.
-    pub layers: u32,
+    /// The lower layers.
+    pub lowers: Lowers,
+    /// Options of the mount beyond the layers', each with a comma before it.
+    pub options: String,
+}
+
+/// An overlay's lower layers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lowers {
+    /// So many plain directories, the middle one with a copy of the source.
+    Directories(u32),
+    /// An image's layers, base first, each mounted by itself. The source is what they show.
+    Images {
+        /// The disk that they lie on.
+        disk: PathBuf,
+        /// Where.
+        extents: Vec<Extent>,
+    },
+}
+
+/// A part of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// Where it begins.
+    pub start_bytes: u64,
+    /// How long it is.
+    pub length_bytes: u64,
 }
 
 /// Files that are read.
@@ -170,4 +196,6 @@ pub struct Facts {
     pub memory_bytes: u64,
     /// The kernel, as `uname -r` says it.
     pub kernel: String,
+    /// Whether there is a `losetup`, for layers that are mounted one by one.
+    pub has_losetup: bool,
 }

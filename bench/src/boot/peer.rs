@@ -168,13 +168,17 @@ impl PeerRounds {
     }
 }
 
-/// By the medians: a difference of two times may be nothing at all in a round.
+/// By the rounds' ratios, which the table shows. A difference of two times may be nothing at all in a
+/// round; then by the medians.
 fn judge(row: &Row, most: f64) -> Option<Target> {
-    let median = |column| Some(row.cell(column)?.spread()?.median);
-    let (peer_s, ours_s) = (median(0)?, median(1)?);
+    let (peer, ours) = (row.cell(0)?, row.cell(1)?);
+    let share = if peer.rounds.iter().all(|&seconds| seconds > 0.0) {
+        ours.ratio_to(peer)?.median
+    } else {
+        ours.spread()?.median / peer.spread()?.median
+    };
     let name = &row.name;
-    Some(if peer_s > 0.0 {
-        let share = ours_s / peer_s;
+    Some(if share.is_finite() && share >= 0.0 {
         let words = format!("{name}: {share:.2} of the peer's time (at most {most})");
         Target::new(share <= most, words)
     } else {
@@ -197,5 +201,17 @@ mod tests {
         };
         let met = |peer| judge(&row(peer), 0.3).expect("both were measured").met;
         assert!(met(1.0) && !met(0.5) && !met(0.0) && !met(-1.0));
+    }
+
+    #[test]
+    fn ratios_of_rounds_are_judged_where_they_mean_something() {
+        let row = |peer: [f64; 3]| {
+            let cells =
+                [peer.to_vec(), vec![1.0, 1.0, 4.0]].map(|rounds| Some(Cell::of_rounds(rounds)));
+            Row::new("first byte", cells.into())
+        };
+        let words = |peer| judge(&row(peer), 0.6).expect("both were measured").words;
+        assert!(words([2.0, 4.0, 4.0]).contains("0.50"));
+        assert!(words([-1.0, 4.0, 4.0]).contains("0.25"));
     }
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use msb_bench_runner::Facts;
 
+use super::disk::Disk;
 use super::{Against, Arguments, Outcome, places, runner};
 use crate::msb::{Msb, text};
 use crate::report::Cache;
@@ -26,7 +27,13 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     guest.send_runner(work.path())?;
     let facts: Facts = serde_json::from_str(&text(&mut guest.runner(&["facts", "/"]))?)
         .context("the runner's facts are not JSON")?;
-    let places = places::of_guest(arguments, &facts);
+    ensure!(
+        facts.has_losetup || !arguments.has(Against::Layers),
+        "{} has no losetup, which --against layers needs; say what else to compare with",
+        arguments.image
+    );
+    let layers = Disk::of_image(msb, &arguments.image)?.extents();
+    let places = places::of_guest(arguments, &facts, &layers);
     let parts = places::parts(&places);
     let mut request = arguments.request(places, facts.lower.clone(), parts);
     request.ask_host = arguments.host_cold;
@@ -67,7 +74,8 @@ impl Guest {
             let volume = format!("{}:{}", shared.display(), places::VIRTIOFS_PATH);
             run.args(["--volume", &volume]);
         }
-        if arguments.has(Against::Ext4) || arguments.has(Against::Overlay) {
+        let on_volume = [Against::Ext4, Against::Overlay, Against::Layers];
+        if on_volume.iter().any(|&against| arguments.has(against)) {
             run.args(["--volume", places::EXT4_PATH]);
         }
         if arguments.rm {

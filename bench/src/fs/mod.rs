@@ -1,6 +1,7 @@
 //! `msb bench fs`: filesystem workloads in a guest, timed there, on the image's files and on others
 //! in the same guest; and on the host's own kernel.
 
+mod disk;
 mod guest;
 mod mounts;
 mod native;
@@ -33,7 +34,8 @@ Places, a column each:
   virtio-fs  the same in a directory of the host, shared with -v
   overlay    the same in the fifth of ten plain directories on a volume, with an overlay over them:
              what a container engine makes of an image, on the same kernel
-  ext4       the same on a volume: plain ext4, no overlay. What the others are compared with
+  n-layer    the image's layers, a mount of EROFS each, with an overlay over them, its upper on a volume
+  ext4       a copy on a volume: plain ext4, no overlay. What the others are compared with
 and with --against native, in tables of their own, on the host's kernel (root): the image's disks as
 EROFS and overlay, an EROFS mount and a lower layer for each layer, fuse-overlayfs where it is
 installed, and plain ext4.
@@ -71,7 +73,7 @@ pub struct Arguments {
         long,
         value_enum,
         value_delimiter = ',',
-        default_values = ["virtiofs", "overlay", "ext4"]
+        default_values = ["virtiofs", "overlay", "layers", "ext4"]
     )]
     against: Vec<Against>,
     /// The file for requests of 4 KiB, in MiB
@@ -100,6 +102,8 @@ enum Against {
     Virtiofs,
     /// Plain directories on a volume, ten layers of them, as container engines have images
     Overlay,
+    /// The image's layers, mounted one by one; needs losetup in the image
+    Layers,
     /// A volume
     Ext4,
     /// The host's own kernel; needs root

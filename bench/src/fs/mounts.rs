@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use super::places::ROOT_OPTIONS;
 use crate::msb::text;
 
 /// Mounts of the host, undone with this value, the last first.
@@ -40,7 +41,7 @@ impl Mounts {
         writable: &Path,
     ) -> Result<PathBuf> {
         let layers = self.layers(lowers, &writable.join(name))?;
-        let options = format!("{layers},redirect_dir=on,index=on,metacopy=on");
+        let options = format!("{layers}{ROOT_OPTIONS}");
         let mut mount = Command::new("mount");
         mount.args(["-t", "overlay", "overlay", "-o", &options]);
         self.mount(name, &mut mount)

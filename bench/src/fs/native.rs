@@ -1,15 +1,14 @@
 //! The image's disks and others on the host's own kernel, by the same runner.
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use msb_bench_runner::{Facts, Place};
-use serde_json::Value;
 
+use super::disk::Disk;
 use super::mounts::Mounts;
 use super::{Arguments, Outcome, places, runner};
 use crate::msb::{Msb, text};
@@ -30,8 +29,8 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     fs::write(&program, runner::PROGRAM)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
     let mut mounts = Mounts::below(&directory);
-    let disks = Disks::of_image(msb, &arguments.image)?;
-    let roots = mounted(&mut mounts, &disks, &directory)?;
+    let disk = Disk::of_image(msb, &arguments.image)?;
+    let roots = mounted(&mut mounts, &disk, &directory)?;
     let (_, first) = roots.overlays.first().context("no overlay is mounted")?;
     let facts = facts(&program, first)?;
     let places = roots.places(&program)?;
@@ -48,53 +47,18 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     })
 }
 
-/// The image as it is stored.
-struct Disks {
-    fsmeta: PathBuf,
-    /// The lowest first.
-    layers: Vec<PathBuf>,
-}
-
-impl Disks {
-    fn of_image(msb: &Msb, image: &str) -> Result<Self> {
-        let said = msb.output(["image", "inspect", "--format", "json", image])?;
-        let inspection: Value = serde_json::from_str(&said)?;
-        let path = |value: &Value| value.as_str().map(PathBuf::from);
-        let layers = inspection["layers"]
-            .as_array()
-            .context("the image has no layers")?;
-        Ok(Self {
-            fsmeta: path(&inspection["fsmeta"]).context("the image has no fsmeta")?,
-            layers: layers
-                .iter()
-                .map(path)
-                .collect::<Option<_>>()
-                .context("layers are no paths")?,
-        })
-    }
-
-    /// What a guest has as one disk: the metadata, then the layers.
-    fn concatenate(&self, flat: &Path) -> Result<()> {
-        let mut out = fs::File::create(flat)?;
-        for part in std::iter::once(&self.fsmeta).chain(&self.layers) {
-            io::copy(&mut fs::File::open(part)?, &mut out)?;
-        }
-        Ok(())
-    }
-}
-
 /// Roots that show the image, and a plain filesystem.
 struct Roots {
     overlays: Vec<(&'static str, PathBuf)>,
     ext4: PathBuf,
 }
 
-fn mounted(mounts: &mut Mounts, disks: &Disks, directory: &Path) -> Result<Roots> {
+fn mounted(mounts: &mut Mounts, stored: &Disk, directory: &Path) -> Result<Roots> {
     let (flat, disk) = (
         directory.join("image.erofs"),
         directory.join("writable.ext4"),
     );
-    disks.concatenate(&flat)?;
+    stored.concatenate(&flat)?;
     text(
         Command::new("mkfs.ext4")
             .arg("-q")
@@ -104,7 +68,7 @@ fn mounted(mounts: &mut Mounts, disks: &Disks, directory: &Path) -> Result<Roots
     let writable = mounts.image("writable", "ext4", &disk)?;
     let whole = mounts.image("whole", "erofs", &flat)?;
     let mut layers = Vec::new();
-    for (number, layer) in disks.layers.iter().enumerate().rev() {
+    for (number, layer) in stored.layers.iter().enumerate().rev() {
         layers.push(mounts.image(&format!("layer{number}"), "erofs", layer)?);
     }
     let whole = [whole];

@@ -1,4 +1,4 @@
-use msb_bench_runner::{Facts, Overlay, Part, Place, Suite};
+use msb_bench_runner::{Extent, Facts, Lowers, Overlay, Part, Place, Suite};
 
 use super::{Against, Arguments};
 
@@ -12,6 +12,8 @@ pub(super) const TMPFS: &str = "tmpfs";
 pub(super) const VIRTIOFS: &str = "virtio-fs";
 /// Plain directories on a volume, one over the other: what a container engine makes.
 pub(super) const OVERLAY: &str = "overlay";
+/// The image's layers, mounted one by one, one over the other.
+pub(super) const LAYERS: &str = "n-layer";
 /// A volume; what the others are compared with.
 pub(super) const EXT4: &str = "ext4";
 
@@ -24,9 +26,15 @@ const UPPER_PATH: &str = "/var/tmp/msb-bench";
 const OVERLAY_PATH: &str = "/bench/overlay";
 const OVERLAY_BASE: &str = "/bench/ext4/overlay";
 const OVERLAY_LAYERS: u32 = 10;
+const LAYERS_PATH: &str = "/bench/layers";
+const LAYERS_BASE: &str = "/bench/ext4/layers";
+/// The disk that an image is in a guest.
+const IMAGE_DISK: &str = "/dev/vda";
+/// What the root's overlay is mounted with.
+pub(super) const ROOT_OPTIONS: &str = ",redirect_dir=on,index=on,metacopy=on";
 
-/// Places of a guest.
-pub(super) fn of_guest(arguments: &Arguments, facts: &Facts) -> Vec<Place> {
+/// Places of a guest whose image has these layers on its disk.
+pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) -> Vec<Place> {
     let copy = |name: &str, work: &str| Place {
         name: name.to_owned(),
         lower: None,
@@ -50,9 +58,23 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts) -> Vec<Place> {
         places.push(Place {
             overlay: Some(Overlay {
                 base: OVERLAY_BASE.into(),
-                layers: OVERLAY_LAYERS,
+                lowers: Lowers::Directories(OVERLAY_LAYERS),
+                options: String::new(),
             }),
             ..copy(OVERLAY, OVERLAY_PATH)
+        });
+    }
+    if arguments.has(Against::Layers) {
+        places.push(Place {
+            overlay: Some(Overlay {
+                base: LAYERS_BASE.into(),
+                lowers: Lowers::Images {
+                    disk: IMAGE_DISK.into(),
+                    extents: layers.to_vec(),
+                },
+                options: ROOT_OPTIONS.to_owned(),
+            }),
+            ..copy(LAYERS, LAYERS_PATH)
         });
     }
     if arguments.has(Against::Ext4) {
@@ -67,6 +89,8 @@ pub(super) fn parts(places: &[Place]) -> Vec<Part> {
     let all = |_: &str| true;
     let disks = |name: &str| name == UPPER || name == EXT4;
     let changing = |name: &str| name != TMPFS && name != VIRTIOFS;
+    // What lies on the upper alone knows of no lower layers.
+    let own = |name: &str| name != LAYERS;
     let part = |suite, cold, chosen: &dyn Fn(&str) -> bool| Part {
         suite,
         places: places
@@ -80,11 +104,11 @@ pub(super) fn parts(places: &[Place]) -> Vec<Part> {
         part(Suite::Metadata, true, &all),
         part(Suite::Mixed, true, &all),
         part(Suite::ReadHeavy, true, &all),
-        part(Suite::ManyFiles, false, &|name| name != IMAGE),
+        part(Suite::ManyFiles, false, &|name| name != IMAGE && own(name)),
         part(Suite::SingleFile, true, &disks),
-        part(Suite::Git, false, &all),
-        part(Suite::Database, false, &all),
-        part(Suite::Package, false, &all),
+        part(Suite::Git, false, &own),
+        part(Suite::Database, false, &own),
+        part(Suite::Package, false, &own),
         part(Suite::CopyUp, false, &changing),
     ]
 }

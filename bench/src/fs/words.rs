@@ -1,4 +1,4 @@
-use msb_bench_runner::{CacheState, Line, Part, Suite};
+use msb_bench_runner::{CacheState, Line, Lowers, Part, Suite};
 
 use super::Outcome;
 use crate::report::{Cache, Conditions, Durability, Unit};
@@ -86,13 +86,15 @@ fn where_(outcome: &Outcome, part: &Part) -> String {
     let places = outcome.request.places.iter();
     let here = places.filter(|place| part.places.contains(&place.name));
     let words = here.map(|place| {
-        let files = match (&place.lower, &place.overlay) {
+        let lowers = place.overlay.as_ref().map(|overlay| &overlay.lowers);
+        let files = match (&place.lower, lowers) {
             (Some(_), _) => "P, as the image has it".to_owned(),
-            (None, Some(overlay)) => format!(
-                "a copy of P in one of {} lower directories in {}",
-                overlay.layers,
-                overlay.base.display()
-            ),
+            (None, Some(Lowers::Directories(count))) => {
+                format!("a copy of P in one of {count} lower directories")
+            }
+            (None, Some(Lowers::Images { extents, .. })) => {
+                format!("P, as {} layers have it, a mount each", extents.len())
+            }
             (None, None) => "a copy of P".to_owned(),
         };
         format!(

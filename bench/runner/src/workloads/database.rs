@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::program::{command, output, path};
 use super::{Act, Job, Workload};
+use crate::program::{command, output, path};
 
 /// Prints how long each operation took, in ns.
 const SCRIPT: &str = "

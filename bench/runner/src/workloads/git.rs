@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::program::{command, lacks, output};
 use super::{Act, Job, Workload};
+use crate::program::{command, lacks, output};
 use crate::random::Random;
 use crate::samples::Samples;
 

@@ -8,7 +8,6 @@ mod many_files;
 mod metadata;
 mod mixed;
 mod package;
-mod program;
 mod read_heavy;
 mod single_file;
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::program::{command, lacks, output, path};
 use super::{Act, Job, Workload};
+use crate::program::{command, lacks, output, path};
 use crate::random::Random;
 
 const FILE_BYTES: usize = 4 << 10;

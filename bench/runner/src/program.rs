@@ -1,4 +1,4 @@
-//! Programs of the image that workloads run.
+//! Programs of the image.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ const PATHS: [&str; 6] = [
 ];
 
 /// Where a program is.
-pub(super) fn path(name: &str) -> Option<PathBuf> {
+pub(crate) fn path(name: &str) -> Option<PathBuf> {
     PATHS
         .iter()
         .map(|path| Path::new(path).join(name))
@@ -23,14 +23,14 @@ pub(super) fn path(name: &str) -> Option<PathBuf> {
 }
 
 /// What lacks where a program does.
-pub(super) fn lacks(name: &str) -> Option<String> {
+pub(crate) fn lacks(name: &str) -> Option<String> {
     path(name)
         .is_none()
         .then(|| format!("the image has no {name}"))
 }
 
 /// A program with nothing but these variables around it.
-pub(super) fn command(name: &str, home: &Path) -> Command {
+pub(crate) fn command(name: &str, home: &Path) -> Command {
     let mut command = Command::new(path(name).unwrap_or_else(|| name.into()));
     command
         .env_clear()
@@ -41,7 +41,7 @@ pub(super) fn command(name: &str, home: &Path) -> Command {
 }
 
 /// What a command prints; it must succeed.
-pub(super) fn output(command: &mut Command) -> Result<String> {
+pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
