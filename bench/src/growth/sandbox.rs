@@ -16,6 +16,8 @@ const GROWTH_MAX: f64 = 1.1;
 
 /// How many are created in a round: one takes a few milliseconds, which a disk's hiccup doubles.
 const CREATIONS: usize = 20;
+/// How many are started in a round.
+const STARTS: usize = 3;
 
 /// One of the figures, with its name.
 type Named = (&'static str, fn(&Figures) -> &Vec<f64>);
@@ -56,13 +58,19 @@ pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Ve
         homes.push((home_of(bed, shape)?, Figures::default()));
     }
     for round in 0..=bed.arguments.rounds {
-        for (home, figures) in &mut homes {
-            let mut fresh = Figures::default();
-            once(&home.msb, &bed.arguments.vmm, &mut fresh)?;
-            if round > 0 {
-                figures.create_s.extend(fresh.create_s);
-                figures.start_s.extend(fresh.start_s);
-                figures.memory_bytes.extend(fresh.memory_bytes);
+        for _ in 0..CREATIONS {
+            for (home, figures) in &mut homes {
+                created(&home.msb, figures)?;
+            }
+        }
+        for _ in 0..STARTS {
+            for (home, figures) in &mut homes {
+                started(&home.msb, &bed.arguments.vmm, figures)?;
+            }
+        }
+        if round == 0 {
+            for (_, figures) in &mut homes {
+                *figures = Figures::default();
             }
         }
     }
@@ -70,12 +78,9 @@ pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Ve
     Ok((tables(bed, shapes, &figures), targets(&figures)))
 }
 
-/// Sandboxes that are created, the last of them started, and removed.
-fn once(msb: &Msb, vmm: &str, figures: &mut Figures) -> Result<()> {
-    for _ in 1..CREATIONS {
-        created(msb, figures)?;
-    }
-    let sandbox = created(msb, figures)?;
+/// A sandbox that is started and removed.
+fn started(msb: &Msb, vmm: &str, figures: &mut Figures) -> Result<()> {
+    let sandbox = created(msb, &mut Figures::default())?;
     let begun = Instant::now();
     text(msb.command().args(["start", "--vmm", vmm, &sandbox.name]))?;
     figures.start_s.push(begun.elapsed().as_secs_f64());
@@ -106,8 +111,10 @@ fn tables(bed: &Bed<'_>, shapes: &[Shape], figures: &[&Figures]) -> Vec<Table> {
         conditions: conditions(
             bed.arguments,
             Durability::None,
-            "sandboxes without a command, 1 CPU, 256 MiB; 20 are created in a round, one is started; a \
-             start ends when the guest's agent answers",
+            &format!(
+                "sandboxes without a command, 1 CPU, 256 MiB; {CREATIONS} are created in a round and {STARTS} \
+                 started, of each image in turn; a start ends when the guest's agent answers"
+            ),
         ),
         unit,
         columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
