@@ -23,9 +23,9 @@ const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 const IMAGE: &str = "localhost/bare:latest";
 /// Nested emulation loses a start now and then, and is slow.
-const SCRIPT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/libkrunfw.so SSL_CERT_FILE=/job/certificates; \
+const SCRIPT: &str = "cp results.md out/; export MSB_HOME=/job/home MSB_KERNEL=/job/libkrunfw.so SSL_CERT_FILE=/job/certificates; \
     ./msb bench boot \"$0\" --vmm krun --rounds \"$1\" --start-limit 45 --retries 20 \
-    --peer ./peer/bin/msb --peer-archive ./image.tar --html out/boot.html";
+    --peer ./peer/bin/msb --peer-archive ./image.tar --html out/boot.html --results out/results.md";
 
 /// Arguments of `cargo xtask bench-boot`.
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     /// Counted rounds
     #[arg(long, default_value_t = 5)]
     rounds: u32,
+    /// Also put the report into a Markdown file, in the place of an older one
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
     /// An msb to measure instead of one that is built for it
     #[arg(long)]
     msb: Option<PathBuf>,
@@ -60,6 +63,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             .arg(&archive)
             .arg("."),
     )?;
+    let results = work.join("results.md");
+    match &arguments.results {
+        Some(path) => _ = fs::copy(path, &results)?,
+        None => fs::write(&results, "")?,
+    }
     let rounds = arguments.rounds.to_string();
     let input = |path: &Path, name: &str| (path.to_owned(), name.to_owned());
     let job = Job {
@@ -69,6 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             input(&kernel::fetch()?, "libkrunfw.so"),
             input(&archive, "image.tar"),
             input(&peer, "peer"),
+            input(&results, "results.md"),
             input(Path::new(CERTIFICATES), "certificates"),
         ],
         command: ["sh", "-c", SCRIPT, IMAGE, &rounds]
@@ -82,6 +91,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let outcome = lab_recipe::with_lab(|lab| lab.run(&job))?;
     print!("{}", String::from_utf8_lossy(&outcome.stdout));
     eprint!("{}", String::from_utf8_lossy(&outcome.stderr));
+    // A missed target is no reason to keep the report back.
+    if let Some(path) = &arguments.results {
+        fs::copy(outcome.out.join("results.md"), path)?;
+    }
     Ok(ExitCode::from(u8::try_from(outcome.code).unwrap_or(1)))
 }
 

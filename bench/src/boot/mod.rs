@@ -99,7 +99,12 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
         targets.extend(judged);
     }
     let machine = Machine::this(Some(vmm_words(&arguments.vmm).to_owned()));
-    Ok(Report::new("boot", machine, tables, targets))
+    let name = if peer.is_some() {
+        "boot --peer"
+    } else {
+        "boot"
+    };
+    Ok(Report::new(name, machine, tables, targets))
 }
 
 fn notes(arguments: &Arguments, starts: &Starts) -> Vec<String> {
