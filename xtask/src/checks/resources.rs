@@ -10,6 +10,7 @@ use super::bed::{Bed, describe, expect_code};
 use super::durability::{check_upper, remove};
 
 const NAME: &str = "checks-resources";
+const VOLUME: &str = "checks-resources-volume";
 const MIB: u64 = 1 << 20;
 /// A file that is written, then removed.
 const REMOVED_BYTES: u64 = 64 * MIB;
@@ -155,35 +156,46 @@ pub(super) fn growth(bed: &Bed) -> Result<()> {
     remove(bed, NAME)
 }
 
-/// What a sandbox removed is no longer in its disk's file once it has stopped.
+/// What a sandbox removed is no longer in its disks' files once it has stopped: neither in the upper nor
+/// in a volume.
 pub(super) fn shrinking(bed: &Bed) -> Result<()> {
     let script = format!(
-        "if test -e /root/big; then rm /root/big; else head -c {REMOVED_BYTES} /dev/urandom > /root/big; fi"
+        "for f in /root/big /data/big; do \
+         if test -e $f; then rm $f; else head -c {REMOVED_BYTES} /dev/urandom > $f; fi; done"
     );
+    let mount = format!("{VOLUME}:/data");
     let line = || {
         let _ = remove(bed, NAME);
-        bed.run_command(&["--name", NAME], &["sh", "-c", &script])
+        let _ = msb(bed, &["volume", "rm", "-f", VOLUME]);
+        bed.run_command(&["--name", NAME, "-v", &mount], &["sh", "-c", &script])
     };
     expect_code(&bed.retried(line, &[])?, 0)?;
-    let filled_bytes = allocated_bytes(bed)?;
-    ensure!(filled_bytes > REMOVED_BYTES, "{filled_bytes} bytes");
+    let filled = allocated_bytes(bed)?;
     let again = || {
         let mut line = bed.machine_command("start");
         line.args(["--attach", NAME]);
         line
     };
     expect_code(&bed.retried(again, &[])?, 0)?;
-    let emptied_bytes = allocated_bytes(bed)?;
-    ensure!(
-        emptied_bytes + REMOVED_BYTES * 9 / 10 < filled_bytes,
-        "of {filled_bytes} bytes {emptied_bytes} stayed"
-    );
+    for (filled_bytes, emptied_bytes) in filled.into_iter().zip(allocated_bytes(bed)?) {
+        ensure!(filled_bytes > REMOVED_BYTES, "{filled_bytes} bytes");
+        ensure!(
+            emptied_bytes + REMOVED_BYTES * 9 / 10 < filled_bytes,
+            "of {filled_bytes} bytes {emptied_bytes} stayed"
+        );
+    }
     check_upper(&upper(bed)?)?;
-    remove(bed, NAME)
+    remove(bed, NAME)?;
+    msb(bed, &["volume", "rm", VOLUME]).map(drop)
 }
 
-fn allocated_bytes(bed: &Bed) -> Result<u64> {
-    Ok(std::fs::metadata(upper(bed)?)?.blocks() * 512)
+/// Of the upper and of the volume.
+fn allocated_bytes(bed: &Bed) -> Result<[u64; 2]> {
+    let upper_bytes = std::fs::metadata(upper(bed)?)?.blocks() * 512;
+    let said = msb(bed, &["volume", "inspect", VOLUME])?;
+    let volume: Value = serde_json::from_str(&said)?;
+    let volume_bytes = volume[0]["allocated_bytes"].as_u64();
+    Ok([upper_bytes, volume_bytes.context("no allocated bytes")?])
 }
 
 fn upper(bed: &Bed) -> Result<PathBuf> {
