@@ -126,6 +126,18 @@ impl Arguments {
         self.against.contains(&against)
     }
 
+    /// A part of the workloads, and caches dropped on the host too, are results of their own.
+    fn name(&self) -> String {
+        let mut name = "fs".to_owned();
+        if !self.only.is_empty() {
+            name = format!("{name} --only {}", self.only.join(","));
+        }
+        if self.host_cold {
+            name.push_str(" --host-cold");
+        }
+        name
+    }
+
     /// What to measure in these places.
     fn request(&self, places: Vec<Place>, source: Lower, parts: Vec<Part>) -> Request {
         let full = Sizes::full(self.file_mib);
@@ -167,5 +179,5 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
         .into_iter()
         .map(|shown| shown.table)
         .collect::<Vec<Table>>();
-    Ok(Report::new("fs", machine, tables, targets))
+    Ok(Report::new(arguments.name(), machine, tables, targets))
 }

@@ -131,7 +131,9 @@ fn about(outcome: &Outcome, suite: Suite) -> Vec<String> {
         ],
         Suite::Git => &["an operation is a run of git; git_edits_fsync syncs each append"],
         Suite::Database => &["the time includes the start of Python, single operations do not"],
-        Suite::Package => &["an operation is a run of the installer; dpkg syncs what it unpacks"],
+        Suite::Package => &[
+            "an operation is a run of the installer; dpkg syncs what it unpacks; python_venv is run once",
+        ],
         Suite::CopyUp => &[
             "each file is changed once: in the column image it lies in the image before",
             "edit_large_file syncs, is run once, and reads all of the file again",

@@ -24,8 +24,8 @@ use serde::Serialize;
 /// One benchmark's outcome.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Its name, as `fs`.
-    pub(crate) benchmark: &'static str,
+    /// Its name, as `fs`, with the options that make another benchmark of it.
+    pub(crate) benchmark: String,
     /// What is typed to repeat it.
     pub(crate) command: String,
     /// When it ended, in seconds since 1970.
@@ -46,13 +46,13 @@ pub(crate) struct Target {
 impl Report {
     /// What `benchmark` found on this machine, now, by the command line of this process.
     pub(crate) fn new(
-        benchmark: &'static str,
+        benchmark: impl Into<String>,
         machine: Machine,
         tables: Vec<Table>,
         targets: Vec<Target>,
     ) -> Self {
         Self {
-            benchmark,
+            benchmark: benchmark.into(),
             command: command(std::env::args().skip(1)),
             measured_s: jiff::Timestamp::now().as_second(),
             machine,
@@ -138,7 +138,7 @@ mod tests {
     fn a_newer_report_takes_the_place_of_an_older_one() {
         let older = sample::report();
         let mut other = sample::report();
-        other.benchmark = "other";
+        other.benchmark = "other".to_owned();
         let mut newer = sample::report();
         newer.tables.clear();
         newer.targets.clear();

@@ -6,7 +6,7 @@ use super::{
 
 pub(super) fn report() -> Report {
     Report {
-        benchmark: "sample",
+        benchmark: "sample".to_owned(),
         command: "msb bench sample --rounds 3".to_owned(),
         measured_s: 1_700_000_000,
         machine: Machine {

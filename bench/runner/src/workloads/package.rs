@@ -21,6 +21,8 @@ pub(super) static WORKLOADS: [Workload; 2] = [
     },
     Workload {
         lacks: lacks_venv,
+        // It takes a minute where processors are emulated.
+        rounds_max: || 1,
         ..Workload::new("python_venv", python_venv)
     },
 ];
