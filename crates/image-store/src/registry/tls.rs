@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fs_err as fs;
+use reqwest::Url;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
 use super::error::RegistryError;
+use super::proxy::Proxies;
 
 /// What goes beyond the host's own certificate authorities.
 #[derive(Debug, Default)]
@@ -27,6 +29,18 @@ pub(super) enum HostAuthorities {
     Wanted,
     /// For what is said over TLS.
     Needed,
+}
+
+impl HostAuthorities {
+    /// What it takes to speak to a registry, through its proxy.
+    pub(super) fn to_reach(registry: &Url, proxies: &Proxies) -> Self {
+        let is_tls = |url: &Url| url.scheme() == "https";
+        match proxies.choose(registry) {
+            _ if is_tls(registry) => Self::Needed,
+            Some(proxy) if is_tls(&proxy) => Self::Wanted,
+            _ => Self::Unneeded,
+        }
+    }
 }
 
 /// A client's certificate, with those that vouch for it, and its key.
@@ -115,4 +129,28 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, RegistryErr
         return Err(bad(rustls::pki_types::pem::Error::NoItemsFound));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_needs_no_authorities() {
+        let to_reach = |registry: &str, proxy: &str| {
+            let registry = Url::parse(registry).expect("an address");
+            HostAuthorities::to_reach(&registry, &Proxies::only(proxy))
+        };
+        let (plain, tls) = ("http://registry.test", "https://registry.test");
+        assert_eq!(to_reach(plain, ""), HostAuthorities::Unneeded);
+        assert_eq!(
+            to_reach(plain, "http://proxy.test"),
+            HostAuthorities::Unneeded
+        );
+        assert_eq!(
+            to_reach(plain, "https://proxy.test"),
+            HostAuthorities::Wanted
+        );
+        assert_eq!(to_reach(tls, ""), HostAuthorities::Needed);
+    }
 }

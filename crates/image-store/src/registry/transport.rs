@@ -73,7 +73,7 @@ impl Transport {
         let files: Vec<&Path> = files.into_iter().flatten().collect();
         let trust = Trust::read(&host, &files, &registries.certificate_directories)?;
         let anonymous = trust.anonymous();
-        let authorities = authorities_for(&base, &proxies);
+        let authorities = HostAuthorities::to_reach(&base, &proxies);
         let tls = tls(&base, trust, authorities)?;
         let own = client(&base, tls, &proxies, &limits, None)?;
         Ok(Self {
@@ -177,7 +177,7 @@ impl Transport {
         let trusted = self.proxies.hosts();
         let resolver = only_public.then_some(PublicResolver { trusted });
         let trust = self.anonymous.anonymous();
-        let authorities = match authorities_for(&self.base, &self.proxies) {
+        let authorities = match HostAuthorities::to_reach(&self.base, &self.proxies) {
             // It may lead to TLS.
             HostAuthorities::Unneeded => HostAuthorities::Wanted,
             others => others,
@@ -223,16 +223,6 @@ impl Transport {
             };
         }
         RegistryError::cut(request.what, source)
-    }
-}
-
-/// What a client needs the host's authorities for to speak to the registry, through its proxy.
-fn authorities_for(base: &Url, proxies: &Proxies) -> HostAuthorities {
-    let is_tls = |url: &Url| url.scheme() == "https";
-    match proxies.choose(base) {
-        _ if is_tls(base) => HostAuthorities::Needed,
-        Some(proxy) if is_tls(&proxy) => HostAuthorities::Wanted,
-        _ => HostAuthorities::Unneeded,
     }
 }
 
