@@ -5,11 +5,13 @@
 //! writes archives byte by byte, the malformed ones too. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to.
 
+mod mounted;
 mod tar_builder;
 mod tree_dump;
 
 #[cfg(feature = "strategies")]
 pub mod strategies;
 
+pub use mounted::unmount;
 pub use tar_builder::{TarBuilder, TarEntry};
 pub use tree_dump::{Content, DumpError, TreeDump};

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use fstree::{Timestamp, Xattrs};
 use tempfile::TempDir;
+use testkit::unmount;
 
 /// A mount that goes away with its value.
 pub(crate) struct Mounted {
@@ -125,10 +126,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.root()).status();
-        if !std::thread::panicking() {
-            assert!(status.unwrap().success(), "umount failed");
-        }
+        assert!(unmount(&self.root()) || std::thread::panicking());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use testkit::TreeDump;
+use testkit::{TreeDump, unmount};
 
 /// An image that is mounted for as long as this lives.
 pub(crate) struct Mount(tempfile::TempDir);
@@ -36,8 +36,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.0.path()).status();
-        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
+        assert!(unmount(self.0.path()) || std::thread::panicking());
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use testkit::unmount;
+
 /// Mounts in a directory of their own, for as long as this lives.
 pub(crate) struct Mounts {
     directory: tempfile::TempDir,
@@ -67,17 +69,4 @@ impl Drop for Mounts {
             assert!(unmount(place) || std::thread::panicking());
         }
     }
-}
-
-/// Tries for a while: a process that another test is just starting has every descriptor for an
-/// instant.
-fn unmount(place: &Path) -> bool {
-    (0..50).any(|_| {
-        let output = Command::new("umount").arg(place).output();
-        let done = output.is_ok_and(|output| output.status.success());
-        if !done {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        done
-    })
 }
