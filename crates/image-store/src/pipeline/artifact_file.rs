@@ -4,6 +4,7 @@ use std::path::Path;
 use erofs_writer::BLOCK_SIZE_BYTES;
 use fs_err as fs;
 
+use super::write_behind::WriteBehind;
 use crate::checksum::{Checksum, HEAD_BYTES, HeadLast};
 
 /// An image that is written to a file and digested on its way: everything behind the first block in
@@ -12,6 +13,7 @@ pub(crate) struct ArtifactFile {
     file: fs::File,
     head: [u8; HEAD_BYTES],
     behind: HeadLast,
+    written: WriteBehind,
     /// Where the next byte goes, and where the file ends, in bytes.
     offset_bytes: u64,
     end_bytes: u64,
@@ -28,6 +30,7 @@ impl ArtifactFile {
             file,
             head: [0; HEAD_BYTES],
             behind: HeadLast::new(),
+            written: WriteBehind::default(),
             offset_bytes: 0,
             end_bytes: BLOCK_SIZE_BYTES,
         })
@@ -67,6 +70,7 @@ impl Write for ArtifactFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.file.write(self.cut(bytes)?)?;
         self.take(&bytes[..count]);
+        self.written.advance(&self.file, self.end_bytes);
         Ok(count)
     }
 

@@ -14,6 +14,7 @@ mod error;
 mod stop;
 mod verified;
 mod window;
+mod write_behind;
 
 pub(crate) use budget::{Budget, Counted, beyond};
 pub(crate) use chunks::BodyReader;
