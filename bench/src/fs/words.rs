@@ -127,6 +127,7 @@ fn about(outcome: &Outcome, suite: Suite) -> Vec<String> {
         }
         Suite::ManyFiles => &[
             "4 KiB a file; small_*: 1 to 32 KiB a file, shared out to four threads",
+            "not in virtio-fs: each file that a guest knows there is an open one of the host's user",
             "nothing is synced; an operation of metadata_cycles_1k makes, asks for, renames and removes a file",
         ],
         Suite::Git => &["an operation is a run of git; git_edits_fsync syncs each append"],
