@@ -64,10 +64,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             .arg("."),
     )?;
     let results = work.join("results.md");
-    match &arguments.results {
-        Some(path) => _ = fs::copy(path, &results)?,
-        None => fs::write(&results, "")?,
-    }
+    // A file that is not there yet has no sections.
+    let older = arguments.results.as_ref().map(fs::read_to_string);
+    fs::write(&results, older.and_then(Result::ok).unwrap_or_default())?;
     let rounds = arguments.rounds.to_string();
     let input = |path: &Path, name: &str| (path.to_owned(), name.to_owned());
     let job = Job {

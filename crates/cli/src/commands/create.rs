@@ -149,8 +149,8 @@ pub(crate) async fn create(
     let (image, hold) = held_image(context, &store, arguments).await?;
     if let Some(trust) = trust {
         store.check_with(&image, trust)?;
+        context.timeline.mark(Mark::ImageChecked)?;
     }
-    context.timeline.mark(Mark::ImageChecked)?;
     let options = CreateOptions {
         name: arguments.name.clone(),
         image: arguments.image().to_owned(),

@@ -12,7 +12,7 @@ pub(super) struct WriteBehind {
 }
 
 impl WriteBehind {
-    /// Hands over what is complete, all of it in front of `end_bytes`.
+    /// Hands over what lies in front of `end_bytes`. What changes there later is left to the sync.
     pub(super) fn advance(&mut self, file: &File, end_bytes: u64) {
         while end_bytes.saturating_sub(self.begun_bytes) >= WINDOW_BYTES {
             sys::begin_writing(file, self.begun_bytes, WINDOW_BYTES);
