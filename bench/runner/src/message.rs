@@ -115,6 +115,8 @@ pub enum Suite {
     Database,
     /// A package installed by dpkg, a virtual environment made by Python.
     Package,
+    /// A file tree changed on top of ever more snapshots.
+    Snapshots,
     /// First changes of files that lie in a lower layer. Consumes them, so it comes last.
     CopyUp,
 }

@@ -111,6 +111,7 @@ pub(super) fn parts(places: &[Place]) -> Vec<Part> {
         part(Suite::Git, false, &own),
         part(Suite::Database, false, &own),
         part(Suite::Package, false, &own),
+        part(Suite::Snapshots, false, &own),
         part(Suite::CopyUp, false, &changing),
     ]
 }

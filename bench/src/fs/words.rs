@@ -14,6 +14,7 @@ pub(super) const fn title(suite: Suite) -> &'static str {
         Suite::Git => "git",
         Suite::Database => "SQLite",
         Suite::Package => "Installing packages",
+        Suite::Snapshots => "Changes on top of snapshots",
         Suite::CopyUp => "First changes of the image's files",
     }
 }
@@ -51,7 +52,7 @@ pub(super) fn conditions(
         durability: match part.suite {
             Suite::Metadata | Suite::ReadHeavy => Durability::ReadOnly,
             Suite::Database => Durability::Synced,
-            Suite::ManyFiles => Durability::None,
+            Suite::ManyFiles | Suite::Snapshots => Durability::None,
             Suite::Mixed | Suite::SingleFile | Suite::Git | Suite::Package | Suite::CopyUp => {
                 Durability::Mixed
             }
@@ -135,6 +136,7 @@ fn about(outcome: &Outcome, suite: Suite) -> Vec<String> {
         Suite::Package => &[
             "an operation is a run of the installer; dpkg syncs what it unpacks; python_venv is run once",
         ],
+        Suite::Snapshots => &["ten files are overwritten on each level"],
         Suite::CopyUp => &[
             "each file is changed once: in the column image it lies in the image before",
             "edit_large_file syncs, is run once, and reads all of the file again",

@@ -18,12 +18,22 @@ mod uptime;
 
 fn main() {
     let started_us = uptime::now_us();
+    read_ahead();
     match run(started_us) {
         Ok(()) => {}
         Err(error) => console::say(&console::chain(&error)),
     }
     // PID 1 must not return: the kernel would panic.
     shutdown::power_off()
+}
+
+/// Has the kernel read the whole of this program at once, while it runs: it would read piece by piece as it
+/// comes to each, and wait.
+fn read_ahead() {
+    use rustix::fs::{Advice, Mode, OFlags, fadvise, open};
+    let program = open("/init", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    // It runs without, too.
+    let _ = program.and_then(|program| fadvise(&program, 0, None, Advice::WillNeed));
 }
 
 fn run(started_us: u64) -> Result<(), boot::BootError> {

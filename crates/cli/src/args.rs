@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+// What every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArguments {
     /// Where msb keeps images, kernels and sandboxes [default: ~/.msb]
@@ -43,7 +43,10 @@ pub(crate) struct GlobalArguments {
     pub(crate) quiet: bool,
 }
 
+// A process builds the command that was typed and no other. A doc comment on its arguments would come in the
+// place of what is said here: they have plain ones.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Download an image from a registry
     Pull(pull::Arguments),
@@ -118,4 +121,30 @@ pub(crate) enum Command {
     /// The process that serves a shared directory
     #[command(hide = true)]
     Share(share::Arguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn a_command_says_of_itself_what_it_is_listed_with() {
+        let abouts = |command: &clap::Command| -> Vec<String> {
+            command
+                .get_subcommands()
+                .map(|each| format!("{}: {:?}", each.get_name(), each.get_about()))
+                .collect()
+        };
+        let mut command = Arguments::command();
+        let listed = abouts(&command);
+        command.build();
+        let built: Vec<String> = abouts(&command)
+            .into_iter()
+            .filter(|each| !each.starts_with("help:"))
+            .collect();
+        assert_eq!(built, listed);
+        command.debug_assert();
+    }
 }

@@ -3,7 +3,7 @@ use image_store::{InvalidLimit, Limit, Limits};
 /// Sets limits for all commands: what `--limit` takes, with commas between.
 const VARIABLE: &str = "MSB_LIMITS";
 
-/// What an image may cost, as typed.
+// What an image may cost, as typed.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LimitArguments {
     /// Change what an image may cost; --help lists the names

@@ -5,7 +5,7 @@ use crate::{InvalidMachine, Machine};
 const LIMIT_BYTES: usize = 1536;
 
 /// What every machine is told, each for a reason.
-const COMMON: [&str; 6] = [
+const COMMON: [&str; 9] = [
     // The only console that both VMMs have.
     "console=hvc0",
     // Our own image format for the root, whose first program is the agent.
@@ -16,6 +16,13 @@ const COMMON: [&str; 6] = [
     "panic=-1",
     // The seed comes at once from the processor and the VMM; no boot waits for it.
     "random.trust_cpu=on",
+    // Security modules that programs ask for, as far as the kernel has them. SELinux, which libkrunfw's kernel
+    // would start, gets no policy here, and costs every look-up.
+    "lsm=landlock,yama,bpf",
+    // Loop devices are made when somebody asks for one.
+    "max_loop=0",
+    // The jitter generator tests itself for longer than many a driver starts, and nothing needs it: see above.
+    "initcall_blacklist=jent_mod_init",
 ];
 
 impl Machine {
@@ -75,6 +82,7 @@ mod tests {
         assert_eq!(
             machine.kernel_command_line(&["reboot=t"]).unwrap(),
             "console=hvc0 rootfstype=erofs ro init=/init panic=-1 random.trust_cpu=on \
+             lsm=landlock,yama,bpf max_loop=0 initcall_blacklist=jent_mod_init \
              root=/dev/vdc quiet reboot=t loglevel=7"
         );
     }

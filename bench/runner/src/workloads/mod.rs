@@ -10,6 +10,7 @@ mod mixed;
 mod package;
 mod read_heavy;
 mod single_file;
+mod snapshots;
 
 use anyhow::Result;
 
@@ -69,6 +70,7 @@ pub(crate) fn of(suite: Suite) -> &'static [Workload] {
         Suite::Git => &git::WORKLOADS,
         Suite::Database => &database::WORKLOADS,
         Suite::Package => &package::WORKLOADS,
+        Suite::Snapshots => &snapshots::WORKLOADS,
         Suite::CopyUp => &copy_up::WORKLOADS,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open, statvfs};
@@ -25,14 +26,32 @@ pub(super) fn fill_disk(device: &str, mount: &str) {
 fn resize(device: &str, mount: &str) -> io::Result<()> {
     let block_bytes = statvfs(mount)?.f_frsize;
     let blocks = disk_bytes(device)? / block_bytes.max(1);
+    // The kernel would read the last block to find out.
+    if blocks == filesystem_blocks(device)? {
+        return Ok(());
+    }
     let directory = open(
         mount,
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
         Mode::empty(),
     )?;
-    // SAFETY: the request takes a pointer to 64 bits, which it only reads; the kernel does nothing
-    // where the filesystem has so many blocks already.
+    // SAFETY: the request takes a pointer to 64 bits, which it only reads.
     unsafe { ioctl(directory, Setter::<RESIZE_FS, u64>::new(blocks)) }.map_err(Into::into)
+}
+
+/// How many blocks the superblock says that the filesystem has: `s_blocks_count_lo` and
+/// `s_blocks_count_hi` (Documentation/filesystems/ext4/super.rst).
+fn filesystem_blocks(device: &str) -> io::Result<u64> {
+    const SUPERBLOCK_OFFSET_BYTES: u64 = 1024;
+    const LOW_OFFSET_BYTES: u64 = SUPERBLOCK_OFFSET_BYTES + 0x4;
+    const HIGH_OFFSET_BYTES: u64 = SUPERBLOCK_OFFSET_BYTES + 0x150;
+    let disk = fs::File::open(device)?;
+    let half = |offset_bytes| {
+        let mut bytes = [0; 4];
+        disk.read_exact_at(&mut bytes, offset_bytes)?;
+        io::Result::Ok(u64::from(u32::from_le_bytes(bytes)))
+    };
+    Ok(half(HIGH_OFFSET_BYTES)? << 32 | half(LOW_OFFSET_BYTES)?)
 }
 
 fn disk_bytes(device: &str) -> io::Result<u64> {

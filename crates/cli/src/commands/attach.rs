@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome, Vanished};
 use crate::output;
 use crate::streams::{Ending, Joint, join, not_started};
 
-/// Arguments of `msb attach`.
+// Arguments of `msb attach`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "What the command prints from now on is shown; msb logs has what it printed before. Signals \

@@ -4,7 +4,7 @@ use clap_complete::Shell;
 use crate::failure::Outcome;
 use crate::output;
 
-/// Arguments of `msb completion`.
+// Arguments of `msb completion`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  msb completion bash > ~/.local/share/bash-completion/completions/msb"

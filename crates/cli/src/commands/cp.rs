@@ -10,7 +10,7 @@ use super::Context;
 use crate::failure::Outcome;
 use crate::output;
 
-/// Arguments of `msb cp`.
+// Arguments of `msb cp`.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "msb cp [OPTIONS] SANDBOX:SRC DST|-\n       msb cp [OPTIONS] SRC|- SANDBOX:DST",

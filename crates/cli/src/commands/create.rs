@@ -22,7 +22,7 @@ use crate::words::{Duration, Label, Restart};
 /// How often an image that is removed under its user's hands is looked for.
 const HOLD_ATTEMPTS: u32 = 5;
 
-/// Arguments of `msb create`.
+// Arguments of `msb create`.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...",
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     pub(crate) sandbox: SandboxArguments,
 }
 
-/// What a sandbox is to be.
+// What a sandbox is to be.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SandboxArguments {
     #[command(flatten)]

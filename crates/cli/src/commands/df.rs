@@ -9,7 +9,7 @@ use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 
-/// Arguments of `msb df`.
+// Arguments of `msb df`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Reclaimable is what msb prune --all and msb rm of stopped sandboxes would free."

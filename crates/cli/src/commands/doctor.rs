@@ -4,7 +4,7 @@ use super::{Context, machine};
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
-/// Arguments of `msb doctor`.
+// Arguments of `msb doctor`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit code: 0 when sandboxes can run here, 125 when they cannot.")]
 pub(crate) struct Arguments {

@@ -13,7 +13,7 @@ use crate::words;
 /// What `timeout` of the coreutils gives.
 const EXIT_TIMED_OUT: u8 = 124;
 
-/// Arguments of `msb exec`.
+// Arguments of `msb exec`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The command gets the environment, working directory and user that the sandbox was \

@@ -4,7 +4,7 @@ use msb_runtime::Limits;
 
 use crate::output;
 
-/// What a guest may take of its own.
+// What a guest may take of its own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestLimitArguments {
     /// Most processes and threads of all commands together [default: the kernel's limit]

@@ -8,7 +8,7 @@ use super::Context;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
-/// Arguments of `msb image`.
+// Arguments of `msb image`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -5,7 +5,7 @@ use super::Context;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
-/// Arguments of `msb images`.
+// Arguments of `msb images`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// How to print them

@@ -7,7 +7,7 @@ use super::Context;
 use crate::failure::Outcome;
 use crate::output;
 
-/// Arguments of `msb inspect`.
+// Arguments of `msb inspect`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Prints a JSON array with an object for each sandbox; see msb image inspect for images."

@@ -5,7 +5,7 @@ use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 
-/// Arguments of `msb jobs`.
+// Arguments of `msb jobs`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Jobs are kept until the sandbox is started again; of those that ended, the newest 256.\n\n\

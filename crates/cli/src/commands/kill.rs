@@ -1,7 +1,7 @@
 use super::Context;
 use crate::failure::Outcome;
 
-/// Arguments of `msb kill`.
+// Arguments of `msb kill`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The machine ends at once. Files that the guest had synced are kept; the disk's journal \

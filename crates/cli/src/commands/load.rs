@@ -10,7 +10,7 @@ use crate::limits::LimitArguments;
 use crate::output;
 use crate::progress::Bars;
 
-/// Arguments of `msb load`.
+// Arguments of `msb load`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     docker save app:dev | msb load -\n  \

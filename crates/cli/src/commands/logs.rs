@@ -12,7 +12,7 @@ use crate::last_of::last_of;
 /// How often a log that is followed is looked at.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Arguments of `msb logs`.
+// Arguments of `msb logs`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "What the command printed on standard output and standard error comes out of msb's own. \

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::terminal;
 
-/// Which machine runs a sandbox.
+// Which machine runs a sandbox.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MachineArguments {
     /// Which VMM runs it: libkrun, QEMU, or libkrun where the host can and QEMU elsewhere

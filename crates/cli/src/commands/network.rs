@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 /// Where names are asked for.
 const DNS_PORT: u16 = 53;
 
-/// Arguments of `msb network`.
+// Arguments of `msb network`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Directory of the sandbox
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(0)
 }
 
-/// What a sandbox reaches, and who reaches it.
+// What a sandbox reaches, and who reaches it.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkArguments {

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// The longest file of names that is read, in bytes.
 const HOSTS_MAX_BYTES: u64 = 256 << 10;
 
-/// What a sandbox's files are before its first boot.
+// What a sandbox's files are before its first boot.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct PatchArguments {

@@ -6,7 +6,7 @@ use msb_runtime::{Overrides, Ulimit};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// How a command is run in a sandbox.
+// How a command is run in a sandbox.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProcessArguments {
     /// Set NAME=VALUE in the environment, or pass NAME on from here

@@ -12,7 +12,7 @@ use crate::output::{self, Format};
 /// How long it waits for pulls and loads to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Arguments of `msb prune`.
+// Arguments of `msb prune`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Left-overs of killed processes go always. Images that a sandbox uses, running or \

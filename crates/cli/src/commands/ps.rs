@@ -9,7 +9,7 @@ use crate::failure::Outcome;
 use crate::output::{self, Format};
 use crate::words::Label;
 
-/// Arguments of `msb ps` and `msb ls`.
+// Arguments of `msb ps` and `msb ls`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Filters: name=TEXT (a part of it), status=created|running|stopped, label=KEY[=VALUE], \

@@ -13,7 +13,7 @@ use crate::progress::Bars;
 /// What the user says about registries, in `MSB_HOME`.
 const SETTINGS: &str = "registries.toml";
 
-/// Arguments of `msb pull`.
+// Arguments of `msb pull`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its \
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     image: String,
 }
 
-/// Where an image comes from.
+// Where an image comes from.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SourceArguments {
     /// Which of the image's platforms [default: linux on this host's architecture]

@@ -1,7 +1,7 @@
 use super::Context;
 use crate::failure::Outcome;
 
-/// Arguments of `msb rename`.
+// Arguments of `msb rename`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The name is the guest's host name, so a sandbox that runs must be stopped first."

@@ -4,7 +4,7 @@ use super::{Context, start, stop};
 use crate::failure::{Failure, Outcome};
 use msb_runtime::ReachError;
 
-/// Arguments of `msb restart`.
+// Arguments of `msb restart`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "One that does not run is started.\n\nExample:\n  msb restart -t 2 web")]
 pub(crate) struct Arguments {

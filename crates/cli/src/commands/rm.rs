@@ -3,7 +3,7 @@ use msb_runtime::{ReachError, State};
 use super::Context;
 use crate::failure::Outcome;
 
-/// Arguments of `msb rm`.
+// Arguments of `msb rm`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "What the sandbox wrote is lost.\n\nExample:\n  msb rm -f work")]
 pub(crate) struct Arguments {

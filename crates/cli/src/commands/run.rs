@@ -4,7 +4,7 @@ use super::{Context, attach};
 use crate::failure::Outcome;
 use crate::output;
 
-/// Arguments of `msb run`.
+// Arguments of `msb run`.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...",

@@ -6,7 +6,7 @@ use super::machine::{self, MachineArguments, Start};
 use super::{Context, attach};
 use crate::failure::{Failure, Outcome};
 
-/// Arguments of `msb start`.
+// Arguments of `msb start`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The sandbox boots from the disk it was stopped with and runs its command again.\n\n\

@@ -19,7 +19,7 @@ const CLEAR: &str = "\x1b[H\x1b[J";
 /// What stands where nothing is known.
 const UNKNOWN: &str = "--";
 
-/// Arguments of `msb stats`.
+// Arguments of `msb stats`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "CPU %, HOST MEM and DISK are what the sandbox takes of this host: 100% is one processor. MEM \

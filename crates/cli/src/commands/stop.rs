@@ -6,7 +6,7 @@ use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// Arguments of `msb stop`.
+// Arguments of `msb stop`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The command gets its stop signal, as the image's STOPSIGNAL or --stop-signal has it, and \
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     stop: StopArguments,
 }
 
-/// What is to stop, and how.
+// What is to stop, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct StopArguments {
     /// How long processes may take to end [default: what the sandbox was created with, or 10]

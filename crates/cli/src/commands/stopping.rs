@@ -4,7 +4,7 @@ use msb_runtime::{NoSignal, StopSignal, Stopping};
 use crate::failure::printable;
 use crate::output;
 
-/// How a sandbox is asked to end.
+// How a sandbox is asked to end.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoppingArguments {
     /// Signal that asks the command to end [default: the image's STOPSIGNAL, or SIGTERM]

@@ -6,7 +6,7 @@ use super::create::memory_mib;
 use crate::failure::Outcome;
 use crate::output;
 
-/// Arguments of `msb update`.
+// Arguments of `msb update`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The writable disk only grows; the guest's filesystem grows with it at the next start.\n\n\

@@ -14,7 +14,7 @@ use crate::progress::Bars;
 /// Something is damaged, and not mended.
 const EXIT_DAMAGED: u8 = 1;
 
-/// Arguments of `msb image verify`.
+// Arguments of `msb image verify`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Every file of the images is compared with what was recorded when it was written, \

@@ -3,7 +3,7 @@ use serde::Serialize;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
-/// Arguments of `msb version`.
+// Arguments of `msb version`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// How to print it

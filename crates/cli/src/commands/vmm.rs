@@ -9,7 +9,7 @@ use super::{Context, machine};
 use crate::failure::{EXIT_MSB_FAILED, Outcome};
 use crate::output;
 
-/// Arguments of `msb vmm`.
+// Arguments of `msb vmm`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Where programs are looked up; the environment is empty

@@ -10,7 +10,7 @@ use crate::mount_words::{MountWord, TmpfsWord, VolumeWord};
 use crate::output::{self, Format};
 use crate::words::Label;
 
-/// What a sandbox sees of host directories, volumes and memory.
+// What a sandbox sees of host directories, volumes and memory.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Mounts")]
 pub(crate) struct MountArguments {
@@ -35,7 +35,7 @@ impl MountArguments {
     }
 }
 
-/// Arguments of `msb volume`.
+// Arguments of `msb volume`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A volume is an ext4 disk that sandboxes mount with -v NAME:PATH. One sandbox at a time \

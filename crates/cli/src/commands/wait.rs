@@ -10,7 +10,7 @@ use crate::output;
 /// How often a job is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Arguments of `msb wait`.
+// Arguments of `msb wait`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Prints the exit code of each sandbox's command, in the order given; that of the last is \

@@ -12,7 +12,7 @@ use super::Context;
 use crate::failure::Outcome;
 use crate::output::Format;
 
-/// Arguments of `msb fs`.
+// Arguments of `msb fs`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Paths are from the sandbox's root. ls, cat and stat work on a stopped sandbox too: its \
