@@ -17,11 +17,11 @@ const COMMON: [&str; 9] = [
     // The seed comes at once from the processor and the VMM; no boot waits for it.
     "random.trust_cpu=on",
     // Security modules that programs ask for, as far as the kernel has them. SELinux, which libkrunfw's kernel
-    // would start, gets no policy here, and costs every look-up.
+    // would start, gets no policy here, and is asked at every look-up.
     "lsm=landlock,yama,bpf",
     // Loop devices are made when somebody asks for one.
     "max_loop=0",
-    // The jitter generator tests itself for longer than many a driver starts, and nothing needs it: see above.
+    // The jitter generator tests itself at length, and nothing needs it: the seed is there already.
     "initcall_blacklist=jent_mod_init",
 ];
 

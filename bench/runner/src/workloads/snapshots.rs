@@ -1,5 +1,6 @@
 //! Ten files overwritten, a snapshot, and so on to a depth: how the cost of a change grows with what lies below
-//! it. Left out, and named, until msb takes snapshots: what takes one belongs between two levels.
+//! it. Left out, and named, until msb takes snapshots: what takes one belongs between two levels, and without it
+//! these would measure something else.
 
 use super::files::write;
 use super::{Act, Job, Workload};
