@@ -70,7 +70,8 @@ pub enum Event<'a> {
         /// How long until then.
         after: Duration,
     },
-    /// The layers are here; their metadata is merged.
+    /// The layers are made; their metadata is merged, while the last may still be on their way to
+    /// the disk.
     Merging {
         /// The digest of the image's manifest.
         digest: &'a Digest,

@@ -36,10 +36,10 @@ impl ArtifactFile {
         })
     }
 
-    /// Syncs it; gives its checksum and its length, in bytes.
-    pub(crate) fn seal(self) -> io::Result<(Checksum, u64)> {
-        self.file.sync_all()?;
-        Ok((self.behind.finish(&self.head), self.end_bytes))
+    /// The file, not yet synced, its checksum and its length, in bytes.
+    pub(crate) fn finish(self) -> (fs::File, Checksum, u64) {
+        let checksum = self.behind.finish(&self.head);
+        (self.file, checksum, self.end_bytes)
     }
 
     /// How many of these bytes the next write takes: it does not cross the head's end.
@@ -103,8 +103,9 @@ mod tests {
         file.write_all(b"again").expect_err("out of order");
         file.rewind().expect("sought");
         file.write_all(&[3; HEAD_BYTES]).expect("written");
-        let sealed = file.seal().expect("synced");
-        assert_eq!(sealed, Checksum::of_file(&path).expect("read"));
-        assert_eq!(sealed.1, 24_096);
+        let (_, checksum, length_bytes) = file.finish();
+        let read = Checksum::of_file(&path).expect("read");
+        assert_eq!((checksum, length_bytes), read);
+        assert_eq!(length_bytes, 24_096);
     }
 }

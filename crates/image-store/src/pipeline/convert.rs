@@ -4,6 +4,7 @@ use std::path::Path;
 use std::thread;
 
 use erofs_writer::{ImageWriter, Options};
+use fs_err as fs;
 use oci_layers::{Limits, Note, read_layer};
 
 use super::artifact_file::ArtifactFile;
@@ -16,16 +17,17 @@ use crate::image::Layer;
 use crate::store::layout;
 use crate::store::record::{ErofsRecord, LayerRecord};
 
-/// A layer that has become an artifact.
+/// A layer that has become an artifact, whole but not yet synced.
 #[derive(Debug)]
 pub(crate) struct Converted {
     pub(crate) record: LayerRecord,
+    pub(crate) image: fs::File,
     /// What it lost on the way, as far as that is kept, and how much there was.
     pub(crate) notes: Vec<Note>,
     pub(crate) notes_total: u64,
 }
 
-/// Turns a layer's blob into an EROFS image at `path`, synced, in one pass: this thread parses and
+/// Turns a layer's blob into an EROFS image at `path`, in one pass: this thread parses and
 /// writes while another reads, checks and decompresses.
 ///
 /// # Errors
@@ -56,8 +58,17 @@ pub(crate) fn convert(
         notes,
         notes_total,
     } = written?;
+    let (image, blake3, size_bytes) = file.finish();
+    let erofs = ErofsRecord {
+        file: layout::layer_file(&layer.diff_id),
+        size_bytes,
+        blocks,
+        blake3,
+    };
+    let diff_id = layer.diff_id;
     Ok(Converted {
-        record: record(layer, file, blocks)?,
+        record: LayerRecord { diff_id, erofs },
+        image,
         notes,
         notes_total,
     })
@@ -165,17 +176,4 @@ fn check_content<T>(
         return Err(ConvertError::DiffId { expected, actual });
     }
     Ok(written)
-}
-
-/// Syncs it.
-fn record(layer: &Layer, file: ArtifactFile, blocks: u32) -> Result<LayerRecord, ConvertError> {
-    let diff_id = layer.diff_id;
-    let (blake3, size_bytes) = file.seal().map_err(ConvertError::Io)?;
-    let erofs = ErofsRecord {
-        file: layout::layer_file(&diff_id),
-        size_bytes,
-        blocks,
-        blake3,
-    };
-    Ok(LayerRecord { diff_id, erofs })
 }

@@ -52,25 +52,53 @@ enum LayerProblem {
     Io(#[source] io::Error),
 }
 
-/// Merges the layers' metadata and writes the disk's descriptor, unless both are here.
+/// What layers make together.
+#[derive(Debug)]
+pub(crate) enum Assembled {
+    /// It is in the store.
+    Present(ChainFile),
+    /// Its metadata is in the session's directory.
+    Made {
+        /// Its record.
+        chain: ChainFile,
+        /// The disk's descriptor.
+        descriptor: String,
+    },
+}
+
+impl Assembled {
+    /// Gives it its names in the store, where all layers must have theirs.
+    pub(crate) fn publish(self, layout: &Layout, session: &Session) -> io::Result<ChainFile> {
+        let (chain, descriptor) = match self {
+            Self::Present(chain) => return Ok(chain),
+            Self::Made { chain, descriptor } => (chain, descriptor),
+        };
+        let path = session.path(&chain.fsmeta.file);
+        artifacts::publish_chain(layout, session, &path, &descriptor, &chain)?;
+        Ok(chain)
+    }
+}
+
+/// Merges the layers' metadata and writes the disk's descriptor, unless both are here. A layer may
+/// still be the session's.
 pub(crate) fn assemble(
     layout: &Layout,
     session: &Session,
     layers: &[LayerRecord],
     trust: Trust,
     limits: &Limits,
-) -> Result<ChainFile, AssembleError> {
+) -> Result<Assembled, AssembleError> {
     let chain_key = layout::chain_key(layers.iter().map(|layer| &layer.diff_id));
     let present = artifacts::present_chain(layout, &chain_key, layers, trust);
     if let Some(chain) = present.map_err(AssembleError::Io)? {
-        return Ok(chain);
+        return Ok(Assembled::Present(chain));
     }
     let fsmeta = write_fsmeta(layout, session, &chain_key, layers, limits)?;
-    let text = descriptor(&chain_key, &fsmeta, layers)?;
+    let descriptor = descriptor(&chain_key, &fsmeta, layers)?;
     let vmdk = VmdkRecord {
         file: layout::vmdk_file(&chain_key),
-        size_bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
-        blake3: Checksum::of(text.as_bytes()),
+        size_bytes: u64::try_from(descriptor.len()).unwrap_or(u64::MAX),
+        blake3: Checksum::of(descriptor.as_bytes()),
     };
     let diff_ids = layers.iter().map(|layer| layer.diff_id).collect();
     let chain = ChainFile {
@@ -80,9 +108,7 @@ pub(crate) fn assemble(
         fsmeta,
         vmdk,
     };
-    let path = session.path(&chain.fsmeta.file);
-    artifacts::publish_chain(layout, session, &path, &text, &chain).map_err(AssembleError::Io)?;
-    Ok(chain)
+    Ok(Assembled::Made { chain, descriptor })
 }
 
 fn write_fsmeta(
@@ -93,8 +119,9 @@ fn write_fsmeta(
     limits: &Limits,
 ) -> Result<ErofsRecord, AssembleError> {
     let trees = layers.iter().map(|layer| {
-        let path = layout.artifact(&layer.erofs.file);
-        read_tree(&path).map_err(|problem| StoredLayerError { path, problem })
+        let file = &layer.erofs.file;
+        let (unpublished, path) = (session.path(file), layout.artifact(file));
+        read_tree(&unpublished, &path).map_err(|problem| StoredLayerError { path, problem })
     });
     let merged =
         oci_layers::merge(trees, limits).map_err(|error| AssembleError::Merge(Box::new(error)))?;
@@ -124,8 +151,13 @@ fn write_fsmeta(
     })
 }
 
-fn read_tree(path: &Path) -> Result<Tree<FileData>, LayerProblem> {
-    let file = fs::File::open(path).map_err(LayerProblem::Io)?;
+/// The tree of a layer that moves from one path to the other at any time.
+fn read_tree(unpublished: &Path, path: &Path) -> Result<Tree<FileData>, LayerProblem> {
+    let file = match fs::File::open(unpublished) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::File::open(path),
+        opened => opened,
+    };
+    let file = file.map_err(LayerProblem::Io)?;
     let image = Image::open(file.into_parts().0).map_err(LayerProblem::Open)?;
     image.read_tree().map_err(LayerProblem::Read)
 }

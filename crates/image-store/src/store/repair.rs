@@ -157,7 +157,8 @@ impl Store {
             {
                 let made = assemble::assemble(&layout, &session, &image.layers, trust, &limits);
                 let image = image.manifest_digest;
-                made.map_err(|source| RepairError::Assemble { image, source })?;
+                let made = made.map_err(|source| RepairError::Assemble { image, source })?;
+                made.publish(&layout, &session)?;
             }
             Ok(())
         };

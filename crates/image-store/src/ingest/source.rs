@@ -1,0 +1,124 @@
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use super::{ImportError, Ingest, LayerSource, unwind};
+use crate::image::Layer;
+use crate::pipeline::{
+    BodyReader, Budget, ConvertError, Converted, StopSignal, Stoppable, convert,
+};
+use crate::progress::Event;
+use crate::registry::{BlobSource, PARTS_IN_FLIGHT, Registry, RegistryError};
+
+/// What a conversion may cost, and whether anybody still waits for it.
+#[derive(Debug, Clone)]
+pub(super) struct Bounds {
+    pub(super) budget: Budget,
+    pub(super) signal: StopSignal,
+}
+
+impl Ingest {
+    /// Makes the layer's image at `path`, from wherever its blob is.
+    pub(super) async fn convert(
+        &self,
+        layer: &Layer,
+        path: &Path,
+        bounds: Bounds,
+    ) -> Result<Converted, ImportError> {
+        let made = match &self.source {
+            LayerSource::Archive(archive) => {
+                let archive = Arc::clone(archive);
+                let open = move |layer: &Layer| {
+                    let blob = archive.open_blob(&layer.blob.digest);
+                    blob.map_err(|error| ConvertError::Read {
+                        source: io::Error::other(error),
+                    })
+                };
+                self.convert_blob(layer, path, bounds, open).await
+            }
+            LayerSource::Registry(registry) => self.download(registry, layer, path, bounds).await,
+        };
+        let digest = layer.blob.digest;
+        made.map_err(|source| ImportError::Layer { digest, source })
+    }
+
+    /// Makes the layer from the first place that has its blob whole.
+    async fn download(
+        &self,
+        registry: &Registry,
+        layer: &Layer,
+        path: &Path,
+        bounds: Bounds,
+    ) -> Result<Converted, ConvertError> {
+        let mut outcome = Err(ConvertError::Abandoned);
+        for (index, source) in registry.sources(&layer.blob).into_iter().enumerate() {
+            if let Err(error) = &outcome
+                && index > 0
+            {
+                registry.going_on(&source.to_string(), error);
+                let path = path.to_owned();
+                // What the last source left unfinished; there may be nothing.
+                let _ = spawn_blocking(move || fs_err::remove_file(&path)).await;
+            }
+            outcome = self
+                .download_from(source, layer, path, bounds.clone())
+                .await;
+            // Whoever gave up, or cannot write, is no better off with another source.
+            let is_theirs = !matches!(
+                outcome,
+                Ok(_) | Err(ConvertError::Abandoned | ConvertError::Io(_) | ConvertError::Write(_))
+            );
+            if !is_theirs || bounds.signal.is_given() {
+                break;
+            }
+        }
+        outcome
+    }
+
+    async fn download_from(
+        &self,
+        source: BlobSource<'_>,
+        layer: &Layer,
+        path: &Path,
+        bounds: Bounds,
+    ) -> Result<Converted, ConvertError> {
+        let (sender, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
+        let open = move |_: &Layer| Ok(Box::new(BodyReader::new(receiver)) as Box<_>);
+        let converting = self.convert_blob(layer, path, bounds, open);
+        let (downloaded, made) = tokio::join!(source.download(&layer.blob, sender), converting);
+        match downloaded {
+            // The thread that read gave up first, and knows why.
+            Ok(()) | Err(RegistryError::Abandoned) => made,
+            Err(error) => Err(ConvertError::Download(error)),
+        }
+    }
+
+    /// Makes the layer's image from its open blob, in a thread.
+    async fn convert_blob(
+        &self,
+        layer: &Layer,
+        path: &Path,
+        bounds: Bounds,
+        open: impl FnOnce(&Layer) -> Result<Box<dyn io::Read + Send>, ConvertError> + Send + 'static,
+    ) -> Result<Converted, ConvertError> {
+        let (layer, path, progress) = (*layer, path.to_owned(), Arc::clone(&self.progress));
+        // Keeps the directory while the thread writes there.
+        let session = Arc::clone(&self.session);
+        let work = move || {
+            let count = |bytes| {
+                progress.event(&Event::LayerBytes {
+                    diff_id: &layer.diff_id,
+                    bytes,
+                })
+            };
+            let mut blob = Stoppable::new(open(&layer)?, bounds.signal);
+            let converted = convert(&layer, &mut blob, &path, &bounds.budget, &count);
+            drop(session);
+            converted
+        };
+        unwind(spawn_blocking(work).await)
+    }
+}
