@@ -26,7 +26,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitArguments,
     /// OCI layout directory, OCI archive or docker archive; - for standard input
-    path: PathBuf,
+    #[arg(required_unless_present = "input")]
+    path: Option<PathBuf>,
+    /// The same, as docker and podman take it
+    #[arg(short, long, value_name = "PATH", conflicts_with = "path")]
+    input: Option<PathBuf>,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -40,10 +44,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         limits: arguments.limits.limits()?,
         ..LoadOptions::default()
     };
-    let source = if arguments.path.as_os_str() == "-" {
-        LoadSource::Stdin
-    } else {
-        LoadSource::Path(arguments.path.clone())
+    let path = arguments.path.as_ref().or(arguments.input.as_ref());
+    let source = match path {
+        Some(path) if path.as_os_str() != "-" => LoadSource::Path(path.clone()),
+        _ => LoadSource::Stdin,
     };
     let bars = Arc::new(Bars::new(context.quiet));
     let store = context.store()?;
