@@ -16,7 +16,7 @@ mod words;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use msb_bench_runner::{Facts, Line, Lower, Part, Place, Request, Sizes};
+use msb_bench_runner::{Facts, Line, Lower, Part, Place, Request, Sizes, Suite};
 
 use crate::msb::{Msb, vmm_words};
 use crate::report::{Cache, Machine, Report, Showing, Table};
@@ -42,11 +42,12 @@ installed, and plain ext4.
 
 Cold means that the guest's caches are dropped before each workload; with --host-cold the host's are
 too. What the image lacks a program for is left out, and named. Targets are judged where whole suites
-are run: not with --only and --quick.
+are run: not with --only and --quick. All suites take long under emulation; --suite names some.
 
 Examples:
   msb bench fs --quick                                        see that everything works
   msb bench fs --only metadata,lookup --rounds 9              look closer at some workloads
+  msb bench fs --suite metadata,mixed                         whole suites, judged
   msb bench fs python:3.12-slim --html report.html            a page with plots
   sudo msb bench fs --against virtiofs,ext4,native --host-cold";
 
@@ -65,6 +66,9 @@ pub struct Arguments {
     /// How often each workload is run in each place, in turn
     #[arg(long, default_value_t = 5)]
     rounds: u32,
+    /// Only these suites
+    #[arg(long = "suite", value_name = "NAMES", value_delimiter = ',', value_parser = words::suites())]
+    suites: Vec<Suite>,
     /// Only workloads whose name contains one of these words
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     only: Vec<String>,
@@ -129,6 +133,14 @@ impl Arguments {
     /// A part of the workloads, and caches dropped on the host too, are results of their own.
     fn name(&self) -> String {
         let mut name = "fs".to_owned();
+        if !self.suites.is_empty() {
+            let names: Vec<&str> = self
+                .suites
+                .iter()
+                .map(|&suite| words::name(suite))
+                .collect();
+            name = format!("{name} --suite {}", names.join(","));
+        }
         if !self.only.is_empty() {
             name = format!("{name} --only {}", self.only.join(","));
         }
@@ -139,7 +151,8 @@ impl Arguments {
     }
 
     /// What to measure in these places.
-    fn request(&self, places: Vec<Place>, source: Lower, parts: Vec<Part>) -> Request {
+    fn request(&self, places: Vec<Place>, source: Lower, mut parts: Vec<Part>) -> Request {
+        parts.retain(|part| self.suites.is_empty() || self.suites.contains(&part.suite));
         let full = Sizes::full(self.file_mib);
         Request {
             places,
@@ -171,7 +184,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     }
     ensure!(
         !tables.is_empty(),
-        "no workload's name contains any of {:?}",
+        "no workload of the suites contains any of {:?} in its name, or the image lacks what they run",
         arguments.only
     );
     let machine = Machine::this(Some(vmm_words(&arguments.vmm).to_owned()));

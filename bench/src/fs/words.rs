@@ -1,7 +1,48 @@
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use msb_bench_runner::{CacheState, Line, Lowers, Part, Suite};
 
 use super::Outcome;
 use crate::report::{Cache, Conditions, Durability, Unit};
+
+/// The suites, in the order that they are run in.
+const SUITES: [Suite; 10] = [
+    Suite::Metadata,
+    Suite::Mixed,
+    Suite::ReadHeavy,
+    Suite::ManyFiles,
+    Suite::SingleFile,
+    Suite::Git,
+    Suite::Database,
+    Suite::Package,
+    Suite::Snapshots,
+    Suite::CopyUp,
+];
+
+/// What a suite is called on the command line.
+pub(super) const fn name(suite: Suite) -> &'static str {
+    match suite {
+        Suite::Mixed => "mixed",
+        Suite::Metadata => "metadata",
+        Suite::ReadHeavy => "read-heavy",
+        Suite::ManyFiles => "many-files",
+        Suite::SingleFile => "single-file",
+        Suite::Git => "git",
+        Suite::Database => "database",
+        Suite::Package => "package",
+        Suite::Snapshots => "snapshots",
+        Suite::CopyUp => "copy-up",
+    }
+}
+
+/// Takes a suite's name from the command line.
+pub(super) fn suites() -> impl TypedValueParser<Value = Suite> {
+    PossibleValuesParser::new(SUITES.map(name)).try_map(|word| {
+        let mut suites = SUITES.into_iter();
+        suites
+            .find(|&suite| name(suite) == word)
+            .ok_or("no such suite")
+    })
+}
 
 /// What a suite is about.
 pub(super) const fn title(suite: Suite) -> &'static str {
@@ -206,4 +247,20 @@ fn left_out(outcome: &Outcome, of: impl Fn(Suite) -> bool) -> Vec<String> {
         .into_iter()
         .map(|(reason, workloads)| format!("left out: {} ({reason})", workloads.join(", ")))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SUITES, name};
+    use crate::fs::places;
+
+    #[test]
+    fn every_part_is_a_suite_that_can_be_named() {
+        let parts = places::parts(&[]);
+        let suites: Vec<_> = parts.iter().map(|part| part.suite).collect();
+        assert_eq!(suites, SUITES);
+        let mut names = SUITES.map(name);
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
 }

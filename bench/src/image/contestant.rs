@@ -14,6 +14,9 @@ const EACH_LAYER: &str = "set -e; cd \"$0\"; n=0; for blob do n=$((n + 1)); ";
 const PLAIN: &str =
     "if gzip -t \"$blob\" 2>/dev/null; then gzip -dc \"$blob\"; else cat \"$blob\"; fi";
 
+/// What pulls from the registry too, as `msb pull` does.
+pub(super) const SKOPEO_PULL: &str = "skopeo copy docker://";
+
 /// One way to take an image.
 #[derive(Debug)]
 pub(super) struct Contestant {
@@ -45,9 +48,12 @@ enum Way {
         layout: PathBuf,
         tag: String,
     },
+    SkopeoPull {
+        reference: String,
+    },
 }
 
-/// Those that are installed, the bound first, and why others are left out.
+/// Those that are installed, the bound first; which they are, and why others are left out.
 pub(super) fn all(directory: &Path, registry: &Registry) -> Result<(Vec<Contestant>, Vec<String>)> {
     let layout = std::path::absolute(directory)?;
     let tag = layout::tag(&layout)?;
@@ -102,17 +108,40 @@ pub(super) fn all(directory: &Path, registry: &Registry) -> Result<(Vec<Contesta
             },
         ),
         ("skopeo copy", Some("skopeo"), Way::Skopeo { layout, tag }),
+        (
+            SKOPEO_PULL,
+            Some("skopeo"),
+            Way::SkopeoPull {
+                reference: registry.reference(),
+            },
+        ),
     ];
-    let mut missing = Vec::new();
+    let mut notes = Vec::new();
     let mut contestants = Vec::new();
     for (name, program, way) in ways {
         if program.is_none_or(installed) {
             contestants.push(Contestant { name, way });
+            notes.extend(program.and_then(version));
         } else {
-            missing.push(format!("{name} is not installed"));
+            notes.push(format!("{name} is not installed"));
         }
     }
-    Ok((contestants, missing))
+    notes.dedup();
+    Ok((contestants, notes))
+}
+
+/// What a program says of itself.
+fn version(program: &str) -> Option<String> {
+    // mkfs.erofs before 1.6 knows -V alone.
+    let said = ["--version", "-V"].map(|option| Command::new(program).arg(option).output());
+    said.into_iter()
+        .flatten()
+        .filter(|output| output.status.success())
+        .find_map(|output| {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let line = text.lines().find(|line| line.starts_with(program))?;
+            Some(line.trim().to_owned())
+        })
 }
 
 /// From tars where this mkfs.erofs takes them (since 1.7), from an unpacked tree otherwise.
@@ -187,6 +216,14 @@ impl Contestant {
                 let mut command = Command::new("skopeo");
                 command.args(["copy", "--quiet", "--insecure-policy"]);
                 command.arg(image("oci:", layout, tag));
+                command.arg(image("dir:", directory, ""));
+                command
+            }
+            Way::SkopeoPull { reference } => {
+                let mut command = Command::new("skopeo");
+                command.args(["copy", "--quiet", "--insecure-policy"]);
+                command.arg("--src-tls-verify=false");
+                command.arg(format!("docker://{reference}"));
                 command.arg(image("dir:", directory, ""));
                 command
             }

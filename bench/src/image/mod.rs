@@ -63,7 +63,7 @@ pub(crate) fn bound(arguments: &BoundArguments) -> Result<()> {
 pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     let blobs = layout::layer_blobs(&arguments.layout)?;
     let registry = registry::Registry::start(&arguments.layout)?;
-    let (installed, mut missing) = contestant::all(&arguments.layout, &registry)?;
+    let (installed, mut notes) = contestant::all(&arguments.layout, &registry)?;
     let (mut contestants, mut outcomes) = (Vec::new(), Vec::new());
     // A round that is not counted, in which a tool may show that it cannot do this image at all.
     for contestant in installed {
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
                 contestants.push(contestant);
             }
             Err(_) if !contestant.is_ours() => {
-                missing.push(format!("{} fails on this image", contestant.name))
+                notes.push(format!("{} fails on this image", contestant.name))
             }
             Err(error) => return Err(error),
         }
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
             outcome.add(&cost, left_bytes);
         }
     }
-    let tables = tables::of(arguments, &blobs, &outcomes, &missing);
+    let tables = tables::of(arguments, &blobs, &outcomes, &notes);
     let name = if arguments.cold {
         "image --cold"
     } else {

@@ -1,5 +1,5 @@
 use super::Arguments;
-use super::contestant::Contestant;
+use super::contestant::{Contestant, SKOPEO_PULL};
 use crate::layout::Blob;
 use crate::measure::Cost;
 use crate::report::{Cache, Cell, Conditions, Durability, Plot, Row, Table, Target, Unit};
@@ -43,7 +43,7 @@ pub(super) fn of(
     arguments: &Arguments,
     blobs: &[Blob],
     outcomes: &[Outcome],
-    missing: &[String],
+    others: &[String],
 ) -> Vec<Table> {
     let compressed_bytes: u64 = blobs.iter().map(|blob| blob.size_bytes).sum();
     let mut notes = vec![
@@ -54,7 +54,7 @@ pub(super) fn of(
             arguments.rounds
         ),
         "the clock stops when all of it is on the disk, whoever wrote it".to_owned(),
-        "msb pull reads a registry on loopback, the others the layout".to_owned(),
+        format!("msb pull and {SKOPEO_PULL} read a registry on loopback, the others the layout"),
     ];
     if arguments.cold {
         notes.push("the blobs were dropped from the page cache before each run".to_owned());
@@ -63,7 +63,7 @@ pub(super) fn of(
         "-E noinline_data makes layers that a merged image can address by block, as msb's are"
             .to_owned(),
     );
-    notes.extend(missing.iter().cloned());
+    notes.extend(others.iter().cloned());
     let table = |title: &str, unit, rows| Table {
         title: title.to_owned(),
         conditions: Conditions {
@@ -129,8 +129,9 @@ pub(super) fn targets(outcomes: &[Outcome]) -> Vec<Target> {
                 ),
             ));
         }
-        for other in ["mkfs.erofs", "umoci unpack", "skopeo copy"]
+        for other in ["mkfs.erofs", "umoci unpack", "skopeo copy", SKOPEO_PULL]
             .into_iter()
+            .filter(|&other| other != SKOPEO_PULL || ours.name == "msb pull")
             .filter_map(named)
         {
             if let Some(ratio) = ours.wall().ratio_to(&other.wall()) {

@@ -96,6 +96,18 @@ fn programs_are_run_where_they_are() {
 }
 
 #[test]
+fn snapshots_are_left_out_by_name() {
+    let work = tempfile::tempdir().unwrap();
+    let lines = run(&request(work.path(), &[Suite::Snapshots]));
+    let left_out = |line: &Line| match line {
+        Line::LeftOut { workload, .. } => workload.clone(),
+        other => panic!("nothing can be measured: {other:?}"),
+    };
+    let names: Vec<String> = lines.iter().map(left_out).collect();
+    assert_eq!(names, ["snapshots_10", "snapshots_50", "snapshots_100"]);
+}
+
+#[test]
 fn a_workload_that_cannot_be_run_is_told_of() {
     let work = tempfile::tempdir().unwrap();
     let mut request = request(work.path(), &[Suite::CopyUp]);
