@@ -23,6 +23,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 pub use msb::Msb;
+pub use sandbox::remove_all as remove_sandboxes;
 
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
@@ -46,6 +47,14 @@ pub enum Benchmark {
     /// Run a command and print what it took, as JSON
     #[command(hide = true)]
     Measure(measure::Arguments),
+}
+
+impl Benchmark {
+    /// Whether it is what another benchmark measures.
+    #[must_use]
+    pub const fn is_measured(&self) -> bool {
+        matches!(self, Self::Bound(_) | Self::Measure(_))
+    }
 }
 
 /// Measures and shows. Gives whether every target is met.

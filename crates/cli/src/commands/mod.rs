@@ -173,7 +173,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Prune(arguments) => prune::run(context, &arguments),
         Command::Df(arguments) => df::run(context, &arguments),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
-        Command::Bench(benchmark) => bench::run(context, &benchmark),
+        Command::Bench(benchmark) => bench::run(context, benchmark),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Vmm(arguments) => vmm::run(context, &arguments),
