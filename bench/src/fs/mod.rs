@@ -184,8 +184,8 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     }
     ensure!(
         !tables.is_empty(),
-        "no workload of the suites contains any of {:?} in its name, or the image lacks what they run",
-        arguments.only
+        "none of the workloads that --suite and --only leave can be run: the image lacks their programs, or \
+         no name contains the words"
     );
     let machine = Machine::this(Some(vmm_words(&arguments.vmm).to_owned()));
     let tables = tables

@@ -33,6 +33,15 @@ pub(crate) struct Arguments {
     input: Option<PathBuf>,
 }
 
+impl Arguments {
+    fn source(&self) -> LoadSource {
+        match self.path.as_ref().or(self.input.as_ref()) {
+            Some(path) if path.as_os_str() != "-" => LoadSource::Path(path.clone()),
+            _ => LoadSource::Stdin,
+        }
+    }
+}
+
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let name = |name: &String| {
         name.parse::<Reference>()
@@ -44,11 +53,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         limits: arguments.limits.limits()?,
         ..LoadOptions::default()
     };
-    let path = arguments.path.as_ref().or(arguments.input.as_ref());
-    let source = match path {
-        Some(path) if path.as_os_str() != "-" => LoadSource::Path(path.clone()),
-        _ => LoadSource::Stdin,
-    };
+    let source = arguments.source();
     let bars = Arc::new(Bars::new(context.quiet));
     let store = context.store()?;
     let loaded = store.load(&source, &options, bars.clone()).await;
@@ -63,4 +68,34 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         output::print(&format!("{}\n", image.record.manifest_digest))?;
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{Arguments, LoadSource};
+
+    #[derive(Debug, Parser)]
+    struct Load {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn an_archive_is_named_once_in_either_way() {
+        let source = |words: &[&str]| {
+            let words = ["load"].iter().chain(words);
+            Load::try_parse_from(words).map(|load| load.arguments.source())
+        };
+        for words in [&["app.tar"][..], &["-i", "app.tar"], &["--input=app.tar"]] {
+            let source = source(words).expect("one path");
+            assert!(matches!(&source, LoadSource::Path(path) if path.as_os_str() == "app.tar"));
+        }
+        for words in [&["-"][..], &["-i", "-"]] {
+            assert!(matches!(source(words), Ok(LoadSource::Stdin)));
+        }
+        source(&[]).expect_err("no path");
+        source(&["-i", "app.tar", "app.tar"]).expect_err("two paths");
+    }
 }
