@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use crate::lowers::{Made, Mount};
+use crate::lowers::Made;
 use crate::message::{Lower, Overlay};
+use crate::mount::Mount;
 
 /// An overlay over several layers. Unmounted and removed with this value.
 #[derive(Debug)]
@@ -45,10 +46,7 @@ impl Layered {
         )
         .context("cannot mount an overlay")?;
         Ok(Self {
-            lower: Lower {
-                tree: target.join(&made.lower.tree),
-                large: made.lower.large.as_ref().map(|path| target.join(path)),
-            },
+            lower: made.lower.within(target),
             base: base.clone(),
             target: target.to_owned(),
             mounts: made.mounts,

@@ -12,6 +12,7 @@ mod facts;
 mod layered;
 mod lowers;
 mod message;
+mod mount;
 mod program;
 mod random;
 mod round;
@@ -22,7 +23,8 @@ mod workloads;
 
 pub use facts::facts;
 pub use message::{
-    CacheState, Extent, Facts, Line, Lower, Lowers, Overlay, Part, Place, Record, Request, Suite,
+    CacheState, Extent, Facts, Line, Lower, Lowers, Mounted, Overlay, Part, Place, Record, Request,
+    Suite,
 };
 pub use round::run;
 pub use sizes::Sizes;

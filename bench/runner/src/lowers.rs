@@ -2,11 +2,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::copying::copied;
 use crate::message::{Extent, Lower, Lowers};
-use crate::program::{command, output};
+use crate::mount::Mount;
 
 /// Where the files lie in plain directories: every layer has this one, as layers of an image share
 /// theirs.
@@ -47,7 +46,7 @@ fn plain(count: u32, base: &Path, source: &Lower, with_large: bool) -> Result<Ma
         .get(directories.len() / 2)
         .context("an overlay without layers")?;
     let copied = copied(&middle.join(SHARED), source, with_large)?;
-    let lower = below(middle, &copied)?;
+    let lower = copied.below(middle)?;
     Ok(Made {
         directories,
         lower,
@@ -64,7 +63,7 @@ fn images(disk: &Path, extents: &[Extent], base: &Path, source: &Lower) -> Resul
     }
     Ok(Made {
         directories,
-        lower: below(Path::new("/"), source)?,
+        lower: source.below(Path::new("/"))?,
         mounts,
     })
 }
@@ -73,44 +72,4 @@ fn numbered(base: &Path, count: usize) -> Vec<PathBuf> {
     (0..count)
         .map(|number| base.join(number.to_string()))
         .collect()
-}
-
-/// Where files lie below this directory.
-fn below(directory: &Path, lower: &Lower) -> Result<Lower> {
-    let relative =
-        |path: &PathBuf| -> Result<PathBuf> { Ok(path.strip_prefix(directory)?.to_owned()) };
-    Ok(Lower {
-        tree: relative(&lower.tree)?,
-        large: lower.large.as_ref().map(relative).transpose()?,
-    })
-}
-
-/// A mounted image, unmounted with this value.
-#[derive(Debug)]
-pub(crate) struct Mount(PathBuf);
-
-impl Mount {
-    /// By a loop device that reads the disk without a cache of its own, and goes with the mount.
-    fn of_extent(disk: &Path, extent: Extent, target: &Path) -> Result<Self> {
-        let (start, length) = (extent.start_bytes, extent.length_bytes);
-        let mut losetup = command("losetup", Path::new("/"));
-        losetup
-            .args(["--find", "--show", "--read-only", "--direct-io=on"])
-            .args(["--offset", &start.to_string()])
-            .args(["--sizelimit", &length.to_string()]);
-        let device = output(losetup.arg(disk))?;
-        let device = device.trim_end();
-        let mounted = mount(device, target, "erofs", MountFlags::RDONLY, None)
-            .with_context(|| format!("cannot mount what lies at {start} of {}", disk.display()));
-        // It stays for as long as it is mounted.
-        output(command("losetup", Path::new("/")).args(["--detach", device]))?;
-        mounted.map(|()| Self(target.to_owned()))
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        // Nobody is left to be told; what stays is removed by the next run.
-        let _ = unmount(&self.0, UnmountFlags::DETACH);
-    }
 }

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf, StripPrefixError};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +35,19 @@ pub struct Place {
     pub lower: Option<Lower>,
     /// Where workloads write: made if it is missing.
     pub work: PathBuf,
-    /// The overlay that is mounted at `work`.
+    /// What is mounted at `work`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overlay: Option<Overlay>,
+    pub mounted: Option<Mounted>,
+}
+
+/// What is mounted for a place, and unmounted at the end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mounted {
+    /// An overlay with a copy of the source, or with layers that show it.
+    Overlay(Overlay),
+    /// A disk of EROFS that has the source, read only and with nothing over it.
+    Disk(PathBuf),
 }
 
 /// An overlay of several lower layers.
@@ -82,6 +92,28 @@ pub struct Lower {
     pub tree: PathBuf,
     /// One large file.
     pub large: Option<PathBuf>,
+}
+
+impl Lower {
+    /// The same files by their paths from a directory that they lie below.
+    ///
+    /// # Errors
+    /// One of them lies elsewhere.
+    pub(crate) fn below(&self, directory: &Path) -> Result<Self, StripPrefixError> {
+        let relative = |path: &PathBuf| path.strip_prefix(directory).map(Path::to_owned);
+        Ok(Self {
+            tree: relative(&self.tree)?,
+            large: self.large.as_ref().map(relative).transpose()?,
+        })
+    }
+
+    /// Files that are named from a directory, by their whole paths.
+    pub(crate) fn within(&self, directory: &Path) -> Self {
+        Self {
+            tree: directory.join(&self.tree),
+            large: self.large.as_ref().map(|path| directory.join(path)),
+        }
+    }
 }
 
 /// Workloads that belong together, and where they are run.

@@ -2,10 +2,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use rustix::fs::StatVfsMountFlags;
 
 use crate::copying::{KEPT, Listing, copied};
 use crate::layered::Layered;
-use crate::message::{Lower, Place};
+use crate::message::{Lower, Mounted, Place};
+use crate::mount::Mount;
 
 /// How names begin that a workload makes and that go after it.
 const MADE: &str = "msb-bench-made-";
@@ -24,9 +26,18 @@ pub(crate) struct Scene {
     pub(crate) large: Option<PathBuf>,
     /// Whether everything is in memory here.
     pub(crate) tmpfs: bool,
+    /// Whether nothing can be written here.
+    pub(crate) read_only: bool,
     work: PathBuf,
     made_work: bool,
-    _layered: Option<Layered>,
+    _mount: Option<Held>,
+}
+
+/// What is mounted for a place, for as long as it is needed.
+#[derive(Debug)]
+enum Held {
+    Overlay(#[expect(dead_code, reason = "held, then unmounted")] Layered),
+    Disk(#[expect(dead_code, reason = "held, then unmounted")] Mount),
 }
 
 impl Scene {
@@ -36,16 +47,11 @@ impl Scene {
         fs::create_dir_all(&place.work)
             .with_context(|| format!("cannot make {}", place.work.display()))?;
         remove(&place.work, &[MADE, KEPT])?;
-        let mount = |overlay| Layered::mount(overlay, &place.work, source, with_large);
-        let layered = place.overlay.as_ref().map(mount).transpose()?;
-        let lower = match (&layered, &place.lower) {
-            (Some(layered), _) => layered.lower.clone(),
-            (None, Some(lower)) => lower.clone(),
-            (None, None) => copied(&place.work, source, with_large)?,
-        };
+        let (lower, mount) = files(place, source, with_large)?;
         let listing = Listing::of(&lower.tree)?;
         let is_python = |path: &&PathBuf| path.extension().is_some_and(|name| name == "py");
         let filesystem = rustix::fs::statfs(&place.work)?;
+        let flags = rustix::fs::statvfs(&place.work)?.f_flag;
         Ok(Self {
             name: place.name.clone(),
             tree: lower.tree,
@@ -53,9 +59,10 @@ impl Scene {
             listing,
             large: lower.large.filter(|_| with_large),
             tmpfs: u64::try_from(filesystem.f_type).is_ok_and(|kind| kind == TMPFS_MAGIC),
+            read_only: flags.contains(StatVfsMountFlags::RDONLY),
             work: place.work.clone(),
             made_work,
-            _layered: layered,
+            _mount: mount,
         })
     }
 
@@ -90,6 +97,23 @@ impl Drop for Scene {
         if self.made_work {
             let _ = fs::remove_dir(&self.work);
         }
+    }
+}
+
+/// The files of a place, and what had to be mounted to have them.
+fn files(place: &Place, source: &Lower, with_large: bool) -> Result<(Lower, Option<Held>)> {
+    match (&place.mounted, &place.lower) {
+        (Some(Mounted::Overlay(overlay)), _) => {
+            let layered = Layered::mount(overlay, &place.work, source, with_large)?;
+            Ok((layered.lower.clone(), Some(Held::Overlay(layered))))
+        }
+        (Some(Mounted::Disk(disk)), _) => {
+            let mount = Mount::of_disk(disk, &place.work)?;
+            let lower = source.below(Path::new("/"))?.within(&place.work);
+            Ok((lower, Some(Held::Disk(mount))))
+        }
+        (None, Some(lower)) => Ok((lower.clone(), None)),
+        (None, None) => Ok((copied(&place.work, source, with_large)?, None)),
     }
 }
 

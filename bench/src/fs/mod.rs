@@ -35,6 +35,7 @@ Places, a column each:
   overlay    the same in the fifth of ten plain directories on a volume, with an overlay over them:
              what a container engine makes of an image, on the same kernel
   n-layer    the image's layers, a mount of EROFS each, with an overlay over them, its upper on a volume
+  erofs      the image's disk, mounted once more with no overlay over it: what only reads is run there
   ext4       a copy on a volume: plain ext4, no overlay. What the others are compared with
 and with --against native, in tables of their own, on the host's kernel (root): the image's disks as
 EROFS and overlay, an EROFS mount and a lower layer for each layer, fuse-overlayfs where it is
@@ -77,7 +78,7 @@ pub struct Arguments {
         long,
         value_enum,
         value_delimiter = ',',
-        default_values = ["virtiofs", "overlay", "layers", "ext4"]
+        default_values = ["virtiofs", "overlay", "layers", "erofs", "ext4"]
     )]
     against: Vec<Against>,
     /// The file for requests of 4 KiB, in MiB
@@ -108,6 +109,8 @@ enum Against {
     Overlay,
     /// The image's layers, mounted one by one; needs losetup in the image
     Layers,
+    /// The image's disk, mounted with nothing over it; what only reads is run there
+    Erofs,
     /// A volume
     Ext4,
     /// The host's own kernel; needs root

@@ -102,14 +102,14 @@ impl Roots {
                 name: (*name).to_owned(),
                 lower: Some(facts.lower),
                 work: facts.work,
-                overlay: None,
+                mounted: None,
             });
         }
         places.push(Place {
             name: places::EXT4.to_owned(),
             lower: None,
             work: self.ext4.clone(),
-            overlay: None,
+            mounted: None,
         });
         Ok(places)
     }

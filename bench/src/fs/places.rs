@@ -1,4 +1,4 @@
-use msb_bench_runner::{Extent, Facts, Lowers, Overlay, Part, Place, Suite};
+use msb_bench_runner::{Extent, Facts, Lowers, Mounted, Overlay, Part, Place, Suite};
 
 use super::{Against, Arguments};
 
@@ -14,6 +14,8 @@ pub(super) const VIRTIOFS: &str = "virtio-fs";
 pub(super) const OVERLAY: &str = "overlay";
 /// The image's layers, mounted one by one, one over the other.
 pub(super) const LAYERS: &str = "n-layer";
+/// The image's disk with nothing over it: what is left to its overlay is the difference.
+pub(super) const EROFS: &str = "erofs";
 /// A volume; what the others are compared with.
 pub(super) const EXT4: &str = "ext4";
 
@@ -28,6 +30,7 @@ const OVERLAY_BASE: &str = "/bench/ext4/overlay";
 const OVERLAY_LAYERS: u32 = 10;
 const LAYERS_PATH: &str = "/bench/layers";
 const LAYERS_BASE: &str = "/bench/ext4/layers";
+const EROFS_PATH: &str = "/bench/erofs";
 /// The disk that an image is in a guest.
 const IMAGE_DISK: &str = "/dev/vda";
 /// What the root's overlay is mounted with.
@@ -39,14 +42,14 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) 
         name: name.to_owned(),
         lower: None,
         work: work.into(),
-        overlay: None,
+        mounted: None,
     };
     let mut places = vec![
         Place {
             name: IMAGE.to_owned(),
             lower: Some(facts.lower.clone()),
             work: facts.work.clone(),
-            overlay: None,
+            mounted: None,
         },
         copy(UPPER, UPPER_PATH),
         copy(TMPFS, TMPFS_PATH),
@@ -56,25 +59,31 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) 
     }
     if arguments.has(Against::Overlay) {
         places.push(Place {
-            overlay: Some(Overlay {
+            mounted: Some(Mounted::Overlay(Overlay {
                 base: OVERLAY_BASE.into(),
                 lowers: Lowers::Directories(OVERLAY_LAYERS),
                 options: String::new(),
-            }),
+            })),
             ..copy(OVERLAY, OVERLAY_PATH)
         });
     }
     if arguments.has(Against::Layers) {
         places.push(Place {
-            overlay: Some(Overlay {
+            mounted: Some(Mounted::Overlay(Overlay {
                 base: LAYERS_BASE.into(),
                 lowers: Lowers::Images {
                     disk: IMAGE_DISK.into(),
                     extents: layers.to_vec(),
                 },
                 options: ROOT_OPTIONS.to_owned(),
-            }),
+            })),
             ..copy(LAYERS, LAYERS_PATH)
+        });
+    }
+    if arguments.has(Against::Erofs) {
+        places.push(Place {
+            mounted: Some(Mounted::Disk(IMAGE_DISK.into())),
+            ..copy(EROFS, EROFS_PATH)
         });
     }
     if arguments.has(Against::Ext4) {
@@ -88,9 +97,9 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) 
 pub(super) fn parts(places: &[Place]) -> Vec<Part> {
     let all = |_: &str| true;
     let disks = |name: &str| name == UPPER || name == EXT4;
-    let changing = |name: &str| name != TMPFS && name != VIRTIOFS;
-    // What lies on the upper alone knows of no lower layers.
-    let own = |name: &str| name != LAYERS;
+    // What lies on the upper alone knows of no lower layers, and a bare image is not written to.
+    let own = |name: &str| name != LAYERS && name != EROFS;
+    let changing = |name: &str| name != TMPFS && name != VIRTIOFS && name != EROFS;
     // What a guest knows of virtio-fs is open on the host, which allows so many files.
     let many = |name: &str| own(name) && name != IMAGE && name != VIRTIOFS;
     let part = |suite, cold, chosen: &dyn Fn(&str) -> bool| Part {

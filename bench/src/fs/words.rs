@@ -1,5 +1,5 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use msb_bench_runner::{CacheState, Line, Lowers, Part, Suite};
+use msb_bench_runner::{CacheState, Line, Lowers, Mounted, Part, Place, Suite};
 
 use super::Outcome;
 use crate::report::{Cache, Conditions, Durability, Unit};
@@ -127,25 +127,30 @@ fn of_all(outcome: &Outcome) -> Vec<String> {
 fn where_(outcome: &Outcome, part: &Part) -> String {
     let places = outcome.request.places.iter();
     let here = places.filter(|place| part.places.contains(&place.name));
-    let words = here.map(|place| {
-        let lowers = place.overlay.as_ref().map(|overlay| &overlay.lowers);
-        let files = match (&place.lower, lowers) {
-            (Some(_), _) => "P, as the image has it".to_owned(),
-            (None, Some(Lowers::Directories(count))) => {
+    let words = here.map(|place| format!("{}: {}", place.name, lies(place)));
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn lies(place: &Place) -> String {
+    let files = match (&place.lower, &place.mounted) {
+        (_, Some(Mounted::Disk(disk))) => {
+            return format!(
+                "P on {}, mounted with nothing over it; read only",
+                disk.display()
+            );
+        }
+        (_, Some(Mounted::Overlay(overlay))) => match &overlay.lowers {
+            Lowers::Directories(count) => {
                 format!("a copy of P in one of {count} lower directories")
             }
-            (None, Some(Lowers::Images { extents, .. })) => {
+            Lowers::Images { extents, .. } => {
                 format!("P, as {} layers have it, a mount each", extents.len())
             }
-            (None, None) => "a copy of P".to_owned(),
-        };
-        format!(
-            "{}: {files}; writes in {}",
-            place.name,
-            place.work.display()
-        )
-    });
-    words.collect::<Vec<_>>().join("; ")
+        },
+        (Some(_), None) => "P, as the image has it".to_owned(),
+        (None, None) => "a copy of P".to_owned(),
+    };
+    format!("{files}; writes in {}", place.work.display())
 }
 
 fn has_records(outcome: &Outcome, suite: Suite) -> bool {

@@ -51,7 +51,7 @@ const fn changing(
 ) -> Workload {
     Workload {
         grows: true,
-        ..Workload::new(name, prepare)
+        ..Workload::writing(name, prepare)
     }
 }
 

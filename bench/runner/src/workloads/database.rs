@@ -41,7 +41,7 @@ const fn of_sqlite(
 ) -> Workload {
     Workload {
         lacks,
-        ..Workload::new(name, prepare)
+        ..Workload::writing(name, prepare)
     }
 }
 

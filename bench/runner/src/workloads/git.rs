@@ -40,7 +40,7 @@ const fn of_git(
 ) -> Workload {
     Workload {
         lacks: || lacks("git"),
-        ..Workload::new(name, prepare)
+        ..Workload::writing(name, prepare)
     }
 }
 

@@ -17,18 +17,18 @@ const FILE_BYTES: usize = 4 << 10;
 const LARGEST_KIB: usize = 32;
 
 pub(super) static WORKLOADS: [Workload; 12] = [
-    Workload::new("create_10k", create),
-    Workload::new("append_10k", append),
-    Workload::new("open_10k", open),
-    Workload::new("stat_10k", stat),
-    Workload::new("readdir_10k", readdir),
-    Workload::new("rename_10k", rename),
-    Workload::new("unlink_10k", unlink),
-    Workload::new("metadata_cycles_1k", cycles),
-    Workload::new("small_create_4t", small_create),
-    Workload::new("small_read_4t", small_read),
-    Workload::new("small_stat_4t", small_stat),
-    Workload::new("small_delete_4t", small_delete),
+    Workload::writing("create_10k", create),
+    Workload::writing("append_10k", append),
+    Workload::writing("open_10k", open),
+    Workload::writing("stat_10k", stat),
+    Workload::writing("readdir_10k", readdir),
+    Workload::writing("rename_10k", rename),
+    Workload::writing("unlink_10k", unlink),
+    Workload::writing("metadata_cycles_1k", cycles),
+    Workload::writing("small_create_4t", small_create),
+    Workload::writing("small_read_4t", small_read),
+    Workload::writing("small_stat_4t", small_stat),
+    Workload::writing("small_delete_4t", small_delete),
 ];
 
 fn create<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {

@@ -21,21 +21,21 @@ const DEEP_BYTES: usize = 512;
 pub(super) static WORKLOADS: [Workload; 14] = [
     Workload::new("metadata_scan_stdlib", metadata_scan),
     Workload::new("read_all_py_stdlib", read_all_py),
-    Workload::new("deep_tree_traverse", deep_tree_traverse),
+    Workload::writing("deep_tree_traverse", deep_tree_traverse),
     Workload::new("random_read_stdlib", random_read),
-    Workload::new("small_file_create_1k", small_file_create),
-    Workload::new("mid_file_create_100", mid_file_create),
-    Workload::new("seq_write_fsync_16m", seq_write_fsync),
+    Workload::writing("small_file_create_1k", small_file_create),
+    Workload::writing("mid_file_create_100", mid_file_create),
+    Workload::writing("seq_write_fsync_16m", seq_write_fsync),
     Workload {
         // It is about memory, whatever the place: the same as seq_write_fsync_16m elsewhere.
         fits: |scene| scene.tmpfs,
-        ..Workload::new("shm_write_fsync_16m", seq_write_fsync)
+        ..Workload::writing("shm_write_fsync_16m", seq_write_fsync)
     },
-    Workload::new("seq_read_16m", seq_read),
-    Workload::new("mmap_read_16m", mmap_read),
-    Workload::new("file_delete_1k", file_delete),
-    Workload::new("rename_1k", rename),
-    Workload::new("mixed_read_write", mixed_read_write),
+    Workload::writing("seq_read_16m", seq_read),
+    Workload::writing("mmap_read_16m", mmap_read),
+    Workload::writing("file_delete_1k", file_delete),
+    Workload::writing("rename_1k", rename),
+    Workload::writing("mixed_read_write", mixed_read_write),
     Workload::new("concurrent_read_4t", concurrent_read),
 ];
 

@@ -46,7 +46,7 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// One that runs everywhere, needs nothing, and can be repeated.
+    /// One that only reads: it runs everywhere, needs nothing, and can be repeated.
     const fn new(name: &'static str, prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>) -> Self {
         Self {
             name,
@@ -55,6 +55,17 @@ impl Workload {
             lacks: || None,
             rounds_max: || usize::MAX,
             grows: false,
+        }
+    }
+
+    /// One that also writes.
+    const fn writing(
+        name: &'static str,
+        prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>,
+    ) -> Self {
+        Self {
+            fits: |scene| !scene.read_only,
+            ..Self::new(name, prepare)
         }
     }
 }

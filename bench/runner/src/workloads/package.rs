@@ -17,13 +17,13 @@ const CONTROL: &str = "Package: bench\nVersion: 1\nArchitecture: all\nMaintainer
 pub(super) static WORKLOADS: [Workload; 2] = [
     Workload {
         lacks: || lacks("dpkg").or_else(|| lacks("dpkg-deb")),
-        ..Workload::new("dpkg_install", dpkg_install)
+        ..Workload::writing("dpkg_install", dpkg_install)
     },
     Workload {
         lacks: lacks_venv,
         // It takes a minute where processors are emulated.
         rounds_max: || 1,
-        ..Workload::new("python_venv", python_venv)
+        ..Workload::writing("python_venv", python_venv)
     },
 ];
 

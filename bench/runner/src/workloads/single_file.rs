@@ -14,16 +14,16 @@ const REQUEST_BYTES: usize = 4 << 10;
 const MIB: u64 = 1 << 20;
 
 pub(super) static WORKLOADS: [Workload; 6] = [
-    Workload::new("write_in_order", |job| writing(job, Order::Rising, false)),
-    Workload::new("write_in_order_fsync", |job| {
+    Workload::writing("write_in_order", |job| writing(job, Order::Rising, false)),
+    Workload::writing("write_in_order_fsync", |job| {
         writing(job, Order::Rising, true)
     }),
-    Workload::new("write_at_random", |job| writing(job, Order::Random, false)),
-    Workload::new("write_at_random_fsync", |job| {
+    Workload::writing("write_at_random", |job| writing(job, Order::Random, false)),
+    Workload::writing("write_at_random_fsync", |job| {
         writing(job, Order::Random, true)
     }),
-    Workload::new("read_in_order", |job| reading(job, Order::Rising)),
-    Workload::new("read_at_random", |job| reading(job, Order::Random)),
+    Workload::writing("read_in_order", |job| reading(job, Order::Rising)),
+    Workload::writing("read_at_random", |job| reading(job, Order::Random)),
 ];
 
 #[derive(Clone, Copy)]

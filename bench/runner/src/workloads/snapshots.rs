@@ -21,7 +21,7 @@ const fn to(
 ) -> Workload {
     Workload {
         lacks: || Some("msb takes no snapshots yet".to_owned()),
-        ..Workload::new(name, prepare)
+        ..Workload::writing(name, prepare)
     }
 }
 

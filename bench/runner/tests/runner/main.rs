@@ -149,7 +149,7 @@ fn request(work: &Path, suites: &[Suite]) -> Request {
         name: name.to_owned(),
         lower: lower.cloned(),
         work: work.join(name),
-        overlay: None,
+        mounted: None,
     };
     let part = |suite: &Suite| Part {
         suite: *suite,
