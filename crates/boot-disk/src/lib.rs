@@ -12,7 +12,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::io::{Seek, Write};
+use std::io::{Read, Seek, Write};
 
 use erofs_writer::{ImageWriter, Options, Summary, WriteError};
 use fstree::{FileKind, Inode, Metadata, Name, Tree};
@@ -42,7 +42,7 @@ fn digest() -> [u8; 32] {
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write<W: Write + Seek>(out: W) -> Result<Summary, WriteError> {
+pub fn write<W: Read + Write + Seek>(out: W) -> Result<Summary, WriteError> {
     let digest = digest();
     let options = Options {
         uuid: *digest.first_chunk().expect("SHA-256 has 32 bytes"),

@@ -9,7 +9,7 @@ pub trait DataSink {
     type Error: Error + Send + Sync + 'static;
 
     /// Stores the next `length_bytes` of `content` as one run of blocks, the last of them
-    /// zero-padded; `None` for no bytes at all.
+    /// zero-padded, or finds the run that holds the same; `None` for no bytes at all.
     fn append(
         &mut self,
         content: &mut dyn Read,
@@ -17,7 +17,7 @@ pub trait DataSink {
     ) -> Result<Option<Run>, Self::Error>;
 }
 
-impl<W: Write + Seek> DataSink for ImageWriter<W> {
+impl<W: Read + Write + Seek> DataSink for ImageWriter<W> {
     type Error = WriteError;
 
     fn append(

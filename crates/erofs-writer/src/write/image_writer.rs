@@ -9,6 +9,7 @@ use super::head;
 use super::output::Output;
 use super::plan::Plan;
 use super::source::Source;
+use super::stored::{RUN_MAX_BYTES, StoredRuns};
 use crate::device::head_blocks;
 use crate::error::WriteError;
 use crate::format::BLOCK_SIZE_BYTES;
@@ -16,7 +17,7 @@ use crate::inode::Limits;
 use crate::length::{Length, blocks_of};
 use crate::{Extent, FileData};
 
-/// One run of blocks that [`ImageWriter::append`] filled.
+/// One run of blocks with what [`ImageWriter::append`] was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// First block, from the image's start.
@@ -40,13 +41,15 @@ pub struct Summary {
 
 /// Writes one image: file data as it comes, then the metadata of a tree.
 ///
-/// The output stands at its start, is empty and can seek. Nothing of the data is kept in memory.
-/// After an error the output holds no image.
+/// The output stands at its start, is empty and can seek. Nothing of the data is kept in memory but
+/// where short runs lie: what comes again is not stored again. After an error the output holds no
+/// image.
 #[derive(Debug)]
 pub struct ImageWriter<W: Write + Seek> {
     out: Output<W>,
     options: Options,
     data_block: u64,
+    stored: StoredRuns,
 }
 
 impl Run {
@@ -76,11 +79,59 @@ impl<W: Write + Seek> ImageWriter<W> {
             out,
             options,
             data_block,
+            stored: StoredRuns::default(),
         })
     }
 
+    /// Writes the metadata of `tree` behind the data, then the superblock, and gives the output
+    /// back, flushed.
+    ///
+    /// # Errors
+    /// When the tree holds something that EROFS cannot, or the output fails.
+    pub fn finish(self, tree: &Tree<FileData>) -> Result<(W, Summary), WriteError> {
+        let Self {
+            out,
+            options,
+            data_block,
+            stored: _,
+        } = self;
+        let meta_block = out.offset_bytes() / BLOCK_SIZE_BYTES;
+        let limits = Limits {
+            own_blocks: data_block..meta_block,
+            devices: &options.devices,
+        };
+        let source = Source::new(tree, limits)?;
+        let plan = Plan::measure(&source, meta_block, &options)?;
+        let emitter = Emitter::new(&source, &plan.addresses, out);
+        let (mut out, learned) = emitter.inodes()?;
+        for (id, length) in learned.outside {
+            if let Content::Bytes(bytes) = source.content(id, &plan.addresses)? {
+                out.write(&bytes[..length])?;
+                out.align(BLOCK_SIZE_BYTES)?;
+            }
+        }
+        out.write(source.shared.area())?;
+        out.align(BLOCK_SIZE_BYTES)?;
+
+        let head = head::encode(&options, &plan.facts, &plan.addresses.space);
+        out.seek(0)?;
+        out.write(&head)?;
+        let writer = out.finish()?;
+        let data_blocks = meta_block - data_block;
+        let summary = Summary {
+            blocks: plan.facts.blocks,
+            inodes: plan.facts.inodes,
+            data_blocks,
+            metadata_blocks: u64::from(plan.facts.blocks) - data_blocks,
+        };
+        Ok((writer, summary))
+    }
+}
+
+impl<W: Read + Write + Seek> ImageWriter<W> {
     /// Appends `length_bytes` of `content` as one run of blocks, the last of them zero-padded.
-    /// Gives `None` for no bytes at all.
+    /// Gives `None` for no bytes at all, and where the same blocks are, up to 256 KiB of them, the
+    /// run that they are: files share it.
     ///
     /// # Errors
     /// When `content` fails or ends early, or the output fails. The writer is then of no more use.
@@ -98,12 +149,31 @@ impl<W: Write + Seek> ImageWriter<W> {
         if length_bytes == 0 {
             return Ok(None);
         }
+        let padded = blocks.saturating_mul(BLOCK_SIZE_BYTES);
+        let short = usize::try_from(padded).ok();
+        let short = short.filter(|&length| length <= RUN_MAX_BYTES);
+        self.out.reserve(short.unwrap_or(0))?;
         self.copy(content, length_bytes, start_block)?;
         self.out.align(BLOCK_SIZE_BYTES)?;
+        let earlier = short.map(|length| self.earlier(length, start_block));
         Ok(Some(Run {
-            start_block,
+            start_block: earlier.transpose()?.flatten().unwrap_or(start_block),
             blocks,
         }))
+    }
+
+    /// Where the run that was appended last was before. It then goes.
+    fn earlier(&mut self, length: usize, start_block: u32) -> Result<Option<u32>, WriteError> {
+        let run = self.out.last(length);
+        let Some(found) = self.stored.find_or_insert(run, start_block) else {
+            return Ok(None);
+        };
+        let offset_bytes = u64::from(found) * BLOCK_SIZE_BYTES;
+        if !self.out.repeats(length, offset_bytes)? {
+            return Ok(None);
+        }
+        self.out.take_back(length);
+        Ok(Some(found))
     }
 
     fn copy(
@@ -139,48 +209,5 @@ impl<W: Write + Seek> ImageWriter<W> {
             }
         }
         Ok(())
-    }
-
-    /// Writes the metadata of `tree` behind the data, then the superblock, and gives the output
-    /// back, flushed.
-    ///
-    /// # Errors
-    /// When the tree holds something that EROFS cannot, or the output fails.
-    pub fn finish(self, tree: &Tree<FileData>) -> Result<(W, Summary), WriteError> {
-        let Self {
-            out,
-            options,
-            data_block,
-        } = self;
-        let meta_block = out.offset_bytes() / BLOCK_SIZE_BYTES;
-        let limits = Limits {
-            own_blocks: data_block..meta_block,
-            devices: &options.devices,
-        };
-        let source = Source::new(tree, limits)?;
-        let plan = Plan::measure(&source, meta_block, &options)?;
-        let emitter = Emitter::new(&source, &plan.addresses, out);
-        let (mut out, learned) = emitter.inodes()?;
-        for (id, length) in learned.outside {
-            if let Content::Bytes(bytes) = source.content(id, &plan.addresses)? {
-                out.write(&bytes[..length])?;
-                out.align(BLOCK_SIZE_BYTES)?;
-            }
-        }
-        out.write(source.shared.area())?;
-        out.align(BLOCK_SIZE_BYTES)?;
-
-        let head = head::encode(&options, &plan.facts, &plan.addresses.space);
-        out.seek(0)?;
-        out.write(&head)?;
-        let writer = out.finish()?;
-        let data_blocks = meta_block - data_block;
-        let summary = Summary {
-            blocks: plan.facts.blocks,
-            inodes: plan.facts.inodes,
-            data_blocks,
-            metadata_blocks: u64::from(plan.facts.blocks) - data_blocks,
-        };
-        Ok((writer, summary))
     }
 }

@@ -9,6 +9,7 @@ mod options;
 mod output;
 mod plan;
 mod source;
+mod stored;
 
 pub use image_writer::{ImageWriter, Run, Summary};
 pub use options::Options;

@@ -1,11 +1,11 @@
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 
 use crate::error::WriteError;
 use crate::format::BLOCK_BYTES;
 use crate::length::Length;
 
 /// Bytes that are written at a time.
-const BUFFER_BYTES: usize = 256 * 1024;
+const BUFFER_BYTES: usize = 512 * 1024;
 
 /// A writer that knows where in the image it is, and writes large pieces.
 #[derive(Debug)]
@@ -58,6 +58,25 @@ impl<W: Write> Output<W> {
         self.offset_bytes += self.buffer[..count].length_bytes();
     }
 
+    /// Room for at least `length` bytes in one piece, at most the buffer's length.
+    pub(super) fn reserve(&mut self, length: usize) -> Result<(), WriteError> {
+        if self.buffer.len() - self.filled < length {
+            self.push()?;
+        }
+        Ok(())
+    }
+
+    /// The last `length` bytes, which have been put into one piece of room.
+    pub(super) fn last(&self, length: usize) -> &[u8] {
+        &self.buffer[self.filled - length..self.filled]
+    }
+
+    /// Takes them back.
+    pub(super) fn take_back(&mut self, length: usize) {
+        self.filled -= length;
+        self.offset_bytes -= self.buffer[..length].length_bytes();
+    }
+
     /// Writes zeros up to `offset_bytes`.
     pub(super) fn pad_to(&mut self, offset_bytes: u64) -> Result<(), WriteError> {
         const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
@@ -96,6 +115,32 @@ impl<W: Write> Output<W> {
             offset_bytes: self.offset_bytes,
             source,
         })
+    }
+}
+
+impl<W: Read + Write + Seek> Output<W> {
+    /// Whether the last `length` bytes stand at `offset_bytes`, in front of them, too.
+    pub(super) fn repeats(&mut self, length: usize, offset_bytes: u64) -> Result<bool, WriteError> {
+        let pushed_bytes = self.offset_bytes - self.buffer[..self.filled].length_bytes();
+        let (earlier, last) = self.buffer[..self.filled].split_at(self.filled - length);
+        if let Some(inside_bytes) = offset_bytes.checked_sub(pushed_bytes) {
+            let start = usize::try_from(inside_bytes).unwrap_or(usize::MAX);
+            let there = earlier.get(start..).and_then(|rest| rest.get(..length));
+            return Ok(there == Some(last));
+        }
+        let mut there = vec![0; length];
+        let out = &mut self.out;
+        let read = out
+            .seek(SeekFrom::Start(offset_bytes))
+            .and_then(|_| out.read_exact(&mut there))
+            .and_then(|()| out.seek(SeekFrom::Start(pushed_bytes)));
+        match read {
+            Ok(_) => Ok(there == last),
+            Err(source) => Err(WriteError::Io {
+                offset_bytes,
+                source,
+            }),
+        }
     }
 }
 

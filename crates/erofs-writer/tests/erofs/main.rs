@@ -17,4 +17,5 @@ mod random;
 mod refused;
 mod round_trip;
 mod samples;
+mod shared_runs;
 mod sizes;

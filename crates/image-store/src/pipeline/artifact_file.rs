@@ -1,4 +1,4 @@
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use erofs_writer::BLOCK_SIZE_BYTES;
@@ -23,6 +23,7 @@ impl ArtifactFile {
     /// A new file at `path`.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let file = fs::OpenOptions::new()
+            .read(true)
             .write(true)
             .create_new(true)
             .open(path)?;
@@ -76,6 +77,15 @@ impl Write for ArtifactFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// What was written can be read again.
+impl Read for ArtifactFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.offset_bytes += u64::try_from(count).unwrap_or(0);
+        Ok(count)
     }
 }
 
