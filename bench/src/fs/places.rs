@@ -101,7 +101,8 @@ pub(super) fn parts(places: &[Place]) -> Vec<Part> {
     let own = |name: &str| name != LAYERS && name != EROFS;
     let changing = |name: &str| name != TMPFS && name != VIRTIOFS && name != EROFS;
     // What a guest knows of virtio-fs is open on the host, which allows so many files.
-    let many = |name: &str| own(name) && name != IMAGE && name != VIRTIOFS;
+    let many = |name: &str| own(name) && name != VIRTIOFS;
+    let new = |name: &str| many(name) && name != IMAGE;
     let part = |suite, cold, chosen: &dyn Fn(&str) -> bool| Part {
         suite,
         places: places
@@ -115,9 +116,9 @@ pub(super) fn parts(places: &[Place]) -> Vec<Part> {
         part(Suite::Metadata, true, &all),
         part(Suite::Mixed, true, &all),
         part(Suite::ReadHeavy, true, &all),
-        part(Suite::ManyFiles, false, &many),
+        part(Suite::ManyFiles, false, &new),
         part(Suite::SingleFile, true, &disks),
-        part(Suite::Git, false, &own),
+        part(Suite::Git, false, &many),
         part(Suite::Database, false, &own),
         part(Suite::Package, false, &own),
         part(Suite::Snapshots, false, &own),

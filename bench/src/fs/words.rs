@@ -18,6 +18,9 @@ const SUITES: [Suite; 10] = [
     Suite::CopyUp,
 ];
 
+const NOT_IN_VIRTIOFS: &str =
+    "not in virtio-fs: each file that a guest knows there is an open one of the host's user";
+
 /// What a suite is called on the command line.
 pub(super) const fn name(suite: Suite) -> &'static str {
     match suite {
@@ -174,10 +177,13 @@ fn about(outcome: &Outcome, suite: Suite) -> Vec<String> {
         }
         Suite::ManyFiles => &[
             "4 KiB a file; small_*: 1 to 32 KiB a file, shared out to four threads",
-            "not in virtio-fs: each file that a guest knows there is an open one of the host's user",
+            NOT_IN_VIRTIOFS,
             "nothing is synced; an operation of metadata_cycles_1k makes, asks for, renames and removes a file",
         ],
-        Suite::Git => &["an operation is a run of git; git_edits_fsync syncs each append"],
+        Suite::Git => &[
+            "an operation is a run of git; git_edits_fsync syncs each append",
+            NOT_IN_VIRTIOFS,
+        ],
         Suite::Database => &["the time includes the start of Python, single operations do not"],
         Suite::Package => &[
             "an operation is a run of the installer; dpkg syncs what it unpacks; python_venv is run once",
