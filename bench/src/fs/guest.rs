@@ -43,6 +43,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
         facts,
         lines,
         is_thrown_away: arguments.rm,
+        directory: None,
         cold: if arguments.host_cold {
             Cache::Cold
         } else {

@@ -13,7 +13,7 @@ mod tables;
 mod targets;
 mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use msb_bench_runner::{Facts, Line, Lower, Part, Place, Request, Sizes, Suite};
@@ -126,6 +126,17 @@ struct Outcome {
     cold: Cache,
     /// Whether the root syncs nothing.
     is_thrown_away: bool,
+    /// What paths are told from, where places lie in a directory that is made for the run.
+    directory: Option<PathBuf>,
+}
+
+impl Outcome {
+    /// A path in words: what leads to a directory that is gone by now is nobody's concern.
+    fn shown(&self, path: &Path) -> String {
+        let within = self.directory.as_ref();
+        let within = within.and_then(|directory| path.strip_prefix(directory).ok());
+        within.unwrap_or(path).display().to_string()
+    }
 }
 
 impl Arguments {

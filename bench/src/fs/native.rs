@@ -44,6 +44,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
         lines,
         cold: Cache::Cold,
         is_thrown_away: false,
+        directory: Some(directory),
     })
 }
 

@@ -116,7 +116,7 @@ fn of_all(outcome: &Outcome) -> Vec<String> {
         ),
         format!(
             "P: {}, {} files",
-            facts.lower.tree.display(),
+            outcome.shown(&facts.lower.tree),
             facts.tree_files
         ),
     ];
@@ -130,11 +130,11 @@ fn of_all(outcome: &Outcome) -> Vec<String> {
 fn where_(outcome: &Outcome, part: &Part) -> String {
     let places = outcome.request.places.iter();
     let here = places.filter(|place| part.places.contains(&place.name));
-    let words = here.map(|place| format!("{}: {}", place.name, lies(place)));
+    let words = here.map(|place| format!("{}: {}", place.name, lies(outcome, place)));
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn lies(place: &Place) -> String {
+fn lies(outcome: &Outcome, place: &Place) -> String {
     let files = match (&place.lower, &place.mounted) {
         (_, Some(Mounted::Disk(disk))) => {
             return format!(
@@ -153,7 +153,7 @@ fn lies(place: &Place) -> String {
         (Some(_), None) => "P, as the image has it".to_owned(),
         (None, None) => "a copy of P".to_owned(),
     };
-    format!("{files}; writes in {}", place.work.display())
+    format!("{files}; writes in {}", outcome.shown(&place.work))
 }
 
 fn has_records(outcome: &Outcome, suite: Suite) -> bool {
