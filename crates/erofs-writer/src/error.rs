@@ -14,6 +14,15 @@ pub enum WriteError {
         #[source]
         source: io::Error,
     },
+    /// The output cannot be read where it was written, to compare what comes with what is there.
+    #[error("cannot read back the image at byte {offset_bytes}")]
+    ReadBack {
+        /// Where, from the image's start.
+        offset_bytes: u64,
+        /// What the output said.
+        #[source]
+        source: io::Error,
+    },
     /// The reader of a file's content failed.
     #[error("cannot read the content that goes to block {start_block}")]
     Content {

@@ -136,7 +136,7 @@ impl<W: Read + Write + Seek> Output<W> {
             .and_then(|()| out.seek(SeekFrom::Start(pushed_bytes)));
         match read {
             Ok(_) => Ok(there == last),
-            Err(source) => Err(WriteError::Io {
+            Err(source) => Err(WriteError::ReadBack {
                 offset_bytes,
                 source,
             }),

@@ -1,9 +1,9 @@
 //! Content that comes again is stored once, and only where it is the same.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{Cursor, Read, Seek, Write};
 
-use erofs_writer::{Image, ImageWriter, Options, Run, Summary};
+use erofs_writer::{Image, ImageWriter, Options, Run, Summary, WriteError};
 use fstree::{FileKind, Inode, Metadata, Tree};
 
 use crate::samples::name;
@@ -119,6 +119,25 @@ fn what_has_left_the_buffer_is_found_in_the_file() {
     assert_eq!(stored.runs[0], stored.runs[39]);
     assert_eq!(stored.runs[1], stored.runs[40]);
     check(std::fs::read(path).unwrap(), &contents);
+}
+
+#[test]
+fn an_output_that_cannot_be_read_is_told_of() {
+    let work = tempfile::tempdir().unwrap();
+    let file = File::create(work.path().join("image")).unwrap();
+    let mut writer = ImageWriter::new(file, Options::default()).unwrap();
+    let mut append = |seed, length| {
+        let content = content(seed, length);
+        writer.append(&mut &content[..], content.len() as u64)
+    };
+    append(1, 300).unwrap();
+    for seed in 2..20 {
+        append(seed, 60 * KIB).unwrap();
+    }
+    let Err(WriteError::ReadBack { offset_bytes, .. }) = append(1, 300) else {
+        panic!("the file is open for writing alone");
+    };
+    assert_eq!(offset_bytes, 4096);
 }
 
 /// XXH3 multiplies the halves of each word of 8 bytes, one of them mixed with a known secret, and
