@@ -53,6 +53,23 @@ gives() {
     }
 }
 
+# boots MSB VERB ARGUMENT...: it ends well. A machine that ended before its agent answered has run
+# nothing of the command: it is started afresh, twice at most, and that is said.
+boots() {
+    for left in 2 1 0; do
+        code=0
+        "$@" >"$work/out" 2>"$work/err" || code=$?
+        [ "$code" = 0 ] && return
+        grep -q 'before its agent answered' "$work/err" && [ "$left" != 0 ] || break
+        echo "walk: a fresh start: $(cat "$work/err")"
+        rm -f "$work/timeline"
+        [ "$2" != run ] || "$msb" rm -f walk >"$work/removed" 2>&1 || true
+    done
+    echo "walk: '$*' gave $code where 0 was expected" >&2
+    cat "$work/err" >&2
+    exit 1
+}
+
 # refuses WORDS COMMAND...: a failure that says why
 refuses() {
     words=$1
@@ -107,7 +124,7 @@ refuses 'is taken' "$msb" create --name walk "$image"
 refuses 'no sandbox\|not found\|no such' "$msb" start nobody
 
 step 'start'
-gives 0 "$msb" start walk
+boots "$msb" start walk
 json ps ps --format json --filter label=job=7 --filter status=running
 json inspect inspect walk
 json stats stats --no-stream --format json walk
@@ -175,7 +192,7 @@ same './
 ./link' sh -c "'$msb' cp walk:/srv/tree/. - | tar t"
 
 step 'restart'
-gives 0 "$msb" restart -t 1 walk
+boots "$msb" restart -t 1 walk
 same one "$msb" exec walk cat /srv/tree/link
 
 step 'stop, rename, and files without a machine'
@@ -201,23 +218,24 @@ gives 0 "$msb" update --upper-size "$((before + (1 << 30)))" --memory 640m walk-
 refuses shrink "$msb" update --upper-size 16m walk-2
 
 step 'kill, and what was synced is there'
-gives 0 "$msb" start walk-2
+boots "$msb" start walk-2
 same larger "$msb" exec walk-2 awk '/MemTotal/ && $2 > 512 * 1024 && $2 <= 640 * 1024 { print "larger" }' /proc/meminfo
 same grown "$msb" exec walk-2 sh -c "[ \$(df -k --output=size / | tail -1) -gt $((before / 1024)) ] && echo grown"
 gives 0 "$msb" exec walk-2 sh -c 'echo kept > /srv/kept; sync'
 gives 0 "$msb" kill walk-2
 json ps ps --all --format json
-gives 0 "$msb" start walk-2
+boots "$msb" start walk-2
 same kept "$msb" exec walk-2 cat /srv/kept
 
 step 'run in the background, wait, remove'
-gives 0 "$msb" run -d --memory 512m --name walk "$image" sh -c 'sleep 2; exit 9'
+boots "$msb" run -d --memory 512m --name walk "$image" sh -c 'sleep 2; exit 9'
 same 9 sh -c "'$msb' wait walk || true"
 json ps ps --all --format json
 gives 0 "$msb" stop walk-2
 gives 0 "$msb" rm walk walk-2
 export MSB_TIMELINE="$work/timeline"
-same "of the volume" "$msb" run -q --rm --memory 512m -v walk-data:/data:ro "$image" cat /data/file
+boots "$msb" run -q --rm --memory 512m -v walk-data:/data:ro "$image" cat /data/file
+same "of the volume" cat "$work/out"
 unset MSB_TIMELINE
 same 'process-up image-checked sandbox-created machine-process-up vmm-entered kernel agent-main mounts-done agent-answered command-started first-byte exit-seen' \
     sh -c "sed 's/.*\"mark\":\"\(.*\)\",\"monotonic_us\":\(.*\)}/\2 \1/' '$work/timeline' | sort -n | cut -d' ' -f2 | xargs"
