@@ -123,7 +123,8 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-fn cannot_lock(path: &Path, error: &io::Error) -> io::Error {
+/// The error of a lock with the file that it is of.
+pub(super) fn cannot_lock(path: &Path, error: &io::Error) -> io::Error {
     let message = format!("failed to lock file `{}`: {error}", path.display());
     io::Error::new(error.kind(), message)
 }

@@ -8,7 +8,7 @@ use fs_err as fs;
 use tempfile::TempDir;
 
 use super::layout::Layout;
-use super::lock::{Lock, Mode};
+use super::lock::{Lock, Mode, cannot_lock};
 
 /// How long the end of a session waits for its threads, and how often it looks.
 const END_PATIENCE: Duration = Duration::from_secs(10);
@@ -33,7 +33,9 @@ impl Session {
         let _no_sweep = Lock::take_blocking(&layout.sweep_lock())?;
         let directory = TempDir::new_in(layout.temporary())?;
         let alive = fs::File::open(directory.path())?.into_parts().0;
-        alive.lock()?;
+        alive
+            .lock()
+            .map_err(|error| cannot_lock(directory.path(), &error))?;
         Ok(Self {
             directory,
             _alive: alive,
