@@ -16,6 +16,7 @@ mod layer;
 mod limits;
 pub mod markers;
 mod merge;
+mod removals;
 mod sink;
 pub mod tar;
 

@@ -1,7 +1,7 @@
 //! What a layer says about the layers below it, written as xattrs that no tar can carry: every
 //! `trusted.*` xattr of an archive is dropped.
 
-use fstree::{Device, FileKind, Inode, Metadata};
+use fstree::{Device, FileKind, Inode, Metadata, Tree};
 
 /// On a character device 0:0: the name is removed from the layers below.
 pub const WHITEOUT: &[u8] = b"trusted.msb.whiteout";
@@ -59,4 +59,25 @@ pub(crate) fn implied_directory() -> Metadata {
     let mut metadata = Metadata::directory(0o755);
     set(&mut metadata, IMPLIED);
     metadata
+}
+
+/// Which inodes of a layer's tree, by their places in it, are directories that only markers have
+/// made: the archive has no entry for them, nor for anything in them. They remove names of the layers
+/// below and are no directories of the image.
+pub(crate) fn marker_only<D>(tree: &Tree<D>) -> Vec<bool> {
+    let is_implied =
+        |inode: &Inode<D>| inode.kind.as_directory().is_some() && has(&inode.metadata, IMPLIED);
+    let mut marker_only: Vec<bool> = vec![false; tree.len()];
+    let mut links: Vec<_> = tree.links().map(|link| (link.parent, link.id)).collect();
+    for (_, id) in &links {
+        marker_only[id.index()] = is_implied(tree.inode(*id));
+    }
+    // Children before their parents.
+    links.reverse();
+    for (parent, id) in links {
+        if !marker_only[id.index()] && !is_whiteout(tree.inode(id)) {
+            marker_only[parent.index()] = false;
+        }
+    }
+    marker_only
 }

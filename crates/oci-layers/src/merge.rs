@@ -8,6 +8,7 @@ use crate::error::{InvalidEntry, MergeError, RawPath};
 use crate::layer::{components, describe, resolve};
 use crate::limits::{Limit, Limits};
 use crate::markers;
+use crate::removals::Removals;
 
 /// A whole image: what its layers make together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,9 +41,13 @@ pub fn merge<E: Error + 'static>(
             .and_then(|slot| u16::try_from(slot).ok());
         let device = device.ok_or(MergeError::TooManyLayers { limit: u16::MAX })?;
         let linked = link_lower(&mut merged, &tree, limits).map_err(|refusal| refusal.at(layer))?;
+        let marker_only = markers::marker_only(&tree);
+        let removals = Removals::find(&merged, &tree, &marker_only, limits);
+        removals.apply(&mut merged);
         Application {
             merged: &mut merged,
             layer: tree,
+            marker_only,
             device,
             moved: linked,
         }
@@ -118,6 +123,8 @@ fn find_lower(merged: &Tree<FileData>, target: &[u8], limits: &Limits) -> Result
 struct Application<'a> {
     merged: &'a mut Tree<FileData>,
     layer: Tree<FileData>,
+    /// Its directories that say only what to remove, which has been done.
+    marker_only: Vec<bool>,
     device: u16,
     /// Where the layer's files, by their place in it, have gone.
     moved: HashMap<InodeId, InodeId>,
@@ -130,6 +137,9 @@ impl Application<'_> {
         let mut open = vec![(self.enter(root, lower_root), lower_root)];
         while let Some((names, parent)) = open.pop() {
             for (name, id) in names {
+                if self.marker_only[id.index()] {
+                    continue;
+                }
                 if markers::is_whiteout(self.layer.inode(id)) {
                     self.merged.unlink(parent, name.as_bytes());
                 } else if self.layer.directory(id).is_some() {

@@ -31,6 +31,10 @@ const REASONS: &[(&[&str], &str)] = &[
         "a marker acts on the layers below alone, wherever it stands",
     ),
     (
+        &["whiteout/through-lower-loop"],
+        "a marker whose way leads nowhere removes nothing",
+    ),
+    (
         &[
             "whiteout/aufs-directory",
             "whiteout-alone/aufs-directory",

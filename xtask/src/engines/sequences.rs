@@ -74,8 +74,13 @@ const QUIRKS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The two that differ most in how they work: a directory a layer under overlayfs, and in place.
-const ENGINES: &[&str] = &["containerd-overlay", "umoci"];
+/// The two that differ most in how they work, a directory a layer under overlayfs and in place; and a
+/// witness.
+const ENGINES: &[&str] = &[OVERLAY, "umoci", WITNESS];
+/// Refuses a layer that has a whiteout and a directory of one name.
+const OVERLAY: &str = "containerd-overlay";
+/// Works in place. Where the first refuses and this one does not, it is asked in its stead.
+const WITNESS: &str = "containerd-naive";
 /// How many are judged at once.
 const BATCH: u64 = 1000;
 
@@ -86,7 +91,8 @@ pub(super) fn run(first: u64, count: u64) -> Result<String> {
     let end = first + count;
     for start in (first..end).step_by(usize::try_from(BATCH)?) {
         let cases: Vec<Case> = (start..end.min(start + BATCH)).map(case).collect();
-        let verdicts = program.judge(&cases)?;
+        let mut verdicts = program.judge(&cases)?;
+        verdicts.iter_mut().for_each(hear_witness);
         for ((number, case), verdicts) in (start..).zip(&cases).zip(&verdicts) {
             let ours = Ours {
                 tree: tree(&case.layers)?,
@@ -95,13 +101,18 @@ pub(super) fn run(first: u64, count: u64) -> Result<String> {
             };
             let mut judgement = Judgement::new(&case.name, verdicts, &ours);
             if judgement.is_failure()
-                && let Some(reason) = explanation(verdicts).or_else(|| implied_below_opaque(number))
+                && let Some(reason) = explanation(verdicts)
+                    .or_else(|| implied_below_opaque(number))
+                    .or_else(|| below_lower_symlink(number))
                 && ours.tree == written(number)?
             {
                 judgement.explain(reason);
             }
             if judgement.is_failure() {
                 println!("{judgement}");
+                for (index, steps) in layers(number).iter().enumerate() {
+                    println!("    layer {index}: {}", said(steps));
+                }
             }
             tally.add(&judgement, &ours);
         }
@@ -130,6 +141,12 @@ fn layers(number: u64) -> Vec<Vec<Step>> {
     sound
 }
 
+/// The entries of a layer, in its order.
+fn said(steps: &[Step]) -> String {
+    let said = |step: &Step| format!("{} {:?}", step.path.join("/"), step.action);
+    steps.iter().map(said).collect::<Vec<_>>().join(", ")
+}
+
 fn case(number: u64) -> Case {
     let layers = layers(number);
     let tars = layers
@@ -145,6 +162,16 @@ fn written(number: u64) -> Result<Result<Tree, String>> {
     };
     let dump = TreeDump::of_tree(&tree, |bytes| Content::of(bytes.as_slice()))?;
     Ok(Ok(Tree::parse(&dump.to_string())))
+}
+
+/// Leaves the witness out unless it has something to say.
+fn hear_witness(verdicts: &mut Verdicts) {
+    let refuses =
+        |(engine, tree): &(String, Result<Tree, String>)| engine == OVERLAY && tree.is_err();
+    let is_asked = verdicts.engines.iter().any(refuses);
+    verdicts
+        .engines
+        .retain(|(engine, tree)| engine != WITNESS || (is_asked && tree.is_ok()));
 }
 
 /// Why msb may be alone in a case: the engines make different trees, or those that refuse do so for
@@ -164,7 +191,8 @@ fn explanation(verdicts: &Verdicts) -> Option<&'static str> {
         .iter()
         .filter_map(|(_, tree)| tree.as_ref().ok())
         .collect();
-    let agree = trees.len() == verdicts.engines.len()
+    let has_witness = verdicts.engines.iter().any(|(engine, _)| engine == WITNESS);
+    let agree = trees.len() + usize::from(has_witness) == verdicts.engines.len()
         && trees.windows(2).all(|pair| pair[0].agrees(pair[1]));
     found.filter(|_| !agree)
 }
@@ -190,6 +218,28 @@ fn implied_below_opaque(number: u64) -> Option<&'static str> {
     };
     let reason = "an opaque marker hides a lower directory that the layer only implies";
     layers(number).iter().any(is_odd).then_some(reason)
+}
+
+/// An entry, not a marker, below a name that a lower layer has as a symlink. In place it is followed; under
+/// overlayfs, and so in msb, a directory takes its place.
+fn below_lower_symlink(number: u64) -> Option<&'static str> {
+    let layers = layers(number);
+    let mut lower_symlinks: Vec<&[String]> = Vec::new();
+    for steps in &layers {
+        let is_marker = |step: &Step| matches!(step.action, Action::Whiteout | Action::Opaque);
+        let is_below = |step: &Step| {
+            let mut ways = (1..step.path.len()).map(|end| &step.path[..end]);
+            !is_marker(step) && ways.any(|way| lower_symlinks.contains(&way))
+        };
+        if steps.iter().any(is_below) {
+            return Some("a lower layer's symlink on an entry's way is replaced, not followed");
+        }
+        let symlinks = steps
+            .iter()
+            .filter(|step| matches!(step.action, Action::Symlink(_)));
+        lower_symlinks.extend(symlinks.map(|step| &step.path[..]));
+    }
+    None
 }
 
 /// What msb's own readers and merge make of the layers, or why they refuse.

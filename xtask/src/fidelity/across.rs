@@ -198,6 +198,51 @@ pub(super) const ROWS: &[Row] = &[
             ])
         },
     ),
+    Row::umoci(
+        "whiteout-and-child",
+        "a whiteout of a directory and of something in it, in both orders",
+        "the directory goes: a whiteout makes none",
+        |at| {
+            two(
+                [
+                    at.directory("before"),
+                    at.file("before/a"),
+                    at.directory("after"),
+                    at.file("after/a"),
+                    at.directory("deep"),
+                    at.directory("deep/d"),
+                    at.file("deep/d/a"),
+                    at.file("kept"),
+                ],
+                [
+                    at.file(".wh.before"),
+                    at.file("before/.wh.a"),
+                    at.file("after/.wh.a"),
+                    at.file(".wh.after"),
+                    at.file("deep/d/.wh.a"),
+                    at.file(".wh.deep"),
+                    at.file("nowhere/.wh.a"),
+                ],
+            )
+        },
+    ),
+    Row::umoci(
+        "whiteout-below-symlink",
+        "a whiteout below a symlink of a lower layer",
+        "holds for what the symlink leads to",
+        |at| {
+            two(
+                [
+                    at.directory("real"),
+                    at.file("real/old"),
+                    at.file("real/kept"),
+                    at.directory("real"),
+                    at.symlink("link", "real"),
+                ],
+                [at.file("link/.wh.old"), at.directory("real")],
+            )
+        },
+    ),
     Row::plain(
         "aufs",
         "`.wh..wh.plnk`, `.wh..wh.aufs`, `.wh..wh.orph`, `.wh..wh.foo`",

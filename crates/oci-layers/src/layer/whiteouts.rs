@@ -24,10 +24,17 @@ impl Whiteouts {
     }
 
     /// Marks the tree. A name that the layer has itself needs no whiteout: a file hides what is
-    /// below it, and a directory is new, so it is opaque.
+    /// below it, and a directory is new, so it is opaque. A directory that only markers have made is
+    /// none that the layer has.
     pub(crate) fn settle<D>(self, tree: &mut Tree<D>) {
+        let marker_only = match self.names.is_empty() {
+            true => Vec::new(),
+            false => markers::marker_only(tree),
+        };
+        let is_marker_only = |id: InodeId| marker_only.get(id.index()) == Some(&true);
         for (directory, name) in self.names {
-            match tree.lookup(directory, name.as_bytes()) {
+            let own = tree.lookup(directory, name.as_bytes());
+            match own.filter(|&own| !is_marker_only(own)) {
                 None => {
                     let whiteout = tree.add(markers::whiteout());
                     tree.link(directory, name, whiteout);

@@ -80,6 +80,84 @@ fn opaque_directories_hide_lower_children_only() {
 }
 
 #[test]
+fn markers_imply_no_directory() {
+    let base = [
+        TarEntry::directory("d"),
+        file("d/x"),
+        file("d/e/y"),
+        file("f"),
+    ];
+    let gone = ["/ d", "/f -"];
+    let as_it_was = ["/ d", "/d d", "/d/e d", "/d/e/y -", "/d/x -", "/f -"];
+    let cases: [(&[&str], &[&str]); 9] = [
+        (&["d/.wh.x", ".wh.d"], &gone),
+        (&[".wh.d", "d/.wh.x"], &gone),
+        (&["d/.wh.missing", ".wh.d"], &gone),
+        (&["d/e/.wh.y", ".wh.d"], &gone),
+        (&["d/.wh..wh..opq", ".wh.d"], &gone),
+        (
+            &["d/e/.wh.y", "d/.wh.e"],
+            &["/ d", "/d d", "/d/x -", "/f -"],
+        ),
+        (&["no/.wh.x", "no/way/.wh.x"], &as_it_was),
+        (&["no/.wh..wh..opq"], &as_it_was),
+        (&["f/.wh.x"], &as_it_was),
+    ];
+    for (markers, expected) in cases {
+        let upper: Vec<TarEntry> = markers.iter().map(|path| file(path)).collect();
+        assert_eq!(names_of(&[&base, &upper]), expected, "{markers:?}");
+    }
+    let new = [file("d/.wh.x"), file(".wh.d"), file("d/new")];
+    assert_eq!(
+        names_of(&[&base, &new]),
+        ["/ d", "/d d", "/d/new -", "/f -"]
+    );
+}
+
+#[test]
+fn markers_below_a_symlink_hold_for_what_it_leads_to() {
+    let base = [
+        file("etc/w"),
+        file("etc/z"),
+        TarEntry::symlink("le", "/etc"),
+        TarEntry::symlink("loop", "loop"),
+        TarEntry::symlink("dangling", "nowhere"),
+    ];
+    let shown = |files: &str| {
+        let names = format!("/ d,/dangling l nowhere,/etc d{files},/le l /etc,/loop l loop");
+        names.split(',').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let both = ",/etc/w -,/etc/z -";
+    let cases: [(&[&str], Vec<String>); 4] = [
+        (&["le/.wh.w"], shown(",/etc/z -")),
+        (&["le/.wh..wh..opq"], shown("")),
+        (
+            &["loop/.wh.w", "dangling/.wh.w", "le/no/.wh.w"],
+            shown(both),
+        ),
+        (&["le/.wh.w", "etc/w"], shown(both)),
+    ];
+    for (paths, expected) in cases {
+        let upper: Vec<TarEntry> = paths.iter().map(|path| file(path)).collect();
+        assert_eq!(names_of(&[&base, &upper]), expected, "{paths:?}");
+    }
+    for (target, left) in [("/etc", ",/etc/z -"), ("/no", both)] {
+        let upper = [TarEntry::symlink("own", target), file("own/.wh.w")];
+        let mut expected = shown(left);
+        expected.push(format!("/own l {target}"));
+        assert_eq!(names_of(&[&base, &upper]), expected);
+    }
+}
+
+#[test]
+fn markers_in_a_directory_that_hides_a_symlink_remove_nothing() {
+    let base = [file("etc/w"), TarEntry::symlink("le", "/etc")];
+    let upper = [file("le/new"), file("le/.wh.w")];
+    let expected = ["/ d", "/etc d", "/etc/w -", "/le d", "/le/new -"];
+    assert_eq!(names_of(&[&base, &upper]), expected);
+}
+
+#[test]
 fn implied_parents_keep_lower_attributes() {
     let base = [TarEntry::directory("d").mode(0o700).owner(7, 8).mtime(9, 0)];
     let image = image_of(&[&base, &[file("d/x"), file("n/y")]]).expect("valid");

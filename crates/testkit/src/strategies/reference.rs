@@ -80,6 +80,7 @@ impl World {
             }
         }
         self.settle(&mut layer)?;
+        layer.forget_marker_only();
         Some(layer)
     }
 
@@ -174,8 +175,9 @@ impl World {
     fn put_on(
         &mut self,
         lower: &BTreeMap<Path, Node>,
-        layer: OneLayer,
+        mut layer: OneLayer,
     ) -> Option<BTreeMap<Path, Node>> {
+        self.place_markers(lower, &mut layer);
         let mut image: BTreeMap<_, _> = lower
             .iter()
             .filter(|(path, node)| layer.shows(path, node))
@@ -201,6 +203,47 @@ impl World {
             image.insert(path, node);
         }
         Some(image)
+    }
+
+    /// Moves markers to the lower names that they remove; what removes nothing goes.
+    fn place_markers(&self, lower: &BTreeMap<Path, Node>, layer: &mut OneLayer) {
+        let way = |path: &[String]| self.marked(lower, layer, path);
+        let whiteouts = layer.whiteouts.iter().filter_map(|path| {
+            let (last, parents) = path.split_last()?;
+            let mut path = way(parents)?;
+            path.push(last.clone());
+            Some(path)
+        });
+        let whiteouts = whiteouts.collect();
+        let opaque = layer.opaque.iter().filter_map(|path| way(path)).collect();
+        (layer.whiteouts, layer.opaque) = (whiteouts, opaque);
+    }
+
+    /// The lower directory that a marker in the layer's directory `path` is about.
+    fn marked(
+        &self,
+        lower: &BTreeMap<Path, Node>,
+        layer: &OneLayer,
+        path: &[String],
+    ) -> Option<Path> {
+        for length in 1..=path.len() {
+            let (above, parent) = (&path[..length], &path[..length - 1]);
+            if layer.opaque.contains(parent) || layer.whiteouts.contains(above) {
+                return None;
+            }
+            match layer.nodes.get(above) {
+                Some(Node::File(_)) => return None,
+                Some(Node::Directory { .. })
+                    if !matches!(lower.get(above), Some(Node::Directory { .. })) =>
+                {
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        let real = self.real(lower, path)?;
+        let is_there = real.is_empty() || matches!(lower.get(&real), Some(Node::Directory { .. }));
+        is_there.then_some(real)
     }
 
     fn lower_link(
@@ -312,6 +355,25 @@ impl OneLayer {
                 .entry(directory[..length].to_vec())
                 .or_insert(node);
         }
+    }
+
+    /// Directories that only markers have made are none.
+    fn forget_marker_only(&mut self) {
+        let is_entry = |node: &Node| {
+            !matches!(
+                node,
+                Node::Directory {
+                    is_implied: true,
+                    ..
+                }
+            )
+        };
+        let entries = self.nodes.iter().filter(|(_, node)| is_entry(node));
+        let needed: BTreeSet<Path> = entries
+            .flat_map(|(path, _)| (1..=path.len()).map(|length| path[..length].to_vec()))
+            .collect();
+        self.nodes
+            .retain(|path, _| path.is_empty() || needed.contains(path));
     }
 
     fn put_directory(&mut self, path: Path, metadata: Metadata) {

@@ -16,6 +16,9 @@ fn base() -> Vec<TarEntry> {
         file("x"),
         symlink("s", "d"),
         hardlink("y", "x"),
+        symlink("absolute", "/d"),
+        symlink("dangling", "nowhere"),
+        symlink("loop", "loop"),
     ]
 }
 
@@ -125,6 +128,32 @@ pub(super) fn cases() -> Vec<Case> {
         vec![directory("d"), new(), directory("d"), file(".wh.d")],
     );
     add("tree-and-child", vec![file(".wh.d"), file("d/.wh.a")]);
+    add("child-and-tree", vec![file("d/.wh.a"), file(".wh.d")]);
+    add("tree-and-deep", vec![file(".wh.d"), file("d/e/.wh.f")]);
+    add("deep-and-tree", vec![file("d/e/.wh.f"), file(".wh.d")]);
+    add("deep-and-child", vec![file("d/e/.wh.f"), file("d/.wh.e")]);
+    add("child-and-deep", vec![file("d/.wh.e"), file("d/e/.wh.f")]);
+    add(
+        "missing-child-and-tree",
+        vec![file("d/.wh.nothing"), file(".wh.d")],
+    );
+    add(
+        "opaque-and-tree",
+        vec![file("d/.wh..wh..opq"), file(".wh.d")],
+    );
+    add(
+        "tree-and-opaque",
+        vec![file(".wh.d"), file("d/.wh..wh..opq")],
+    );
+    add(
+        "child-tree-and-own",
+        vec![file("d/.wh.a"), file(".wh.d"), new()],
+    );
+    add(
+        "tree-child-and-own",
+        vec![file(".wh.d"), file("d/.wh.a"), new()],
+    );
+    add("missing-parents", vec![file("no/way/.wh.a")]);
     add("below-whiteout", vec![directory(".wh.d"), file(".wh.d/x")]);
     add(
         "aufs-directory",
@@ -146,7 +175,36 @@ pub(super) fn cases() -> Vec<Case> {
         "through-own-symlink",
         vec![symlink("t", "d"), file("t/.wh.a")],
     );
+    add(
+        "through-own-absolute-symlink",
+        vec![symlink("t", "/d"), file("t/.wh.a")],
+    );
+    add(
+        "through-own-symlink-and-tree",
+        vec![symlink("t", "/d"), file("t/.wh.a"), file(".wh.d")],
+    );
+    add(
+        "through-own-dangling-symlink",
+        vec![symlink("t", "/no"), file("t/.wh.a")],
+    );
     add("through-lower-symlink", vec![file("s/.wh.a")]);
+    for name in ["absolute", "dangling", "loop"] {
+        let marker = || file(&format!("{name}/.wh.a"));
+        add(&format!("through-lower-{name}"), vec![marker()]);
+        add(
+            &format!("through-lower-{name}-and-own"),
+            vec![marker(), file(&format!("{name}/new"))],
+        );
+    }
+    add("opaque-through-lower-symlink", vec![file("s/.wh..wh..opq")]);
+    add(
+        "lower-symlink-and-child",
+        vec![file(".wh.s"), file("s/.wh.a")],
+    );
+    add(
+        "child-and-own-symlink",
+        vec![file("s/.wh.a"), symlink("s", "/d")],
+    );
     add("device-zero", vec![TarEntry::char_device("x", 0, 0)]);
     add("device-zero-new", vec![TarEntry::char_device("new", 0, 0)]);
     add("hardlink-marker", vec![file("w"), hardlink(".wh.x", "w")]);
