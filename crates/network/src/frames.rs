@@ -2,68 +2,118 @@
 //! `-netdev socket` and `stream` and libkrun's unixstream backend speak so.
 
 use std::io;
+use std::ops::Range;
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use smoltcp::wire::ETHERNET_HEADER_LEN;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
+use crate::link::MTU_BYTES;
+
 /// Bytes of the length before a frame.
 const LENGTH_BYTES: usize = 4;
-/// The longest frame that a VMM passes on: the largest IPv4 packet and an Ethernet header.
-const FRAME_MAX_BYTES: usize = 65_535 + 18;
+/// The longest frame that fits the wire. A guest can give its device a larger MTU, and a VMM passes
+/// such frames on: they are dropped here.
+const FRAME_MAX_BYTES: usize = u16_to_usize(MTU_BYTES) + ETHERNET_HEADER_LEN;
+/// The longest frame that any VMM passes on (QEMU's `NET_BUFSIZE` is 69,632 bytes).
+const STREAM_FRAME_MAX_BYTES: usize = 128 * 1024;
 /// How much is read at once.
 const READ_BYTES: usize = 64 * 1024;
-/// How many frames are written at once, and how many bytes.
+/// How many frames are written at once.
 const BATCH_FRAMES: usize = 64;
 
-/// The frames that the guest sends.
+#[expect(clippy::as_conversions, reason = "no other conversion is const")]
+const fn u16_to_usize(value: u16) -> usize {
+    value as usize
+}
+
+/// The frames that the guest sends, in a buffer that never grows.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
-    buffer: BytesMut,
+    frames: FrameBuffer,
 }
 
 impl FrameReader {
     pub(crate) fn new(socket: OwnedReadHalf) -> Self {
         Self {
             socket,
-            buffer: BytesMut::new(),
+            frames: FrameBuffer::new(),
         }
     }
 
-    /// The next frame; `None` when the VMM has gone. May be cancelled.
+    /// Returns the next frame that has come whole. Those that do not fit the wire are left out.
     ///
     /// # Errors
-    /// When the socket fails, or what is on it are no frames.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Bytes>> {
-        loop {
-            if let Some(frame) = take_frame(&mut self.buffer)? {
-                return Ok(Some(frame));
-            }
-            self.buffer.reserve(READ_BYTES);
-            if self.socket.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(None);
-            }
-        }
+    /// When what comes are no frames.
+    pub(crate) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        self.frames.next()
+    }
+
+    /// Waits until more has come. `false` when the VMM has gone. May be cancelled.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub(crate) async fn fill(&mut self) -> io::Result<bool> {
+        let length = self.socket.read(self.frames.room()).await?;
+        self.frames.filled.end += length;
+        Ok(length > 0)
     }
 }
 
-/// The first frame in `buffer`, once it is there whole.
-fn take_frame(buffer: &mut BytesMut) -> io::Result<Option<Bytes>> {
-    let Some(length) = buffer.first_chunk::<LENGTH_BYTES>() else {
-        return Ok(None);
-    };
-    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-    if length > FRAME_MAX_BYTES {
-        let what = format!("a frame of {length} bytes, more than {FRAME_MAX_BYTES}");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+#[derive(Debug)]
+struct FrameBuffer {
+    bytes: Box<[u8]>,
+    /// What was read and not yet taken.
+    filled: Range<usize>,
+    /// How much of what comes next belongs to a frame that is too long.
+    skipped_bytes: usize,
+}
+
+impl FrameBuffer {
+    fn new() -> Self {
+        Self {
+            bytes: vec![0; READ_BYTES].into(),
+            filled: 0..0,
+            skipped_bytes: 0,
+        }
     }
-    if buffer.len() < LENGTH_BYTES + length {
-        return Ok(None);
+
+    /// Where to read to. There is room: a frame that is not whole is shorter than the buffer.
+    fn room(&mut self) -> &mut [u8] {
+        self.bytes.copy_within(self.filled.clone(), 0);
+        self.filled = 0..self.filled.len();
+        &mut self.bytes[self.filled.end..]
     }
-    buffer.advance(LENGTH_BYTES);
-    Ok(Some(buffer.split_to(length).freeze()))
+
+    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        loop {
+            let skipped = self.skipped_bytes.min(self.filled.len());
+            self.filled.start += skipped;
+            self.skipped_bytes -= skipped;
+            let read = &self.bytes[self.filled.clone()];
+            let Some(length) = read.first_chunk::<LENGTH_BYTES>() else {
+                return Ok(None);
+            };
+            let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+            if length > STREAM_FRAME_MAX_BYTES {
+                let what = format!("a frame of {length} bytes, more than {STREAM_FRAME_MAX_BYTES}");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            if length > FRAME_MAX_BYTES {
+                self.filled.start += LENGTH_BYTES;
+                self.skipped_bytes = length;
+                continue;
+            }
+            if read.len() < LENGTH_BYTES + length {
+                return Ok(None);
+            }
+            let start = self.filled.start + LENGTH_BYTES;
+            self.filled.start = start + length;
+            return Ok(Some(&self.bytes[start..start + length]));
+        }
+    }
 }
 
 /// Writes frames to the guest until nobody has any more, or the VMM has gone.
@@ -88,19 +138,47 @@ pub(crate) async fn write_frames(
 mod tests {
     use super::*;
 
+    fn put(buffer: &mut FrameBuffer, bytes: &[u8]) {
+        buffer.room()[..bytes.len()].copy_from_slice(bytes);
+        buffer.filled.end += bytes.len();
+    }
+
     #[test]
     fn frames_are_taken_whole() {
-        let mut buffer = BytesMut::from(&b"\0\0\0\x02ab\0\0\0\0\0\0\0\x03cd"[..]);
-        assert_eq!(take_frame(&mut buffer).unwrap().unwrap(), "ab");
-        assert_eq!(take_frame(&mut buffer).unwrap().unwrap(), "");
-        assert_eq!(take_frame(&mut buffer).unwrap(), None);
-        buffer.extend_from_slice(b"e");
-        assert_eq!(take_frame(&mut buffer).unwrap().unwrap(), "cde");
+        let mut buffer = FrameBuffer::new();
+        put(&mut buffer, b"\0\0\0\x02ab\0\0\0\0\0\0\0\x03cd");
+        assert_eq!(buffer.next().unwrap().unwrap(), b"ab");
+        assert_eq!(buffer.next().unwrap().unwrap(), b"");
+        assert_eq!(buffer.next().unwrap(), None);
+        put(&mut buffer, b"e");
+        assert_eq!(buffer.next().unwrap().unwrap(), b"cde");
+    }
+
+    #[test]
+    fn a_frame_that_does_not_fit_the_wire_is_left_out_without_being_kept() {
+        let mut buffer = FrameBuffer::new();
+        for length in [FRAME_MAX_BYTES + 1, 65_535, STREAM_FRAME_MAX_BYTES] {
+            put(&mut buffer, &u32::try_from(length).unwrap().to_be_bytes());
+            let mut rest = length;
+            while rest > 0 {
+                let part = rest.min(1000);
+                put(&mut buffer, &vec![1; part]);
+                assert_eq!(buffer.next().unwrap(), None);
+                rest -= part;
+            }
+            put(&mut buffer, b"\0\0\0\x02ab");
+            assert_eq!(buffer.next().unwrap().unwrap(), b"ab");
+        }
+        let longest = [7; FRAME_MAX_BYTES];
+        let length = u32::try_from(longest.len()).unwrap().to_be_bytes();
+        put(&mut buffer, &[&length[..], &longest].concat());
+        assert_eq!(buffer.next().unwrap().unwrap(), longest);
     }
 
     #[test]
     fn a_length_that_no_frame_has_ends_it() {
-        let mut buffer = BytesMut::from(&b"\0\x01\0\x12"[..]);
-        assert!(take_frame(&mut buffer).is_err());
+        let mut buffer = FrameBuffer::new();
+        put(&mut buffer, b"\0\x02\0\x01");
+        assert!(buffer.next().is_err());
     }
 }

@@ -16,6 +16,9 @@
 
 #![warn(clippy::as_conversions)]
 
+mod budget;
+mod buffers;
+mod datagram_socket;
 mod flows;
 mod frames;
 mod learned;
@@ -29,6 +32,8 @@ mod policy;
 mod ports;
 mod publish;
 mod published;
+mod question;
+mod queue;
 mod replies;
 mod resolvers;
 mod rule;

@@ -1,10 +1,15 @@
 use std::fmt;
 
+/// A domain name as rules compare it: its labels, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DomainName {
+    labels: Vec<String>,
+}
+
 /// A domain name, or every name below one: `*.example.com`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamePattern {
-    /// Lower case, without a dot at its end.
-    name: String,
+    name: DomainName,
     /// Whether the names below it are meant, and not itself.
     is_below: bool,
 }
@@ -13,6 +18,26 @@ pub(crate) struct NamePattern {
 const NAME_MAX_BYTES: usize = 253;
 const LABEL_MAX_BYTES: usize = 63;
 
+impl DomainName {
+    /// Returns the name of these labels. `None` if one of them holds a dot, which would read as two
+    /// labels wherever the name is written, or a byte that is not printable ASCII.
+    pub(crate) fn new<'a>(labels: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
+        let label = |label: &[u8]| {
+            let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'.';
+            let text = label.iter().all(is_plain).then_some(label)?;
+            Some(String::from_utf8_lossy(text).to_ascii_lowercase())
+        };
+        let labels = labels.into_iter().map(label).collect::<Option<_>>()?;
+        Some(Self { labels })
+    }
+
+    /// Returns the name that `text` writes, with or without a dot at its end.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_suffix('.').unwrap_or(text);
+        Self::new(text.split('.').map(str::as_bytes))
+    }
+}
+
 impl NamePattern {
     /// The pattern that `text` writes; `None` where it is no name.
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -20,34 +45,34 @@ impl NamePattern {
             Some(below) => (below, true),
             None => (text, false),
         };
-        let name = canonical(below);
-        let is_label = |label: &str| {
+        let name = DomainName::parse(below)?;
+        let is_label = |label: &String| {
             (1..=LABEL_MAX_BYTES).contains(&label.len())
                 && label
                     .bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         };
         // A top-level domain of digits alone would be a mistyped address.
-        let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
-        let is_name = name.len() <= NAME_MAX_BYTES
-            && name.split('.').all(is_label)
-            && !name.rsplit('.').next().is_none_or(is_number);
+        let is_number = |label: &String| label.bytes().all(|byte| byte.is_ascii_digit());
+        let is_name = name.to_string().len() <= NAME_MAX_BYTES
+            && name.labels.iter().all(is_label)
+            && !name.labels.last().is_none_or(is_number);
         is_name.then_some(Self { name, is_below })
     }
 
-    /// Whether it means `name`, which is in canonical form.
-    pub(crate) fn matches(&self, name: &str) -> bool {
+    /// Whether it means `name`.
+    pub(crate) fn matches(&self, name: &DomainName) -> bool {
         if !self.is_below {
-            return name == self.name;
+            return *name == self.name;
         }
-        name.strip_suffix(self.name.as_str())
-            .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+        name.labels.len() > self.name.labels.len() && name.labels.ends_with(&self.name.labels)
     }
 }
 
-/// A name as rules compare it.
-pub(crate) fn canonical(name: &str) -> String {
-    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+impl fmt::Display for DomainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.labels.join("."))
+    }
 }
 
 impl fmt::Display for NamePattern {
@@ -63,20 +88,35 @@ mod tests {
 
     #[test]
     fn a_pattern_means_a_name_or_those_below_it() {
+        let name = |text: &str| DomainName::parse(text).unwrap();
         let exact = NamePattern::parse("Example.COM.").unwrap();
         assert_eq!(exact.to_string(), "example.com");
-        assert!(exact.matches("example.com"));
-        assert!(!exact.matches("www.example.com") && !exact.matches("badexample.com"));
+        assert!(exact.matches(&name("example.com")));
+        assert!(
+            !exact.matches(&name("www.example.com")) && !exact.matches(&name("badexample.com"))
+        );
         let below = NamePattern::parse("*.example.com").unwrap();
-        assert!(below.matches("a.example.com") && below.matches("a.b.example.com"));
-        for name in [
-            "example.com",
-            ".example.com",
-            "badexample.com",
-            "example.com.evil.org",
-        ] {
-            assert!(!below.matches(name), "{name}");
+        assert!(below.matches(&name("a.example.com")) && below.matches(&name("A.b.example.com.")));
+        for other in ["example.com", "badexample.com", "example.com.evil.org"] {
+            assert!(!below.matches(&name(other)), "{other}");
         }
+    }
+
+    #[test]
+    fn a_label_that_holds_a_dot_is_no_two_labels() {
+        let of = |labels: &[&'static [u8]]| DomainName::new(labels.iter().copied());
+        for labels in [
+            &[&b"x.allowed"[..], b"test"][..],
+            &[b"x.allowed.test"],
+            &[b"x", b"a\0", b"test"],
+            &[b"x", b"a\x7f", b"test"],
+            &[b"x", b"\xc3\xa4", b"test"],
+        ] {
+            assert_eq!(of(labels), None, "{labels:?}");
+        }
+        let pattern = NamePattern::parse("*.allowed.test").unwrap();
+        assert!(pattern.matches(&of(&[b"X", b"Allowed", b"test"]).unwrap()));
+        assert!(!pattern.matches(&of(&[b"x\\", b"notallowed", b"test"]).unwrap()));
     }
 
     #[test]

@@ -1,25 +1,29 @@
 //! Questions for names: asked at the gateway, answered by the host's resolvers.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
+use hickory_proto::op::{Message, MessageType, ResponseCode};
 use hickory_proto::rr::{RData, RecordType};
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 use tokio::net::{TcpStream, UdpSocket};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::limits::{NAME_STREAM_LIMIT, QUESTIONS_MAX, RESOLVER_LIMIT};
+use crate::datagram_socket::connected_socket;
+use crate::limits::{NAME_STREAM_LIMIT, NAME_STREAMS_MAX, QUESTIONS_MAX, RESOLVER_LIMIT};
 use crate::policy::Policy;
+use crate::question::{QUESTION_MAX_BYTES, Question, Unasked};
 use crate::replies::DATAGRAM_MAX_BYTES;
 use crate::resolvers::Resolvers;
 
 /// The largest answer that is taken over UDP, in bytes; what a resolver may send at all.
 const UDP_ANSWER_MAX_BYTES: usize = 4096;
+/// The largest answer that is taken over TCP, in bytes: all that its length can say.
+const STREAM_ANSWER_MAX_BYTES: usize = 65_535;
 
 /// Over what a question came, and is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,60 +37,75 @@ pub(crate) enum Transport {
 pub(crate) struct NameService {
     policy: Arc<Policy>,
     resolvers: Resolvers,
-    under_way: Semaphore,
+    under_way: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
 }
 
 impl NameService {
-    pub(crate) const fn new(policy: Arc<Policy>, resolvers: Resolvers) -> Self {
+    pub(crate) fn new(policy: Arc<Policy>, resolvers: Resolvers) -> Self {
         Self {
             policy,
             resolvers,
-            under_way: Semaphore::const_new(QUESTIONS_MAX),
+            under_way: Arc::new(Semaphore::new(QUESTIONS_MAX)),
+            streams: Arc::new(Semaphore::new(NAME_STREAMS_MAX)),
         }
     }
 
-    /// Answers a question; `None` where it is none, or too many are under way.
-    pub(crate) async fn answer(&self, question: &[u8], transport: Transport) -> Option<Vec<u8>> {
-        let _place = self.under_way.try_acquire().ok()?;
-        let message = Message::from_vec(question).ok()?;
-        if message.message_type != MessageType::Query {
-            return None;
-        }
-        if let Some(code) = self.refusal(&message) {
-            return reply(&message, code);
+    /// Returns the right to ask over a connection, or `None` if too many do.
+    pub(crate) fn stream_place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.streams).try_acquire_owned().ok()
+    }
+
+    /// Begins to answer a question. `None` if too many are under way; then nothing is kept of it.
+    pub(crate) fn answer(
+        self: &Arc<Self>,
+        question: &[u8],
+        transport: Transport,
+    ) -> Option<impl Future<Output = Option<Vec<u8>>> + Send + 'static> {
+        let place = Arc::clone(&self.under_way).try_acquire_owned().ok()?;
+        let question = Question::parse(question);
+        let service = Arc::clone(self);
+        Some(async move {
+            let answer = match question {
+                Ok(question) => service.find_answer(&question, transport).await,
+                Err(Unasked::Answered(answer)) => Some(answer),
+                Err(Unasked::Silent) => None,
+            };
+            drop(place);
+            answer
+        })
+    }
+
+    async fn find_answer(&self, question: &Question, transport: Transport) -> Option<Vec<u8>> {
+        if let Some(code) = self.refusal(question) {
+            return question.reply(code);
         }
         for resolver in self.resolvers.now() {
             let asked = ask(resolver, question, transport);
             let Ok(Ok(answer)) = timeout(RESOLVER_LIMIT, asked).await else {
                 continue;
             };
-            if let Some(answer) = self.check(&message, answer, transport) {
+            if let Some(answer) = self.check(question, answer, transport) {
                 return Some(answer);
             }
         }
-        reply(&message, ResponseCode::ServFail)
+        question.reply(ResponseCode::ServFail)
     }
 
     /// What is answered without asking anybody.
-    fn refusal(&self, message: &Message) -> Option<ResponseCode> {
-        let [question] = message.queries.as_slice() else {
-            return Some(ResponseCode::FormErr);
-        };
-        if message.op_code != OpCode::Query {
-            return Some(ResponseCode::NotImp);
-        }
-        if !self.policy.resolves(&question.name().to_ascii()) {
+    fn refusal(&self, question: &Question) -> Option<ResponseCode> {
+        if !self.policy.resolves(&question.name) {
             return Some(ResponseCode::NXDomain);
         }
         // A guest has no IPv6: addresses that it cannot reach would only cost it time.
-        (question.query_type() == RecordType::AAAA).then_some(ResponseCode::NoError)
+        (question.query.query_type() == RecordType::AAAA).then_some(ResponseCode::NoError)
     }
 
     /// Takes an answer to `question`: with the guest's own number, and in a size that reaches it.
-    fn check(&self, question: &Message, answer: Vec<u8>, transport: Transport) -> Option<Vec<u8>> {
+    fn check(&self, question: &Question, answer: Vec<u8>, transport: Transport) -> Option<Vec<u8>> {
         let message = Message::from_vec(&answer).ok()?;
         let is_answer = message.message_type == MessageType::Response
-            && message.queries.as_slice() == question.queries.as_slice();
+            && message.queries.as_slice() == std::slice::from_ref(&question.query);
         // A resolver that fails is not the last word while there is another.
         let is_failure = matches!(
             message.response_code,
@@ -95,11 +114,10 @@ impl NameService {
         if !is_answer || is_failure {
             return None;
         }
-        let name = question.queries.first()?.name().to_ascii();
         for record in &message.answers {
             if let RData::A(address) = &record.data {
                 let ttl = Duration::from_secs(u64::from(record.ttl));
-                self.policy.learn(&name, address.0, ttl);
+                self.policy.learn(&question.name, address.0, ttl);
             }
         }
         let mut answer = match transport == Transport::Datagram && answer.len() > DATAGRAM_MAX_BYTES
@@ -114,41 +132,43 @@ impl NameService {
     }
 
     /// Answers the questions on a stream (RFC 7766), one after the other.
-    pub(crate) async fn serve_stream(&self, mut stream: DuplexStream) -> io::Result<()> {
-        while let Ok(question) = timeout(NAME_STREAM_LIMIT, read_message(&mut stream)).await {
-            let Some(answer) = self.answer(&question?, Transport::Stream).await else {
-                break;
+    pub(crate) async fn serve_stream(self: &Arc<Self>, mut stream: DuplexStream) -> io::Result<()> {
+        loop {
+            let question = read_message(&mut stream, QUESTION_MAX_BYTES);
+            let Ok(question) = timeout(NAME_STREAM_LIMIT, question).await else {
+                return Ok(());
             };
-            write_message(&mut stream, &answer).await?;
+            let Some(answer) = self.answer(&question?, Transport::Stream) else {
+                return Ok(());
+            };
+            let Some(answer) = answer.await else {
+                return Ok(());
+            };
+            let written = write_message(&mut stream, &answer);
+            let Ok(written) = timeout(NAME_STREAM_LIMIT, written).await else {
+                return Ok(());
+            };
+            written?;
         }
-        Ok(())
     }
 }
 
-/// An answer without records.
-fn reply(question: &Message, code: ResponseCode) -> Option<Vec<u8>> {
-    let mut reply = Message::response(question.id, question.op_code);
-    reply.add_queries(question.queries.iter().take(1).cloned());
-    reply.metadata.recursion_desired = question.recursion_desired;
-    reply.metadata.recursion_available = true;
-    reply.metadata.response_code = code;
-    reply.to_vec().ok()
-}
-
 /// Passes a question on to a resolver under another number, which nobody can guess.
-async fn ask(resolver: SocketAddr, question: &[u8], transport: Transport) -> io::Result<Vec<u8>> {
-    let mut question = question.to_vec();
-    let id = question
-        .first_chunk_mut::<2>()
-        .ok_or(io::ErrorKind::InvalidInput)?;
+async fn ask(
+    resolver: SocketAddr,
+    question: &Question,
+    transport: Transport,
+) -> io::Result<Vec<u8>> {
+    let mut id = [0; 2];
     getrandom(&mut id[..], GetRandomFlags::empty())?;
-    let id = *id;
+    let question = question.to_wire(u16::from_be_bytes(id));
+    let question = question.ok_or(io::ErrorKind::InvalidInput)?;
     match transport {
         Transport::Datagram => ask_by_datagram(resolver, &question, id).await,
         Transport::Stream => {
             let mut stream = TcpStream::connect(resolver).await?;
             write_message(&mut stream, &question).await?;
-            let answer = read_message(&mut stream).await?;
+            let answer = read_message(&mut stream, STREAM_ANSWER_MAX_BYTES).await?;
             match answer.starts_with(&id) {
                 true => Ok(answer),
                 false => Err(io::ErrorKind::InvalidData.into()),
@@ -162,12 +182,7 @@ async fn ask_by_datagram(
     question: &[u8],
     id: [u8; 2],
 ) -> io::Result<Vec<u8>> {
-    let any = match resolver {
-        SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
-        SocketAddr::V6(_) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
-    };
-    let socket = UdpSocket::bind(any).await?;
-    socket.connect(resolver).await?;
+    let socket = UdpSocket::from_std(connected_socket(resolver)?)?;
     socket.send(question).await?;
     let mut answer = vec![0; UDP_ANSWER_MAX_BYTES];
     loop {
@@ -180,9 +195,15 @@ async fn ask_by_datagram(
     }
 }
 
-async fn read_message(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
-    let length = stream.read_u16().await?;
-    let mut message = vec![0; usize::from(length)];
+async fn read_message(
+    stream: &mut (impl AsyncRead + Unpin),
+    max_bytes: usize,
+) -> io::Result<Vec<u8>> {
+    let length = usize::from(stream.read_u16().await?);
+    if length > max_bytes {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut message = vec![0; length];
     stream.read_exact(&mut message).await?;
     Ok(message)
 }

@@ -1,4 +1,6 @@
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::datagram_socket::connected_socket;
 
 /// Whether `address` is one of this host, on whatever interface, now.
 ///
@@ -9,17 +11,15 @@ pub(crate) fn is_own_address(address: Ipv4Addr) -> bool {
     if address.is_loopback() {
         return true;
     }
-    let source = || {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        socket.connect((address, 9))?;
-        socket.local_addr()
-    };
+    let source = || connected_socket((address, 9).into())?.local_addr();
     // What cannot be routed to is not reached either.
     source().is_ok_and(|source| source.ip() == IpAddr::V4(address))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
     use super::*;
 
     #[test]

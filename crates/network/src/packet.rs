@@ -1,6 +1,5 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use bytes::Bytes;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     EthernetFrame, EthernetProtocol, IpAddress, IpProtocol, Ipv4Packet, TcpPacket, UdpPacket,
@@ -17,9 +16,9 @@ pub(crate) struct FlowKey {
 
 /// An IPv4 packet from the guest that is whole and says the guest's own address.
 #[derive(Debug)]
-pub(crate) struct Packet {
+pub(crate) struct Packet<'a> {
     /// The packet from its IPv4 header on.
-    pub(crate) bytes: Bytes,
+    pub(crate) bytes: &'a [u8],
     pub(crate) kind: Kind,
 }
 
@@ -37,11 +36,11 @@ pub(crate) enum Kind {
     Icmp { destination: Ipv4Addr },
 }
 
-impl Packet {
+impl<'a> Packet<'a> {
     /// The packet in `frame`; `None` where it is of another protocol, damaged, a fragment, or says
     /// another sender than the guest.
-    pub(crate) fn parse(frame: &Bytes) -> Option<Self> {
-        let ethernet = EthernetFrame::new_checked(frame.as_ref()).ok()?;
+    pub(crate) fn parse(frame: &'a [u8]) -> Option<Self> {
+        let ethernet = EthernetFrame::new_checked(frame).ok()?;
         if ethernet.ethertype() != EthernetProtocol::Ipv4 {
             return None;
         }
@@ -55,7 +54,7 @@ impl Packet {
         let kind = Kind::parse(&ip)?;
         let length = usize::from(ip.total_len());
         Some(Self {
-            bytes: frame.slice(header_bytes..header_bytes + length),
+            bytes: frame.get(header_bytes..header_bytes + length)?,
             kind,
         })
     }

@@ -5,7 +5,7 @@ use ipnet::Ipv4Net;
 use tokio::time::Instant;
 
 use crate::learned::Learned;
-use crate::name::canonical;
+use crate::name::DomainName;
 use crate::own_address::is_own_address;
 use crate::{Reach, Rule, Settings};
 
@@ -37,17 +37,31 @@ const NEVER: [Ipv4Net; 3] = [
     net(Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// What is denied unless it is allowed, and whether the rule for a name may open it.
-const DENIED: [(Ipv4Net, bool); 7] = [
+/// What is denied unless it is allowed, and whether the rule for a name may open it: what IANA's
+/// registry of special-purpose addresses does not call globally reachable, and services of clouds.
+const DENIED: [(Ipv4Net, bool); 14] = [
     (net(Ipv4Addr::new(10, 0, 0, 0), 8), true),
+    // A cloud's metadata service. It stands before the range that it lies in.
+    (net(Ipv4Addr::new(100, 100, 100, 200), 32), false),
     (net(Ipv4Addr::new(100, 64, 0, 0), 10), true),
     (net(Ipv4Addr::new(127, 0, 0, 0), 8), false),
+    // Azure's host, which answers every guest: certificates, settings, names.
+    (net(Ipv4Addr::new(168, 63, 129, 16), 32), false),
     // Link-local, and with it the metadata service of clouds, 169.254.169.254.
     (net(Ipv4Addr::new(169, 254, 0, 0), 16), false),
     (net(Ipv4Addr::new(172, 16, 0, 0), 12), true),
-    // The wire between guest and gateway is of these.
+    // The wire between guest and gateway is of these, and a cloud's services.
     (net(Ipv4Addr::new(192, 0, 0, 0), 24), false),
+    // Documentation.
+    (net(Ipv4Addr::new(192, 0, 2, 0), 24), false),
+    // The relays of 6to4, which is no more.
+    (net(Ipv4Addr::new(192, 88, 99, 0), 24), false),
     (net(Ipv4Addr::new(192, 168, 0, 0), 16), true),
+    // Benchmarks of networks; proxies of the host invent addresses here.
+    (net(Ipv4Addr::new(198, 18, 0, 0), 15), false),
+    // Documentation.
+    (net(Ipv4Addr::new(198, 51, 100, 0), 24), false),
+    (net(Ipv4Addr::new(203, 0, 113, 0), 24), false),
 ];
 
 /// Where names are asked for, which a guest whose names are ruled may do at the gateway only.
@@ -98,16 +112,14 @@ impl Policy {
     }
 
     /// Whether the guest may ask for `name`.
-    pub(crate) fn resolves(&self, name: &str) -> bool {
-        let name = canonical(name);
-        let named = |rules: &[Rule]| rules.iter().any(|rule| rule.names(&name));
+    pub(crate) fn resolves(&self, name: &DomainName) -> bool {
+        let named = |rules: &[Rule]| rules.iter().any(|rule| rule.names(name));
         !named(&self.deny) && (self.reach == Reach::Outbound || named(&self.allow))
     }
 
     /// Takes note of an address that `name` was resolved to, which the guest may keep for `ttl`.
-    pub(crate) fn learn(&self, name: &str, address: Ipv4Addr, ttl: Duration) {
-        let name = canonical(name);
-        for rule in self.allow.iter().filter(|rule| rule.names(&name)) {
+    pub(crate) fn learn(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
+        for rule in self.allow.iter().filter(|rule| rule.names(name)) {
             self.learned.add(address, rule.ports, ttl, Instant::now());
         }
     }
@@ -141,7 +153,7 @@ mod tests {
 
     /// Stands for an interface of the host, in the public range and in a private one.
     fn is_own(address: Ipv4Addr) -> bool {
-        address.is_loopback() || ["203.0.113.9", "192.168.1.5"].contains(&&*address.to_string())
+        address.is_loopback() || ["8.8.4.9", "192.168.1.5"].contains(&&*address.to_string())
     }
 
     fn policy(reach: Reach, allow: &[&str], deny: &[&str]) -> Policy {
@@ -168,6 +180,10 @@ mod tests {
         }
     }
 
+    fn resolves(policy: &Policy, name: &str) -> bool {
+        policy.resolves(&DomainName::parse(name).unwrap())
+    }
+
     const PRIVATE: [&str; 13] = [
         "0.0.0.0:80",
         "10.0.0.1:80",
@@ -178,7 +194,7 @@ mod tests {
         "192.0.0.1:80",
         "192.168.0.1:80",
         "192.168.1.5:22",
-        "203.0.113.9:22",
+        "8.8.4.9:22",
         "224.0.0.251:5353",
         "240.0.0.1:80",
         "255.255.255.255:67",
@@ -188,7 +204,7 @@ mod tests {
     fn without_rules_the_public_network_is_reached_and_nothing_else() {
         let public = [
             "1.1.1.1:53",
-            "203.0.113.8:80",
+            "8.8.4.8:80",
             "172.32.0.1:80",
             "100.128.0.1:80",
         ];
@@ -243,11 +259,11 @@ mod tests {
 
     #[test]
     fn an_address_of_this_host_needs_a_rule_of_its_own() {
-        let policy = policy(Reach::Outbound, &["203.0.113.0/24", "192.168.1.5:80"], &[]);
+        let policy = policy(Reach::Outbound, &["8.8.4.0/24", "192.168.1.5:80"], &[]);
         expect(
             &policy,
-            &["192.168.1.5:80", "203.0.113.8:1"],
-            &["192.168.1.5:22", "203.0.113.9:1"],
+            &["192.168.1.5:80", "8.8.4.8:1"],
+            &["192.168.1.5:22", "8.8.4.9:1"],
         );
     }
 
@@ -264,28 +280,32 @@ mod tests {
     #[test]
     fn names_open_the_addresses_they_were_resolved_to() {
         let policy = policy(Reach::Listed, &["*.example.com:443", "db.internal"], &[]);
-        assert!(policy.resolves("WWW.example.com.") && policy.resolves("db.internal"));
-        assert!(!policy.resolves("example.com") && !policy.resolves("example.org"));
+        assert!(resolves(&policy, "WWW.example.com.") && resolves(&policy, "db.internal"));
+        assert!(!resolves(&policy, "example.com") && !resolves(&policy, "example.org"));
         let minute = Duration::from_secs(60);
         for (name, address) in [
-            ("www.example.com.", "198.51.100.1"),
-            ("example.org.", "198.51.100.2"),
+            ("www.example.com.", "1.0.0.1"),
+            ("example.org.", "1.0.0.2"),
             ("db.internal", "10.1.1.1"),
             ("db.internal", "169.254.169.254"),
             ("db.internal", "127.0.0.1"),
-            ("db.internal", "203.0.113.9"),
+            ("db.internal", "8.8.4.9"),
         ] {
-            policy.learn(name, address.parse().unwrap(), minute);
+            policy.learn(
+                &DomainName::parse(name).unwrap(),
+                address.parse().unwrap(),
+                minute,
+            );
         }
         expect(
             &policy,
-            &["198.51.100.1:443", "10.1.1.1:5432"],
+            &["1.0.0.1:443", "10.1.1.1:5432"],
             &[
-                "198.51.100.1:80",
-                "198.51.100.2:443",
+                "1.0.0.1:80",
+                "1.0.0.2:443",
                 "169.254.169.254:80",
                 "127.0.0.1:80",
-                "203.0.113.9:80",
+                "8.8.4.9:80",
             ],
         );
     }
@@ -300,6 +320,88 @@ mod tests {
             &["8.8.8.8:443", "9.9.9.9:53"],
             &["8.8.8.8:53", "8.8.8.8:853"],
         );
-        assert!(!ruled.resolves("evil.example.") && ruled.resolves("good.example"));
+        assert!(!resolves(&ruled, "evil.example.") && resolves(&ruled, "good.example"));
+    }
+
+    /// IANA's "IPv4 Special-Purpose Address Registry" as of 2024-11-28
+    /// (https://www.iana.org/assignments/iana-ipv4-special-registry), each block with whether it is
+    /// globally reachable; 192.88.99.0/24, which is deprecated, has no such word there. Then the
+    /// addresses beyond them that clouds answer their guests at.
+    const SPECIAL: [(&str, bool); 33] = [
+        ("0.0.0.0/8", false),
+        ("0.0.0.0/32", false),
+        ("10.0.0.0/8", false),
+        ("100.64.0.0/10", false),
+        ("127.0.0.0/8", false),
+        ("169.254.0.0/16", false),
+        ("172.16.0.0/12", false),
+        ("192.0.0.0/24", false),
+        ("192.0.0.0/29", false),
+        ("192.0.0.8/32", false),
+        // Globally reachable by the registry; denied with the block that the wire is of.
+        ("192.0.0.9/32", false),
+        ("192.0.0.10/32", false),
+        ("192.0.0.170/32", false),
+        ("192.0.0.171/32", false),
+        ("192.0.2.0/24", false),
+        ("192.31.196.0/24", true),
+        ("192.52.193.0/24", true),
+        ("192.88.99.0/24", false),
+        ("192.88.99.2/32", false),
+        ("192.168.0.0/16", false),
+        ("192.175.48.0/24", true),
+        ("198.18.0.0/15", false),
+        ("198.51.100.0/24", false),
+        ("203.0.113.0/24", false),
+        ("240.0.0.0/4", false),
+        ("255.255.255.255/32", false),
+        // Multicast has a registry of its own.
+        ("224.0.0.0/4", false),
+        // AWS and most others; AWS's containers; Alibaba; Oracle; Azure.
+        ("169.254.169.254/32", false),
+        ("169.254.170.2/32", false),
+        ("100.100.100.200/32", false),
+        ("192.0.0.192/32", false),
+        ("168.63.129.16/32", false),
+        // Beside the last one there is nothing special.
+        ("168.63.129.17/32", true),
+    ];
+
+    #[test]
+    fn special_addresses_are_denied_and_globally_reachable_ones_are_not() {
+        let open = policy(Reach::Outbound, &[], &[]);
+        for (block, is_reachable) in SPECIAL {
+            let block: Ipv4Net = block.parse().unwrap();
+            for address in [block.network(), block.broadcast()] {
+                let destination = SocketAddrV4::new(address, 80);
+                assert_eq!(open.allows(destination), is_reachable, "{destination}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_opens_no_special_address_but_private_ones() {
+        let private: Vec<Ipv4Net> = [
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+        ]
+        .map(|block| block.parse().unwrap())
+        .into();
+        let policy = policy(Reach::Listed, &["any.example"], &[]);
+        let name = DomainName::parse("any.example").unwrap();
+        for (block, is_reachable) in SPECIAL {
+            let address = block.parse::<Ipv4Net>().unwrap().network();
+            policy.learn(&name, address, Duration::from_secs(60));
+            let is_private = private.iter().any(|block| block.contains(&address))
+                && address != Ipv4Addr::new(100, 100, 100, 200);
+            let destination = SocketAddrV4::new(address, 80);
+            assert_eq!(
+                policy.allows(destination),
+                is_reachable || is_private,
+                "{destination}"
+            );
+        }
     }
 }

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::mpsc;
 
-use crate::limits::{FLOW_QUEUE_PACKETS, UDP_FLOWS_MAX};
+use crate::budget::Budget;
+use crate::limits::{ARRIVALS_MAX, FLOW_QUEUES_BYTES};
+use crate::queue::{self, queue};
 use crate::replies::DATAGRAM_MAX_BYTES;
 use crate::udp::HostEnd;
 use crate::{Protocol, Publish};
@@ -32,9 +33,17 @@ pub struct PublishError {
 
 /// Somebody outside who wants to talk to the guest.
 #[derive(Debug)]
-pub(crate) enum Arrival {
-    Stream { stream: TcpStream, guest_port: u16 },
-    Datagrams { host: HostEnd, guest_port: u16 },
+pub(crate) struct Arrival {
+    pub(crate) peer: IpAddr,
+    pub(crate) guest_port: u16,
+    pub(crate) host: ArrivedBy,
+}
+
+/// The host's end of what begins outside.
+#[derive(Debug)]
+pub(crate) enum ArrivedBy {
+    Stream(TcpStream),
+    Datagrams(HostEnd),
 }
 
 /// A published port that is listened on.
@@ -77,11 +86,14 @@ pub(crate) async fn listen(
         let listener = bound.map_err(|source| PublishError { publish, source })?;
         listeners.push((listener, publish.guest_port));
     }
+    let queued = Budget::new(FLOW_QUEUES_BYTES);
     for (listener, guest_port) in listeners {
         let arrivals = arrivals.clone();
         match listener {
             Listener::Tcp(listener) => tokio::spawn(accept(listener, guest_port, arrivals)),
-            Listener::Udp(socket) => tokio::spawn(sort(socket, guest_port, arrivals)),
+            Listener::Udp(socket) => {
+                tokio::spawn(sort(socket, guest_port, queued.clone(), arrivals))
+            }
         };
     }
     Ok(())
@@ -90,8 +102,12 @@ pub(crate) async fn listen(
 async fn accept(listener: TcpListener, guest_port: u16, arrivals: mpsc::Sender<Arrival>) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let arrival = Arrival::Stream { stream, guest_port };
+            Ok((stream, peer)) => {
+                let arrival = Arrival {
+                    peer: peer.ip(),
+                    guest_port,
+                    host: ArrivedBy::Stream(stream),
+                };
                 if arrivals.send(arrival).await.is_err() {
                     return;
                 }
@@ -102,42 +118,47 @@ async fn accept(listener: TcpListener, guest_port: u16, arrivals: mpsc::Sender<A
 }
 
 /// Sorts datagrams by who sent them: each sender is a flow.
-async fn sort(socket: Arc<UdpSocket>, guest_port: u16, arrivals: mpsc::Sender<Arrival>) {
-    let mut peers: HashMap<SocketAddr, mpsc::Sender<Bytes>> = HashMap::new();
+async fn sort(
+    socket: Arc<UdpSocket>,
+    guest_port: u16,
+    queued: Budget,
+    arrivals: mpsc::Sender<Arrival>,
+) {
+    let mut peers: HashMap<SocketAddr, queue::Sender> = HashMap::new();
     let mut buffer = vec![0; DATAGRAM_MAX_BYTES + 1];
     loop {
         let Ok((length, peer)) = socket.recv_from(&mut buffer).await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let datagram = Bytes::copy_from_slice(&buffer[..length]);
-        let datagram = match peers
-            .get(&peer)
-            .map(|queue| queue.try_send(datagram.clone()))
+        let datagram = &buffer[..length];
+        if let Some(queue) = peers.get(&peer)
+            && queue.send(datagram, 0..length).is_ok()
         {
-            Some(Ok(()) | Err(mpsc::error::TrySendError::Full(_))) => continue,
-            Some(Err(mpsc::error::TrySendError::Closed(datagram))) => datagram,
-            None => datagram,
-        };
-        if peers.len() >= UDP_FLOWS_MAX {
-            peers.retain(|_, queue| !queue.is_closed());
-        }
-        if peers.len() >= UDP_FLOWS_MAX {
             continue;
         }
-        let (queue, datagrams) = mpsc::channel(FLOW_QUEUE_PACKETS);
-        let _ = queue.try_send(datagram);
+        if peers.len() >= ARRIVALS_MAX {
+            peers.retain(|_, queue| !queue.is_closed());
+        }
+        if peers.len() >= ARRIVALS_MAX {
+            continue;
+        }
+        let (queue, datagrams) = queue(&queued);
+        datagrams.open();
+        // The queue is new, and its end is here.
+        let _ = queue.send(datagram, 0..length);
         peers.insert(peer, queue);
         let host = HostEnd::Shared {
             socket: Arc::clone(&socket),
             peer,
             datagrams,
         };
-        if arrivals
-            .send(Arrival::Datagrams { host, guest_port })
-            .await
-            .is_err()
-        {
+        let arrival = Arrival {
+            peer: peer.ip(),
+            guest_port,
+            host: ArrivedBy::Datagrams(host),
+        };
+        if arrivals.send(arrival).await.is_err() {
             return;
         }
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
-use crate::name::NamePattern;
+use crate::name::{DomainName, NamePattern};
 use crate::ports::Ports;
 
 /// What `--net-allow` and `--net-deny` take: addresses or names, and maybe ports.
@@ -67,8 +67,8 @@ impl Rule {
         }
     }
 
-    /// Whether it is about this name, which is in canonical form.
-    pub(crate) fn names(&self, name: &str) -> bool {
+    /// Whether it is about this name.
+    pub(crate) fn names(&self, name: &DomainName) -> bool {
         matches!(&self.target, Target::Names(pattern) if pattern.matches(name))
     }
 

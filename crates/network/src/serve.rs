@@ -20,7 +20,7 @@ use crate::switch::Switch;
 pub const READY: [u8; 4] = *b"net\n";
 
 /// How many who want in may wait to be let in.
-const ARRIVALS_MAX: usize = 16;
+const ARRIVALS_WAITING_MAX: usize = 16;
 
 /// Why a guest has no network any more.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ pub fn serve(socket: StdUnixStream, settings: &Settings) -> Result<(), ServeErro
 }
 
 async fn switch_frames(mut socket: UnixStream, settings: &Settings) -> Result<(), ServeError> {
-    let (arrived, mut arrivals) = mpsc::channel(ARRIVALS_MAX);
+    let (arrived, mut arrivals) = mpsc::channel(ARRIVALS_WAITING_MAX);
     listen(&settings.publish, &arrived).await?;
     socket
         .write_all(&READY)
@@ -75,9 +75,15 @@ async fn switch_frames(mut socket: UnixStream, settings: &Settings) -> Result<()
     let mut reader = FrameReader::new(reader);
     loop {
         tokio::select! {
-            frame = reader.next() => match frame {
-                Ok(Some(frame)) => switch.take(&frame),
-                Ok(None) => return Ok(()),
+            filled = reader.fill() => match filled {
+                Ok(true) => {
+                    while let Some(frame) = reader.next().map_err(io_error("read frames"))? {
+                        switch.take(frame);
+                    }
+                    // The flows take what they were given before more is read for them.
+                    tokio::task::yield_now().await;
+                }
+                Ok(false) => return Ok(()),
                 Err(error) if has_gone(&error) => return Ok(()),
                 Err(error) => return Err(io_error("read frames")(error)),
             },

@@ -2,21 +2,27 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use smoltcp::wire::Icmpv4DstUnreachable;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
-use crate::flows::Flows;
-use crate::limits::{CONNECT_LIMIT, TCP_BUFFER_BYTES, TCP_FLOWS_MAX, UDP_FLOWS_MAX};
+use crate::budget::Budget;
+use crate::buffers::Buffers;
+use crate::flows::{Flows, Origin};
+use crate::limits::{
+    CONNECT_LIMIT, FLOW_QUEUES_BYTES, TCP_BUFFER_MIN_BYTES, TCP_BUFFERS_BYTES, TCP_FLOWS_MAX,
+    UDP_FLOWS_MAX,
+};
 use crate::link::{DNS_PORT, GATEWAY_ADDRESS};
 use crate::names::{NameService, Transport};
 use crate::packet::{FlowKey, Kind, Packet};
 use crate::policy::Policy;
-use crate::published::Arrival;
+use crate::published::{Arrival, ArrivedBy};
+use crate::queue::{Receiver, Waiting};
 use crate::replies;
 use crate::tcp::{TcpFlow, prepare};
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
@@ -27,8 +33,11 @@ pub(crate) struct Switch {
     policy: Arc<Policy>,
     names: Arc<NameService>,
     to_guest: mpsc::Sender<Vec<u8>>,
-    tcp: Flows<Bytes>,
-    udp: Flows<Packet>,
+    tcp: Flows,
+    udp: Flows,
+    /// What the larger buffers of the guest's connections may take, and those of arrivals.
+    buffers: Budget,
+    arrivals_buffers: Budget,
 }
 
 /// Whom a flow of the guest's is for.
@@ -44,94 +53,113 @@ impl Switch {
         names: Arc<NameService>,
         to_guest: mpsc::Sender<Vec<u8>>,
     ) -> Self {
+        let queued = Budget::new(FLOW_QUEUES_BYTES);
         Self {
             policy,
             names,
             to_guest,
-            tcp: Flows::new(TCP_FLOWS_MAX),
-            udp: Flows::new(UDP_FLOWS_MAX),
+            tcp: Flows::new(TCP_FLOWS_MAX, queued.clone()),
+            udp: Flows::new(UDP_FLOWS_MAX, queued),
+            buffers: Budget::new(TCP_BUFFERS_BYTES),
+            arrivals_buffers: Budget::new(TCP_BUFFERS_BYTES),
         }
     }
 
     /// Takes a frame from the guest. What is no packet for anybody is dropped.
-    pub(crate) fn take(&mut self, frame: &Bytes) {
+    pub(crate) fn take(&mut self, frame: &[u8]) {
         let Some(packet) = Packet::parse(frame) else {
             self.reply(replies::address_resolution(frame));
             return;
         };
         match packet.kind {
             Kind::Tcp { key, opens } => self.take_segment(key, packet.bytes, opens),
-            Kind::Udp { key, .. } => self.take_datagram(key, packet),
+            Kind::Udp { key, payload } => self.take_datagram(key, packet.bytes, payload),
             Kind::Icmp { destination } if destination == GATEWAY_ADDRESS => {
-                self.reply(replies::echo(&packet.bytes));
+                self.reply(replies::echo(packet.bytes));
             }
             // Other hosts cannot be pinged; errors of the guest's are for nobody.
             Kind::Icmp { .. } => {}
         }
     }
 
-    fn take_segment(&mut self, key: FlowKey, segment: Bytes, opens: bool) {
-        let Some(segment) = self.tcp.deliver(&key, segment) else {
-            return;
-        };
-        if !opens {
-            self.reply(replies::reset(&segment));
+    fn take_segment(&mut self, key: FlowKey, segment: &[u8], opens: bool) {
+        if self.tcp.deliver(&key, segment, 0..segment.len()) {
             return;
         }
-        let target = self.target(key.remote);
-        if matches!(target, Target::Denied) {
-            self.reply(replies::unreachable(&segment, DENIED));
+        if !opens {
+            self.reply(replies::reset(segment));
             return;
         }
         // Without a place the segment is dropped, and comes again.
-        let Some(packets) = self.tcp.open(key) else {
-            return;
-        };
-        let (wire, names) = (Wire::new(self.to_guest.clone()), Arc::clone(&self.names));
-        tokio::spawn(async move {
-            match target {
-                Target::Names => serve_names(key, segment, wire, packets, names).await,
-                Target::Host(address) => connect(key, address, segment, wire, packets).await,
-                Target::Denied => {}
-            }
-        });
-    }
-
-    fn take_datagram(&mut self, key: FlowKey, packet: Packet) {
-        if key.remote == SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT) {
-            tokio::spawn(answer(
-                key,
-                packet,
-                Arc::clone(&self.names),
-                self.to_guest.clone(),
-            ));
-            return;
-        }
-        let Some(packet) = self.udp.deliver(&key, packet) else {
-            return;
-        };
-        let Target::Host(address) = self.target(key.remote) else {
-            self.reply(replies::unreachable(&packet.bytes, DENIED));
-            return;
-        };
-        let Some(packets) = self.udp.open(key) else {
-            return;
-        };
-        let refused = packet.bytes.clone();
-        self.udp.deliver(&key, packet);
-        let flow = self.udp_flow(key, packets);
-        tokio::spawn(async move {
-            match HostEnd::connect(address).await {
-                Ok(host) => flow.join(host).await,
-                Err(error) => {
-                    let frame = replies::unreachable(&refused, why_unreachable(&error));
-                    send(&flow.to_guest, frame).await;
+        match self.target(key.remote) {
+            Target::Denied => self.reply(replies::unreachable(segment, DENIED)),
+            Target::Names => {
+                if let Some(place) = self.names.stream_place()
+                    && let Some(opening) = self.open_stream(key, segment)
+                {
+                    tokio::spawn(serve_names(opening, Arc::clone(&self.names), place));
                 }
             }
+            Target::Host(address) => {
+                if let Some(opening) = self.open_stream(key, segment) {
+                    tokio::spawn(opening.connect(address, self.buffers.clone()));
+                }
+            }
+        }
+    }
+
+    fn open_stream(&mut self, key: FlowKey, syn: &[u8]) -> Option<Opening> {
+        Some(Opening {
+            key,
+            packets: self.tcp.open(key, Origin::Guest)?,
+            syn: Waiting::uncounted(syn),
+            wire: Wire::new(self.to_guest.clone()),
+        })
+    }
+
+    fn take_datagram(&mut self, key: FlowKey, packet: &[u8], payload: Range<usize>) {
+        if key.remote == SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT) {
+            self.take_question(key, &packet[payload]);
+            return;
+        }
+        if self.udp.deliver(&key, packet, payload.clone()) {
+            return;
+        }
+        let Target::Host(address) = self.target(key.remote) else {
+            self.reply(replies::unreachable(packet, DENIED));
+            return;
+        };
+        let Some(packets) = self.udp.open(key, Origin::Guest) else {
+            return;
+        };
+        match HostEnd::connect(address) {
+            Ok(host) => {
+                packets.open();
+                self.udp.deliver(&key, packet, payload);
+                tokio::spawn(self.udp_flow(key, packets).join(host));
+            }
+            Err(error) => self.reply(replies::unreachable(packet, why_unreachable(&error))),
+        }
+    }
+
+    /// Has a question for a name answered, unless too many are under way.
+    fn take_question(&self, key: FlowKey, question: &[u8]) {
+        let Some(answer) = self.names.answer(question, Transport::Datagram) else {
+            return;
+        };
+        let to_guest = self.to_guest.clone();
+        tokio::spawn(async move {
+            let answer = answer.await;
+            let frame =
+                answer.and_then(|answer| replies::datagram(key.remote, key.guest_port, &answer));
+            if let Some(frame) = frame {
+                // Whoever does not read loses answers: nothing counts those that would wait.
+                let _ = to_guest.try_send(frame);
+            }
         });
     }
 
-    fn udp_flow(&self, key: FlowKey, packets: mpsc::Receiver<Packet>) -> UdpFlow {
+    fn udp_flow(&self, key: FlowKey, packets: Receiver) -> UdpFlow {
         UdpFlow {
             key,
             packets,
@@ -141,26 +169,31 @@ impl Switch {
 
     /// Takes somebody from outside to the guest.
     pub(crate) fn admit(&mut self, arrival: Arrival) {
-        match arrival {
-            Arrival::Stream { stream, guest_port } => self.admit_stream(stream, guest_port),
-            Arrival::Datagrams { host, guest_port } => {
-                let key = self.udp.key_from_outside(guest_port);
-                if let Some((key, packets)) = key.and_then(|key| Some((key, self.udp.open(key)?))) {
+        let origin = Origin::Peer(arrival.peer);
+        match arrival.host {
+            ArrivedBy::Stream(stream) => self.admit_stream(stream, arrival.guest_port, origin),
+            ArrivedBy::Datagrams(host) => {
+                if let Some(key) = self.udp.key_from_outside(arrival.guest_port)
+                    && let Some(packets) = self.udp.open(key, origin)
+                {
                     tokio::spawn(self.udp_flow(key, packets).join(host));
                 }
             }
         }
     }
 
-    fn admit_stream(&mut self, stream: TcpStream, guest_port: u16) {
-        let key = self.tcp.key_from_outside(guest_port);
-        let Some((key, packets)) = key.and_then(|key| Some((key, self.tcp.open(key)?))) else {
+    fn admit_stream(&mut self, stream: TcpStream, guest_port: u16, origin: Origin) {
+        let Some(key) = self.tcp.key_from_outside(guest_port) else {
+            return;
+        };
+        let Some(packets) = self.tcp.open(key, origin) else {
             return;
         };
         let wire = Wire::new(self.to_guest.clone());
+        let buffers = Buffers::new(&self.arrivals_buffers);
         tokio::spawn(async move {
             if prepare(&stream).is_ok()
-                && let Some(flow) = TcpFlow::connect(key, wire, packets)
+                && let Some(flow) = TcpFlow::connect(key, wire, packets, buffers)
             {
                 flow.join(stream).await;
             }
@@ -193,65 +226,52 @@ impl Switch {
 /// with another error than one that is refused there.
 const DENIED: Icmpv4DstUnreachable = Icmpv4DstUnreachable::CommProhibited;
 
-/// Connects to a host, then lets the guest's connection be established.
-async fn connect(
+/// A connection of the guest's that is not established yet.
+struct Opening {
     key: FlowKey,
-    address: SocketAddrV4,
-    syn: Bytes,
+    syn: Waiting,
     wire: Wire,
-    packets: mpsc::Receiver<Bytes>,
-) {
-    let connected = match timeout(CONNECT_LIMIT, TcpStream::connect(address)).await {
-        Ok(connected) => connected.and_then(|stream| prepare(&stream).map(|()| stream)),
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
-    };
-    match connected {
-        Ok(stream) => {
-            if let Some(flow) = TcpFlow::accept(key, syn, wire, packets) {
-                flow.join(stream).await;
+    packets: Receiver,
+}
+
+impl Opening {
+    /// Connects to a host, then lets the guest's connection be established. Until then nothing is
+    /// kept of what the guest sends, but its first segment.
+    async fn connect(self, address: SocketAddrV4, buffers: Budget) {
+        let connected = match timeout(CONNECT_LIMIT, TcpStream::connect(address)).await {
+            Ok(connected) => connected.and_then(|stream| prepare(&stream).map(|()| stream)),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        };
+        let error = match connected {
+            Ok(stream) => {
+                if let Some(flow) = self.accept(Buffers::new(&buffers)) {
+                    flow.join(stream).await;
+                }
+                return;
             }
-        }
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            send(&wire.to_guest, replies::reset(&syn)).await;
-        }
-        Err(error) => {
-            let frame = replies::unreachable(&syn, why_unreachable(&error));
-            send(&wire.to_guest, frame).await;
-        }
+            Err(error) => error,
+        };
+        let syn = self.syn.packet();
+        let frame = match error.kind() {
+            io::ErrorKind::ConnectionRefused => replies::reset(syn),
+            _ => replies::unreachable(syn, why_unreachable(&error)),
+        };
+        send(&self.wire.to_guest, frame).await;
+    }
+
+    fn accept(mut self, buffers: Buffers) -> Option<TcpFlow> {
+        self.wire.from_guest.push_back(self.syn);
+        TcpFlow::accept(self.key, self.wire, self.packets, buffers)
     }
 }
 
-async fn serve_names(
-    key: FlowKey,
-    syn: Bytes,
-    wire: Wire,
-    packets: mpsc::Receiver<Bytes>,
-    names: Arc<NameService>,
-) {
-    let (guest_side, service_side) = tokio::io::duplex(TCP_BUFFER_BYTES);
-    let Some(flow) = TcpFlow::accept(key, syn, wire, packets) else {
+async fn serve_names(opening: Opening, names: Arc<NameService>, _place: OwnedSemaphorePermit) {
+    let (guest_side, service_side) = tokio::io::duplex(TCP_BUFFER_MIN_BYTES);
+    let Some(flow) = opening.accept(Buffers::new(&Budget::new(0))) else {
         return;
     };
     // Both end with the connection.
     let _ = tokio::join!(flow.join(guest_side), names.serve_stream(service_side));
-}
-
-async fn answer(
-    key: FlowKey,
-    packet: Packet,
-    names: Arc<NameService>,
-    to_guest: mpsc::Sender<Vec<u8>>,
-) {
-    let Kind::Udp { payload, .. } = &packet.kind else {
-        return;
-    };
-    let question = &packet.bytes[payload.clone()];
-    let answer = names.answer(question, Transport::Datagram).await;
-    let frame = answer.and_then(|answer| replies::datagram(key.remote, key.guest_port, &answer));
-    if let Some(frame) = frame {
-        // Whoever does not read loses answers: nothing counts those that would wait.
-        let _ = to_guest.try_send(frame);
-    }
 }
 
 /// Sends a frame once there is room for it; a guest that has gone needs none.
@@ -291,14 +311,9 @@ mod tests {
             guest_port: 5300,
             remote: SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT),
         };
-        let bytes = Bytes::from(question());
+        let bytes = question();
         for _ in 0..5000 {
-            let kind = Kind::Udp {
-                key,
-                payload: 0..bytes.len(),
-            };
-            let bytes = bytes.clone();
-            switch.take_datagram(key, Packet { bytes, kind });
+            switch.take_datagram(key, &bytes, 0..bytes.len());
         }
         sleep(Duration::from_millis(200)).await;
         assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);

@@ -1,25 +1,25 @@
 //! One TCP connection of the guest's, and the stream on the host that it is joined to.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{self, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use rustix::net::sockopt::{set_socket_keepalive, set_socket_linger};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::limits::{TCP_BUFFER_BYTES, TCP_IDLE_LIMIT, TCP_LINGER, TCP_PASSING_LIMIT};
+use crate::buffers::Buffers;
+use crate::limits::{TCP_IDLE_LIMIT, TCP_LINGER, TCP_PASSING_LIMIT};
 use crate::link::GUEST_ADDRESS;
 use crate::packet::FlowKey;
+use crate::queue::Receiver;
 use crate::wire::Wire;
-
-/// How much is read from the host at once.
-const READ_BYTES: usize = 16 * 1024;
 
 /// No timer is finer.
 const TICK: Duration = Duration::from_millis(1);
@@ -52,7 +52,9 @@ pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
 /// A connection of the guest's with a TCP stack of its own: what goes wrong in one stays in it.
 pub(crate) struct TcpFlow {
     wire: Wire,
-    packets: mpsc::Receiver<Bytes>,
+    packets: Receiver,
+    /// How large the socket's buffers are, for as long as it has them.
+    _buffers: Buffers,
     interface: Interface,
     sockets: SocketSet<'static>,
     handle: SocketHandle,
@@ -79,8 +81,9 @@ enum Event {
 }
 
 impl TcpFlow {
-    fn new(key: FlowKey, wire: Wire, packets: mpsc::Receiver<Bytes>) -> Self {
+    fn new(key: FlowKey, wire: Wire, packets: Receiver, buffers: Buffers) -> Self {
         let mut wire = wire;
+        packets.open();
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = random_seed();
         let started = Instant::now();
@@ -90,7 +93,7 @@ impl TcpFlow {
             let own = IpCidr::new(IpAddress::from(*key.remote.ip()), 32);
             addresses.push(own).expect("an empty list has room");
         });
-        let buffer = || SocketBuffer::new(vec![0; TCP_BUFFER_BYTES]);
+        let buffer = || SocketBuffer::new(vec![0; buffers.bytes]);
         let mut socket = Socket::new(buffer(), buffer());
         socket.set_nagle_enabled(false);
         let mut sockets = SocketSet::new(Vec::with_capacity(1));
@@ -98,6 +101,7 @@ impl TcpFlow {
         Self {
             wire,
             packets,
+            _buffers: buffers,
             interface,
             sockets,
             handle,
@@ -106,19 +110,16 @@ impl TcpFlow {
         }
     }
 
-    /// The flow that the guest opens with the segment `syn`; `None` where that opens none.
+    /// The flow that the guest opened with a segment that is in `wire`; `None` where that opens none.
     pub(crate) fn accept(
         key: FlowKey,
-        syn: Bytes,
         wire: Wire,
-        packets: mpsc::Receiver<Bytes>,
+        packets: Receiver,
+        buffers: Buffers,
     ) -> Option<Self> {
-        let mut flow = Self::new(key, wire, packets);
-        // What the guest repeated meanwhile says nothing new.
-        while flow.packets.try_recv().is_ok() {}
+        let mut flow = Self::new(key, wire, packets, buffers);
         let endpoint = (IpAddress::from(*key.remote.ip()), key.remote.port());
         flow.socket().listen(endpoint).ok()?;
-        flow.wire.from_guest.push_back(syn);
         Some(flow)
     }
 
@@ -126,9 +127,10 @@ impl TcpFlow {
     pub(crate) fn connect(
         key: FlowKey,
         wire: Wire,
-        packets: mpsc::Receiver<Bytes>,
+        packets: Receiver,
+        buffers: Buffers,
     ) -> Option<Self> {
-        let mut flow = Self::new(key, wire, packets);
+        let mut flow = Self::new(key, wire, packets, buffers);
         let guest = (IpAddress::from(GUEST_ADDRESS), key.guest_port);
         let own = (IpAddress::from(*key.remote.ip()), key.remote.port());
         let socket = flow.sockets.get_mut::<Socket<'_>>(flow.handle);
@@ -137,9 +139,7 @@ impl TcpFlow {
     }
 
     /// Joins both ends until both have ended, or one has failed.
-    pub(crate) async fn join(mut self, stream: impl HostStream) {
-        let (mut reader, mut writer) = tokio::io::split(stream);
-        let mut buffer = vec![0; READ_BYTES];
+    pub(crate) async fn join(mut self, mut stream: impl HostStream) {
         let mut ends = Ends::default();
         loop {
             self.poll();
@@ -148,29 +148,18 @@ impl TcpFlow {
             }
             if !ends.guest && self.guest_has_ended() {
                 ends.guest = true;
-                if writer.shutdown().await.is_err() {
+                if stream.shutdown().await.is_err() {
                     self.socket().abort();
                     continue;
                 }
             }
-            match self
-                .next(&mut reader, &mut writer, &mut buffer, &ends)
-                .await
-            {
+            match self.next(&mut stream, &ends).await {
                 Event::Packets | Event::Place => {}
                 Event::Read(Ok(0)) => {
                     ends.host = true;
                     self.socket().close();
                 }
-                Event::Read(Ok(length)) => {
-                    self.active = Instant::now();
-                    // No more was read than there is room for.
-                    let _ = self.socket().send_slice(&buffer[..length]);
-                }
-                Event::Written(Ok(length)) => {
-                    self.active = Instant::now();
-                    let _ = self.socket().recv(|bytes| (length.min(bytes.len()), ()));
-                }
+                Event::Read(Ok(_)) | Event::Written(Ok(_)) => self.active = Instant::now(),
                 Event::Read(Err(_)) | Event::Written(Err(_)) => self.socket().abort(),
                 Event::Time if self.is_idle() => self.socket().abort(),
                 Event::Time => {}
@@ -178,33 +167,21 @@ impl TcpFlow {
             }
         }
         if !(ends.guest && ends.host) {
-            reader.unsplit(writer).reset_at_end();
+            stream.reset_at_end();
         }
     }
 
     /// Waits until there is something to do.
-    async fn next(
-        &mut self,
-        reader: &mut (impl AsyncRead + Unpin),
-        writer: &mut (impl AsyncWrite + Unpin),
-        buffer: &mut [u8],
-        ends: &Ends,
-    ) -> Event {
+    async fn next(&mut self, stream: &mut impl HostStream, ends: &Ends) -> Event {
         let deadline = self.deadline();
         let socket = self.sockets.get_mut::<Socket<'_>>(self.handle);
-        let room = match socket.may_send() && !ends.host {
-            true => socket.send_capacity() - socket.send_queue(),
-            false => 0,
-        };
-        let room = room.min(buffer.len());
-        let received = socket.peek(TCP_BUFFER_BYTES).unwrap_or_default();
         let wire = &mut self.wire;
         tokio::select! {
             packet = self.packets.recv(), if wire.from_guest.is_empty() => {
                 let Some(packet) = packet else { return Event::Gone };
                 self.active = Instant::now();
                 wire.from_guest.push_back(packet);
-                while let Ok(packet) = self.packets.try_recv() {
+                while let Some(packet) = self.packets.try_recv() {
                     wire.from_guest.push_back(packet);
                 }
                 Event::Packets
@@ -216,10 +193,7 @@ impl TcpFlow {
                 }
                 Err(_) => Event::Gone,
             },
-            read = reader.read(&mut buffer[..room]), if room > 0 => Event::Read(read),
-            written = writer.write(received), if !received.is_empty() => {
-                Event::Written(written.and_then(some))
-            }
+            event = poll_fn(|context| exchange(socket, stream, ends, context)) => event,
             () = sleep_until(deadline) => Event::Time,
         }
     }
@@ -288,11 +262,51 @@ impl TcpFlow {
     }
 }
 
-/// A writer that takes nothing will take nothing later either.
-fn some(length: usize) -> io::Result<usize> {
-    match length {
-        0 => Err(io::ErrorKind::WriteZero.into()),
-        length => Ok(length),
+/// Reads from the host into the socket, or writes to the host what the socket has, without bytes in
+/// between.
+fn exchange(
+    socket: &mut Socket<'_>,
+    stream: &mut impl HostStream,
+    ends: &Ends,
+    context: &mut task::Context<'_>,
+) -> Poll<Event> {
+    if !ends.host
+        && socket.can_send()
+        && let Ok(Poll::Ready(read)) = socket.send(|room| read_into(stream, room, context))
+    {
+        return Poll::Ready(Event::Read(read));
+    }
+    if socket.can_recv()
+        && let Ok(Poll::Ready(written)) = socket.recv(|bytes| write_from(stream, bytes, context))
+    {
+        return Poll::Ready(Event::Written(written));
+    }
+    Poll::Pending
+}
+
+/// Returns how much of `room` was filled, as the socket takes it and as the flow does.
+fn read_into(
+    stream: &mut impl HostStream,
+    room: &mut [u8],
+    context: &mut task::Context<'_>,
+) -> (usize, Poll<io::Result<usize>>) {
+    let mut buffer = ReadBuf::new(room);
+    let read = Pin::new(stream).poll_read(context, &mut buffer);
+    let length = buffer.filled().len();
+    (length, read.map_ok(|()| length))
+}
+
+/// Returns how much of `bytes` was written, as the socket takes it and as the flow does.
+fn write_from(
+    stream: &mut impl HostStream,
+    bytes: &[u8],
+    context: &mut task::Context<'_>,
+) -> (usize, Poll<io::Result<usize>>) {
+    match Pin::new(stream).poll_write(context, bytes) {
+        // A writer that takes nothing will take nothing later either.
+        Poll::Ready(Ok(0)) => (0, Poll::Ready(Err(io::ErrorKind::WriteZero.into()))),
+        Poll::Ready(Ok(length)) => (length, Poll::Ready(Ok(length))),
+        other => (0, other),
     }
 }
 

@@ -1,17 +1,18 @@
 //! Datagrams between one port of the guest and one address beyond.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use smoltcp::wire::Icmpv4DstUnreachable;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::datagram_socket::connected_socket;
 use crate::limits::{UDP_QUESTION_LIMIT, UDP_STREAM_LIMIT};
-use crate::packet::{FlowKey, Kind, Packet};
+use crate::packet::FlowKey;
+use crate::queue::{Receiver, Waiting};
 use crate::replies::{DATAGRAM_MAX_BYTES, datagram, unreachable};
 
 /// The host's end of a flow.
@@ -23,16 +24,15 @@ pub(crate) enum HostEnd {
     Shared {
         socket: Arc<UdpSocket>,
         peer: SocketAddr,
-        datagrams: mpsc::Receiver<Bytes>,
+        datagrams: Receiver,
     },
 }
 
 impl HostEnd {
     /// A socket that talks to `target` alone.
-    pub(crate) async fn connect(target: SocketAddrV4) -> io::Result<Self> {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
-        socket.connect(target).await?;
-        Ok(Self::Connected(socket))
+    pub(crate) fn connect(target: SocketAddrV4) -> io::Result<Self> {
+        let socket = connected_socket(target.into())?;
+        Ok(Self::Connected(UdpSocket::from_std(socket)?))
     }
 
     async fn send(&self, payload: &[u8]) -> io::Result<()> {
@@ -47,8 +47,9 @@ impl HostEnd {
             Self::Connected(socket) => socket.recv(buffer).await,
             Self::Shared { datagrams, .. } => match datagrams.recv().await {
                 Some(datagram) => {
-                    let length = datagram.len().min(buffer.len());
-                    buffer[..length].copy_from_slice(&datagram[..length]);
+                    let payload = datagram.payload();
+                    let length = payload.len().min(buffer.len());
+                    buffer[..length].copy_from_slice(&payload[..length]);
                     Ok(length)
                 }
                 None => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -60,16 +61,18 @@ impl HostEnd {
 /// One flow of datagrams.
 pub(crate) struct UdpFlow {
     pub(crate) key: FlowKey,
-    pub(crate) packets: mpsc::Receiver<Packet>,
+    pub(crate) packets: Receiver,
     pub(crate) to_guest: mpsc::Sender<Vec<u8>>,
 }
 
 impl UdpFlow {
     /// Passes datagrams on until there have been none for a while.
     pub(crate) async fn join(mut self, mut host: HostEnd) {
+        self.packets.open();
         // One byte more than fits, so that what does not fit can be told.
         let mut buffer = vec![0; DATAGRAM_MAX_BYTES + 1];
-        let mut last = None;
+        // The guest's last packet, to be named when it did not arrive.
+        let mut last = Vec::new();
         let mut sent: u32 = 0;
         loop {
             let limit = match sent {
@@ -85,10 +88,11 @@ impl UdpFlow {
             match timeout(limit, next).await {
                 Ok(Event::Packet(Some(packet))) => {
                     sent = sent.saturating_add(1);
-                    if let Err(error) = pass_on(&host, &packet).await {
-                        self.report(&packet, &error).await;
+                    if let Err(error) = host.send(packet.payload()).await {
+                        self.report(packet.packet(), &error).await;
                     }
-                    last = Some(packet);
+                    last.clear();
+                    last.extend_from_slice(packet.packet());
                 }
                 Ok(Event::Received(Ok(length))) => {
                     let frame = datagram(self.key.remote, self.key.guest_port, &buffer[..length]);
@@ -98,21 +102,20 @@ impl UdpFlow {
                         return;
                     }
                 }
-                Ok(Event::Received(Err(error))) => match &last {
-                    Some(packet) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                        self.report(packet, &error).await;
-                    }
-                    _ => return,
-                },
-                Ok(Event::Packet(None)) | Err(_) => return,
+                Ok(Event::Received(Err(error)))
+                    if error.kind() == io::ErrorKind::ConnectionRefused =>
+                {
+                    self.report(&last, &error).await;
+                }
+                Ok(Event::Received(Err(_)) | Event::Packet(None)) | Err(_) => return,
             }
         }
     }
 
     /// Tells the guest that its packet did not arrive.
-    async fn report(&self, packet: &Packet, error: &io::Error) {
+    async fn report(&self, packet: &[u8], error: &io::Error) {
         let reason = why_unreachable(error);
-        if let Some(frame) = unreachable(&packet.bytes, reason) {
+        if let Some(frame) = unreachable(packet, reason) {
             // A guest that has gone needs no word.
             let _ = self.to_guest.send(frame).await;
         }
@@ -120,15 +123,8 @@ impl UdpFlow {
 }
 
 enum Event {
-    Packet(Option<Packet>),
+    Packet(Option<Waiting>),
     Received(io::Result<usize>),
-}
-
-async fn pass_on(host: &HostEnd, packet: &Packet) -> io::Result<()> {
-    match &packet.kind {
-        Kind::Udp { payload, .. } => host.send(&packet.bytes[payload.clone()]).await,
-        _ => Ok(()),
-    }
 }
 
 /// What the guest is told about a destination that the host cannot reach.

@@ -1,18 +1,18 @@
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use smoltcp::wire::{ETHERNET_HEADER_LEN, EthernetProtocol};
 use tokio::sync::mpsc;
 
 use crate::link::MTU_BYTES;
+use crate::queue::Waiting;
 use crate::replies::write_ethernet_header;
 
 /// One flow's share of the wire: packets that came for it, and the way to the guest.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    pub(crate) from_guest: VecDeque<Bytes>,
+    pub(crate) from_guest: VecDeque<Waiting>,
     pub(crate) to_guest: mpsc::Sender<Vec<u8>>,
     /// Whether a packet could not be sent because too many wait for the guest.
     pub(crate) is_full: bool,
@@ -29,7 +29,7 @@ impl Wire {
 }
 
 /// A packet that arrived.
-pub(crate) struct Arrived(Bytes);
+pub(crate) struct Arrived(Waiting);
 
 /// A place in the queue to the guest.
 pub(crate) struct Place<'a>(mpsc::Permit<'a, Vec<u8>>);
@@ -72,7 +72,7 @@ impl Device for Wire {
 
 impl RxToken for Arrived {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(&self.0)
+        read(self.0.packet())
     }
 }
 

@@ -4,15 +4,15 @@ use std::thread;
 
 use hickory_proto::op::{Message, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::A;
-use hickory_proto::rr::{Name, RData, Record, RecordType};
-use msb_network::{GATEWAY_ADDRESS, Settings};
+use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
+use msb_network::{GATEWAY_ADDRESS, Reach, Settings};
 
 use crate::guest::{Host, datagram, read_datagram};
 
 const AT: SocketAddrV4 = SocketAddrV4::new(GATEWAY_ADDRESS, 53);
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// A resolver that gives every name one address, and says which it was asked for.
+/// A resolver that gives every name one address, and says what it was asked for and in how many bytes.
 fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     settings.resolvers = vec![socket.local_addr().unwrap()];
@@ -30,7 +30,7 @@ fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
             guess[0] ^= 0xff;
             socket.send_to(&guess, client).unwrap();
             socket.send_to(&answer.to_vec().unwrap(), client).unwrap();
-            if asked.send(name.to_ascii()).is_err() {
+            if asked.send(format!("{name} {length}")).is_err() {
                 return;
             }
         }
@@ -59,7 +59,7 @@ fn names_are_answered_by_the_resolver() {
     let mut host = Host::new(settings);
     let answer = ask(&mut host, "example.com.", RecordType::A);
     assert_eq!(answer.answers[0].data, RData::A(A(ADDRESS)));
-    assert_eq!(questions.recv().unwrap(), "example.com.");
+    assert_eq!(questions.recv().unwrap(), "example.com. 29");
     let answer = ask(&mut host, "example.com.", RecordType::AAAA);
     assert_eq!(answer.response_code, ResponseCode::NoError);
     assert!(answer.answers.is_empty() && questions.try_recv().is_err());
@@ -92,5 +92,39 @@ fn a_resolver_that_is_silent_is_a_failure() {
     let mut host = Host::new(settings);
     let answer = ask(&mut host, "example.com.", RecordType::A);
     assert_eq!(answer.response_code, ResponseCode::ServFail);
+    host.end();
+}
+
+#[test]
+fn a_question_is_passed_on_by_its_name_and_type_alone() {
+    let mut settings = Settings {
+        reach: Reach::Listed,
+        allow: vec!["*.allowed.test".parse().unwrap()],
+        ..Settings::default()
+    };
+    let questions = resolver(&mut settings);
+    let mut host = Host::new(settings);
+    let mut send = |labels: &[&[u8]], class: DNSClass, behind: &[u8]| {
+        let mut question = Message::query();
+        let name = Name::from_labels(labels.iter().copied()).unwrap();
+        let mut query = Query::query(name, RecordType::A);
+        query.set_query_class(class);
+        question.add_query(query);
+        let bytes = [&question.to_vec().unwrap(), behind].concat();
+        host.link.send(&datagram(5300, AT, &bytes));
+        let answer = host
+            .link
+            .await_frame(|frame| read_datagram(frame, AT, 5300));
+        Message::from_vec(&answer).unwrap().response_code
+    };
+    // The labels read as a name below the one that is allowed, and are one of the parent zone.
+    let parent: &[&[u8]] = &[b"x.allowed", b"test"];
+    assert_eq!(send(parent, DNSClass::IN, b""), ResponseCode::Refused);
+    let below: &[&[u8]] = &[b"x", b"allowed", b"test"];
+    assert_eq!(send(below, DNSClass::CH, b""), ResponseCode::Refused);
+    assert!(questions.try_recv().is_err());
+    assert_eq!(send(below, DNSClass::IN, &[7; 300]), ResponseCode::NoError);
+    // The resolver saw no byte of what came behind the question.
+    assert_eq!(questions.recv().unwrap(), "x.allowed.test. 32");
     host.end();
 }

@@ -155,6 +155,22 @@ fn a_guest_has_one_address_and_no_fragments() {
 }
 
 #[test]
+fn a_frame_that_does_not_fit_the_wire_is_dropped() {
+    let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let at = SocketAddrV4::new(GATEWAY_ADDRESS, port);
+    let mut host = Host::new(allowing(&[format!("127.0.0.1:{port}")]));
+    for payload in [vec![1; 1473], vec![1; 60_000], vec![2; 1472]] {
+        host.link.send(&datagram(5000, at, &payload));
+    }
+    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut buffer = vec![0; 65_536];
+    let length = server.recv(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], [2; 1472]);
+    host.end();
+}
+
+#[test]
 fn the_gateway_answers_a_ping() {
     let mut host = Host::new(Settings::default());
     let icmp = Icmpv4Repr::EchoRequest {
