@@ -19,7 +19,8 @@ use crate::store::{Store, StoredImage};
 pub struct PullOptions {
     /// Which of an index's images; `None` for the host's.
     pub platform: Option<Platform>,
-    /// Speak HTTP without TLS. With registries on the loopback interface that goes without saying.
+    /// Speak HTTP without TLS. Registries on the loopback interface are spoken to so, unless they answer
+    /// TLS, or certificate authorities are named.
     pub plain_http: bool,
     /// Where credentials come from.
     pub credentials: CredentialSource,

@@ -38,7 +38,7 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
     pub(crate) platform: Option<Platform>,
     /// Speak HTTP without TLS to the registry
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tls_ca")]
     plain_http: bool,
     /// Trust these certificate authorities too, a PEM file
     #[arg(long, value_name = "FILE")]

@@ -35,7 +35,8 @@ pub(crate) struct Registry {
 }
 
 impl Client<'_> {
-    /// The repository that `reference` names. Nothing is asked yet but for credentials.
+    /// The repository that `reference` names. Nothing is asked yet but for credentials, and on the
+    /// loopback interface whether TLS is spoken.
     pub(crate) async fn connect(&self, reference: &Reference) -> Result<Registry, RegistryError> {
         let settings = self.registries.of(reference.registry());
         let mirrors = settings.mirrors.iter();

@@ -62,9 +62,11 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The repository at `address`. Nothing is asked yet but for credentials.
+    /// The repository at `address`. Nothing is asked yet but for credentials, and on the loopback
+    /// interface whether TLS is spoken.
     pub(super) async fn new(address: &Address, client: &Client<'_>) -> Result<Self, RegistryError> {
-        let base = address.repository_url(&client.repository)?;
+        let base = address.settled().await;
+        let base = base.repository_url(&client.repository)?;
         let settings = client.registries.of(&address.name);
         let transport = Transport::new(base, client.limits.clone(), client.registries, &settings)?;
         let credential = client.credential(address).await?;

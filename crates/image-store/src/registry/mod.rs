@@ -18,6 +18,7 @@ mod proxy;
 mod retry;
 mod settings;
 mod tls;
+mod tls_probe;
 mod token;
 mod transport;
 

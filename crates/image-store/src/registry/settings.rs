@@ -30,7 +30,8 @@ pub struct RegistrySettings {
     pub mirrors: Vec<String>,
     /// PEM file of certificate authorities to trust with this registry.
     pub ca: Option<PathBuf>,
-    /// Whether to speak HTTP without TLS. Where nothing is said, on the loopback interface alone.
+    /// Whether to speak HTTP without TLS. Where nothing is said, on the loopback interface alone, and
+    /// there only with who does not answer TLS.
     pub plain_http: Option<bool>,
     /// The proxy to this registry; empty for none.
     pub proxy: Option<String>,

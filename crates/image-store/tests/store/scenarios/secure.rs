@@ -199,6 +199,27 @@ async fn plain_text_and_tls_are_not_taken_for_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_registry_on_loopback_says_itself_whether_it_speaks_tls() {
+    let authority = Authority::new();
+    let with_authority = || PullOptions {
+        registries: Registries {
+            authorities: Some(authority.file()),
+            ..Registries::default()
+        },
+        ..quick()
+    };
+    let secure = authority.honest(&Wish::default()).await;
+    pulls(&secure, with_authority()).await;
+    let hint = fails(&secure, quick(), "UnknownIssuer").await;
+    assert!(hint.is_some_and(|hint| hint.contains("--tls-ca")));
+
+    let plain = Server::honest(Content::of(sample())).await;
+    pulls(&plain, quick()).await;
+    fails(&plain, with_authority(), "cannot reach registry").await;
+    assert_eq!(plain.requests().len(), 4, "nothing more in plain text");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn certificates_lie_where_docker_has_them() {
     let authority = Authority::new();
     let wish = Wish {
@@ -316,6 +337,7 @@ async fn layers_outside_of_the_registry_are_fetched_under_tls_alone() {
         })
     };
     let options = || PullOptions {
+        plain_http: true,
         credentials: CredentialSource::Given(password()),
         registries: Registries {
             authorities: Some(authority.file()),
