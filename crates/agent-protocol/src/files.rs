@@ -103,16 +103,16 @@ impl Client {
             .map(drop)
     }
 
-    /// A file, or a directory and all that is in it, as a tar archive, under this name.
+    /// A file, or a directory and all that is in it, as a tar archive.
     ///
     /// # Errors
     /// When it cannot be opened, or the agent cannot be reached.
-    pub async fn get_archive(&mut self, path: Bytes, name: Bytes) -> Result<Archive, ClientError> {
+    pub async fn get_archive(
+        &mut self,
+        request: GetArchiveRequest,
+    ) -> Result<Archive, ClientError> {
         let call = "get archive";
-        let reply = self
-            .sandbox
-            .get_archive(GetArchiveRequest { path, name })
-            .await;
+        let reply = self.sandbox.get_archive(request).await;
         let chunks = reply.map_err(ClientError::of_files(call))?.into_inner();
         Ok(Archive { chunks, call })
     }

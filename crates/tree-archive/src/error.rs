@@ -17,9 +17,22 @@ pub enum PackError {
         #[source]
         source: io::Error,
     },
+    /// A file's path is too long.
+    #[error(transparent)]
+    LongPath(#[from] LongPath),
     /// The archive cannot be written.
     #[error("cannot write the archive")]
     Output(#[source] io::Error),
+}
+
+/// A path that is longer than a reader of the archive takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot pack '{start}...': its path has more than {limit_bytes} bytes")]
+pub struct LongPath {
+    /// How the path begins.
+    pub start: RawPath,
+    /// How long it may be.
+    pub limit_bytes: usize,
 }
 
 /// Why an archive was not unpacked, or not to its end. What was unpacked before stays.
@@ -152,10 +165,11 @@ impl From<LayerError> for ArchiveError {
 }
 
 impl PackError {
-    /// The error of the host or guest behind it.
-    pub fn io(&self) -> &io::Error {
+    /// The error of the host or guest behind it, if one is.
+    pub fn io(&self) -> Option<&io::Error> {
         match self {
-            Self::File { source, .. } | Self::Output(source) => source,
+            Self::File { source, .. } | Self::Output(source) => Some(source),
+            Self::LongPath(_) => None,
         }
     }
 }

@@ -41,11 +41,12 @@ mod place;
 mod unpack;
 mod writer;
 
-pub use error::{ArchiveError, PackError, UnpackError};
+pub use error::{ArchiveError, LongPath, PackError, UnpackError};
 pub use extents::segments;
 pub use oci_layers::RawPath;
 pub use oci_layers::tar::{EntryKind, Segment};
 pub use pack::{PackOptions, pack};
+pub use path::{PATH_MAX_BYTES, check_path};
 pub use place::Place;
 pub use unpack::{UnpackOptions, Unpacked, unpack};
 pub use writer::{ArchiveWriter, Head};

@@ -13,7 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::PackError;
-use crate::path::join;
+use crate::path::check_path;
 use crate::{ArchiveWriter, Head, Place, extents, kept};
 
 /// The longest list of xattr names, and the longest value (`XATTR_LIST_MAX`, linux/limits.h).
@@ -41,12 +41,18 @@ pub struct PackOptions<'a> {
     pub name: &'a [u8],
     /// Directories, by device and inode, that are packed empty.
     pub empty: &'a [(u64, u64)],
+    /// Directories that lie on another filesystem than the packed one are packed empty.
+    pub one_file_system: bool,
 }
 
 impl<'a> PackOptions<'a> {
     /// Everything, under this name.
     pub const fn named(name: &'a [u8]) -> Self {
-        Self { name, empty: &[] }
+        Self {
+            name,
+            empty: &[],
+            one_file_system: false,
+        }
     }
 }
 
@@ -63,11 +69,13 @@ pub fn pack<W: Write>(
 ) -> Result<(), PackError> {
     let mut packer = Packer {
         archive,
-        empty: options.empty,
+        options,
+        device: None,
         names: HashMap::new(),
     };
+    let mut path = options.name.to_vec();
     let mut open = Vec::new();
-    let root = packer.add(place, options.name)?;
+    let root = packer.add(place, &path)?;
     if let Some(directory) = root.map_err(|error| failed("find", options.name, error))? {
         open.push(directory);
     }
@@ -76,7 +84,9 @@ pub fn pack<W: Write>(
             open.pop();
             continue;
         };
-        let path = join(&directory.path, &name);
+        path.truncate(directory.path_bytes);
+        path.push(b'/');
+        path.extend_from_slice(&name);
         let place = Place {
             directory: directory.file.as_fd(),
             name: &name,
@@ -91,14 +101,17 @@ pub fn pack<W: Write>(
 /// A directory whose names are being packed.
 struct OpenDirectory {
     file: OwnedFd,
-    path: Vec<u8>,
+    /// How much of the path leads to it.
+    path_bytes: usize,
     /// What is left, in descending order.
     names: Vec<Vec<u8>>,
 }
 
 struct Packer<'a, W> {
     archive: &'a mut ArchiveWriter<W>,
-    empty: &'a [(u64, u64)],
+    options: &'a PackOptions<'a>,
+    /// The filesystem that the first directory lies on.
+    device: Option<u64>,
     /// The first names of files that have several, by device and inode.
     names: HashMap<(u64, u64), Vec<u8>>,
 }
@@ -123,6 +136,7 @@ impl<W: Write> Packer<'_, W> {
             major: major(stat.st_rdev),
             minor: minor(stat.st_rdev),
         };
+        check_path(path)?;
         let kind = match FileType::from_mode(file_type) {
             Some(FileType::Directory) => return self.directory(place, path),
             Some(FileType::Regular) => {
@@ -191,7 +205,9 @@ impl<W: Write> Packer<'_, W> {
             metadata: &metadata(&stat, xattrs),
         };
         self.archive.entry(&head).map_err(PackError::Output)?;
-        let is_empty = self.empty.contains(&(stat.st_dev, stat.st_ino))
+        let device = *self.device.get_or_insert(stat.st_dev);
+        let is_empty = self.options.empty.contains(&(stat.st_dev, stat.st_ino))
+            || (self.options.one_file_system && stat.st_dev != device)
             || shows_the_kernel(&file).map_err(|error| failed("look at", path, error))?;
         let names = match is_empty {
             true => Vec::new(),
@@ -199,7 +215,7 @@ impl<W: Write> Packer<'_, W> {
         };
         Ok(Ok(Some(OpenDirectory {
             file,
-            path: path.to_vec(),
+            path_bytes: path.len(),
             names,
         })))
     }

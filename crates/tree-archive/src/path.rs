@@ -1,6 +1,25 @@
 use fstree::Name;
 
-use crate::error::InvalidPath;
+use crate::error::{InvalidPath, LongPath};
+
+/// The longest path in an archive, in bytes: as much as a reader takes of any (`entry-path`).
+pub const PATH_MAX_BYTES: usize = 16 << 10;
+/// How much of a path that is too long an error shows, in bytes.
+const SHOWN_BYTES: usize = 100;
+
+/// Checks that an archive can have a file at `path`.
+///
+/// # Errors
+/// When the path is too long, with the slash that a directory's has at its end.
+pub fn check_path(path: &[u8]) -> Result<(), LongPath> {
+    match path.len() < PATH_MAX_BYTES {
+        true => Ok(()),
+        false => Err(LongPath {
+            start: path[..SHOWN_BYTES].into(),
+            limit_bytes: PATH_MAX_BYTES,
+        }),
+    }
+}
 
 /// The components of a path in an archive. It goes down from the destination, wherever it begins:
 /// leading slashes count for nothing.
@@ -14,14 +33,19 @@ pub(crate) fn components(path: &[u8]) -> Result<Vec<Name>, InvalidPath> {
         .collect()
 }
 
-/// `name` in `directory`, as archives spell it.
-pub(crate) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    [directory, b"/", name].concat()
-}
-
 #[cfg(test)]
 mod tests {
+    use oci_layers::{Limit, Limits};
+
     use super::*;
+
+    #[test]
+    fn the_longest_path_is_what_readers_take() {
+        let limit = Limits::default().get(Limit::EntryPath);
+        assert_eq!(u64::try_from(PATH_MAX_BYTES), Ok(limit));
+        assert_eq!(check_path(&[b'x'; PATH_MAX_BYTES - 1]), Ok(()));
+        assert!(check_path(&[b'x'; PATH_MAX_BYTES]).is_err());
+    }
 
     #[test]
     fn paths_go_down() {

@@ -2,7 +2,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
 
-use fstree::{Device, FileType, Metadata, Name};
+use fstree::{Device, FileType, Metadata, Name, Xattrs};
 use oci_layers::tar::{Entries, Entry, EntryKind};
 use oci_layers::{LayerError, Limits};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -59,6 +59,7 @@ pub fn unpack(
     let mut unpacker = Unpacker {
         destination,
         options,
+        way: Vec::new(),
         unfinished: Vec::new(),
         unpacked: Unpacked::default(),
     };
@@ -76,15 +77,18 @@ fn unreadable(error: LayerError) -> UnpackError {
 struct Unpacker<'a> {
     destination: BorrowedFd<'a>,
     options: &'a UnpackOptions,
+    /// The names that lead to the last unfinished directory, and on their way to all others.
+    way: Vec<Name>,
     /// Directories whose content may still come, each in the one before.
     unfinished: Vec<Unfinished>,
     unpacked: Unpacked,
 }
 
-/// A directory whose attributes are set when its content is there.
+/// A directory that gets its attributes when its content is there; its xattrs, which may be long, it
+/// has already.
 struct Unfinished {
-    names: Vec<Name>,
-    entry_path: Vec<u8>,
+    /// How many names of the way lead to it.
+    depth: usize,
     metadata: Metadata,
 }
 
@@ -122,8 +126,7 @@ impl Unpacker<'_> {
             if entry.kind != EntryKind::Directory {
                 return Err(refused(&entry.path)(InvalidPath::Destination));
             }
-            self.remember(entry, names);
-            return Ok(());
+            return self.remember(entry, names);
         };
         let parent = self.parent(parents, &entry.path)?;
         let target = Target {
@@ -134,10 +137,10 @@ impl Unpacker<'_> {
         if !self.make_room(&target)? {
             self.make(&target, entries)?;
         }
-        if entry.kind == EntryKind::Directory {
-            self.remember(entry, names);
+        match entry.kind {
+            EntryKind::Directory => self.remember(entry, names),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The components of a path, from the destination on; of a path that an entry names.
@@ -281,18 +284,28 @@ impl Unpacker<'_> {
         .map_err(target.failed("create the hard link"))
     }
 
-    fn remember(&mut self, entry: &Entry, names: Vec<Name>) {
+    /// Gives a directory its xattrs, and remembers the rest.
+    fn remember(&mut self, entry: &Entry, names: Vec<Name>) -> Result<(), UnpackError> {
+        let mut metadata = entry.metadata.clone();
+        let xattrs = std::mem::take(&mut metadata.xattrs);
+        if !xattrs.is_empty() {
+            let failed = failed("set the attributes of", &entry.path);
+            let directory = self.open_directory(&names, &entry.path)?;
+            self.set_xattrs(directory.as_fd(), &xattrs)
+                .map_err(failed)?;
+        }
         self.unfinished.push(Unfinished {
-            names,
-            entry_path: entry.path.clone(),
-            metadata: entry.metadata.clone(),
+            depth: names.len(),
+            metadata,
         });
+        self.way = names;
+        Ok(())
     }
 
     /// Gives directories their attributes that do not hold what comes next.
     fn finish_down_to(&mut self, next: &[Name]) -> Result<(), UnpackError> {
         while let Some(last) = self.unfinished.last() {
-            if next.starts_with(&last.names) && next.len() > last.names.len() {
+            if next.len() > last.depth && next.starts_with(&self.way[..last.depth]) {
                 break;
             }
             self.finish_last()?;
@@ -301,15 +314,23 @@ impl Unpacker<'_> {
     }
 
     fn finish_last(&mut self) -> Result<(), UnpackError> {
-        let Some(directory) = self.unfinished.pop() else {
+        let Some(Unfinished { depth, metadata }) = self.unfinished.pop() else {
             return Ok(());
         };
-        let failed = failed("set the attributes of", &directory.entry_path);
-        let parent = self.parent(&directory.names, &directory.entry_path)?;
+        let names = &self.way[..depth];
+        let path: Vec<&[u8]> = names.iter().map(Name::as_bytes).collect();
+        let path = path.join(&b'/');
+        let directory = self.open_directory(names, &path)?;
+        self.describe(directory.as_fd(), &metadata)
+            .map_err(failed("set the attributes of", &path))
+    }
+
+    /// Opens a directory itself, not only its place.
+    fn open_directory(&self, names: &[Name], entry_path: &[u8]) -> Result<OwnedFd, UnpackError> {
+        let place = self.parent(names, entry_path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let itself = openat(&parent, c".", flags, Mode::empty()).map_err(&failed)?;
-        self.describe(itself.as_fd(), &directory.metadata)
-            .map_err(failed)
+        openat(&place, c".", flags, Mode::empty())
+            .map_err(failed("set the attributes of", entry_path))
     }
 
     /// Gives an open file its attributes. The owner goes first: it takes others away.
@@ -318,13 +339,18 @@ impl Unpacker<'_> {
             let (uid, gid) = owner(metadata);
             rustix::fs::fchown(file, uid, gid)?;
         }
-        for (name, value) in &metadata.xattrs {
+        self.set_xattrs(file, &metadata.xattrs)?;
+        fchmod(file, Mode::from_raw_mode(metadata.mode.into()))?;
+        rustix::fs::futimens(file, &times(metadata))
+    }
+
+    fn set_xattrs(&self, file: BorrowedFd<'_>, xattrs: &Xattrs) -> rustix::io::Result<()> {
+        for (name, value) in xattrs {
             if kept::is_unpacked(name, self.options.keep_owner) {
                 set_xattr(file, name, value)?;
             }
         }
-        fchmod(file, Mode::from_raw_mode(metadata.mode.into()))?;
-        rustix::fs::futimens(file, &times(metadata))
+        Ok(())
     }
 
     /// The same for what cannot be opened.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use msb_agent_protocol::v1::PutArchive;
+use msb_agent_protocol::v1::{GetArchiveRequest, PutArchive};
 use msb_agent_protocol::{Bytes, ClientError, Code, VERSION};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -24,7 +24,7 @@ async fn why_not_is_told_apart_from_no_answer() {
 async fn an_archive_that_breaks_off_says_so() {
     let mut client = boot(VERSION).await;
     let mut archive = client
-        .get_archive(Bytes::new(), Bytes::new())
+        .get_archive(GetArchiveRequest::default())
         .await
         .expect("begun");
     assert_eq!(

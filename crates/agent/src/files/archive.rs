@@ -21,6 +21,7 @@ pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chu
         true => Bytes::from_static(b"."),
         false => request.name.clone(),
     };
+    let one_file_system = request.one_file_system;
     answers(running, move |host| {
         let (directory, name_there) = split(&path);
         let directory = open_directory(directory).map_err(failed("open", directory))?;
@@ -32,6 +33,7 @@ pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chu
         let options = PackOptions {
             name: &name,
             empty: &empty,
+            one_file_system,
         };
         let send = |data| host.tell(chunk(data));
         let mut archive = ArchiveWriter::new(ChunkWriter::new(send));

@@ -17,7 +17,8 @@ pub(super) fn failed(action: &str, path: &[u8]) -> impl Fn(Errno) -> Status {
 }
 
 pub(super) fn not_packed(error: &PackError) -> Status {
-    Status::new(code(error.io()), said(error))
+    let code = error.io().map_or(Code::InvalidArgument, code);
+    Status::new(code, said(error))
 }
 
 pub(super) fn not_unpacked(error: &UnpackError) -> Status {

@@ -21,7 +21,8 @@ use crate::output;
     Examples:\n  \
     msb cp work:/srv/out ./results\n  \
     msb cp ./site/. work:/var/www\n  \
-    msb cp work:/etc - | tar t\n\n\
+    msb cp work:/etc - | tar t\n  \
+    msb cp -x work:/ - > work.tar\n\n\
     docs/files.md says what is kept, and what not."
 )]
 pub(crate) struct Arguments {
@@ -31,6 +32,9 @@ pub(crate) struct Arguments {
     /// Copy what a symlink SRC leads to
     #[arg(short = 'L', long)]
     follow_link: bool,
+    /// Leave out what is mounted in SRC: volumes, directories of the host
+    #[arg(short = 'x', long)]
+    one_file_system: bool,
     /// What to copy: a path here, SANDBOX:PATH, or - for a tar archive
     #[arg(value_name = "SRC")]
     source: OsString,
@@ -50,6 +54,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let options = CopyOptions {
         keep_owner: arguments.archive,
         follow_link: arguments.follow_link,
+        one_file_system: arguments.one_file_system,
     };
     let source = Side::of(&arguments.source)?;
     let destination = Side::of(&arguments.destination)?;

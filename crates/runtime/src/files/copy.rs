@@ -27,6 +27,8 @@ pub struct CopyOptions {
     pub keep_owner: bool,
     /// A symlink that is named as the source is what it leads to.
     pub follow_link: bool,
+    /// What is mounted in the source is left out: directories that lie on another filesystem are empty.
+    pub one_file_system: bool,
 }
 
 /// What was copied.
@@ -60,7 +62,14 @@ pub async fn copy_in(
     };
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let name = landing.name.unwrap_or_else(|| b".".to_vec());
-    let packing = tokio::task::spawn_blocking(move || pack_host(&packed, &name, &sender));
+    let one_file_system = options.one_file_system;
+    let packing = tokio::task::spawn_blocking(move || {
+        let options = PackOptions {
+            one_file_system,
+            ..PackOptions::named(&name)
+        };
+        pack_host(&packed, &options, &sender)
+    });
     let put = files.put_archive(start, chunks).await;
     let packing = packing.await.map_err(|_| FilesError::BrokenOff)?;
     match packing {
@@ -142,7 +151,9 @@ pub async fn copy_out(
     let (source, path) = sandbox_source(files, CopyPath::new(source)?, options).await?;
     let landing = source.landing(&local::destination(destination)?)?;
     let directory = local::open_directory(&host_path(&landing.directory))?;
-    let archive = files.get_archive(path.as_bytes(), b".").await?;
+    let archive = files
+        .get_archive(path.as_bytes(), b".", options.one_file_system)
+        .await?;
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let options = unpack_options(landing, options)?;
     let unpacking = tokio::task::spawn_blocking(move || {
@@ -163,7 +174,9 @@ impl SandboxFiles {
     pub async fn tar(&self, path: &[u8], options: CopyOptions) -> Result<ByteStream, CopyError> {
         let (source, path) = sandbox_source(self, CopyPath::new(path)?, options).await?;
         let name = source.name.unwrap_or_else(|| b".".to_vec());
-        Ok(self.get_archive(path.as_bytes(), &name).await?)
+        Ok(self
+            .get_archive(path.as_bytes(), &name, options.one_file_system)
+            .await?)
     }
 }
 
@@ -218,14 +231,18 @@ fn unpack_options(landing: Landing, options: CopyOptions) -> Result<UnpackOption
     })
 }
 
-fn pack_host(packed: &Packed, name: &[u8], sender: &mpsc::Sender<Bytes>) -> Result<(), PackError> {
+fn pack_host(
+    packed: &Packed,
+    options: &PackOptions<'_>,
+    sender: &mpsc::Sender<Bytes>,
+) -> Result<(), PackError> {
     let place = Place {
         directory: packed.directory.as_fd(),
         name: &packed.name,
     };
     let send = |chunk| sender.blocking_send(chunk).is_ok();
     let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
-    pack(place, &PackOptions::named(name), &mut archive)?;
+    pack(place, options, &mut archive)?;
     archive.finish().map(drop).map_err(PackError::Output)
 }
 

@@ -14,25 +14,38 @@ pub(super) struct Covered {
     targets: Vec<Target>,
     /// Every directory and file that the sandbox's own disks have there.
     inodes: HashMap<InodeId, usize>,
+    /// Those of them that something is mounted on.
+    points: HashSet<InodeId>,
 }
 
 impl Covered {
     pub(super) fn of(mounts: &[Mount], view: &View<File>) -> Self {
         let targets: Vec<_> = mounts.iter().map(|mount| mount.target.clone()).collect();
         let mut inodes = HashMap::new();
+        let mut points = HashSet::new();
         for (index, target) in targets.iter().enumerate() {
             if let Ok(id) = view.resolve(target.as_str().as_bytes(), true) {
                 let below = all_below(view.tree(), id).into_iter();
                 inodes.extend(below.map(|id| (id, index)));
+                points.insert(id);
             }
         }
-        Self { targets, inodes }
+        Self {
+            targets,
+            inodes,
+            points,
+        }
     }
 
     /// The mount that `path`, which leads to the inode `found`, is in.
     pub(super) fn at(&self, path: &[u8], found: Option<&InodeId>) -> Option<&Target> {
         let by_name = self.targets.iter().find(|target| target.covers(path));
         by_name.or_else(|| self.targets.get(*self.inodes.get(found?)?))
+    }
+
+    /// Whether something is mounted on this.
+    pub(super) fn is_mount(&self, id: InodeId) -> bool {
+        self.points.contains(&id)
     }
 
     /// A mount that lies in the directory `id`, however deep.
@@ -85,7 +98,9 @@ mod tests {
                 .into_iter()
                 .map(|id| (id, 0))
                 .collect(),
+            points: HashSet::from([data]),
         };
+        assert!(covered.is_mount(data) && !covered.is_mount(inner));
         assert!(covered.at(b"/data/missing", None).is_some());
         // By a symlink, say.
         assert!(covered.at(b"/link", Some(&inner)).is_some());

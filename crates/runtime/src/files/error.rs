@@ -2,7 +2,7 @@ use std::io;
 use std::path::PathBuf;
 
 use msb_agent_protocol::ClientError;
-use tree_archive::{PackError, RawPath, UnpackError};
+use tree_archive::{LongPath, PackError, RawPath, UnpackError};
 
 use crate::{ReachError, Target};
 
@@ -34,6 +34,22 @@ pub enum FilesError {
         /// Where it is mounted.
         target: Target,
     },
+    /// Something in the directory is not on the sandbox's own disk.
+    #[error(
+        "{target} in {path} of sandbox {name} is a mount, which can be seen only while the sandbox runs; \
+         --one-file-system (-x) leaves mounts out"
+    )]
+    MountBelow {
+        /// The path.
+        path: RawPath,
+        /// The sandbox's name.
+        name: String,
+        /// Where it is mounted.
+        target: Target,
+    },
+    /// A path that no archive takes.
+    #[error(transparent)]
+    LongPath(#[from] LongPath),
     /// The disks of a stopped sandbox cannot be read.
     #[error("cannot read the disks of sandbox {name}")]
     Disks {

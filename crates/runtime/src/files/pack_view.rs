@@ -1,55 +1,131 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, btree_map};
 use std::fs::File;
 use std::io::{self, Write};
 
-use fstree::{FileKind, InodeId};
+use fstree::{FileKind, InodeId, Name};
 use rootfs_view::{Content, View};
-use tree_archive::{ArchiveWriter, EntryKind, Head, Segment};
+use tree_archive::{ArchiveWriter, EntryKind, Head, Segment, check_path};
 
 use super::FilesError;
+use super::covered::Covered;
+
+#[cfg(test)]
+mod tests;
 
 /// Adds a file, or a directory and all that is in it, to an archive, as the agent of a sandbox that
-/// runs packs it.
+/// runs packs it. What lies at `mounts` is left out: directories there are empty.
+///
+/// One path is in memory at a time, whatever the names: a guest needs few blocks for many long ones.
 pub(super) fn pack_view<W: Write>(
     view: &View<File>,
     id: InodeId,
     name: &[u8],
+    mounts: Option<&Covered>,
     archive: &mut ArchiveWriter<W>,
 ) -> Result<(), FilesError> {
     let mut packer = Packer {
         view,
         archive,
+        mounts,
         links: view.tree().link_counts(),
-        names: HashMap::new(),
+        top: name,
+        first_names: HashMap::new(),
+        places: HashMap::new(),
     };
-    let mut ahead = vec![(id, name.to_vec())];
-    while let Some((id, path)) = ahead.pop() {
-        packer.add(id, &path).map_err(|source| FilesError::Path {
-            action: "pack",
-            path: path.as_slice().into(),
-            source,
-        })?;
-        // The first name is to come first off the end.
-        let names = view.tree().directory(id).into_iter().flatten();
-        let mut names: Vec<_> = names
-            .map(|(name, &id)| (id, [&path, &b"/"[..], name.as_bytes()].concat()))
-            .collect();
-        names.sort_by(|one, other| other.1.cmp(&one.1));
-        ahead.extend(names);
+    let mut path = name.to_vec();
+    let mut open = Vec::new();
+    open.extend(packer.pack(id, None, &path)?);
+    while let Some(directory) = open.last_mut() {
+        let Some((name, &id)) = directory.names.next() else {
+            open.pop();
+            continue;
+        };
+        path.truncate(directory.path_bytes);
+        path.push(b'/');
+        path.extend_from_slice(name.as_bytes());
+        let place = Place {
+            directory: directory.id,
+            name,
+        };
+        let inner = packer.pack(id, Some(place), &path)?;
+        open.extend(inner);
     }
     Ok(())
+}
+
+/// A directory whose names are being packed.
+struct OpenDirectory<'a> {
+    id: InodeId,
+    /// How much of the path leads to it.
+    path_bytes: usize,
+    names: btree_map::Iter<'a, Name, InodeId>,
+}
+
+/// A name in a directory.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    directory: InodeId,
+    name: &'a Name,
 }
 
 struct Packer<'a, W> {
     view: &'a View<File>,
     archive: &'a mut ArchiveWriter<W>,
+    mounts: Option<&'a Covered>,
     links: Vec<u64>,
-    /// The first names of files that have several.
-    names: HashMap<InodeId, Vec<u8>>,
+    /// What is packed, as the archive calls it.
+    top: &'a [u8],
+    /// The first names of files that have several; `None` is the top.
+    first_names: HashMap<InodeId, Option<Place<'a>>>,
+    /// Where the directories are, but for the top.
+    places: HashMap<InodeId, Place<'a>>,
 }
 
-impl<W: Write> Packer<'_, W> {
-    fn add(&mut self, id: InodeId, path: &[u8]) -> io::Result<()> {
+impl<'a, W: Write> Packer<'a, W> {
+    /// Adds one name; gives a directory to go on with.
+    fn pack(
+        &mut self,
+        id: InodeId,
+        place: Option<Place<'a>>,
+        path: &[u8],
+    ) -> Result<Option<OpenDirectory<'a>>, FilesError> {
+        let names = self.view.tree().directory(id);
+        let is_mount = self.mounts.is_some_and(|mounts| mounts.is_mount(id));
+        if is_mount && names.is_none() {
+            return Ok(None);
+        }
+        check_path(path)?;
+        self.add(id, place, path)
+            .map_err(|source| FilesError::Path {
+                action: "pack",
+                path: path.into(),
+                source,
+            })?;
+        let Some(names) = names.filter(|_| !is_mount) else {
+            return Ok(None);
+        };
+        self.places.extend(place.map(|place| (id, place)));
+        Ok(Some(OpenDirectory {
+            id,
+            path_bytes: path.len(),
+            names: names.iter(),
+        }))
+    }
+
+    /// The path of a name in the archive.
+    fn path_of(&self, place: Option<Place<'_>>) -> Vec<u8> {
+        let mut names = Vec::new();
+        let mut next = place;
+        while let Some(Place { directory, name }) = next {
+            names.push(name.as_bytes());
+            next = self.places.get(&directory).copied();
+        }
+        names.push(self.top);
+        names.reverse();
+        names.join(&b'/')
+    }
+
+    fn add(&mut self, id: InodeId, place: Option<Place<'a>>, path: &[u8]) -> io::Result<()> {
         let inode = self.view.tree().inode(id);
         let (kind, link) = match &inode.kind {
             FileKind::Regular(_) => (EntryKind::Regular, &b""[..]),
@@ -60,23 +136,22 @@ impl<W: Write> Packer<'_, W> {
             FileKind::Fifo => (EntryKind::Fifo, &b""[..]),
             FileKind::Socket => return Ok(()),
         };
-        let metadata = &inode.metadata;
         let head = Head {
             path,
             kind,
             link,
-            metadata,
+            metadata: &inode.metadata,
         };
         if kind != EntryKind::Directory && self.links[id.index()] > 1 {
-            if let Some(first) = self.names.get(&id) {
+            if let Some(&first) = self.first_names.get(&id) {
                 let link = Head {
                     kind: EntryKind::Hardlink,
-                    link: first,
+                    link: &self.path_of(first),
                     ..head
                 };
                 return self.archive.entry(&link);
             }
-            self.names.insert(id, path.to_vec());
+            self.first_names.insert(id, place);
         }
         match &inode.kind {
             FileKind::Regular(content) => self.add_content(&head, content),

@@ -1,5 +1,6 @@
 use msb_agent_protocol::v1::{
-    FileStat, ListEntry, MakeDirectoryRequest, PutArchive, PutArchiveReply, RemoveRequest,
+    FileStat, GetArchiveRequest, ListEntry, MakeDirectoryRequest, PutArchive, PutArchiveReply,
+    RemoveRequest,
 };
 use msb_agent_protocol::{Bytes, Client};
 use std::sync::Arc;
@@ -100,18 +101,28 @@ impl SandboxFiles {
         Ok(self.running()?.make_directory(request).await?)
     }
 
-    /// A file, or a directory and all that is in it, as a tar archive that calls it `name`.
+    /// A file, or a directory and all that is in it, as a tar archive that calls it `name`. With
+    /// `one_file_system` what is mounted in the directory is left out.
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub async fn get_archive(&self, path: &[u8], name: &[u8]) -> Result<ByteStream, FilesError> {
-        let (path, name) = (Bytes::copy_from_slice(path), Bytes::copy_from_slice(name));
+    pub async fn get_archive(
+        &self,
+        path: &[u8],
+        name: &[u8],
+        one_file_system: bool,
+    ) -> Result<ByteStream, FilesError> {
         match &self.0 {
             Access::Running(client) => {
-                let archive = client.clone().get_archive(path, name).await?;
+                let request = GetArchiveRequest {
+                    path: Bytes::copy_from_slice(path),
+                    name: Bytes::copy_from_slice(name),
+                    one_file_system,
+                };
+                let archive = client.clone().get_archive(request).await?;
                 Ok(ByteStream::of_guest(archive))
             }
-            Access::Stopped(stopped) => stopped.get_archive(&path, &name),
+            Access::Stopped(stopped) => stopped.get_archive(path, name, one_file_system),
         }
     }
 

@@ -112,16 +112,21 @@ impl Stopped {
         self: &Arc<Self>,
         path: &[u8],
         name: &[u8],
+        one_file_system: bool,
     ) -> Result<ByteStream, FilesError> {
         let id = self.find("look at", path, false)?;
-        if let Some(target) = self.covered.below(self.view.tree(), id) {
-            return Err(self.mounted(path, target));
+        if !one_file_system && let Some(target) = self.covered.below(self.view.tree(), id) {
+            return Err(FilesError::MountBelow {
+                path: path.into(),
+                name: self.name.clone(),
+                target: target.clone(),
+            });
         }
         let (this, name) = (Arc::clone(self), name.to_vec());
         Ok(stream(move |sender| {
             let send = |chunk| sender.blocking_send(Ok(chunk)).is_ok();
             let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
-            pack_view(&this.view, id, &name, &mut archive)?;
+            pack_view(&this.view, id, &name, Some(&this.covered), &mut archive)?;
             // Who no longer listens needs no end.
             let _ = archive.finish();
             Ok(())
