@@ -5,8 +5,9 @@ use tonic::Streaming;
 
 use crate::v1::{
     Chunk, FileStat, GetArchiveRequest, ListEntry, ListReply, ListRequest, MakeDirectoryRequest,
-    PutArchive, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveRequest, StatRequest,
-    put_archive_input,
+    PutArchive, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveRequest, RenameRequest,
+    SetModeRequest, StatRequest, WriteFile, WriteFileEnd, WriteFileInput, put_archive_input,
+    write_file_input,
 };
 use crate::{Client, ClientError};
 
@@ -101,6 +102,55 @@ impl Client {
         reply
             .map_err(ClientError::of_files("make directory"))
             .map(drop)
+    }
+
+    /// Makes or replaces a file with content that comes in chunks. `Ok(None)` is its end: where the channel
+    /// ends without it, the file stays as it was.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the agent cannot be reached.
+    pub async fn write_file(
+        &mut self,
+        start: WriteFile,
+        mut chunks: mpsc::Receiver<Option<Bytes>>,
+    ) -> Result<(), ClientError> {
+        let (inputs, pending) = mpsc::channel(PENDING_CHUNKS);
+        let sending = async move {
+            let mut next = Some(write_file_input::Input::Start(start));
+            while let Some(input) = next {
+                let input = Some(input);
+                if inputs.send(WriteFileInput { input }).await.is_err() {
+                    return;
+                }
+                next = chunks.recv().await.map(|chunk| match chunk {
+                    Some(data) => write_file_input::Input::Data(data),
+                    None => write_file_input::Input::End(WriteFileEnd {}),
+                });
+            }
+        };
+        let sending = tokio::spawn(sending);
+        let reply = self.sandbox.write_file(ReceiverStream::new(pending)).await;
+        // An answer before the end: the guest wants no more.
+        sending.abort();
+        reply.map_err(ClientError::of_files("write file")).map(drop)
+    }
+
+    /// Gives a file another name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed, or the agent cannot be reached.
+    pub async fn rename(&mut self, request: RenameRequest) -> Result<(), ClientError> {
+        let reply = self.sandbox.rename(request).await;
+        reply.map_err(ClientError::of_files("rename")).map(drop)
+    }
+
+    /// Sets a file's permission bits.
+    ///
+    /// # Errors
+    /// When they cannot be set, or the agent cannot be reached.
+    pub async fn set_mode(&mut self, request: SetModeRequest) -> Result<(), ClientError> {
+        let reply = self.sandbox.set_mode(request).await;
+        reply.map_err(ClientError::of_files("set mode")).map(drop)
     }
 
     /// A file, or a directory and all that is in it, as a tar archive.

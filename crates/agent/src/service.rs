@@ -2,9 +2,10 @@ use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
     Chunk, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
     MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest, PutArchiveInput,
-    PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, ResizeReply, ResizeRequest,
-    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest, StatsReply,
-    StatsRequest, exec_input, put_archive_input,
+    PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest,
+    ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest,
+    SignalReply, SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest, WriteFileInput,
+    WriteFileReply, exec_input, put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 use tokio::time::{Duration, Instant};
@@ -133,6 +134,38 @@ impl Sandbox for Service {
     ) -> Result<Response<MakeDirectoryReply>, Status> {
         let request = request.into_inner();
         let reply = files::waiting(move || files::make_directory(&request)).await;
+        reply.map(Response::new)
+    }
+
+    async fn write_file(
+        &self,
+        request: Request<Streaming<WriteFileInput>>,
+    ) -> Result<Response<WriteFileReply>, Status> {
+        let mut inputs = request.into_inner();
+        let first = inputs.message().await?.and_then(|input| input.input);
+        let Some(write_file_input::Input::Start(start)) = first else {
+            return Err(Status::invalid_argument("the first input is no start"));
+        };
+        files::write(start, inputs, &self.running)
+            .await
+            .map(Response::new)
+    }
+
+    async fn rename(
+        &self,
+        request: Request<RenameRequest>,
+    ) -> Result<Response<RenameReply>, Status> {
+        let request = request.into_inner();
+        let reply = files::waiting(move || files::rename(&request)).await;
+        reply.map(Response::new)
+    }
+
+    async fn set_mode(
+        &self,
+        request: Request<SetModeRequest>,
+    ) -> Result<Response<SetModeReply>, Status> {
+        let request = request.into_inner();
+        let reply = files::waiting(move || files::set_mode(&request)).await;
         reply.map(Response::new)
     }
 

@@ -47,7 +47,7 @@ pub use command::{NoCommand, Overrides, exec_in, process, process_without_comman
 pub use exit::Exit;
 pub use files::{
     ByteStream, Copied, CopyError, CopyOptions, DisksError, FilesError, SandboxFiles, copy_in,
-    copy_out, put_tar,
+    copy_out, put_tar, write_file,
 };
 pub use health::{Health, Level, diagnose};
 pub use home::Home;

@@ -124,18 +124,19 @@ fn listing(bed: &Bed) -> Result<()> {
     )
 }
 
-/// What cannot be is said, and leaves the sandbox as it was.
+/// What cannot be is said, and leaves the sandbox as it was; single files are changed; mounts are left out.
 pub(super) fn refusals(bed: &Bed) -> Result<()> {
     let ground = Ground::new(NAME)?;
     sample(&ground.0.join("from"))?;
-    start(bed)?;
+    let share = format!("{}:/mnt/host:ro", ground.path("from"));
+    start_with(bed, &["-v", &share])?;
     exec(
         bed,
         "mkdir /mnt/small && mount -t tmpfs -o size=1m none /mnt/small",
     )?;
     let from = ground.path("from");
     let big = ground.path("from/big");
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["cp", &inside("/nowhere"), &from], "No such file"),
         (&["cp", &big, &inside("/no/where")], "No such file"),
         (&["cp", &big, &inside("/root/no/")], "no directory"),
@@ -145,23 +146,76 @@ pub(super) fn refusals(bed: &Bed) -> Result<()> {
         (&["cp", "/nowhere", &inside("/root")], "No such file"),
         (&["fs", "rm", NAME, "/etc"], "Is a directory"),
         (&["fs", "mkdir", NAME, "/etc"], "File exists"),
+        (&["fs", "write", NAME, "/etc"], "Is a directory"),
+        (&["fs", "chmod", NAME, "0600", "/nowhere"], "No such file"),
+        (
+            &["fs", "mv", NAME, "/etc/passwd", "/mnt/small"],
+            "different filesystems",
+        ),
     ];
     for (arguments, reason) in cases {
         said(&msb(bed, arguments)?, reason)?;
     }
     expect_code(&msb(bed, &["fs", "rm", "-r", NAME, "/mnt/small/big"])?, 0)?;
     expect_code(&msb(bed, &["fs", "stat", NAME, "/mnt/small"])?, 0)?;
+    single_files(bed)?;
+    exec(bed, "touch /mnt/own && sync")?;
+    let left_out = ["mnt/", "mnt/host/", "mnt/own", "mnt/small/"];
+    let seen = names_in_archive(bed)?;
+    ensure!(seen == left_out, "the archive has {seen:?}");
     expect_code(&msb(bed, &["kill", NAME])?, 0)?;
+    let whole = msb(bed, &["cp", &inside("/mnt"), &ground.path("whole")])?;
+    said(&whole, "leaves mounts out")?;
+    let seen = names_in_archive(bed)?;
+    ensure!(seen == left_out, "the archive has {seen:?}");
     remove(bed, NAME)
+}
+
+/// What `msb fs` writes, renames and sets is there, and nothing else.
+fn single_files(bed: &Bed) -> Result<()> {
+    expect_code(&msb(bed, &["fs", "mkdir", NAME, "/srv/one"])?, 0)?;
+    let content = [b'x'; 200_000];
+    for mode in [&["-m", "0640"][..], &[]] {
+        let arguments = [&["fs", "write"], mode, &[NAME, "/srv/one/new"]].concat();
+        let writing = spawn(Command::new(&bed.msb).args(arguments))?;
+        expect_code(&finish(writing, &content)?, 0)?;
+    }
+    expect_code(&msb(bed, &["fs", "chmod", NAME, "u+x", "/srv/one/new"])?, 0)?;
+    expect_code(
+        &msb(bed, &["fs", "mv", NAME, "/srv/one/new", "/srv/one/moved"])?,
+        0,
+    )?;
+    let seen = exec(bed, "cd /srv/one && ls -A && stat -c '%a %s' moved")?;
+    ensure!(
+        seen == b"moved\n740 200000\n",
+        "it is {}",
+        seen.escape_ascii()
+    );
+    Ok(())
+}
+
+/// The names in an archive of `/mnt` without what is mounted there.
+fn names_in_archive(bed: &Bed) -> Result<Vec<String>> {
+    let archive = msb(bed, &["cp", "-x", &inside("/mnt"), "-"])?;
+    expect_code(&archive, 0)?;
+    let listing = spawn(Command::new("tar").arg("-t"))?;
+    let listing = finish(listing, &archive.stdout)?;
+    expect_code(&listing, 0)?;
+    let text = String::from_utf8(listing.stdout)?;
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// A sandbox that waits.
 fn start(bed: &Bed) -> Result<()> {
+    start_with(bed, &[])
+}
+
+fn start_with(bed: &Bed, options: &[&str]) -> Result<()> {
     let line = || {
         let _ = remove(bed, NAME);
         // With a network, files about it are mounted over the image's, and no part of its disk.
-        let options = ["-d", "--name", NAME, "--network", "none"];
-        bed.run_command(&options, &["sleep", "1000"])
+        let own = ["-d", "--name", NAME, "--network", "none"];
+        bed.run_command(&[&own, options].concat(), &["sleep", "1000"])
     };
     expect_code(&bed.retried(line, &[])?, 0)
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use msb_agent_protocol::v1::{GetArchiveRequest, PutArchive};
+use msb_agent_protocol::v1::{GetArchiveRequest, PutArchive, WriteFile};
 use msb_agent_protocol::{Bytes, ClientError, Code, VERSION};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -63,5 +63,25 @@ async fn an_archive_goes_whole_or_until_the_guest_has_enough() {
             .await
             .expect("it ends");
         assert_eq!(all_sent.expect("no panic"), fits);
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_written_when_its_end_is_said() {
+    let mut client = boot(VERSION).await;
+    for is_whole in [true, false] {
+        let (sender, chunks) = mpsc::channel(2);
+        sender
+            .try_send(Some(Bytes::from_static(b"content")))
+            .expect("there is room");
+        if is_whole {
+            sender.try_send(None).expect("there is room");
+        }
+        drop(sender);
+        let written = client.write_file(WriteFile::default(), chunks).await;
+        match written {
+            Ok(()) => assert!(is_whole),
+            Err(error) => assert!(!is_whole && error.to_string().contains("cut"), "{error}"),
+        }
     }
 }

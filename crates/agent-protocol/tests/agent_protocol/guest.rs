@@ -8,8 +8,9 @@ use msb_agent_protocol::v1::{
     Chunk, ExecEvent, ExecInput, ExitStatus, GetArchiveRequest, HelloReply, HelloRequest,
     ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
     PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
-    ResizeReply, ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest,
-    Started, StatReply, StatRequest, StatsReply, StatsRequest, put_archive_input,
+    RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest,
+    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started, StatReply, StatRequest,
+    StatsReply, StatsRequest, WriteFileInput, WriteFileReply, put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,
@@ -125,6 +126,28 @@ impl Sandbox for Guest {
         _: Request<MakeDirectoryRequest>,
     ) -> Result<Response<MakeDirectoryReply>, Status> {
         Err(Status::unimplemented(""))
+    }
+
+    /// Takes all of a file, and wants its end.
+    async fn write_file(
+        &self,
+        request: Request<Streaming<WriteFileInput>>,
+    ) -> Result<Response<WriteFileReply>, Status> {
+        let mut inputs = request.into_inner();
+        while let Some(input) = inputs.message().await? {
+            if let Some(write_file_input::Input::End(_)) = input.input {
+                return Ok(Response::new(WriteFileReply {}));
+            }
+        }
+        Err(Status::aborted("the content was cut"))
+    }
+
+    async fn rename(&self, _: Request<RenameRequest>) -> Result<Response<RenameReply>, Status> {
+        Err(Status::failed_precondition("other filesystem"))
+    }
+
+    async fn set_mode(&self, _: Request<SetModeRequest>) -> Result<Response<SetModeReply>, Status> {
+        Err(Status::not_found("no such file"))
     }
 
     type GetArchiveStream = ReceiverStream<Result<Chunk, Status>>;

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use msb_agent_protocol::Status;
 use msb_agent_protocol::v1::{
-    MakeDirectoryReply, MakeDirectoryRequest, RemoveReply, RemoveRequest,
+    MakeDirectoryReply, MakeDirectoryRequest, RemoveReply, RemoveRequest, RenameReply,
+    RenameRequest, SetModeReply, SetModeRequest,
 };
 use rustix::io::Errno;
 
@@ -61,6 +62,39 @@ pub(crate) fn make_directory(request: &MakeDirectoryRequest) -> Result<MakeDirec
     Ok(MakeDirectoryReply {})
 }
 
-fn errno(error: io::Error) -> Errno {
+/// Gives a file another name, as `mv` does.
+pub(crate) fn rename(request: &RenameRequest) -> Result<RenameReply, Status> {
+    let (from, to) = (absolute(&request.from), absolute(&request.to));
+    let source = Path::new(OsStr::from_bytes(&from));
+    let mut target = Path::new(OsStr::from_bytes(&to)).to_owned();
+    let Some(name) = source.file_name() else {
+        let message = "the root, '.' and '..' are not renamed";
+        return Err(Status::invalid_argument(message));
+    };
+    if target.is_dir() {
+        target.push(name);
+    }
+    fs::rename(source, &target).map_err(|error| match errno(error) {
+        Errno::XDEV => Status::failed_precondition(format!(
+            "'{}' and '{}' lie on different filesystems; copy the file, then remove it",
+            from.escape_ascii(),
+            target.as_os_str().as_bytes().escape_ascii()
+        )),
+        error => failed("rename", &from)(error),
+    })?;
+    Ok(RenameReply {})
+}
+
+/// Sets a file's permission bits.
+pub(crate) fn set_mode(request: &SetModeRequest) -> Result<SetModeReply, Status> {
+    let path = absolute(&request.path);
+    let mode = fs::Permissions::from_mode(request.mode & 0o7777);
+    fs::set_permissions(OsStr::from_bytes(&path), mode)
+        .map_err(errno)
+        .map_err(failed("set the mode of", &path))?;
+    Ok(SetModeReply {})
+}
+
+pub(super) fn errno(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }

@@ -5,6 +5,7 @@ mod change;
 mod look;
 mod read;
 mod status;
+mod write;
 
 use msb_agent_protocol::v1::Chunk;
 use msb_agent_protocol::{Bytes, Status};
@@ -15,9 +16,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::exec::Running;
 
 pub(crate) use archive::{get, put};
-pub(crate) use change::{make_directory, remove};
+pub(crate) use change::{make_directory, remove, rename, set_mode};
 pub(crate) use look::{list, stat};
 pub(crate) use read::read;
+pub(crate) use write::write;
 
 /// A stream of answers.
 pub(crate) type Answers<T> = ReceiverStream<Result<T, Status>>;

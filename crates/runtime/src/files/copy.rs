@@ -5,7 +5,7 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use fstree::Name;
-use msb_agent_protocol::v1::{FileStat, FileType, PutArchive};
+use msb_agent_protocol::v1::{FileStat, FileType, PutArchive, WriteFile};
 use msb_agent_protocol::{Bytes, CHUNK_MAX_BYTES, ChunkReader, ChunkWriter, ClientError, Code};
 use tokio::sync::{mpsc, oneshot};
 use tree_archive::{
@@ -121,6 +121,45 @@ pub async fn put_tar(
         entries,
         devices_left_out: 0,
     })
+}
+
+/// Makes or replaces one file of a sandbox with what there is to read, as a whole: when reading fails, the
+/// file stays as it was.
+///
+/// # Errors
+/// When the file cannot be written, or the content cannot be read.
+pub async fn write_file(
+    mut content: impl Read + Send + 'static,
+    files: &SandboxFiles,
+    start: WriteFile,
+) -> Result<(), CopyError> {
+    let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
+    let (broken, mut why) = oneshot::channel();
+    // A thread of its own: it may wait for input for ever.
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; CHUNK_MAX_BYTES];
+        loop {
+            let chunk = match content.read(&mut buffer) {
+                Ok(0) => None,
+                Ok(length) => Some(Bytes::copy_from_slice(&buffer[..length])),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    // Said before the channel ends, which the sandbox takes for a cut.
+                    let _ = broken.send(error);
+                    return;
+                }
+            };
+            let is_end = chunk.is_none();
+            if sender.blocking_send(chunk).is_err() || is_end {
+                return;
+            }
+        }
+    });
+    let written = files.write_file(start, chunks).await;
+    match why.try_recv() {
+        Ok(error) => Err(local::failed("read", Path::new("standard input"))(error)),
+        Err(_) => Ok(written?),
+    }
 }
 
 /// Sends what there is to read, until nobody wants more.

@@ -14,7 +14,7 @@ mod sandbox_files;
 mod stopped;
 
 pub use bytes_stream::ByteStream;
-pub use copy::{Copied, CopyOptions, copy_in, copy_out, put_tar};
+pub use copy::{Copied, CopyOptions, copy_in, copy_out, put_tar, write_file};
 pub use error::{CopyError, DisksError, FilesError};
 pub use sandbox_files::SandboxFiles;
 

@@ -1,6 +1,6 @@
 use msb_agent_protocol::v1::{
     FileStat, GetArchiveRequest, ListEntry, MakeDirectoryRequest, PutArchive, PutArchiveReply,
-    RemoveRequest,
+    RemoveRequest, RenameRequest, SetModeRequest, WriteFile,
 };
 use msb_agent_protocol::{Bytes, Client};
 use std::sync::Arc;
@@ -99,6 +99,35 @@ impl SandboxFiles {
     /// When it cannot be made; always while the sandbox is stopped.
     pub async fn make_directory(&self, request: MakeDirectoryRequest) -> Result<(), FilesError> {
         Ok(self.running()?.make_directory(request).await?)
+    }
+
+    /// Makes or replaces a file with content that comes in chunks, `None` at its end; see
+    /// [`Client::write_file`].
+    ///
+    /// # Errors
+    /// When it cannot be written; always while the sandbox is stopped.
+    pub async fn write_file(
+        &self,
+        start: WriteFile,
+        chunks: mpsc::Receiver<Option<Bytes>>,
+    ) -> Result<(), FilesError> {
+        Ok(self.running()?.write_file(start, chunks).await?)
+    }
+
+    /// Gives a file another name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed; always while the sandbox is stopped.
+    pub async fn rename(&self, request: RenameRequest) -> Result<(), FilesError> {
+        Ok(self.running()?.rename(request).await?)
+    }
+
+    /// Sets a file's permission bits.
+    ///
+    /// # Errors
+    /// When they cannot be set; always while the sandbox is stopped.
+    pub async fn set_mode(&self, request: SetModeRequest) -> Result<(), FilesError> {
+        Ok(self.running()?.set_mode(request).await?)
     }
 
     /// A file, or a directory and all that is in it, as a tar archive that calls it `name`. With

@@ -9,9 +9,10 @@ use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
     Chunk, Exec, ExecEvent, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply,
     ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest,
-    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, ResizeReply,
-    ResizeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StartJobReply,
-    StatReply, StatRequest, StatsReply, StatsRequest,
+    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
+    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
+    ShutdownRequest, SignalReply, SignalRequest, StartJobReply, StatReply, StatRequest, StatsReply,
+    StatsRequest, WriteFileInput, WriteFileReply,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio_stream::StreamExt as _;
@@ -99,6 +100,29 @@ impl Sandbox for Keeper {
         request: Request<MakeDirectoryRequest>,
     ) -> Result<Response<MakeDirectoryReply>, Status> {
         plain(self.raw().make_directory(request.into_inner()).await)
+    }
+
+    async fn write_file(
+        &self,
+        request: Request<Streaming<WriteFileInput>>,
+    ) -> Result<Response<WriteFileReply>, Status> {
+        // One that fails ends, and the agent finds the content cut.
+        let inputs = request.into_inner().map_while(Result::ok);
+        plain(self.raw().write_file(inputs).await)
+    }
+
+    async fn rename(
+        &self,
+        request: Request<RenameRequest>,
+    ) -> Result<Response<RenameReply>, Status> {
+        plain(self.raw().rename(request.into_inner()).await)
+    }
+
+    async fn set_mode(
+        &self,
+        request: Request<SetModeRequest>,
+    ) -> Result<Response<SetModeReply>, Status> {
+        plain(self.raw().set_mode(request.into_inner()).await)
     }
 
     type GetArchiveStream = Streaming<Chunk>;

@@ -1,13 +1,19 @@
 mod entry;
 mod list;
+mod mode;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 
+use anyhow::anyhow;
 use msb_agent_protocol::Bytes;
-use msb_agent_protocol::v1::{MakeDirectoryRequest, RemoveRequest};
+use msb_agent_protocol::v1::{
+    FileType, MakeDirectoryRequest, RemoveRequest, RenameRequest, SetModeRequest, WriteFile,
+};
+use msb_runtime::write_file;
 
+use self::mode::ModeChange;
 use super::Context;
 use crate::failure::Outcome;
 use crate::output::Format;
@@ -20,7 +26,9 @@ use crate::output::Format;
     Examples:\n  \
     msb fs ls work /srv\n  \
     msb fs stat --format json work /etc/hosts\n  \
-    msb fs cat work /var/log/app.log"
+    msb fs cat work /var/log/app.log\n  \
+    echo 'debug = true' | msb fs write work /etc/app.toml\n  \
+    msb fs chmod work +x /usr/local/bin/tool"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -39,6 +47,12 @@ enum Command {
     Rm(Removing),
     /// Make directories
     Mkdir(Making),
+    /// Make a file of standard input, or replace one
+    Write(Writing),
+    /// Rename files, or move them into a directory
+    Mv(Moving),
+    /// Set the permission bits of files
+    Chmod(ModeSetting),
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,6 +106,38 @@ struct Making {
     on: Paths,
 }
 
+#[derive(Debug, clap::Args)]
+struct Writing {
+    /// Permission bits, in octal [default: those of the file that is there, or 0644]
+    #[arg(short, long, value_parser = parse_mode)]
+    mode: Option<u32>,
+    /// Sandbox, by name or id
+    sandbox: String,
+    /// The file
+    path: OsString,
+}
+
+#[derive(Debug, clap::Args)]
+struct Moving {
+    /// Sandbox, by name or id
+    sandbox: String,
+    /// Files, then the new name or a directory
+    #[arg(required = true, num_args = 2.., value_name = "PATH")]
+    paths: Vec<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ModeSetting {
+    /// Sandbox, by name or id
+    sandbox: String,
+    /// As chmod takes it: 0755, +x, u=rw,go=r
+    #[arg(allow_hyphen_values = true)]
+    mode: ModeChange,
+    /// Paths in it
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<OsString>,
+}
+
 fn parse_mode(text: &str) -> Result<u32, String> {
     u32::from_str_radix(text, 8)
         .ok()
@@ -106,6 +152,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Command::Cat(paths) => cat(context, paths).await,
         Command::Rm(removing) => remove(context, removing).await,
         Command::Mkdir(making) => make(context, making).await,
+        Command::Write(writing) => write(context, writing).await,
+        Command::Mv(moving) => rename(context, moving).await,
+        Command::Chmod(setting) => set_mode(context, setting).await,
     }
 }
 
@@ -147,6 +196,52 @@ async fn make(context: &Context, making: &Making) -> Outcome {
             mode: making.mode,
         };
         files.make_directory(request).await?;
+    }
+    Ok(0)
+}
+
+async fn write(context: &Context, writing: &Writing) -> Outcome {
+    let files = context.files(&writing.sandbox).await?;
+    let start = WriteFile {
+        path: Bytes::copy_from_slice(writing.path.as_bytes()),
+        mode: writing.mode,
+    };
+    write_file(io::stdin(), &files, start).await?;
+    Ok(0)
+}
+
+async fn rename(context: &Context, moving: &Moving) -> Outcome {
+    let files = context.files(&moving.sandbox).await?;
+    let Some((to, sources)) = moving.paths.split_last() else {
+        return Ok(0);
+    };
+    if sources.len() > 1 && files.stat(to.as_bytes(), true).await?.r#type() != FileType::Directory {
+        let to = to.as_bytes().escape_ascii();
+        return Err(
+            anyhow!("'{to}' is no directory that several files could be moved into").into(),
+        );
+    }
+    for from in sources {
+        let request = RenameRequest {
+            from: Bytes::copy_from_slice(from.as_bytes()),
+            to: Bytes::copy_from_slice(to.as_bytes()),
+        };
+        files.rename(request).await?;
+    }
+    Ok(0)
+}
+
+async fn set_mode(context: &Context, setting: &ModeSetting) -> Outcome {
+    let files = context.files(&setting.sandbox).await?;
+    for path in &setting.paths {
+        let path = path.as_bytes();
+        let stat = files.stat(path, true).await?;
+        let is_directory = stat.r#type() == FileType::Directory;
+        let request = SetModeRequest {
+            path: Bytes::copy_from_slice(path),
+            mode: setting.mode.of(stat.mode, is_directory),
+        };
+        files.set_mode(request).await?;
     }
     Ok(0)
 }

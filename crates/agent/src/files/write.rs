@@ -1,0 +1,238 @@
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::path::{Path, PathBuf};
+
+use msb_agent_protocol::v1::{WriteFile, WriteFileInput, WriteFileReply, write_file_input};
+use msb_agent_protocol::{Bytes, Status, Streaming};
+use rustix::io::Errno;
+use tokio::sync::mpsc;
+
+use super::change::errno;
+use super::status::failed;
+use super::{PENDING_ANSWERS, absolute, waiting};
+use crate::exec::Running;
+
+/// The mode of a file that nobody described.
+const FILE_MODE: u32 = 0o644;
+/// Symlinks that are followed to a file that is not there (`MAXSYMLINKS`, linux/namei.h).
+const LINKS_MAX: usize = 40;
+/// Names for the new content that are tried.
+const NAMES_MAX: u32 = 1000;
+
+/// Makes or replaces a file with what the host sends.
+pub(crate) async fn write(
+    start: WriteFile,
+    mut inputs: Streaming<WriteFileInput>,
+    running: &Running,
+) -> Result<WriteFileReply, Status> {
+    let (sender, chunks) = mpsc::channel(PENDING_ANSWERS);
+    let writing = waiting(move || write_chunks(&start, chunks));
+    let receiving = async move {
+        // Without an end the content is cut.
+        while let Ok(Some(WriteFileInput { input: Some(input) })) = inputs.message().await {
+            let chunk = match input {
+                _ if running.is_closed() => return,
+                write_file_input::Input::Data(data) => Some(data),
+                write_file_input::Input::End(_) => None,
+                write_file_input::Input::Start(_) => return,
+            };
+            let is_end = chunk.is_none();
+            if sender.send(chunk).await.is_err() || is_end {
+                return;
+            }
+        }
+    };
+    tokio::pin!(writing);
+    tokio::select! {
+        // It may fail before the host has sent everything.
+        written = &mut writing => written,
+        () = receiving => writing.await,
+    }
+}
+
+fn write_chunks(
+    start: &WriteFile,
+    chunks: mpsc::Receiver<Option<Bytes>>,
+) -> Result<WriteFileReply, Status> {
+    let bytes = absolute(&start.path);
+    let refused = |error| failed("write", &bytes)(errno(error));
+    let path = followed(Path::new(OsStr::from_bytes(&bytes))).map_err(refused)?;
+    let mut file = NewFile::beside(&path, start.mode).map_err(refused)?;
+    match file.take(chunks) {
+        Ok(true) => {}
+        Ok(false) => {
+            return Err(Status::aborted(
+                "the content was cut; the file is as it was",
+            ));
+        }
+        Err(error) => return Err(refused(error)),
+    }
+    file.replace(&path).map_err(refused)?;
+    Ok(WriteFileReply {})
+}
+
+/// Where the content goes: symlinks at the path's end are followed, as a process that opens it to
+/// write does.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&path).map_err(errno) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
+            // It is no symlink, or not there.
+            Err(Errno::INVAL | Errno::NOENT) => return Ok(path),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// A file's new content beside it, under a name of its own until it is whole.
+struct NewFile {
+    file: File,
+    path: PathBuf,
+    is_renamed: bool,
+}
+
+impl NewFile {
+    /// Begins the content of `path`, with the mode, or with that and the owner of the file there.
+    fn beside(path: &Path, mode: Option<u32>) -> io::Result<Self> {
+        let there = match fs::symlink_metadata(path) {
+            Ok(there) if there.is_dir() => return Err(Errno::ISDIR.into()),
+            // What is written to a pipe or a device is not to replace it.
+            Ok(there) if !there.is_file() => return Err(Errno::INVAL.into()),
+            Ok(there) => Some(there),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let (Some(directory), Some(_)) = (path.parent(), path.file_name()) else {
+            return Err(Errno::ISDIR.into());
+        };
+        let new = Self::create(directory)?;
+        if let Some(there) = &there {
+            fchown(&new.file, Some(there.uid()), Some(there.gid()))?;
+        }
+        let kept = there.map(|there| there.mode());
+        let mode = mode.or(kept).unwrap_or(FILE_MODE) & 0o7777;
+        new.file.set_permissions(Permissions::from_mode(mode))?;
+        Ok(new)
+    }
+
+    fn create(directory: &Path) -> io::Result<Self> {
+        for number in 0..NAMES_MAX {
+            let path = directory.join(format!(".msb-write-{number}"));
+            let file = File::options()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path);
+            match file {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                other => {
+                    return other.map(|file| Self {
+                        file,
+                        path,
+                        is_renamed: false,
+                    });
+                }
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// Writes what comes. Whether that was all.
+    fn take(&mut self, mut chunks: mpsc::Receiver<Option<Bytes>>) -> io::Result<bool> {
+        while let Some(chunk) = chunks.blocking_recv() {
+            match chunk {
+                Some(data) => self.file.write_all(&data)?,
+                None => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Puts it in the place of what is at `path`.
+    fn replace(mut self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, path)?;
+        self.is_renamed = true;
+        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            // It is in nobody's way.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn written(path: &Path, mode: Option<u32>, chunks: &[Option<&'static str>]) -> Option<()> {
+        let (sender, receiver) = mpsc::channel(8);
+        for chunk in chunks {
+            let chunk = chunk.map(|text| Bytes::from_static(text.as_bytes()));
+            sender.try_send(chunk).expect("there is room");
+        }
+        drop(sender);
+        let start = WriteFile {
+            path: Bytes::copy_from_slice(path.as_os_str().as_bytes()),
+            mode,
+        };
+        write_chunks(&start, receiver).ok().map(drop)
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("there").mode() & 0o7777
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_or_not_at_all() {
+        let directory = tempfile::tempdir().expect("made");
+        let file = directory.path().join("file");
+        assert_eq!(
+            written(&file, None, &[Some("o"), Some("ld"), None]),
+            Some(())
+        );
+        assert_eq!(mode(&file), 0o644);
+        fs::set_permissions(&file, Permissions::from_mode(0o4750)).expect("set");
+        assert_eq!(written(&file, None, &[Some("cut")]), None);
+        assert_eq!(fs::read(&file).expect("read"), b"old");
+        assert_eq!(written(&file, None, &[Some("new"), None]), Some(()));
+        assert_eq!(
+            (fs::read(&file).expect("read"), mode(&file)),
+            (b"new".to_vec(), 0o4750)
+        );
+        assert_eq!(written(&file, Some(0o600), &[None]), Some(()));
+        assert_eq!(
+            (fs::read(&file).expect("read"), mode(&file)),
+            (Vec::new(), 0o600)
+        );
+        assert_eq!(fs::read_dir(directory.path()).expect("read").count(), 1);
+    }
+
+    #[test]
+    fn links_are_followed_and_only_files_are_replaced() {
+        let directory = tempfile::tempdir().expect("made");
+        let path = |name: &str| directory.path().join(name);
+        symlink("inner/target", path("link")).expect("linked");
+        symlink("loop", path("loop")).expect("linked");
+        assert_eq!(written(&path("link"), None, &[None]), None, "no parent");
+        fs::create_dir(path("inner")).expect("made");
+        assert_eq!(written(&path("link"), None, &[Some("x"), None]), Some(()));
+        assert_eq!(fs::read(path("inner/target")).expect("read"), b"x");
+        assert!(path("link").is_symlink());
+        for name in ["loop", "inner", "inner/target/x"] {
+            assert_eq!(written(&path(name), None, &[None]), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+use std::str::FromStr;
+
+/// What `chmod` makes of a mode: octal digits, or clauses such as `u+x` and `go-w`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ModeChange {
+    Set(u32),
+    Clauses(Vec<Clause>),
+}
+
+/// One of the clauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Clause {
+    /// The bits that it is about.
+    mask: u32,
+    operator: char,
+    /// The bits that it names.
+    bits: u32,
+    /// `X`: execute where the file is a directory, or somebody may execute it already.
+    has_conditional_execute: bool,
+}
+
+/// Who may be named, and which bits are theirs.
+const WHO: [(char, u32); 4] = [('u', 0o4700), ('g', 0o2070), ('o', 0o1007), ('a', 0o7777)];
+/// What `a` without being said is not about: as of a shell with the usual `umask`.
+const UNSAID: u32 = 0o7777 & !0o022;
+const PERMISSIONS: [(char, u32); 5] = [
+    ('r', 0o444),
+    ('w', 0o222),
+    ('x', 0o111),
+    ('s', 0o6000),
+    ('t', 0o1000),
+];
+
+impl ModeChange {
+    /// The bits of a file that has `mode`.
+    pub(super) fn of(&self, mode: u32, is_directory: bool) -> u32 {
+        match self {
+            Self::Set(bits) => *bits,
+            Self::Clauses(clauses) => clauses
+                .iter()
+                .fold(mode, |mode, clause| clause.of(mode, is_directory)),
+        }
+    }
+}
+
+impl Clause {
+    fn of(self, mode: u32, is_directory: bool) -> u32 {
+        let may_execute = is_directory || mode & 0o111 != 0;
+        let execute = match self.has_conditional_execute && may_execute {
+            true => 0o111,
+            false => 0,
+        };
+        let bits = (self.bits | execute) & self.mask;
+        match self.operator {
+            '+' => mode | bits,
+            '-' => mode & !bits,
+            // Who says nothing of setuid and the like of a directory leaves it, as chmod does.
+            _ if is_directory => (mode & !(self.mask & 0o1777)) | bits,
+            _ => (mode & !self.mask) | bits,
+        }
+    }
+}
+
+impl FromStr for ModeChange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let no_mode = || format!("'{text}' is no mode; write 0755, or u+x");
+        if text.starts_with(|first: char| first.is_ascii_digit()) {
+            return super::parse_mode(text).map(Self::Set);
+        }
+        let clauses = text.split(',').map(clause);
+        let clauses = clauses.collect::<Option<_>>().ok_or_else(no_mode)?;
+        Ok(Self::Clauses(clauses))
+    }
+}
+
+/// `[ugoa]*[+-=][rwxXst]*`
+fn clause(text: &str) -> Option<Clause> {
+    let operator_at = text.find(['+', '-', '='])?;
+    let (who, rest) = text.split_at(operator_at);
+    let mut rest = rest.chars();
+    let operator = rest.next()?;
+    let mut mask = 0;
+    for letter in who.chars() {
+        mask |= WHO.iter().find(|(name, _)| *name == letter)?.1;
+    }
+    let mut clause = Clause {
+        mask: if who.is_empty() { UNSAID } else { mask },
+        operator,
+        bits: 0,
+        has_conditional_execute: false,
+    };
+    for letter in rest {
+        match PERMISSIONS.iter().find(|(name, _)| *name == letter) {
+            Some((_, bits)) => clause.bits |= bits,
+            None if letter == 'X' => clause.has_conditional_execute = true,
+            None => return None,
+        }
+    }
+    Some(clause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_change_as_chmod_changes_them() {
+        // What GNU chmod 9.1 makes of a file, under umask 022.
+        for (text, before, after) in [
+            ("755", 0o4600, 0o755),
+            ("+x", 0o644, 0o755),
+            ("u+x", 0o644, 0o744),
+            ("go-rwx", 0o4777, 0o4700),
+            ("a=r", 0o4755, 0o444),
+            ("+w", 0o444, 0o644),
+            ("u=rwx,g=rx,o=", 0o600, 0o750),
+            ("u+s", 0o755, 0o4755),
+            ("g+s", 0o755, 0o2755),
+            ("+t", 0o755, 0o1755),
+            ("a+X", 0o644, 0o644),
+            ("a+X", 0o744, 0o755),
+            ("o-w", 0o666, 0o664),
+        ] {
+            let change: ModeChange = text.parse().expect(text);
+            assert_eq!(
+                change.of(before, false),
+                after,
+                "{text}: {:o}",
+                change.of(before, false)
+            );
+        }
+        let change: ModeChange = "a+X".parse().expect("a mode");
+        assert_eq!(change.of(0o644, true), 0o755);
+        for text in ["", "x", "u", "z+x", "u+z", "888", "77777", "+x,"] {
+            assert!(text.parse::<ModeChange>().is_err(), "{text}");
+        }
+    }
+}
