@@ -2,6 +2,7 @@
 //!
 //! Everything that a recipe needs it installs or makes; what it keeps is below `target/xtask`.
 
+mod attacks;
 mod bench_boot;
 mod browser;
 mod build;
@@ -107,6 +108,11 @@ enum Recipe {
         #[arg(long, value_enum, default_value = "all")]
         part: checks::Part,
     },
+    /// Attack a built msb, and fail where something gets through
+    Attacks(attacks::Arguments),
+    /// Try to open, lock and call what is named on standard input, and print what could be
+    #[command(hide = true)]
+    Intrude,
     /// Print the system calls that msb's own threads make once they are confined; needs strace
     SeccompList(CheckArguments),
     /// Kill the machine of a writing guest again and again: nothing synced is lost
@@ -222,6 +228,8 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::BenchImage => println!("{}", image::bench()?.display()),
         Recipe::BenchBoot(arguments) => return bench_boot::run(&arguments),
         Recipe::Lab(arguments) => return lab_recipe::run(arguments),
+        Recipe::Attacks(arguments) => println!("{}", attacks::run(arguments)?),
+        Recipe::Intrude => attacks::intrude()?,
         Recipe::Checks { check, part } => checks::run(&check.bed(), part)?,
         Recipe::SeccompList(arguments) => println!("{}", seccomp_list::run(&arguments.bed())?),
         Recipe::GuestTree(arguments) => {

@@ -17,7 +17,7 @@ mod streams;
 mod surroundings;
 mod volumes;
 
-pub(crate) use bed::Bed;
+pub(crate) use bed::{Bed, describe};
 
 use anyhow::{Result, bail};
 
