@@ -24,6 +24,9 @@ pub enum Access {
 pub enum Calls {
     /// Those that msb's own threads were measured to make, and no others.
     Attendant,
+    /// Those that the process of a network was measured to make, and no others: of sockets, those of IPv4
+    /// and IPv6, which it may connect and not listen on. It has one thread, and starts no other.
+    Network,
     /// All but those that a VMM has no use for: no programs, no sockets, no other processes' memory,
     /// no mounts, namespaces, keys, modules and the like.
     Vmm,

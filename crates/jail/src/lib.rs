@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! renounce   process  no new privileges, no capabilities, no cores, rlimits
-//! Jail       thread   Landlock: files and programs by name, no TCP, no foreign signals and sockets
+//! Jail       thread   Landlock: files and programs by name, no TCP (a network: none to listen on),
+//!                               no foreign signals and sockets
 //!                     seccomp:  the system calls that are left
 //! ```
 //!

@@ -27,6 +27,8 @@ pub enum Target {
     Symlink(PathBuf),
     /// Connect to a TCP port of this host.
     ConnectTcp,
+    /// Reach a TCP port of this host, whether or not somebody listens there.
+    ReachTcp,
     /// Listen on a TCP port.
     ListenTcp,
     /// Open a UDP port.
@@ -122,6 +124,10 @@ fn attempt(target: &Target) -> io::Result<()> {
 fn connect(target: &Target) -> io::Result<()> {
     match target {
         Target::ConnectTcp => TcpStream::connect(("127.0.0.1", 22)).map(drop),
+        Target::ReachTcp => match TcpStream::connect(("127.0.0.1", 9)) {
+            Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(error),
+            _ => Ok(()),
+        },
         Target::ListenTcp => TcpListener::bind(("127.0.0.1", 0)).map(drop),
         Target::Udp => UdpSocket::bind(("127.0.0.1", 0)).map(drop),
         Target::ConnectUnix(path) => UnixStream::connect(path).map(drop),
@@ -152,6 +158,7 @@ impl fmt::Display for Target {
             Self::Spawn(path) => write!(f, "run {}", path.display()),
             other => f.write_str(match other {
                 Self::ConnectTcp => "connect to a TCP port",
+                Self::ReachTcp => "reach a TCP port",
                 Self::ListenTcp => "listen on a TCP port",
                 Self::Udp => "open a UDP port",
                 Self::ConnectAbstract => "connect to an abstract socket",

@@ -6,8 +6,8 @@
 //!                                                                  └─ names ────── the host's resolvers
 //! ```
 //!
-//! [`serve`] is one sandbox's network, in a process of its own: it needs no privilege, and the VMM
-//! no socket but the one for frames. What the guest may reach is said by [`Settings`]; the order in
+//! [`Network`] is one sandbox's network, in a process of its own. Once it listens on the published
+//! ports it needs no privilege, and the VMM no socket but the one for frames. What the guest may reach is said by [`Settings`]; the order in
 //! which its rules decide is in `docs/network.md`.
 //!
 //! **Limits.** Connections, flows, questions for names and everything that waits are bounded. A peer
@@ -26,6 +26,7 @@ mod limits;
 mod link;
 mod name;
 mod names;
+mod network;
 mod own_address;
 mod packet;
 mod policy;
@@ -37,7 +38,6 @@ mod queue;
 mod replies;
 mod resolvers;
 mod rule;
-mod serve;
 mod settings;
 mod switch;
 mod tcp;
@@ -45,9 +45,9 @@ mod udp;
 mod wire;
 
 pub use link::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, PREFIX_BITS};
+pub use network::{Network, READY, ServeError};
 pub use ports::{InvalidPorts, Ports};
 pub use publish::{InvalidPublish, Protocol, Publish};
 pub use published::{PublishError, check_published};
 pub use rule::{InvalidRule, Rule};
-pub use serve::{READY, ServeError, serve};
 pub use settings::{Reach, Settings};

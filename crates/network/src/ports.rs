@@ -14,6 +14,12 @@ impl Ports {
     pub const fn contain(self, port: u16) -> bool {
         self.first <= port && port <= self.last
     }
+
+    /// Returns each of them in order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = u16> {
+        let count = usize::from(self.last - self.first) + 1;
+        (0..count).map(move |index| self.first + u16::try_from(index).unwrap_or_default())
+    }
 }
 
 /// Not a port, nor a range of ports.

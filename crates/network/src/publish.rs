@@ -5,10 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A port of the host that leads to one of the guest's: what `-p` takes.
+use crate::Ports;
+
+/// A port of the host that leads to one of the guest's.
 ///
 /// `8080:80`, `0.0.0.0:8080:80`, `5353:53/udp`. Without a host address it is 127.0.0.1, so that
-/// nobody outside the host reaches the guest unless that is said.
+/// nobody outside the host reaches the guest unless that is said. Without a port of the host, or with
+/// port 0, the host chooses a free one at each start: `80`, `0:80`, `0.0.0.0::80`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Publish {
@@ -31,39 +34,96 @@ pub enum Protocol {
 
 /// Not a published port.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not [HOST_IP:]HOST_PORT:GUEST_PORT[/tcp|udp] with an IPv4 address")]
-pub struct InvalidPublish {
-    /// What was written.
-    pub text: String,
+pub enum InvalidPublish {
+    /// It cannot be read.
+    #[error(
+        "'{text}' is not [[HOST_IP:][HOST_PORT]:]PORT[/tcp|udp] with an IPv4 address, and ports or \
+         ranges of ports as 8000-8010"
+    )]
+    Form {
+        /// What was written.
+        text: String,
+    },
+    /// The ports of the host are not as many as the guest's.
+    #[error("'{text}': the two ranges of ports must be equally long")]
+    Lengths {
+        /// What was written.
+        text: String,
+    },
+}
+
+impl Publish {
+    /// Returns the ports that `text` writes, as `-p` takes them: one, or a range of them.
+    ///
+    /// # Errors
+    /// When it writes none, or ranges that do not fit together.
+    pub fn parse_all(text: &str) -> Result<Vec<Self>, InvalidPublish> {
+        let form = || InvalidPublish::Form {
+            text: text.to_owned(),
+        };
+        let (host, guest, protocol) = split(text).ok_or_else(form)?;
+        let guest_ports: Ports = guest.parse().map_err(|_| form())?;
+        let (address, host_ports) = match host.rsplit_once(':') {
+            Some((address, ports)) => (address.parse().map_err(|_| form())?, ports),
+            None => (Ipv4Addr::LOCALHOST, host),
+        };
+        let publish = |host_port, guest_port| Self {
+            host: SocketAddrV4::new(address, host_port),
+            guest_port,
+            protocol,
+        };
+        if ["", CHOSEN].contains(&host_ports) {
+            return Ok(guest_ports.iter().map(|port| publish(0, port)).collect());
+        }
+        let host_ports: Ports = host_ports.parse().map_err(|_| form())?;
+        if host_ports.iter().len() != guest_ports.iter().len() {
+            return Err(InvalidPublish::Lengths {
+                text: text.to_owned(),
+            });
+        }
+        let pairs = host_ports.iter().zip(guest_ports.iter());
+        Ok(pairs.map(|(host, guest)| publish(host, guest)).collect())
+    }
+
+    /// Returns the port of the guest that `text` writes, as `80` or `53/udp`, published at one that the
+    /// host chooses. `None` if it is none.
+    pub fn of_guest_port(text: &str) -> Option<Self> {
+        let (host, guest, protocol) = split(text)?;
+        let guest_port = guest.parse().ok().map(NonZeroU16::get)?;
+        host.is_empty().then_some(Self {
+            host: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0),
+            guest_port,
+            protocol,
+        })
+    }
+}
+
+/// The port of the host that stands for any free one.
+const CHOSEN: &str = "0";
+
+/// The host's part, the guest's, and the protocol.
+fn split(text: &str) -> Option<(&str, &str, Protocol)> {
+    let (ports, protocol) = match text.split_once('/') {
+        None => (text, Protocol::Tcp),
+        Some((ports, "tcp")) => (ports, Protocol::Tcp),
+        Some((ports, "udp")) => (ports, Protocol::Udp),
+        Some(_) => return None,
+    };
+    let (host, guest) = ports.rsplit_once(':').unwrap_or(("", ports));
+    Some((host, guest, protocol))
 }
 
 impl FromStr for Publish {
     type Err = InvalidPublish;
 
     fn from_str(text: &str) -> Result<Self, InvalidPublish> {
-        parse(text).ok_or_else(|| InvalidPublish {
-            text: text.to_owned(),
-        })
+        match Self::parse_all(text)?.as_slice() {
+            [one] => Ok(*one),
+            _ => Err(InvalidPublish::Form {
+                text: text.to_owned(),
+            }),
+        }
     }
-}
-
-fn parse(text: &str) -> Option<Publish> {
-    let (ports, protocol) = match text.split_once('/') {
-        None | Some((_, "tcp")) => (text.trim_end_matches("/tcp"), Protocol::Tcp),
-        Some((ports, "udp")) => (ports, Protocol::Udp),
-        Some(_) => return None,
-    };
-    let port = |text: &str| text.parse::<NonZeroU16>().ok().map(NonZeroU16::get);
-    let (host, guest_port) = ports.rsplit_once(':')?;
-    let (address, host_port) = match host.rsplit_once(':') {
-        Some((address, host_port)) => (address.parse().ok()?, host_port),
-        None => (Ipv4Addr::LOCALHOST, host),
-    };
-    Some(Publish {
-        host: SocketAddrV4::new(address, port(host_port)?),
-        guest_port: port(guest_port)?,
-        protocol,
-    })
 }
 
 impl fmt::Display for Protocol {
@@ -106,6 +166,11 @@ mod tests {
             ("8080:80/tcp", "127.0.0.1:8080:80/tcp"),
             ("0.0.0.0:8080:80", "0.0.0.0:8080:80/tcp"),
             ("5353:53/udp", "127.0.0.1:5353:53/udp"),
+            // The host chooses.
+            ("80", "127.0.0.1:0:80/tcp"),
+            ("0:80", "127.0.0.1:0:80/tcp"),
+            (":80", "127.0.0.1:0:80/tcp"),
+            ("0.0.0.0::53/udp", "0.0.0.0:0:53/udp"),
         ] {
             let publish: Publish = text.parse().unwrap();
             assert_eq!(publish.to_string(), canonical);
@@ -113,16 +178,52 @@ mod tests {
         }
         for text in [
             "",
-            "80",
-            "0:80",
+            "0",
             "80:0",
             "a:80",
             "80:80/sctp",
             "::1:80:80",
             "1:2:3:4",
             "80:80/",
+            "127.0.0.1:80",
+            "81-80:81-80",
+            "8000-8001:80-81",
         ] {
             assert!(text.parse::<Publish>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_range_of_ports_is_as_many() {
+        let all = |text: &str| -> Result<Vec<String>, InvalidPublish> {
+            let all = Publish::parse_all(text)?;
+            Ok(all.iter().map(ToString::to_string).collect())
+        };
+        assert_eq!(
+            all("8000-8002:80-82/udp").unwrap(),
+            [
+                "127.0.0.1:8000:80/udp",
+                "127.0.0.1:8001:81/udp",
+                "127.0.0.1:8002:82/udp"
+            ]
+        );
+        assert_eq!(
+            all("80-81").unwrap(),
+            ["127.0.0.1:0:80/tcp", "127.0.0.1:0:81/tcp"]
+        );
+        assert_eq!(all("1-65535:1-65535").unwrap().len(), 65_535);
+        let error = all("8000-8005:80").unwrap_err().to_string();
+        assert!(error.contains("equally long"), "{error}");
+    }
+
+    #[test]
+    fn a_port_that_an_image_exposes_is_one_of_the_guests() {
+        let of = |text| Publish::of_guest_port(text).map(|publish| publish.to_string());
+        assert_eq!(of("80/tcp").unwrap(), "127.0.0.1:0:80/tcp");
+        assert_eq!(of("53/udp").unwrap(), "127.0.0.1:0:53/udp");
+        assert_eq!(of("8080").unwrap(), "127.0.0.1:0:8080/tcp");
+        for text in ["", "0/tcp", "80/sctp", "1:80", "80-81/tcp", "\u{1b}[31m"] {
+            assert_eq!(of(text), None, "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,9 +48,16 @@ pub(crate) enum ArrivedBy {
 
 /// A published port that is listened on.
 #[derive(Debug)]
-enum Listener {
+pub(crate) struct Listener {
+    /// With the port that the host has chosen, where none was said.
+    pub(crate) publish: Publish,
+    socket: ListenerSocket,
+}
+
+#[derive(Debug)]
+enum ListenerSocket {
     Tcp(TcpListener),
-    Udp(Arc<UdpSocket>),
+    Udp(UdpSocket),
 }
 
 /// Whether all of `published` can be listened on now.
@@ -70,33 +77,47 @@ pub fn check_published(published: &[Publish]) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Listens on all of `published`; who comes is sent to `arrivals`.
-pub(crate) async fn listen(
-    published: &[Publish],
-    arrivals: &mpsc::Sender<Arrival>,
-) -> Result<(), PublishError> {
+/// Listens on all of `published`.
+pub(crate) async fn listen(published: &[Publish]) -> Result<Vec<Listener>, PublishError> {
     let mut listeners = Vec::new();
     for &publish in published {
-        let bound = match publish.protocol {
-            Protocol::Tcp => TcpListener::bind(publish.host).await.map(Listener::Tcp),
-            Protocol::Udp => UdpSocket::bind(publish.host)
-                .await
-                .map(|socket| Listener::Udp(Arc::new(socket))),
-        };
-        let listener = bound.map_err(|source| PublishError { publish, source })?;
-        listeners.push((listener, publish.guest_port));
+        let bound = bind(publish).await;
+        listeners.push(bound.map_err(|source| PublishError { publish, source })?);
     }
+    Ok(listeners)
+}
+
+async fn bind(publish: Publish) -> io::Result<Listener> {
+    let (socket, address) = match publish.protocol {
+        Protocol::Tcp => {
+            let listener = TcpListener::bind(publish.host).await?;
+            let address = listener.local_addr()?;
+            (ListenerSocket::Tcp(listener), address)
+        }
+        Protocol::Udp => {
+            let socket = UdpSocket::bind(publish.host).await?;
+            let address = socket.local_addr()?;
+            (ListenerSocket::Udp(socket), address)
+        }
+    };
+    let host = SocketAddrV4::new(*publish.host.ip(), address.port());
+    let publish = Publish { host, ..publish };
+    Ok(Listener { publish, socket })
+}
+
+/// Sends everybody who comes to one of the listeners to `arrivals`.
+pub(crate) fn take_arrivals(listeners: Vec<Listener>, arrivals: &mpsc::Sender<Arrival>) {
     let queued = Budget::new(FLOW_QUEUES_BYTES);
-    for (listener, guest_port) in listeners {
-        let arrivals = arrivals.clone();
-        match listener {
-            Listener::Tcp(listener) => tokio::spawn(accept(listener, guest_port, arrivals)),
-            Listener::Udp(socket) => {
+    for Listener { publish, socket } in listeners {
+        let (guest_port, arrivals) = (publish.guest_port, arrivals.clone());
+        match socket {
+            ListenerSocket::Tcp(listener) => tokio::spawn(accept(listener, guest_port, arrivals)),
+            ListenerSocket::Udp(socket) => {
+                let socket = Arc::new(socket);
                 tokio::spawn(sort(socket, guest_port, queued.clone(), arrivals))
             }
         };
     }
-    Ok(())
 }
 
 async fn accept(listener: TcpListener, guest_port: u16, arrivals: mpsc::Sender<Arrival>) {

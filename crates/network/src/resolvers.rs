@@ -1,5 +1,7 @@
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use fs_err as fs;
 
@@ -14,34 +16,68 @@ const FILE_MAX_BYTES: u64 = 64 * 1024;
 
 /// Whom to ask: those that were said, or the host's, as they are now.
 #[derive(Debug)]
-pub(crate) struct Resolvers(Vec<SocketAddr>);
+pub(crate) struct Resolvers {
+    said: Vec<SocketAddr>,
+    /// Those that the host's file named when it was last read.
+    last: Mutex<Vec<SocketAddr>>,
+}
 
 impl Resolvers {
-    pub(crate) const fn new(said: Vec<SocketAddr>) -> Self {
-        Self(said)
+    pub(crate) fn new(said: Vec<SocketAddr>) -> Self {
+        let resolvers = Self {
+            said,
+            last: Mutex::new(vec![SocketAddr::new(
+                IpAddr::from([127, 0, 0, 1]),
+                DNS_PORT,
+            )]),
+        };
+        resolvers.now();
+        resolvers
     }
 
-    /// A host's resolvers change with the networks that it joins, so they are read each time.
+    /// A host's resolvers change with the networks that it joins, so they are read each time. Where the
+    /// file has gone, or another that may not be read has taken its place, the last ones are asked.
     pub(crate) fn now(&self) -> Vec<SocketAddr> {
-        if !self.0.is_empty() {
-            return self.0.clone();
+        if !self.said.is_empty() {
+            return self.said.clone();
         }
-        let found = read(Path::new(RESOLV_CONF));
-        match found.is_empty() {
-            // What resolv.conf(5) says of a file without a name server.
-            true => vec![SocketAddr::new(IpAddr::from([127, 0, 0, 1]), DNS_PORT)],
-            false => found,
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(text) = read(Path::new(RESOLV_CONF)) {
+            let found = parse(&text);
+            *last = match found.is_empty() {
+                // What resolv.conf(5) says of a file without a name server.
+                true => vec![SocketAddr::new(IpAddr::from([127, 0, 0, 1]), DNS_PORT)],
+                false => found,
+            };
         }
+        last.clone()
+    }
+
+    /// Returns what is read for [`Resolvers::now`]: the file, and where it is a symlink to a directory
+    /// of its own, that directory, in which it is replaced by another. `/etc` as a whole is not read.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        if !self.said.is_empty() {
+            return Vec::new();
+        }
+        let Ok(file) = fs::canonicalize(RESOLV_CONF) else {
+            return Vec::new();
+        };
+        let directory = file.parent().filter(|directory| is_of_resolvers(directory));
+        vec![directory.map_or_else(|| file.clone(), Path::to_owned)]
     }
 }
 
-fn read(path: &Path) -> Vec<SocketAddr> {
-    let is_short = fs::metadata(path).is_ok_and(|metadata| metadata.len() <= FILE_MAX_BYTES);
-    let text = match is_short {
-        true => fs::read_to_string(path).unwrap_or_default(),
-        false => String::new(),
-    };
-    parse(&text)
+/// Whether a directory is one of programs that keep a host's resolvers: it lies below `/run`, where such
+/// programs make their own.
+fn is_of_resolvers(directory: &Path) -> bool {
+    directory.starts_with("/run") && directory.components().count() > 2
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    if fs::metadata(path)?.len() > FILE_MAX_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    fs::read_to_string(path)
 }
 
 fn parse(text: &str) -> Vec<SocketAddr> {

@@ -19,7 +19,7 @@ use crate::limits::{TCP_IDLE_LIMIT, TCP_LINGER, TCP_PASSING_LIMIT};
 use crate::link::GUEST_ADDRESS;
 use crate::packet::FlowKey;
 use crate::queue::Receiver;
-use crate::wire::Wire;
+use crate::wire::{Gone, Wire};
 
 /// No timer is finer.
 const TICK: Duration = Duration::from_millis(1);
@@ -186,12 +186,9 @@ impl TcpFlow {
                 }
                 Event::Packets
             }
-            place = wire.to_guest.reserve(), if wire.is_full => match place {
-                Ok(_) => {
-                    wire.is_full = false;
-                    Event::Place
-                }
-                Err(_) => Event::Gone,
+            place = wire.await_place(), if wire.is_full => match place {
+                Ok(()) => Event::Place,
+                Err(Gone) => Event::Gone,
             },
             event = poll_fn(|context| exchange(socket, stream, ends, context)) => event,
             () = sleep_until(deadline) => Event::Time,
@@ -210,6 +207,7 @@ impl TcpFlow {
     fn poll(&mut self) {
         let now = self.now();
         self.interface.poll(now, &mut self.wire, &mut self.sockets);
+        self.wire.leave_place();
     }
 
     /// Whether there is nothing left to say to the guest.

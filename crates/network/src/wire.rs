@@ -16,6 +16,8 @@ pub(crate) struct Wire {
     pub(crate) to_guest: mpsc::Sender<Vec<u8>>,
     /// Whether a packet could not be sent because too many wait for the guest.
     pub(crate) is_full: bool,
+    /// A place that was waited for. It goes back unless it is used at once.
+    place: Option<mpsc::OwnedPermit<Vec<u8>>>,
 }
 
 impl Wire {
@@ -24,42 +26,57 @@ impl Wire {
             from_guest: VecDeque::new(),
             to_guest,
             is_full: false,
+            place: None,
         }
     }
+
+    /// Waits for a place in the queue to the guest, which is fair. The place is kept: one that were given
+    /// back would go to the next who waits, and round among all of them, used by nobody.
+    pub(crate) async fn await_place(&mut self) -> Result<(), Gone> {
+        let place = self.to_guest.clone().reserve_owned().await;
+        self.place = Some(place.map_err(|_| Gone)?);
+        self.is_full = false;
+        Ok(())
+    }
+
+    /// Gives back what was waited for and not used.
+    pub(crate) fn leave_place(&mut self) {
+        self.place = None;
+    }
+
+    fn take_place(&mut self) -> Option<Place> {
+        let free = || self.to_guest.clone().try_reserve_owned().ok();
+        let place = self.place.take().or_else(free);
+        self.is_full |= place.is_none();
+        place.map(Place)
+    }
 }
+
+/// The guest has gone.
+#[derive(Debug)]
+pub(crate) struct Gone;
 
 /// A packet that arrived.
 pub(crate) struct Arrived(Waiting);
 
 /// A place in the queue to the guest.
-pub(crate) struct Place<'a>(mpsc::Permit<'a, Vec<u8>>);
+pub(crate) struct Place(mpsc::OwnedPermit<Vec<u8>>);
 
 impl Device for Wire {
     type RxToken<'a> = Arrived;
-    type TxToken<'a> = Place<'a>;
+    type TxToken<'a> = Place;
 
     /// A packet is taken only when its answer has a place, so that none is lost.
-    fn receive(&mut self, _now: Instant) -> Option<(Arrived, Place<'_>)> {
+    fn receive(&mut self, _now: Instant) -> Option<(Arrived, Place)> {
         if self.from_guest.is_empty() {
             return None;
         }
-        match self.to_guest.try_reserve() {
-            Ok(place) => Some((Arrived(self.from_guest.pop_front()?), Place(place))),
-            Err(_) => {
-                self.is_full = true;
-                None
-            }
-        }
+        let place = self.take_place()?;
+        Some((Arrived(self.from_guest.pop_front()?), place))
     }
 
-    fn transmit(&mut self, _now: Instant) -> Option<Place<'_>> {
-        match self.to_guest.try_reserve() {
-            Ok(place) => Some(Place(place)),
-            Err(_) => {
-                self.is_full = true;
-                None
-            }
-        }
+    fn transmit(&mut self, _now: Instant) -> Option<Place> {
+        self.take_place()
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -76,12 +93,44 @@ impl RxToken for Arrived {
     }
 }
 
-impl TxToken for Place<'_> {
+impl TxToken for Place {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
         let mut frame = vec![0; ETHERNET_HEADER_LEN + length];
         write_ethernet_header(&mut frame, EthernetProtocol::Ipv4);
         let result = write(&mut frame[ETHERNET_HEADER_LEN..]);
         self.0.send(frame);
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_place_that_was_waited_for_is_there_to_be_used() {
+        let (to_guest, mut frames) = mpsc::channel(1);
+        let mut wires = [Wire::new(to_guest.clone()), Wire::new(to_guest)];
+        let now = Instant::ZERO;
+        let first = wires[0].transmit(now).unwrap();
+        assert!(wires[1].transmit(now).is_none() && wires[1].is_full);
+        first.consume(1, |_| ());
+        assert!(wires[0].transmit(now).is_none());
+        let [one, other] = &mut wires;
+        // Both wait, and one frame is taken: one of them gets its place, and the other does not take it away.
+        let waiting = async {
+            tokio::select! {
+                biased;
+                place = one.await_place() => place.unwrap(),
+                _ = other.await_place() => panic!("it came later"),
+            }
+        };
+        let taking = async { frames.recv().await.unwrap() };
+        tokio::join!(waiting, taking);
+        assert!(other.transmit(now).is_none());
+        one.transmit(now).unwrap().consume(1, |_| ());
+        assert!(frames.try_recv().is_ok());
+        one.leave_place();
+        assert!(other.transmit(now).is_some());
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use fs_err as fs;
 use msb_jail::{Access, Calls, Jail, Limits};
+use msb_network::Network;
 use msb_vmm::{Machine, RunError};
 
 use crate::sandbox::Files;
@@ -19,9 +20,27 @@ const OPEN_FILES: u64 = 4096;
 /// The shortest that the longest file may be, in bytes: consoles and logs are files too.
 const FILE_MIN_BYTES: u64 = 1 << 30;
 
+/// Memory that the process of a network may have of its own, in bytes: twice what it was seen to take.
+const NETWORK_DATA_BYTES: u64 = 128 << 20;
+
 /// The keeper's: the directory that it writes, and no other file.
 pub(crate) fn of_keeper(files: &Files) -> Jail {
     Jail::new(Calls::Attendant).with(files.written(), Access::Keep)
+}
+
+/// That of a sandbox's network: whom to ask for names, and no other file.
+pub(crate) fn of_network(network: &Network) -> Jail {
+    Jail::new(Calls::Network).with_any(network.files(), Access::Read)
+}
+
+/// What the process of a network may take. It is bounded well below in what it takes of memory.
+pub(crate) fn limits_of_network(network: &Network) -> Limits {
+    Limits {
+        open_files: Some(network.descriptors_max()),
+        file_bytes: Some(FILE_MIN_BYTES),
+        data_bytes: Some(NETWORK_DATA_BYTES),
+        any_owner: false,
+    }
 }
 
 /// What the whole process may take of what the kernel counts.
@@ -47,6 +66,7 @@ pub(crate) fn limits(
     Ok(Limits {
         open_files: (!shares).then_some(OPEN_FILES + 2 * extents),
         file_bytes: (!shares).then_some(longest),
+        data_bytes: None,
         any_owner: shares || fs::metadata(home).is_ok_and(|home| home.uid() != 0),
     })
 }

@@ -10,10 +10,13 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use msb_network::{READY, ServeError};
+use fs_err as fs;
+use msb_jail::{JailError, Strictness, renounce};
+use msb_network::{Network, Publish, READY, ServeError, Settings};
+use serde::Deserialize;
 
 use crate::sandbox::{Files, VmmCommand};
-use crate::vmm_process::Errand;
+use crate::{confinement, durable};
 
 /// How long it may take to listen on the ports that it publishes.
 const READY_LIMIT: Duration = Duration::from_secs(10);
@@ -32,6 +35,9 @@ pub enum NetworkProcessError {
         #[source]
         source: io::Error,
     },
+    /// It is not confined, so it serves nobody.
+    #[error("cannot confine the process of the network")]
+    Jail(#[from] JailError),
     /// The network failed.
     #[error("the network failed")]
     Serve(#[from] ServeError),
@@ -57,22 +63,44 @@ pub enum NetworkStartError {
     },
 }
 
-/// Is the network of the sandbox in `directory`. Standard input is the frame socket.
+/// What the process has to know of `machine.json`.
+#[derive(Debug, Deserialize)]
+struct NetworkErrand {
+    #[serde(default)]
+    network: Option<Settings>,
+    #[serde(default)]
+    jail: Strictness,
+}
+
+/// Is the network of the sandbox in `directory`. Standard input is the frame socket. The process is
+/// confined once it listens on the ports that are published, and has written down which those are.
 ///
 /// # Errors
-/// When a port cannot be published, or the socket fails.
+/// When a port cannot be published, the process not be confined, or the socket fails.
 pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
     let io_error = |action| move |source| NetworkProcessError::Io { action, source };
     let files = Files {
         directory: directory.to_owned(),
     };
-    let errand = Errand::read(&files).map_err(io_error("read machine.json"))?;
+    let errand = fs::read(files.errand()).and_then(|json| Ok(serde_json::from_slice(&json)?));
+    let errand: NetworkErrand = errand.map_err(io_error("read machine.json"))?;
     let socket = io::stdin().as_fd().try_clone_to_owned();
     let socket = UnixStream::from(socket.map_err(io_error("use standard input"))?);
-    Ok(msb_network::serve(
-        socket,
-        &errand.network.unwrap_or_default(),
-    )?)
+    let network = Network::bind(&errand.network.unwrap_or_default())?;
+    write_published(&files, &network.published()).map_err(io_error("write ports.json"))?;
+    renounce(&confinement::limits_of_network(&network), errand.jail)?;
+    confinement::of_network(&network).put_on(errand.jail)?;
+    Ok(network.serve(socket)?)
+}
+
+fn write_published(files: &Files, published: &[Publish]) -> io::Result<()> {
+    durable::replace_bytes(&files.ports(), &serde_json::to_vec(published)?)
+}
+
+/// Returns the ports that the network of a machine that runs has published. `None` if it has not said
+/// so yet.
+pub(crate) fn read_published(files: &Files) -> Option<Vec<Publish>> {
+    serde_json::from_slice(&fs::read(files.ports()).ok()?).ok()
 }
 
 /// Starts the process and waits until it is ready. Gives the guest's end of the frame socket, and

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 
 use msb_jail::{Attempt, Calls, Jail, JailError, Outcome, Report, Standing, Target, attempt_all};
 use msb_jail::{Strictness, renounce};
+use msb_network::{Network, Settings};
 use msb_vmm::Vmm;
 
 use crate::confinement;
+use crate::network_process::NetworkProcessError;
 use crate::sandbox::Files;
 use crate::vmm_process::{Errand, VmmProcessError, find_vmm, read_errand};
 
 /// One thing that was tried, and whether it went as it must.
 #[derive(Debug)]
 pub struct Trial {
-    /// Whose jail it was tried in: `keeper`, `machine` or `waiting`.
+    /// Whose jail it was tried in: `keeper`, `machine`, `waiting` or `network`.
     pub jail: &'static str,
     /// What was tried, in words.
     pub what: String,
@@ -56,11 +58,21 @@ pub fn probe(
     )?;
     let of_machine = vmm.jail(&errand.machine)?;
     let starts_programs = of_machine.calls() == Calls::Starter;
-    let jails = [
+    let mut jails = vec![
         ("keeper", confinement::of_keeper(&files)),
         ("machine", of_machine),
         ("waiting", Jail::new(Calls::Attendant).with_signals()),
     ];
+    if let Some(settings) = &errand.network {
+        // Without its ports: those of a sandbox that runs are taken.
+        let settings = Settings {
+            publish: Vec::new(),
+            ..settings.clone()
+        };
+        let network = Network::bind(&settings).map_err(NetworkProcessError::from);
+        let network = network.map_err(VmmProcessError::NetworkProbe)?;
+        jails.push(("network", confinement::of_network(&network)));
+    }
     let mut trials = Vec::new();
     for (name, jail) in jails {
         let needed = needed(name, &files, &errand)?;
@@ -171,8 +183,11 @@ fn forbidden(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, 
             Target::Write(files.upper()),
         ]);
     }
+    targets.push(match jail {
+        "network" => Target::Thread,
+        _ => Target::ConnectTcp,
+    });
     targets.extend([
-        Target::ConnectTcp,
         Target::ListenTcp,
         Target::Udp,
         Target::ConnectAbstract,
@@ -188,7 +203,10 @@ fn forbidden(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, 
 
 /// What a thread cannot do without.
 fn needed(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, VmmProcessError> {
-    let mut targets = vec![Target::Thread];
+    let mut targets = match jail {
+        "network" => vec![Target::ReachTcp],
+        _ => vec![Target::Thread],
+    };
     match jail {
         "machine" => {
             targets.extend([

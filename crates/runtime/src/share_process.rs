@@ -65,6 +65,7 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
     let limits = Limits {
         open_files: None,
         file_bytes: None,
+        data_bytes: None,
         any_owner: true,
     };
     renounce(&limits, errand.jail)?;

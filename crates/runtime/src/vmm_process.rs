@@ -17,7 +17,7 @@ use msb_vmm::{Machine, RunError, Sockets, Vmm};
 use serde::{Deserialize, Serialize};
 
 use crate::keeper::{self, Duties};
-use crate::network_process::{self, NetworkStartError};
+use crate::network_process::{self, NetworkProcessError, NetworkStartError};
 use crate::sandbox::{Files, VmmCommand};
 use crate::volumes::{self, HoldError, Use};
 use crate::{Home, Mark, Timeline, TimelineError, confinement, share_process};
@@ -73,6 +73,9 @@ pub enum VmmProcessError {
     /// The guest would have no network.
     #[error("cannot start the sandbox's network")]
     Network(#[from] NetworkStartError),
+    /// The jail of the network cannot be tried.
+    #[error("cannot try the jail of the sandbox's network")]
+    NetworkProbe(#[from] NetworkProcessError),
     /// The process is not confined, so no guest runs.
     #[error("cannot confine the virtual machine's process")]
     Jail(#[from] JailError),

@@ -33,8 +33,10 @@ pub(super) fn processes(bed: &Bed) -> Result<()> {
     let machine = isolated.process()?;
     let mut all = vec![machine];
     all.extend(children(machine)?);
+    // It, its network, and QEMU where there is one.
+    let expected = if bed.vmm() == "qemu" { 3 } else { 2 };
     ensure!(
-        (bed.vmm() == "qemu") == (all.len() == 2),
+        all.len() == expected,
         "the machine has the processes {all:?}"
     );
     for &process in &all {
@@ -44,6 +46,12 @@ pub(super) fn processes(bed: &Bed) -> Result<()> {
             .and_then(|()| isolated.descriptors(process));
         looked.with_context(|| format!("process {process}"))?;
     }
+    let is_network = |process: &&u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == b"network")
+    };
+    let network = all.iter().find(is_network);
+    bounded_memory(*network.context("there is no process of the network")?)?;
     let killed = Command::new("kill")
         .args(["-KILL", &machine.to_string()])
         .status()?;
@@ -86,7 +94,7 @@ impl Isolated {
     fn start(bed: &Bed) -> Result<Self> {
         let line = || {
             let _ = remove(bed, NAME);
-            let options = ["-d", "--name", NAME, "--network", "none"];
+            let options = ["-d", "--name", NAME, "-p", "80"];
             let run = bed.run_command(&options, &["sleep", "600"]);
             let mut shell = Command::new("sh");
             shell.args(["-c", &format!("exec \"$@\" 9<{STRAY}"), "sh"]);
@@ -179,17 +187,32 @@ fn environment(process: u32) -> Result<()> {
 }
 
 fn limits(process: u32) -> Result<()> {
-    let limits = fs::read_to_string(format!("/proc/{process}/limits"))?;
-    let hard = |name: &str| {
-        let line = limits.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|line| line.split_ascii_whitespace().nth(1))
-            .with_context(|| format!("no {name} in {limits}"))
-    };
-    ensure!(hard("Max core file size")? == "1", "{limits}");
+    let core = hard_limit(process, "Max core file size")?;
+    ensure!(core == "1", "cores of {core} bytes");
     for name in ["Max file size", "Max open files"] {
-        ensure!(hard(name)?.parse::<u64>().is_ok(), "{limits}");
+        is_limited(process, name)?;
     }
     Ok(())
+}
+
+/// The network, which everybody talks to, has a bound on its memory as well.
+fn bounded_memory(process: u32) -> Result<()> {
+    is_limited(process, "Max data size")
+}
+
+fn is_limited(process: u32, name: &str) -> Result<()> {
+    let limit = hard_limit(process, name)?;
+    ensure!(limit.parse::<u64>().is_ok(), "{name}: {limit}");
+    Ok(())
+}
+
+fn hard_limit(process: u32, name: &str) -> Result<String> {
+    let limits = fs::read_to_string(format!("/proc/{process}/limits"))?;
+    let line = limits.lines().find_map(|line| line.strip_prefix(name));
+    let hard = line.and_then(|line| line.split_ascii_whitespace().nth(1));
+    Ok(hard
+        .with_context(|| format!("no {name} in {limits}"))?
+        .to_owned())
 }
 
 /// Waits until a process is gone, or ended and not yet fetched by its parent.

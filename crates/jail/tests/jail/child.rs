@@ -11,6 +11,8 @@ use msb_jail::{
 
 /// The environment variable with the directory of the test.
 pub(crate) const DIRECTORY_VARIABLE: &str = "MSB_TEST_DIRECTORY";
+/// How much memory of its own `renounced` may have.
+const DATA_BYTES: u64 = 256 << 20;
 /// Where `too_long_a_file` ends.
 pub(crate) const LONGEST_FILE_BYTES: u64 = 1 << 16;
 
@@ -129,6 +131,41 @@ fn vmm() {
     all_refused(forbidden(&bench));
     all_refused(vec![Target::Spawn("/bin/true".into())]);
     all_done(bench.allowed());
+}
+
+/// Whoever is a network connects, and does nothing else that others may not. It has no second thread.
+#[test]
+#[ignore = "confines its process"]
+fn network() {
+    let bench = Bench::new();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let at = listener.local_addr().unwrap();
+    let datagrams = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    put_on(&Jail::new(Calls::Network).with(&bench.read, Access::Read));
+    let mut refused = forbidden(&bench);
+    refused.retain(|target| *target != Target::ConnectTcp);
+    all_refused(refused);
+    all_refused(vec![
+        Target::Write(bench.read.clone()),
+        Target::Read(bench.written.clone()),
+        Target::Create(bench.kept.join("new")),
+        Target::Spawn("/bin/true".into()),
+        Target::Thread,
+    ]);
+    all_done(vec![Target::Read(bench.read), Target::ReachTcp]);
+    std::net::TcpStream::connect(at).unwrap();
+    listener.accept().unwrap();
+    datagrams.send_to(b"hello", at).unwrap();
+    // Packets of the host's other sockets.
+    use rustix::net::{AddressFamily, SocketType, socket};
+    for family in [
+        AddressFamily::PACKET,
+        AddressFamily::NETLINK,
+        AddressFamily::VSOCK,
+    ] {
+        let made = socket(family, SocketType::RAW, None);
+        assert_eq!(made.unwrap_err(), rustix::io::Errno::PERM, "{family:?}");
+    }
 }
 
 /// Who serves a directory: all that is done with files there, and nothing elsewhere but attributes, which
@@ -291,6 +328,7 @@ fn renounced() {
     let limits = Limits {
         open_files: Some(64),
         file_bytes: Some(1 << 20),
+        data_bytes: Some(DATA_BYTES),
         any_owner: false,
     };
     renounce(&limits, Strictness::Required).unwrap();
@@ -307,6 +345,10 @@ fn renounced() {
     let files = getrlimit(Resource::Nofile);
     assert_eq!((files.current, files.maximum), (Some(64), Some(64)));
     all_refused(vec![Target::RaiseLimit, Target::Mount]);
+    let mut memory: Vec<u8> = Vec::new();
+    let length = usize::try_from(DATA_BYTES).unwrap();
+    memory.try_reserve_exact(length / 4).unwrap();
+    memory.try_reserve_exact(length).unwrap_err();
     let mut open = Vec::new();
     let full = loop {
         match fs::File::open("/dev/null") {

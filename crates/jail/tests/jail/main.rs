@@ -43,6 +43,11 @@ fn an_attendant_has_its_files_and_nothing_else() {
 }
 
 #[test]
+fn a_network_has_its_connections_and_nothing_else() {
+    passes("network");
+}
+
+#[test]
 fn a_vmm_has_its_files_and_nothing_else() {
     passes("vmm");
 }

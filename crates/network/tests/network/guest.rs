@@ -4,7 +4,9 @@ use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use msb_network::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, READY, ServeError, Settings, serve};
+use msb_network::{
+    GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, Network, Publish, READY, ServeError, Settings,
+};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp;
@@ -19,13 +21,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// A network, and the end of its frame socket that a VMM would have.
 pub(crate) struct Host {
     served: JoinHandle<Result<(), ServeError>>,
+    pub(crate) published: Vec<Publish>,
     pub(crate) link: Link,
 }
 
 impl Host {
     pub(crate) fn new(settings: Settings) -> Self {
         let (mut guest_end, network_end) = UnixStream::pair().unwrap();
-        let served = thread::spawn(move || serve(network_end, &settings));
+        let network = Network::bind(&settings).unwrap();
+        let published = network.published();
+        let served = thread::spawn(move || network.serve(network_end));
         let mut said = [0; READY.len()];
         guest_end.set_read_timeout(Some(PATIENCE)).unwrap();
         guest_end.read_exact(&mut said).unwrap();
@@ -35,7 +40,11 @@ impl Host {
             socket: guest_end,
             received: Vec::new(),
         };
-        Self { served, link }
+        Self {
+            served,
+            published,
+            link,
+        }
     }
 
     /// Turns the machine off; the network ends with it.

@@ -141,14 +141,13 @@ fn a_guest_that_does_not_read_stops_the_host() {
 
 #[test]
 fn a_published_port_leads_into_the_guest() {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let at = free.local_addr().unwrap();
-    drop(free);
     let settings = Settings {
-        publish: vec![format!("{}:80", at.port()).parse().unwrap()],
+        publish: vec!["80".parse().unwrap()],
         ..Settings::default()
     };
     let mut host = Host::new(settings);
+    // The host has chosen the port.
+    let at = host.published[0].host.into();
     let client = thread::spawn(move || {
         let mut stream = TcpStream::connect_timeout(&at, PATIENCE).unwrap();
         stream.write_all(b"to the guest").unwrap();
@@ -183,8 +182,7 @@ fn a_published_port_that_is_taken_is_named() {
         publish: vec![format!("{}:80", at.port()).parse().unwrap()],
         ..Settings::default()
     };
-    let (_kept, end) = std::os::unix::net::UnixStream::pair().unwrap();
-    let error = msb_network::serve(end, &settings).unwrap_err();
+    let error = msb_network::Network::bind(&settings).unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(
         source.contains(&format!("127.0.0.1:{}", at.port())),

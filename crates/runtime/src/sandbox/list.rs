@@ -3,9 +3,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use fs_err as fs;
+use msb_network::Publish;
 
 use super::lock::ChangeLock;
-use super::{Files, Lock, ReadLock, RemoveError, Sandbox, Spec};
+use super::{Files, Lock, ReadLock, RemoveError, Sandbox, Spec, State};
+use crate::network_process::read_published;
 use crate::{Home, allocated_bytes, durable};
 
 impl Sandbox {
@@ -65,6 +67,22 @@ impl Sandbox {
     /// Where its files are.
     pub fn directory(&self) -> &Path {
         &self.files.directory
+    }
+
+    /// Returns the ports of the host that lead into it. Where the host chooses one at each start, it is 0
+    /// while the sandbox does not run.
+    ///
+    /// # Errors
+    /// When it cannot be seen whether it runs.
+    pub fn published(&self) -> io::Result<Vec<Publish>> {
+        let wanted = || {
+            let network = self.spec.network.as_ref();
+            network.map_or_else(Vec::new, |network| network.publish.clone())
+        };
+        Ok(match self.state()? {
+            State::Running => read_published(&self.files).unwrap_or_else(wanted),
+            State::Created | State::Stopped => wanted(),
+        })
     }
 
     /// What its upper disk takes on the host's disk, in bytes: what was written, not its size.
@@ -185,7 +203,25 @@ const CREATION_LIMIT: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::State;
+
+    #[test]
+    fn ports_that_the_host_chose_are_those_of_a_machine_that_runs() {
+        let root = tempfile::tempdir().expect("a directory");
+        let mut spec = Spec::of_tests("a");
+        let wanted: Vec<Publish> = vec!["80".parse().expect("a port")];
+        spec.network = Some(msb_network::Settings {
+            publish: wanted.clone(),
+            ..msb_network::Settings::default()
+        });
+        let sandbox = Sandbox::at(&Home::new(root.path()), spec);
+        fs::create_dir_all(&sandbox.files.directory).expect("created");
+        fs::write(sandbox.files.ports(), r#"["127.0.0.1:32768:80/tcp"]"#).expect("written");
+        assert_eq!(sandbox.published().expect("looked"), wanted);
+        let held = sandbox.lock().expect("a lock file").expect("free");
+        let chosen = sandbox.published().expect("looked");
+        assert_eq!(chosen[0].host.port(), 32_768);
+        drop(held);
+    }
 
     #[test]
     fn a_sandbox_that_somebody_else_removed_is_removed() {

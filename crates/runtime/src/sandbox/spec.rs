@@ -151,6 +151,11 @@ impl Files {
         self.written().join("jobs")
     }
 
+    /// The ports that its network has published, with those that the host has chosen.
+    pub(crate) fn ports(&self) -> PathBuf {
+        self.directory.join("ports.json")
+    }
+
     /// What the guest kernel prints.
     pub(crate) fn console_log(&self) -> PathBuf {
         self.directory.join("console.log")

@@ -137,6 +137,7 @@ impl Sandbox {
         for stale in [
             self.files.socket(),
             self.files.pid(),
+            self.files.ports(),
             self.files.console_log(),
             self.files.vmm_log(),
         ] {

@@ -4,15 +4,15 @@ use landlock::{
     make_bitflags,
 };
 
-use crate::{Access, Jail, JailError, Standing};
+use crate::{Access, Calls, Jail, JailError, Standing};
 
 /// The newest Landlock that is asked for, and the oldest that has all that msb promises: 6 keeps
 /// signals and abstract sockets in. What is newer is taken where it is there.
 const NEWEST: ABI = ABI::V9;
 const ENOUGH: ABI = ABI::V6;
 
-/// Restricts the thread to the files of the jail; leaves it no TCP, and no signals and abstract
-/// sockets of others.
+/// Restricts the thread to the files of the jail; leaves it no TCP but a network its connections, and
+/// no signals and abstract sockets of others.
 pub(crate) fn restrict(jail: &Jail) -> Result<Standing, JailError> {
     let mut rules = Vec::new();
     for (path, access) in &jail.files {
@@ -27,9 +27,13 @@ pub(crate) fn restrict(jail: &Jail) -> Result<Standing, JailError> {
     } else {
         Scope::from_all(NEWEST)
     };
+    let mut refused_net = AccessNet::from_all(NEWEST);
+    if jail.calls == Calls::Network {
+        refused_net.remove(AccessNet::ConnectTcp);
+    }
     let restricted = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))
-        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(NEWEST)))
+        .and_then(|ruleset| ruleset.handle_access(refused_net))
         .and_then(|ruleset| ruleset.scope(scopes))
         .and_then(Ruleset::create)
         .and_then(|ruleset| ruleset.add_rules(rules.into_iter().map(Ok::<_, RulesetError>)))

@@ -87,6 +87,9 @@ fn limit(limits: &Limits) -> rustix::io::Result<()> {
     if let Some(file_bytes) = limits.file_bytes {
         lower(Resource::Fsize, file_bytes)?;
     }
+    if let Some(data_bytes) = limits.data_bytes {
+        lower(Resource::Data, data_bytes)?;
+    }
     Ok(())
 }
 

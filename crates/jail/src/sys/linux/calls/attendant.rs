@@ -43,7 +43,7 @@ const SOCKETS: &[c_long] = &[
     libc::SYS_socketpair,
 ];
 
-const EVENTS: &[c_long] = &[
+pub(super) const EVENTS: &[c_long] = &[
     libc::SYS_epoll_create1,
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
@@ -54,7 +54,7 @@ const EVENTS: &[c_long] = &[
     libc::SYS_nanosleep,
 ];
 
-const MEMORY: &[c_long] = &[
+pub(super) const MEMORY: &[c_long] = &[
     libc::SYS_brk,
     libc::SYS_madvise,
     libc::SYS_mmap,
@@ -103,7 +103,7 @@ const OF_X86: &[c_long] = &[
 const OF_X86: &[c_long] = &[];
 
 /// `FIONBIO` and `FIOCLEX` (asm-generic/ioctls.h).
-const COMMANDS: [u64; 2] = [0x5421, 0x5451];
+pub(super) const COMMANDS: [u64; 2] = [0x5421, 0x5451];
 
 /// The calls to allow.
 pub(super) fn rules() -> Result<Rules, BackendError> {

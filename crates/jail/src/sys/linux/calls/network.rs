@@ -1,0 +1,89 @@
+//! The calls that the process of a network makes: those that `cargo xtask seccomp-list` measures, and
+//! those that the same libraries make for the same ends where something fails, where the C library is
+//! another, or where its version is.
+
+use libc::c_long;
+use seccompiler::{BackendError, SeccompCmpOp};
+
+use super::attendant::{COMMANDS, EVENTS, MEMORY};
+use super::{Rules, conditional, unconditional};
+
+/// Files to read: whom to ask for names. What it says goes to a log that is open.
+const FILES: &[c_long] = &[
+    libc::SYS_close,
+    libc::SYS_fcntl,
+    libc::SYS_fstat,
+    libc::SYS_lseek,
+    libc::SYS_newfstatat,
+    libc::SYS_openat,
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_statx,
+    libc::SYS_write,
+    libc::SYS_writev,
+];
+
+/// Sockets to talk on. Those that listen were bound before.
+const SOCKETS: &[c_long] = &[
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_getpeername,
+    libc::SYS_getsockname,
+    libc::SYS_getsockopt,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_sendmsg,
+    libc::SYS_sendto,
+    libc::SYS_setsockopt,
+    libc::SYS_shutdown,
+];
+
+/// The process itself: its one thread, its signals and its end.
+const PROCESS: &[c_long] = &[
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_futex,
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_getrandom,
+    libc::SYS_gettid,
+    libc::SYS_membarrier,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sched_yield,
+    libc::SYS_sigaltstack,
+    libc::SYS_tgkill,
+];
+
+/// What the C library calls on x86-64 for some of the above.
+#[cfg(target_arch = "x86_64")]
+const OF_X86: &[c_long] = &[libc::SYS_epoll_wait, libc::SYS_poll];
+#[cfg(not(target_arch = "x86_64"))]
+const OF_X86: &[c_long] = &[];
+
+/// The families of which it may make sockets.
+const FAMILIES: [libc::c_int; 2] = [libc::AF_INET, libc::AF_INET6];
+
+/// The calls to allow.
+pub(super) fn rules() -> Result<Rules, BackendError> {
+    let mut rules = unconditional(&[FILES, SOCKETS, EVENTS, MEMORY, PROCESS, OF_X86].concat());
+    let commands = COMMANDS.map(|command| conditional(1, SeccompCmpOp::Eq, command));
+    rules.insert(
+        libc::SYS_ioctl,
+        commands.into_iter().collect::<Result<_, _>>()?,
+    );
+    // Its own limits, which can only be lowered.
+    let own = conditional(0, SeccompCmpOp::Eq, 0)?;
+    rules.insert(libc::SYS_prlimit64, vec![own]);
+    let families = FAMILIES.map(|family| {
+        let family = u64::from(family.unsigned_abs());
+        conditional(0, SeccompCmpOp::Eq, family)
+    });
+    rules.insert(
+        libc::SYS_socket,
+        families.into_iter().collect::<Result<_, _>>()?,
+    );
+    Ok(rules)
+}
