@@ -5,8 +5,8 @@ use msb_bench::Benchmark;
 
 use crate::commands::{
     attach, completion, cp, create, df, doctor, exec, fs, image, images, inspect, jobs, kill, load,
-    logs, network, prune, ps, pull, rename, restart, rm, run, share, start, stats, stop, update,
-    version, vmm, volume, wait,
+    logs, network, port, prune, ps, pull, rename, restart, rm, run, share, start, stats, stop,
+    update, version, vmm, volume, wait,
 };
 use crate::output;
 
@@ -85,6 +85,8 @@ pub(crate) enum Command {
     /// List all sandboxes
     #[command(visible_alias = "list")]
     Ls(ps::Arguments),
+    /// Print which ports of the host lead into a sandbox
+    Port(port::Arguments),
     /// Print all about sandboxes, as JSON
     Inspect(inspect::Arguments),
     /// Give sandboxes more room, processors or memory, from their next start on

@@ -144,9 +144,14 @@ pub(crate) async fn create(
     arguments: &SandboxArguments,
     trust: Option<Trust>,
 ) -> Result<Created, Failure> {
-    let network = arguments.network.settings()?;
+    // What cannot be is said before anything is pulled.
+    arguments.network.settings_of_any_image()?;
     let store = context.store()?;
     let (image, hold) = held_image(context, &store, arguments).await?;
+    let exposed_ports = image.record.config.exposed_ports.as_deref();
+    let network = arguments
+        .network
+        .settings(exposed_ports.unwrap_or_default())?;
     if let Some(trust) = trust {
         store.check_with(&image, trust)?;
         context.timeline.mark(Mark::ImageChecked)?;

@@ -35,6 +35,8 @@ struct Report {
     /// What the machine that runs has: what the description says is for the next start.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<Resources>,
+    /// Ports of the host that lead into it, as `-p` takes them, with those that the host has chosen.
+    ports: Vec<String>,
     /// Where its files are.
     directory: PathBuf,
     /// What its writable disk takes on the host.
@@ -54,9 +56,11 @@ fn report(sandbox: Sandbox) -> std::io::Result<Report> {
     let condition = sandbox.condition()?;
     let is_running = condition.state == State::Running;
     let machine = is_running.then(|| sandbox.machine_resources());
+    let ports = sandbox.published()?;
     Ok(Report {
         condition,
         machine: machine.flatten(),
+        ports: ports.iter().map(ToString::to_string).collect(),
         directory: sandbox.directory().to_owned(),
         allocated_bytes: sandbox.allocated_bytes().ok(),
         spec: sandbox.spec,

@@ -21,6 +21,7 @@ pub(crate) mod logs;
 pub(crate) mod machine;
 pub(crate) mod network;
 pub(crate) mod patches;
+pub(crate) mod port;
 pub(crate) mod process;
 pub(crate) mod prune;
 pub(crate) mod ps;
@@ -146,6 +147,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Attach(arguments) => block_on(attach::run(context, &arguments)),
         Command::Restart(arguments) => block_on(restart::run(context, &arguments)),
         Command::Rename(arguments) => rename::run(context, &arguments),
+        Command::Port(arguments) => port::run(context, &arguments),
         Command::Inspect(arguments) => inspect::run(context, &arguments),
         Command::Jobs(arguments) => jobs::run(context, &arguments),
         Command::Start(arguments) => block_on(start::run(context, &arguments)),

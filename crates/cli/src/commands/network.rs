@@ -2,10 +2,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
-use msb_runtime::network::{Publish, Reach, Rule, Settings};
+use msb_runtime::network::{InvalidPublish, Publish, Reach, Rule, Settings};
 
 use crate::failure::{Failure, Outcome};
 
+/// How many ports a sandbox publishes at most: each is a descriptor of its network's process.
+const PUBLISHED_MAX: usize = 1024;
 /// Where names are asked for.
 const DNS_PORT: u16 = 53;
 
@@ -29,10 +31,13 @@ pub(crate) struct NetworkArguments {
     /// What the sandbox reaches
     #[arg(long, value_enum, default_value_t)]
     network: Mode,
-    /// Let a port of the host lead to one of the sandbox's; on 127.0.0.1 unless HOST_IP says
-    /// otherwise
-    #[arg(short, long, value_name = "[HOST_IP:]HOST_PORT:PORT[/tcp|udp]")]
-    publish: Vec<Publish>,
+    /// Let a port of the host lead to one of the sandbox's, or a range of ports; on 127.0.0.1 unless
+    /// HOST_IP says otherwise. Without HOST_PORT the host chooses a free one, which msb port prints
+    #[arg(short, long, value_name = "[[HOST_IP:][HOST_PORT]:]PORT[/tcp|udp]", value_parser = parse_published)]
+    publish: Vec<Published>,
+    /// Let a free port of the host lead to each port that the image exposes
+    #[arg(short = 'P', long)]
+    publish_all: bool,
     /// Let the sandbox reach addresses or names, as 10.0.0.0/8, 192.168.1.7:5432, example.com or
     /// *.example.com:443; opens private addresses too
     #[arg(long, value_name = "RULE")]
@@ -58,8 +63,29 @@ enum Mode {
 }
 
 impl NetworkArguments {
-    /// The network that was asked for, if any was.
-    pub(crate) fn settings(&self) -> Result<Option<Settings>, Failure> {
+    /// The network that was asked for, if any was, for an image that exposes these ports.
+    pub(crate) fn settings(&self, exposed_ports: &[String]) -> Result<Option<Settings>, Failure> {
+        let Some(mut settings) = self.settings_of_any_image()? else {
+            return Ok(None);
+        };
+        if self.publish_all {
+            // What an image exposes over other protocols cannot be published, and breaks nothing.
+            let exposed = exposed_ports.iter();
+            let exposed = exposed.filter_map(|port| Publish::of_guest_port(port));
+            let is_new = |exposed: &Publish| !leads_to(&settings.publish, exposed);
+            let exposed: Vec<_> = exposed.filter(is_new).collect();
+            settings.publish.extend(exposed);
+        }
+        let count = settings.publish.len();
+        if count > PUBLISHED_MAX {
+            let what = anyhow!("{count} published ports are more than {PUBLISHED_MAX}");
+            return Err(what.into());
+        }
+        Ok(Some(settings))
+    }
+
+    /// The network that was asked for, before it is known what the image exposes.
+    pub(crate) fn settings_of_any_image(&self) -> Result<Option<Settings>, Failure> {
         let reach = match self.network {
             Mode::Outbound => Reach::Outbound,
             Mode::Listed => Reach::Listed,
@@ -73,13 +99,18 @@ impl NetworkArguments {
             reach,
             allow: self.net_allow.clone(),
             deny: self.net_deny.clone(),
-            publish: self.publish.clone(),
+            publish: self
+                .publish
+                .iter()
+                .flat_map(|ports| ports.0.clone())
+                .collect(),
             resolvers: self.dns.clone(),
         }))
     }
 
     fn nothing(&self) -> Result<Option<Settings>, Failure> {
         let is_plain = self.publish.is_empty()
+            && !self.publish_all
             && self.net_allow.is_empty()
             && self.net_deny.is_empty()
             && self.dns.is_empty();
@@ -88,6 +119,20 @@ impl NetworkArguments {
         }
         Err(anyhow!("--network none has no ports, no rules and no resolver").into())
     }
+}
+
+/// What one `-p` writes.
+#[derive(Debug, Clone)]
+struct Published(Vec<Publish>);
+
+fn parse_published(text: &str) -> Result<Published, InvalidPublish> {
+    Publish::parse_all(text).map(Published)
+}
+
+/// Whether one of `published` leads to the same port of the guest as `other`.
+fn leads_to(published: &[Publish], other: &Publish) -> bool {
+    let end = |publish: &Publish| (publish.guest_port, publish.protocol);
+    published.iter().any(|publish| end(publish) == end(other))
 }
 
 fn parse_resolver(text: &str) -> Result<SocketAddr, String> {

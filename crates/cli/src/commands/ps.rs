@@ -109,7 +109,7 @@ fn list(context: &Context, arguments: &Arguments, all: bool) -> Outcome {
         let is_wanted =
             (all || state == State::Running) && passes(&arguments.filter, &sandbox, state);
         if is_wanted {
-            rows.push(row(sandbox, condition));
+            rows.push(row(sandbox, condition)?);
         }
     }
     match arguments.format {
@@ -135,11 +135,11 @@ fn passes(filters: &[Filter], sandbox: &Sandbox, state: State) -> bool {
     })
 }
 
-fn row(sandbox: Sandbox, condition: Condition) -> Row {
+fn row(sandbox: Sandbox, condition: Condition) -> std::io::Result<Row> {
+    let ports = sandbox.published()?;
+    let ports = ports.iter().map(ToString::to_string).collect();
     let spec = sandbox.spec;
-    let network = spec.network.unwrap_or_default();
-    let ports = network.publish.iter().map(ToString::to_string).collect();
-    Row {
+    Ok(Row {
         id: spec.id.to_string(),
         name: spec.name,
         image: spec.image,
@@ -149,7 +149,7 @@ fn row(sandbox: Sandbox, condition: Condition) -> Row {
         labels: spec.labels,
         ports,
         condition,
-    }
+    })
 }
 
 fn print_ids(rows: &[Row]) -> std::io::Result<()> {
