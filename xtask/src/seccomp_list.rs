@@ -7,15 +7,37 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::attacks::network;
 use crate::checks::Bed;
 
 /// What the traced sandbox's command does: output, some time for others, and an end.
 const SCRIPT: &str = "seq 100000; sleep 2; exit 3";
 const NAME: &str = "seccomp-list";
 
-/// Traces a detached sandbox from its start to its end, and gives a line for each kind of thread:
-/// `keeper`, `machine`, and what else the VMM starts in the process.
+/// Traces a detached sandbox from its start to its end, and a network under attack, and gives a line for each
+/// kind of thread: `keeper`, `machine`, what else the VMM starts in the process, and `network`.
 pub(crate) fn run(bed: &Bed) -> Result<String> {
+    let mut kinds = of_machine(bed)?;
+    kinds.insert("network".to_owned(), of_network(bed)?);
+    let lines = kinds.into_iter().map(|(thread, calls)| {
+        let calls: Vec<_> = calls.into_iter().collect();
+        format!("{thread}: {}", calls.join(" "))
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// What the process of a network calls while it is flooded in every way, once it is confined.
+fn of_network(bed: &Bed) -> Result<BTreeSet<String>> {
+    let trace = trace_file();
+    let file = trace.to_str().context("a path in UTF-8")?;
+    // Each flood has a process of its own, and the trace takes all of them.
+    network::run_wrapped(&bed.msb, &["strace", "-f", "-qq", "-A", "-o", file])?;
+    let text = fs_err::read_to_string(&trace)?;
+    fs_err::remove_file(&trace)?;
+    Threads::read(&text).confined_programs("network")
+}
+
+fn of_machine(bed: &Bed) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let trace = trace_file();
     let run = bed.run_command(&["-d", "--rm", "--name", NAME], &["sh", "-c", SCRIPT]);
     let status = Command::new("strace")
@@ -29,12 +51,7 @@ pub(crate) fn run(bed: &Bed) -> Result<String> {
     ensure!(status.success(), "msb run gave {status}");
     let text = fs_err::read_to_string(&trace)?;
     fs_err::remove_file(&trace)?;
-    let lines = Threads::read(&text).confined()?;
-    let lines = lines.into_iter().map(|(thread, calls)| {
-        let calls: Vec<_> = calls.into_iter().collect();
-        format!("{thread}: {}", calls.join(" "))
-    });
-    Ok(lines.collect::<Vec<_>>().join("\n"))
+    Threads::read(&text).confined()
 }
 
 fn trace_file() -> PathBuf {
@@ -119,6 +136,20 @@ impl Threads {
         Ok(kinds)
     }
 
+    /// The calls of every process that runs msb with this subcommand.
+    fn confined_programs(&self, subcommand: &str) -> Result<BTreeSet<String>> {
+        let mut calls = BTreeSet::new();
+        for (id, thread) in &self.0 {
+            let words = thread.program.iter().flatten();
+            if words.into_iter().any(|word| word == subcommand) {
+                ensure!(thread.is_confined, "process {id} is not confined");
+                calls.extend(thread.calls.iter().cloned());
+            }
+        }
+        ensure!(!calls.is_empty(), "strace saw no msb {subcommand}");
+        Ok(calls)
+    }
+
     /// Whether a thread comes from another without a program in between.
     fn descends(&self, thread: &Thread, from: u32) -> bool {
         let mut parent = thread.parent;
@@ -173,5 +204,13 @@ mod tests {
         assert_eq!(of("machine"), ["wait4"]);
         assert_eq!(of("keeper"), ["epoll_wait"]);
         assert_eq!(calls.len(), 2);
+        let network = "\
+            7 execve(\"/bin/msb\", [\"/bin/msb\", \"network\", \"/d\"], 0x1) = 0\n\
+            7 openat(1) = 3\n\
+            7 seccomp(SECCOMP_SET_MODE_FILTER, 0, x) = 0\n\
+            7 connect(1) = 0\n";
+        let calls = Threads::read(network).confined_programs("network").unwrap();
+        assert_eq!(calls.into_iter().collect::<Vec<_>>(), ["connect"]);
+        assert!(Threads::read(trace).confined_programs("network").is_err());
     }
 }

@@ -3,6 +3,7 @@
 //! Each part sets up what it attacks, and notes every attempt in the [`Tally`]: a line with what was tried and a
 //! figure, or with what got through. To add a part, add a variant to [`Part`] and its function to [`Part::attacks`].
 
+pub(crate) mod network;
 mod tally;
 mod users;
 
@@ -31,6 +32,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
     All,
+    /// Those of a hostile guest and of hostile peers on the process of a network; needs no machine.
+    Network,
     /// Those of another user of the host; needs root, to become one.
     Users,
 }
@@ -41,7 +44,8 @@ type Attacks = fn(&Setting, &mut Tally) -> Result<()>;
 impl Part {
     fn attacks(self) -> &'static [Attacks] {
         match self {
-            Self::All => &[users::attack],
+            Self::All => &[network::attack, users::attack],
+            Self::Network => &[network::attack],
             Self::Users => &[users::attack],
         }
     }
@@ -51,7 +55,6 @@ impl Part {
 struct Setting<'a> {
     bed: &'a Bed,
     /// When attacks end that have no end of their own.
-    #[expect(dead_code, reason = "every attack so far has an end of its own")]
     until: Instant,
 }
 

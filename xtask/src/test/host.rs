@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::Step;
 use super::ground::{Ground, IMAGE};
 use crate::run::{quiet, shown};
-use crate::{browser, build, engines, erofs, ext4, fuzz, oracle, place, stress};
+use crate::{attacks, browser, build, engines, erofs, ext4, fuzz, oracle, place, stress};
 
 /// How often `msb load` is killed.
 const KILLS: u32 = 200;
@@ -46,6 +46,10 @@ pub(super) const STEPS: &[Step] = &[
     (
         "store: the same bytes on every number of processors",
         determinism,
+    ),
+    (
+        "network: floods by a guest and by peers leave it its memory",
+        network_floods,
     ),
     ("bench: a report's page is readable in a browser", pages),
 ];
@@ -160,6 +164,12 @@ fn failing_disks(ground: &Ground) -> Result<String> {
 
 fn determinism(ground: &Ground) -> Result<String> {
     stress::same_bytes_every_time(&store_ground(ground), 4)
+}
+
+fn network_floods(ground: &Ground) -> Result<String> {
+    let lines = attacks::network::run(&ground.msb.program)?;
+    println!("{lines}");
+    Ok(format!("{} floods", lines.lines().count()))
 }
 
 /// The page of the sample, and one of a benchmark that runs here.
