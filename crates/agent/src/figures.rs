@@ -1,10 +1,10 @@
 //! What the guest's kernel counts, for the host.
 
-use std::fs::{self, File};
-use std::io::Read as _;
-use std::path::Path;
+use std::fs;
 
 use msb_agent_protocol::v1::StatsReply;
+
+use crate::guarded_file::read_regular;
 
 /// The most that is read of one file in `/proc`.
 const FILE_MAX_BYTES: u64 = 1 << 20;
@@ -36,10 +36,8 @@ pub(crate) fn read() -> StatsReply {
     }
 }
 
-fn text(path: impl AsRef<Path>) -> Option<String> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(FILE_MAX_BYTES).read_to_end(&mut bytes).ok()?;
+fn text(path: &str) -> Option<String> {
+    let bytes = read_regular(path, FILE_MAX_BYTES).ok()?;
     // A process may call itself anything.
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -112,7 +110,7 @@ fn tasks() -> Option<u64> {
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let threads = pids
         .filter(|&pid| pid != own)
-        .filter_map(|pid| threads(&text(format!("/proc/{pid}/stat"))?));
+        .filter_map(|pid| threads(&text(&format!("/proc/{pid}/stat"))?));
     Some(threads.fold(0, u64::saturating_add))
 }
 

@@ -9,6 +9,7 @@ mod descriptor;
 mod exec;
 mod figures;
 mod files;
+mod guarded_file;
 mod port;
 mod reaper;
 mod service;

@@ -26,7 +26,7 @@ pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
     loop {
         let port = open(
             device.as_str(),
-            OFlags::RDWR | OFlags::CLOEXEC,
+            OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
         let served = msb_agent_protocol::serve_port(Descriptor::new(port)?, service.clone()).await;

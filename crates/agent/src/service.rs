@@ -69,7 +69,7 @@ impl Sandbox for Service {
         if self.running.is_closed() {
             return Err(Status::unavailable("the sandbox is shutting down"));
         }
-        let events = exec::run(&start, inputs, &self.reaper, &self.running);
+        let events = exec::run(start, inputs, &self.reaper, &self.running).await;
         Ok(Response::new(events))
     }
 

@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, open, sync};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, chdir, kill_process, pivot_root, waitid,
-};
+use rustix::process::{Signal, WaitId, WaitIdOptions, chdir, pivot_root, waitid};
 use rustix::system::{RebootCommand, reboot};
 
 use crate::boot::{BOOT_ROOT, OLD_ROOT, kept_mounts, written_devices};
@@ -56,18 +54,12 @@ pub(crate) fn unmount_everything() {
     sync();
 }
 
+/// Sends a signal to every process but this one. Threads of the kernel ignore it.
+#[expect(unsafe_code, reason = "the call for all processes has no safe form")]
 fn signal_all(signal: Signal) {
-    // Every other process is a descendant of PID 1, and kernel threads ignore signals.
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return;
-    };
-    let pids = processes
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    for pid in pids.filter_map(Pid::from_raw).filter(|pid| !pid.is_init()) {
-        // It may have ended by itself.
-        let _ = kill_process(pid, signal);
-    }
+    // SAFETY: the call takes two numbers and touches no memory of this process. That there is no
+    // other process is no failure.
+    unsafe { libc::kill(-1, signal.as_raw()) };
 }
 
 /// Goes back to the boot disk, so that overlay, upper and image have no user left.
@@ -86,7 +78,7 @@ fn leave_root() -> rustix::io::Result<()> {
 /// An exclusive open of a disk's device succeeds once nothing has it mounted.
 fn wait_for_release(device: &str) {
     let deadline = Instant::now() + RELEASE_LIMIT;
-    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
     while matches!(open(device, flags, Mode::empty()), Err(Errno::BUSY)) {
         if Instant::now() > deadline {
             console::say(&format!("the disk {device} is still in use"));

@@ -2,7 +2,7 @@
 //! its own. They are mounted over the image's own, so that neither the image nor the upper has them.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::mount::mount_bind;
 
 use super::network::Network;
+use crate::guarded_file::read_regular;
 
 /// Where the files are, in a tmpfs.
 const DIRECTORY: &str = "/run/msb/etc";
@@ -61,13 +62,10 @@ fn hosts(name: &str, network: Option<&Network>) -> Vec<u8> {
 
 /// Lines that the upper disk was made with.
 fn added_hosts() -> io::Result<Vec<u8>> {
-    let mut added = Vec::new();
-    match fs::File::open(ADDED_HOSTS) {
-        Ok(file) => file.take(ADDED_MAX_BYTES).read_to_end(&mut added)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-        Err(error) => return Err(error),
-    };
-    Ok(added)
+    match read_regular(ADDED_HOSTS, ADDED_MAX_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    }
 }
 
 /// The file to mount over; an empty one is made where the image has none.

@@ -1,7 +1,7 @@
-use std::fs::File;
-use std::io::{self, Read as _};
-
 use msb_agent_protocol::v1::{Failure, FailureKind};
+use rustix::path::Arg;
+
+use crate::guarded_file::read_regular;
 
 /// The most of `/etc/passwd` or `/etc/group` that is looked at, in bytes: an image may hold any.
 const FILE_MAX_BYTES: u64 = 10 << 20;
@@ -41,10 +41,13 @@ struct Group<'a> {
 impl Accounts {
     /// Reads the sandbox's own files. Images without them have no accounts.
     pub(super) fn read() -> Self {
-        let read = |path| read_bounded(path).unwrap_or_default();
+        Self::read_from("/etc/passwd", "/etc/group")
+    }
+
+    fn read_from(passwd: impl Arg, group: impl Arg) -> Self {
         Self {
-            passwd: read("/etc/passwd"),
-            group: read("/etc/group"),
+            passwd: text(passwd),
+            group: text(group),
         }
     }
 
@@ -147,14 +150,10 @@ fn refused(message: String) -> Failure {
     }
 }
 
-fn read_bounded(path: &str) -> io::Result<String> {
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_MAX_BYTES).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Returns the text of a file; none where it is no file that can be read.
+fn text(path: impl Arg) -> String {
+    let bytes = read_regular(path, FILE_MAX_BYTES).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -175,6 +174,17 @@ mod tests {
             .resolve(wanted)
             .map(|found| (found.uid, found.gid, found.groups, found.home))
             .map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_the_files_has_no_accounts() {
+        let misfits = crate::guarded_file::tests::Misfits::new("accounts");
+        for path in misfits.all() {
+            let accounts = Accounts::read_from(&path, &path);
+            let identity = accounts.resolve("7").expect("a number");
+            assert_eq!((identity.uid, identity.gid), (7, 0), "{}", path.display());
+            assert!(accounts.resolve("root").is_err());
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
-use std::fs;
-
 use msb_agent_protocol::v1::{Failure, Ulimit};
 use rustix::process::{Resource, Rlimit};
 
 use super::process::bad_request;
+use crate::guarded_file::read_regular;
 
 /// The most that `nofile` may be.
 const OPEN_FILES_MAX_PATH: &str = "/proc/sys/fs/nr_open";
+/// The longest text of such a number, in bytes.
+const NUMBER_MAX_BYTES: u64 = 32;
 
 /// The limits that the host asks for.
 pub(super) fn read(ulimits: &[Ulimit]) -> Result<Vec<(Resource, Rlimit)>, Failure> {
@@ -33,8 +34,8 @@ fn limit(ulimit: &Ulimit) -> Result<(Resource, Rlimit), Failure> {
 }
 
 fn open_files_max() -> Option<u64> {
-    let text = fs::read_to_string(OPEN_FILES_MAX_PATH).ok()?;
-    text.trim_end().parse().ok()
+    let text = read_regular(OPEN_FILES_MAX_PATH, NUMBER_MAX_BYTES).ok()?;
+    str::from_utf8(&text).ok()?.trim_end().parse().ok()
 }
 
 fn resource(name: &str) -> Option<Resource> {

@@ -13,7 +13,9 @@ use std::time::Duration;
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
-use msb_agent_protocol::v1::{Exec, ExecEvent, ExecInput, ExitStatus, Started};
+use msb_agent_protocol::v1::{
+    Exec, ExecEvent, ExecInput, ExitStatus, Failure, FailureKind, Started,
+};
 use msb_agent_protocol::{Bytes, CHUNK_MAX_BYTES, Status, Streaming};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
@@ -21,7 +23,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
-use process::{Output, Process};
+use process::{Output, Prepared, Process};
 pub(crate) use running::Running;
 use signals::Group;
 
@@ -35,15 +37,21 @@ const SILENCE_LIMIT: Duration = Duration::from_millis(100);
 const PENDING_CHUNKS: usize = 4;
 
 /// Runs a command. A host that no longer listens to its events kills it.
-pub(crate) fn run(
-    request: &Exec,
+pub(crate) async fn run(
+    request: Exec,
     inputs: Streaming<ExecInput>,
     reaper: &Reaper,
     running: &Running,
 ) -> Events {
     let (sender, events) = mpsc::channel(PENDING_CHUNKS);
-    match process::spawn(request) {
+    let prepared = prepare(request).await;
+    let started = match running.is_closed() {
+        true => Err(guest_failure("the sandbox is shutting down")),
+        false => prepared.and_then(process::start),
+    };
+    match started {
         Ok(process) => {
+            // Nothing is awaited since it was started.
             let ended = reaper.wait_for(process.pid);
             tokio::spawn(attend(
                 process,
@@ -59,6 +67,19 @@ pub(crate) fn run(
         }
     }
     ReceiverStream::new(events)
+}
+
+/// Prepares a command on a thread that may wait for the guest's files.
+async fn prepare(request: Exec) -> Result<Prepared, Failure> {
+    let prepared = tokio::task::spawn_blocking(move || process::prepare(&request)).await;
+    prepared.unwrap_or_else(|_| Err(guest_failure("the agent failed")))
+}
+
+fn guest_failure(message: &str) -> Failure {
+    Failure {
+        kind: FailureKind::Guest.into(),
+        message: message.to_owned(),
+    }
 }
 
 /// The host of one command.

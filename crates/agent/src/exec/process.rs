@@ -15,7 +15,8 @@ use std::process::{Command, Stdio};
 use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::{Exec, Failure, FailureKind, WindowSize};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{FileType, Mode, OFlags, open};
+use rustix::io::ioctl_fionbio;
 use rustix::process::{Gid, Resource, Rlimit, Uid, ioctl_tiocsctty, setrlimit, setsid};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -24,6 +25,7 @@ use super::accounts::{Accounts, Identity};
 use super::{environment, limits, program};
 use crate::boot;
 use crate::descriptor::Descriptor;
+use crate::guarded_file::open_as;
 
 /// Control-D: what a user types to end a terminal's input.
 pub(super) const END_OF_TRANSMISSION: u8 = 4;
@@ -75,8 +77,16 @@ fn winsize(size: WindowSize) -> Winsize {
     }
 }
 
-/// Starts the command that the host asks for.
-pub(super) fn spawn(request: &Exec) -> Result<Process, Failure> {
+/// A command that is ready to be started.
+pub(super) struct Prepared {
+    command: Command,
+    streams: Streams,
+    word: Bytes,
+}
+
+/// Prepares the command that the host asks for. It looks at the guest's files, so it may wait for
+/// whoever serves them.
+pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
     let identity = Accounts::read().resolve(&request.user)?;
     let directory = working_directory(&request.working_directory)?;
     let mut environment = environment::parse(&request.env);
@@ -112,7 +122,11 @@ pub(super) fn spawn(request: &Exec) -> Result<Process, Failure> {
     let streams = streams.map_err(|error| guest_failure("open the command's streams", &error))?;
     let limits = limits::read(&request.ulimits)?;
     become_leader(&mut command, identity, request.terminal.is_some(), limits);
-    start(command, streams, word)
+    Ok(Prepared {
+        command,
+        streams,
+        word: word.clone(),
+    })
 }
 
 /// The agent's ends of a command's streams, before they can be waited for.
@@ -128,7 +142,7 @@ fn pipe_streams(command: &mut Command, wants_stdin: bool) -> io::Result<Streams>
         command.stdin(read);
         Some(write.into())
     } else {
-        command.stdin(Stdio::null());
+        command.stdin(nothing_to_read()?);
         None
     };
     let (stdout, stdout_write) = io::pipe()?;
@@ -143,6 +157,18 @@ fn pipe_streams(command: &mut Command, wants_stdin: bool) -> io::Result<Streams>
         terminal: None,
         outputs,
     })
+}
+
+/// Returns what reads as empty: `/dev/null`, or a pipe that nobody writes to where root in the guest
+/// has put something else there.
+fn nothing_to_read() -> io::Result<Stdio> {
+    match open_as("/dev/null", FileType::CharacterDevice, OFlags::RDONLY) {
+        Ok(null) => {
+            ioctl_fionbio(&null, false)?;
+            Ok(null.into())
+        }
+        Err(_) => Ok(io::pipe()?.0.into()),
+    }
 }
 
 fn terminal_streams(command: &mut Command, size: WindowSize) -> io::Result<Streams> {
@@ -201,17 +227,23 @@ fn become_leader(
     unsafe { command.pre_exec(in_child) };
 }
 
-fn start(mut command: Command, streams: Streams, word: &[u8]) -> Result<Process, Failure> {
+/// Starts a command.
+pub(super) fn start(prepared: Prepared) -> Result<Process, Failure> {
+    let Prepared {
+        mut command,
+        streams,
+        word,
+    } = prepared;
     let spawned = command.spawn();
     // The child has its own copies of its ends; these would keep the streams open.
     drop(command);
     let child = spawned.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => program::not_found(word),
-        io::ErrorKind::PermissionDenied => program::not_executable(word, "permission denied"),
+        io::ErrorKind::NotFound => program::not_found(&word),
+        io::ErrorKind::PermissionDenied => program::not_executable(&word, "permission denied"),
         io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock => {
             guest_failure("start the command", &error)
         }
-        _ => program::not_executable(word, &error.to_string()),
+        _ => program::not_executable(&word, &error.to_string()),
     })?;
     let pid = i32::try_from(child.id()).map_err(|_| bad_request("the process id is too large"))?;
     let watch = || -> io::Result<Process> {
@@ -264,5 +296,23 @@ fn guest_failure(action: &str, error: &io::Error) -> Failure {
     Failure {
         kind: FailureKind::Guest.into(),
         message: format!("cannot {action}: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn a_command_without_input_reads_the_end_at_once() {
+        let mut command = Command::new("cat");
+        let command = command.stdin(nothing_to_read().expect("opened"));
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("started");
+        let mut said = Vec::new();
+        let stdout = child.stdout.as_mut().expect("a pipe");
+        stdout.read_to_end(&mut said).expect("read");
+        assert!(said.is_empty() && child.wait().expect("ended").success());
     }
 }
