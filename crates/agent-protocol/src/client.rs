@@ -11,7 +11,9 @@ use crate::v1::{
     Attach, Exec, ExecInput, HelloReply, HelloRequest, PowerOffRequest, ResizeRequest,
     ShutdownRequest, SignalRequest, StatsReply, StatsRequest, StopFirst, WindowSize, exec_input,
 };
-use crate::{ClientError, Connection, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, greeting};
+use crate::{
+    ClientError, Connection, Heartbeat, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, greeting,
+};
 
 /// What requests are addressed to; nothing looks at it.
 const ORIGIN: &str = "http://sandbox";
@@ -23,6 +25,7 @@ const PENDING_INPUTS: usize = 4;
 pub struct Client {
     pub(crate) sandbox: SandboxClient<Connection>,
     keeper: KeeperClient<Connection>,
+    heartbeat: Heartbeat,
 }
 
 impl Client {
@@ -34,7 +37,7 @@ impl Client {
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let connection = Connection::open(stream)
+        let (connection, heartbeat) = Connection::open(stream)
             .await
             .map_err(ClientError::Connection)?;
         let origin = http::Uri::from_static(ORIGIN);
@@ -43,6 +46,7 @@ impl Client {
                 .max_decoding_message_size(MESSAGE_MAX_BYTES),
             keeper: KeeperClient::with_origin(connection, origin)
                 .max_decoding_message_size(MESSAGE_MAX_BYTES),
+            heartbeat,
         })
     }
 
@@ -157,6 +161,11 @@ impl Client {
         let size = Some(size);
         let reply = self.sandbox.resize(ResizeRequest { exec_id, size }).await;
         reply.map_err(ClientError::of("resize")).map(drop)
+    }
+
+    /// What is heard of the other end, whatever is asked of it.
+    pub fn heartbeat(&self) -> Heartbeat {
+        self.heartbeat.clone()
     }
 
     /// The generated client, to pass calls on unchanged.

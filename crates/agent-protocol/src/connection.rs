@@ -1,17 +1,19 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::body::Body;
 use tower_service::Service;
 
 use crate::greeting;
+use crate::heartbeat::{self, Heard, Heartbeat};
 use crate::services::{Services, agent_service};
 use crate::v1::keeper_server::Keeper;
 use crate::v1::sandbox_server::Sandbox;
@@ -25,24 +27,34 @@ const CONNECTION_WINDOW_BYTES: u32 = CALLS_MAX * CALL_WINDOW_BYTES;
 /// The longest list of headers, in bytes.
 const HEADERS_MAX_BYTES: u32 = 16 << 10;
 
+/// How long a peer may take to give a sign of life before the connection ends: for ever. Whoever waits
+/// gives up sooner, and the connection is there when a paused machine goes on.
+const SIGN_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// The client's end of an HTTP/2 connection.
 #[derive(Debug, Clone)]
 pub struct Connection(SendRequest<Body>);
 
 impl Connection {
     /// Begins a connection, which a task of its own drives.
-    pub(crate) async fn open<T>(stream: T) -> Result<Self, hyper::Error>
+    pub(crate) async fn open<T>(stream: T) -> Result<(Self, Heartbeat), hyper::Error>
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let heartbeat = Heartbeat::default();
+        let stream = Heard::new(stream, heartbeat.clone());
         let (requests, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .keep_alive_interval(heartbeat::INTERVAL)
+            .keep_alive_timeout(SIGN_LIMIT)
+            .keep_alive_while_idle(true)
             .initial_stream_window_size(CALL_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_header_list_size(HEADERS_MAX_BYTES)
             .handshake(TokioIo::new(stream))
             .await?;
         tokio::spawn(connection);
-        Ok(Self(requests))
+        Ok((Self(requests), heartbeat))
     }
 }
 

@@ -37,6 +37,14 @@ pub enum ClientError {
         /// What came instead.
         message: String,
     },
+    /// The agent says nothing at all.
+    #[error("{message}; msb waited for {call}")]
+    Silent {
+        /// What was asked for.
+        call: &'static str,
+        /// Since when.
+        message: String,
+    },
     /// The agent answered something else.
     #[error("the guest's agent answered out of turn")]
     OutOfTurn,
@@ -77,6 +85,11 @@ impl ClientError {
     pub(crate) fn of(call: &'static str) -> impl Fn(Status) -> Self {
         move |status| match status.code() {
             Code::Unimplemented => Self::Unimplemented { call },
+            // The sandbox's process says so, of the agent.
+            Code::DeadlineExceeded => Self::Silent {
+                call,
+                message: status.message().to_owned(),
+            },
             _ => Self::Call {
                 call,
                 message: status.message().to_owned(),

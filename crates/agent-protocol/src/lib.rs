@@ -11,6 +11,7 @@ mod error;
 mod exec;
 mod files;
 mod greeting;
+mod heartbeat;
 mod services;
 
 /// What is generated from `proto/`: the messages, the client, and the server's trait.
@@ -33,6 +34,7 @@ pub use connection::{Connection, serve, serve_kept, serve_port};
 pub use error::ClientError;
 pub use exec::{Command, Control, Inputs, Output, Outputs};
 pub use files::{Archive, Listing};
+pub use heartbeat::Heartbeat;
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 
 /// The version of the service. What an older peer lacks it answers with `UNIMPLEMENTED`.

@@ -15,6 +15,7 @@ use msb_agent_protocol::v1::{
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,
 };
+use tokio::io::DuplexStream;
 use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -30,9 +31,14 @@ type Events = mpsc::Sender<Result<ExecEvent, Status>>;
 /// A host's client, connected to a guest of this version.
 pub(crate) async fn boot(version: u32) -> Client {
     let (host, guest) = tokio::io::duplex(4096);
-    let signalled = Arc::default();
-    tokio::spawn(serve_port(guest, Guest { version, signalled }));
+    serve(guest, version);
     Client::connect_port(host).await.expect("greeted")
+}
+
+/// Has a guest of this version serve a port.
+pub(crate) fn serve(port: DuplexStream, version: u32) {
+    let signalled = Arc::default();
+    tokio::spawn(serve_port(port, Guest { version, signalled }));
 }
 
 async fn tell(events: &Events, event: Event) -> bool {

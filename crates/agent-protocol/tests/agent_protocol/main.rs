@@ -3,3 +3,4 @@
 mod calls;
 mod files;
 mod guest;
+mod heartbeat;

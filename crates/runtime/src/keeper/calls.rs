@@ -20,10 +20,30 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::Keeper;
 use super::first::First;
+use super::silence::{ANSWER_LIMIT, Answers, COMMAND_LIMIT, answered, answers};
 
 impl Keeper {
     fn raw(&self) -> SandboxClient<Connection> {
         self.agent.raw()
+    }
+
+    /// Passes an answer of the agent's on.
+    async fn answer<T>(
+        &self,
+        answer: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<Response<T>, Status> {
+        plain(answered(self.agent.heartbeat(), answer).await)
+    }
+
+    /// Passes answers on that come one by one, for as long as no silence lasts longer than `limit`.
+    async fn answers<T: Send + 'static>(
+        &self,
+        answer: impl Future<Output = Result<Response<Streaming<T>>, Status>>,
+        limit: Duration,
+    ) -> Result<Response<Answers<T>>, Status> {
+        let stream = self.answer(answer).await?.into_inner();
+        let heartbeat = self.agent.heartbeat();
+        Ok(Response::new(answers(stream, heartbeat, limit)))
     }
 }
 
@@ -38,10 +58,10 @@ fn plain<T>(answer: Result<Response<T>, Status>) -> Result<Response<T>, Status> 
 #[async_trait]
 impl Sandbox for Keeper {
     async fn hello(&self, request: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
-        plain(self.raw().hello(request.into_inner()).await)
+        self.answer(self.raw().hello(request.into_inner())).await
     }
 
-    type ExecStream = Streaming<ExecEvent>;
+    type ExecStream = Answers<ExecEvent>;
 
     async fn exec(
         &self,
@@ -49,57 +69,60 @@ impl Sandbox for Keeper {
     ) -> Result<Response<Self::ExecStream>, Status> {
         // One that fails ends; that its client has gone is seen by the events.
         let inputs = request.into_inner().map_while(Result::ok);
-        plain(self.raw().exec(inputs).await)
+        self.answers(self.raw().exec(inputs), COMMAND_LIMIT).await
     }
 
     async fn signal(
         &self,
         request: Request<SignalRequest>,
     ) -> Result<Response<SignalReply>, Status> {
-        plain(self.raw().signal(request.into_inner()).await)
+        self.answer(self.raw().signal(request.into_inner())).await
     }
 
     async fn resize(
         &self,
         request: Request<ResizeRequest>,
     ) -> Result<Response<ResizeReply>, Status> {
-        plain(self.raw().resize(request.into_inner()).await)
+        self.answer(self.raw().resize(request.into_inner())).await
     }
 
     async fn stat(&self, request: Request<StatRequest>) -> Result<Response<StatReply>, Status> {
-        plain(self.raw().stat(request.into_inner()).await)
+        self.answer(self.raw().stat(request.into_inner())).await
     }
 
-    type ListStream = Streaming<ListReply>;
+    type ListStream = Answers<ListReply>;
 
     async fn list(
         &self,
         request: Request<ListRequest>,
     ) -> Result<Response<Self::ListStream>, Status> {
-        plain(self.raw().list(request.into_inner()).await)
+        self.answers(self.raw().list(request.into_inner()), ANSWER_LIMIT)
+            .await
     }
 
-    type ReadFileStream = Streaming<Chunk>;
+    type ReadFileStream = Answers<Chunk>;
 
     async fn read_file(
         &self,
         request: Request<ReadFileRequest>,
     ) -> Result<Response<Self::ReadFileStream>, Status> {
-        plain(self.raw().read_file(request.into_inner()).await)
+        self.answers(self.raw().read_file(request.into_inner()), ANSWER_LIMIT)
+            .await
     }
 
     async fn remove(
         &self,
         request: Request<RemoveRequest>,
     ) -> Result<Response<RemoveReply>, Status> {
-        plain(self.raw().remove(request.into_inner()).await)
+        self.answer(self.raw().remove(request.into_inner())).await
     }
 
     async fn make_directory(
         &self,
         request: Request<MakeDirectoryRequest>,
     ) -> Result<Response<MakeDirectoryReply>, Status> {
-        plain(self.raw().make_directory(request.into_inner()).await)
+        self.answer(self.raw().make_directory(request.into_inner()))
+            .await
     }
 
     async fn write_file(
@@ -108,30 +131,31 @@ impl Sandbox for Keeper {
     ) -> Result<Response<WriteFileReply>, Status> {
         // One that fails ends, and the agent finds the content cut.
         let inputs = request.into_inner().map_while(Result::ok);
-        plain(self.raw().write_file(inputs).await)
+        self.answer(self.raw().write_file(inputs)).await
     }
 
     async fn rename(
         &self,
         request: Request<RenameRequest>,
     ) -> Result<Response<RenameReply>, Status> {
-        plain(self.raw().rename(request.into_inner()).await)
+        self.answer(self.raw().rename(request.into_inner())).await
     }
 
     async fn set_mode(
         &self,
         request: Request<SetModeRequest>,
     ) -> Result<Response<SetModeReply>, Status> {
-        plain(self.raw().set_mode(request.into_inner()).await)
+        self.answer(self.raw().set_mode(request.into_inner())).await
     }
 
-    type GetArchiveStream = Streaming<Chunk>;
+    type GetArchiveStream = Answers<Chunk>;
 
     async fn get_archive(
         &self,
         request: Request<GetArchiveRequest>,
     ) -> Result<Response<Self::GetArchiveStream>, Status> {
-        plain(self.raw().get_archive(request.into_inner()).await)
+        self.answers(self.raw().get_archive(request.into_inner()), ANSWER_LIMIT)
+            .await
     }
 
     async fn put_archive(
@@ -140,11 +164,11 @@ impl Sandbox for Keeper {
     ) -> Result<Response<PutArchiveReply>, Status> {
         // One that fails ends, and the agent finds the archive cut.
         let inputs = request.into_inner().map_while(Result::ok);
-        plain(self.raw().put_archive(inputs).await)
+        self.answer(self.raw().put_archive(inputs)).await
     }
 
     async fn stats(&self, request: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
-        plain(self.raw().stats(request.into_inner()).await)
+        self.answer(self.raw().stats(request.into_inner())).await
     }
 
     async fn shutdown(
@@ -168,7 +192,7 @@ impl Sandbox for Keeper {
 
 #[async_trait]
 impl KeeperCalls for Keeper {
-    type AttachStream = ReceiverStream<Result<ExecEvent, Status>>;
+    type AttachStream = Answers<ExecEvent>;
 
     async fn attach(
         &self,
@@ -189,7 +213,9 @@ impl KeeperCalls for Keeper {
             pass_on(&first, inputs, attach.stdin).await;
             drop(listening);
         });
-        Ok(Response::new(ReceiverStream::new(events)))
+        let events = ReceiverStream::new(events);
+        let heartbeat = self.agent.heartbeat();
+        Ok(Response::new(answers(events, heartbeat, COMMAND_LIMIT)))
     }
 
     async fn start_job(&self, request: Request<Exec>) -> Result<Response<StartJobReply>, Status> {

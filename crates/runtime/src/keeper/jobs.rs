@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::first::keep;
 use super::say;
+use super::silence::answered;
 use crate::durable;
 use crate::exit::Exit;
 use crate::output_log::{LogStream, LogWriter};
@@ -85,11 +86,14 @@ impl Jobs {
         let files = JobFiles::of(&self.directory, job.id);
         let log = self.prepare(&files, &job);
         let log = log.map_err(|error| Status::internal(format!("cannot keep a job: {error}")))?;
-        let command = self.agent.clone().exec(exec).await;
-        let command = command.map_err(|error| {
+        let mut agent = self.agent.clone();
+        let command = answered(self.agent.heartbeat(), async {
+            let command = agent.exec(exec).await;
+            command.map_err(|error| Status::failed_precondition(error.to_string()))
+        });
+        let command = command.await.inspect_err(|_| {
             // A job that never ran leaves nothing.
             let _ = fs::remove_dir_all(&files.directory);
-            Status::failed_precondition(error.to_string())
         })?;
         let running = self.running.clone();
         tokio::spawn(async move {

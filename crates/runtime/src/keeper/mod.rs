@@ -5,6 +5,7 @@ mod calls;
 mod first;
 mod jobs;
 mod life;
+mod silence;
 mod watchers;
 
 use std::io;
