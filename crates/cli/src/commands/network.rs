@@ -142,3 +142,41 @@ fn parse_resolver(text: &str) -> Result<SocketAddr, String> {
         .or_else(|_| text.parse())
         .map_err(|_| format!("'{text}' is not an IP address, with or without :PORT"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        network: NetworkArguments,
+    }
+
+    fn published(words: &[&str], exposed_ports: &[&str]) -> Result<Vec<String>, Failure> {
+        let line = [&["msb"], words].concat();
+        let line = <Line as clap::Parser>::try_parse_from(line).unwrap();
+        let exposed_ports: Vec<_> = exposed_ports.iter().map(ToString::to_string).collect();
+        let settings = line.network.settings(&exposed_ports)?;
+        let published = settings.unwrap_or_default().publish;
+        Ok(published.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn what_an_image_exposes_is_published_once_and_only_where_that_was_asked_for() {
+        let exposed = ["80/tcp", "53/udp", "9/sctp", "80/tcp\u{1b}"];
+        assert!(published(&[], &exposed).unwrap().is_empty());
+        assert_eq!(
+            published(&["-P", "-p", "8080:80"], &exposed).unwrap(),
+            ["127.0.0.1:8080:80/tcp", "127.0.0.1:0:53/udp"]
+        );
+        assert!(published(&["-P", "--network", "none"], &exposed).is_err());
+    }
+
+    #[test]
+    fn the_number_of_published_ports_is_bounded() {
+        assert_eq!(published(&["-p", "1-1024"], &[]).unwrap().len(), 1024);
+        assert!(published(&["-p", "1-1025"], &[]).is_err());
+        assert!(published(&["-P", "-p", "1-1024"], &["2000/tcp"]).is_err());
+    }
+}
