@@ -31,6 +31,7 @@ mod run;
 mod schema;
 mod seccomp_list;
 mod stress;
+mod suites;
 mod test;
 mod tools;
 
@@ -121,6 +122,9 @@ enum Recipe {
     Cycles(CountedArguments),
     /// Have many sandboxes at once
     Crowd(CountedArguments),
+    /// Run other projects' filesystem suites in a guest: pjdfstest, fsx, git, SQLite under kills, and
+    /// fsstress and unionmount where their checkouts are named
+    Suites(suites::Arguments),
     /// Print the tree that a guest sees, made by a tree-dump that is sent into it
     GuestTree(GuestTreeArguments),
 }
@@ -160,11 +164,11 @@ struct GuestTreeArguments {
 }
 
 impl CheckArguments {
-    fn bed(self) -> checks::Bed {
+    fn bed(&self) -> checks::Bed {
         checks::Bed {
-            msb: self.msb,
-            image: self.image,
-            vmm: self.vmm,
+            msb: self.msb.clone(),
+            image: self.image.clone(),
+            vmm: self.vmm.clone(),
             boot_timeout_s: self.boot_timeout,
             memory_mib: self.memory,
             fresh_starts: Cell::new(0),
@@ -232,6 +236,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Intrude => attacks::intrude()?,
         Recipe::Checks { check, part } => checks::run(&check.bed(), part)?,
         Recipe::SeccompList(arguments) => println!("{}", seccomp_list::run(&arguments.bed())?),
+        Recipe::Suites(arguments) => suites::run(&arguments.check.bed(), &arguments)?,
         Recipe::GuestTree(arguments) => {
             let bed = arguments.check.bed();
             print!("{}", oracle::guest_tree(&bed, &arguments.tree_dump)?);
