@@ -89,6 +89,12 @@ pub(crate) fn skippable(content: &[u8]) -> Vec<u8> {
 
 /// Writes an OCI layout of one image.
 pub(crate) fn write(layout: &Path, layers: &[Blob]) -> Result<()> {
+    let config = json!({"Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]});
+    write_with(layout, layers, &config)
+}
+
+/// The same with what the image's config says of how it is run.
+pub(crate) fn write_with(layout: &Path, layers: &[Blob], config: &Value) -> Result<()> {
     fs::create_dir_all(layout.join("blobs/sha256"))?;
     fs::write(
         layout.join("oci-layout"),
@@ -102,7 +108,7 @@ pub(crate) fn write(layout: &Path, layers: &[Blob]) -> Result<()> {
     let config = json!({
         "architecture": oci_architecture(),
         "os": "linux",
-        "config": {"Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]},
+        "config": config,
         "rootfs": {"type": "layers", "diff_ids": diff_ids},
     });
     let config = blob(layout, "config.v1+json", config.to_string().as_bytes())?;

@@ -3,6 +3,7 @@
 //! Each part sets up what it attacks, and notes every attempt in the [`Tally`]: a line with what was tried and a
 //! figure, or with what got through. To add a part, add a variant to [`Part`] and its function to [`Part::attacks`].
 
+mod images;
 pub(crate) mod network;
 mod tally;
 mod users;
@@ -32,6 +33,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
     All,
+    /// Those of hostile images, and of what guests leave on their disks.
+    Images,
     /// Those of a hostile guest and of hostile peers on the process of a network; needs no machine.
     Network,
     /// Those of another user of the host; needs root, to become one.
@@ -44,7 +47,8 @@ type Attacks = fn(&Setting, &mut Tally) -> Result<()>;
 impl Part {
     fn attacks(self) -> &'static [Attacks] {
         match self {
-            Self::All => &[network::attack, users::attack],
+            Self::All => &[images::attack, network::attack, users::attack],
+            Self::Images => &[images::attack],
             Self::Network => &[network::attack],
             Self::Users => &[users::attack],
         }
