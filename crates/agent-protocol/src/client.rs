@@ -9,7 +9,8 @@ use crate::v1::keeper_client::KeeperClient;
 use crate::v1::sandbox_client::SandboxClient;
 use crate::v1::{
     Attach, Exec, ExecInput, HelloReply, HelloRequest, PowerOffRequest, ResizeRequest,
-    ShutdownRequest, SignalRequest, StatsReply, StatsRequest, StopFirst, WindowSize, exec_input,
+    ShutdownRequest, SignalJobRequest, SignalRequest, StatsReply, StatsRequest, StopFirst,
+    WindowSize, exec_input,
 };
 use crate::{
     ClientError, Connection, Heartbeat, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, greeting,
@@ -113,6 +114,17 @@ impl Client {
         let reply = self.keeper.start_job(exec).await;
         let reply = reply.map_err(ClientError::of("start a job"))?;
         Ok(reply.into_inner().job_id)
+    }
+
+    /// Sends the signal with this number of Linux to a command that nobody waits for, and to what it
+    /// started.
+    ///
+    /// # Errors
+    /// [`Call`](ClientError::Call) with the reason when it does not run.
+    pub async fn signal_job(&mut self, job_id: u64, signal: i32) -> Result<(), ClientError> {
+        let request = SignalJobRequest { job_id, signal };
+        let reply = self.keeper.signal_job(request).await;
+        reply.map_err(ClientError::of("signal a job")).map(drop)
     }
 
     /// Asks the guest to power off; the answer comes once its disks are unmounted. Processes get

@@ -107,6 +107,25 @@ pub(super) fn jobs_and_idleness(bed: &Bed) -> Result<()> {
     let logs = msb(bed, &["logs", "-f", "--job", "1", NAME])?;
     said(&logs, 0, "out\n")?;
     ensure!(logs.stderr == b"err\n", "{}", describe(&logs));
+    said(
+        &msb(bed, &["exec", "-d", NAME, "sh", "-c", "sleep 600 & wait"])?,
+        0,
+        "4\n",
+    )?;
+    let listed = msb(bed, &["jobs", "--format", "json", NAME])?;
+    let listed: Value = serde_json::from_slice(&listed.stdout)?;
+    let pid = listed[2]["pid"]
+        .as_u64()
+        .context("the job has no process id")?;
+    let alive = format!("kill -0 {pid}");
+    said(&msb(bed, &["exec", NAME, "sh", "-c", &alive])?, 0, "")?;
+    said(
+        &msb(bed, &["kill", "--job", "4", NAME])?,
+        0,
+        &format!("{NAME}\n"),
+    )?;
+    said(&msb(bed, &["wait", "--job", "4", NAME])?, 137, "137\n")?;
+    expect_code(&msb(bed, &["kill", "--job", "4", NAME])?, 125)?;
     // The second job keeps it for longer than nobody would.
     said(&msb(bed, &["wait", "--job", "2", NAME])?, 0, "0\n")?;
     for _ in 0..300 {

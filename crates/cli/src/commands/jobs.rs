@@ -9,10 +9,13 @@ use crate::output::{self, Format};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Jobs are kept until the sandbox is started again; of those that ended, the newest 256.\n\n\
-    Example:\n  job=$(msb exec -d work make); msb wait --job $job work; msb logs --job $job work"
+    Examples:\n  \
+    msb jobs work\n  \
+    job=$(msb exec -d work make); msb wait --job $job work; msb logs --job $job work\n  \
+    msb kill --job $job work"
 )]
 pub(crate) struct Arguments {
-    /// How to print them
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Sandbox, by name or id
@@ -35,6 +38,11 @@ pub(super) fn find(sandbox: &Sandbox, id: u64) -> Result<JobCondition, Failure> 
     Ok(job.ok_or_else(|| anyhow!("sandbox {name} has no job {id}"))?)
 }
 
+/// As whom a job runs that was told `text`.
+fn user(text: &str) -> &str {
+    if text.is_empty() { "root" } else { text }
+}
+
 fn print_table(jobs: &[JobCondition]) -> std::io::Result<()> {
     let now_s = output::now_s();
     let rows: Vec<_> = jobs
@@ -46,11 +54,13 @@ fn print_table(jobs: &[JobCondition]) -> std::io::Result<()> {
             };
             [
                 condition.job.id.to_string(),
+                (condition.job.pid).map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
+                user(&condition.job.user).to_owned(),
                 condition.job.argv.join(" "),
                 output::human_age(now_s.saturating_sub(condition.job.started_s)),
                 state,
             ]
         })
         .collect();
-    output::print_table(["JOB", "COMMAND", "STARTED", "STATE"], &rows)
+    output::print_table(["JOB", "PID", "USER", "COMMAND", "STARTED", "STATE"], &rows)
 }

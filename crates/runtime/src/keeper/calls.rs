@@ -11,8 +11,8 @@ use msb_agent_protocol::v1::{
     ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest,
     PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
     RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
-    ShutdownRequest, SignalReply, SignalRequest, StartJobReply, StatReply, StatRequest, StatsReply,
-    StatsRequest, WriteFileInput, WriteFileReply,
+    ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest, StartJobReply, StatReply,
+    StatRequest, StatsReply, StatsRequest, WriteFileInput, WriteFileReply,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio_stream::StreamExt as _;
@@ -221,6 +221,15 @@ impl KeeperCalls for Keeper {
     async fn start_job(&self, request: Request<Exec>) -> Result<Response<StartJobReply>, Status> {
         let job_id = self.jobs.start(request.into_inner()).await?;
         Ok(Response::new(StartJobReply { job_id }))
+    }
+
+    async fn signal_job(
+        &self,
+        request: Request<SignalJobRequest>,
+    ) -> Result<Response<SignalReply>, Status> {
+        let SignalJobRequest { job_id, signal } = request.into_inner();
+        self.jobs.signal(job_id, signal).await?;
+        Ok(Response::new(SignalReply {}))
     }
 }
 

@@ -1,14 +1,15 @@
 //! Commands that nobody waits for: each has a directory, `jobs/<number>/`, with what it is, what it
 //! printed and how it ended.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fs_err as fs;
 use msb_agent_protocol::v1::Exec;
-use msb_agent_protocol::{Bytes, Client, Command, Output, Status};
+use msb_agent_protocol::{Bytes, Client, Command, Control, Output, Status};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -34,6 +35,12 @@ pub struct Job {
     pub id: u64,
     /// The program and its arguments.
     pub argv: Vec<String>,
+    /// As whom it runs, `user[:group]`; empty: root.
+    #[serde(default)]
+    pub user: String,
+    /// Its process id in the guest, once it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
     /// Seconds since the epoch.
     pub started_s: u64,
 }
@@ -45,6 +52,8 @@ pub(super) struct Jobs {
     directory: PathBuf,
     last_id: Arc<AtomicU64>,
     running: watch::Sender<usize>,
+    /// By which those that run are sent signals.
+    controls: Arc<Mutex<HashMap<u64, Control>>>,
 }
 
 impl Jobs {
@@ -54,6 +63,7 @@ impl Jobs {
             directory,
             last_id: Arc::default(),
             running: watch::Sender::new(0),
+            controls: Arc::default(),
         }
     }
 
@@ -70,6 +80,8 @@ impl Jobs {
         let job = Job {
             id,
             argv: exec.argv.iter().map(text).collect(),
+            user: exec.user.clone(),
+            pid: None,
             started_s: now_s(),
         };
         self.running.send_modify(|count| *count += 1);
@@ -82,7 +94,23 @@ impl Jobs {
         }
     }
 
-    async fn begin(&self, job: Job, exec: Exec) -> Result<(), Status> {
+    /// Sends a signal to a job that runs.
+    pub(super) async fn signal(&self, id: u64, signal: i32) -> Result<(), Status> {
+        let control = self.controls().get(&id).cloned();
+        let mut control =
+            control.ok_or_else(|| Status::not_found(format!("job {id} does not run")))?;
+        answered(self.agent.heartbeat(), async {
+            let sent = control.signal(signal).await;
+            sent.map_err(|error| Status::failed_precondition(error.to_string()))
+        })
+        .await
+    }
+
+    fn controls(&self) -> MutexGuard<'_, HashMap<u64, Control>> {
+        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn begin(&self, mut job: Job, exec: Exec) -> Result<(), Status> {
         let files = JobFiles::of(&self.directory, job.id);
         let log = self.prepare(&files, &job);
         let log = log.map_err(|error| Status::internal(format!("cannot keep a job: {error}")))?;
@@ -95,13 +123,20 @@ impl Jobs {
             // A job that never ran leaves nothing.
             let _ = fs::remove_dir_all(&files.directory);
         })?;
-        let running = self.running.clone();
+        job.pid = Some(command.pid);
+        if let Err(error) = describe(&files, &job) {
+            // It runs all the same, and by its number it can be signalled.
+            say(&error.to_string());
+        }
+        self.controls().insert(job.id, command.control.clone());
+        let jobs = self.clone();
         tokio::spawn(async move {
             let exit = attend(command, Ok(log)).await;
+            jobs.controls().remove(&job.id);
             if let Err(error) = exit.write(&files.exit()) {
                 say(&error.to_string());
             }
-            running.send_modify(|count| *count -= 1);
+            jobs.running.send_modify(|count| *count -= 1);
         });
         Ok(())
     }
@@ -114,7 +149,7 @@ impl Jobs {
             }
         }
         fs::create_dir_all(&files.directory)?;
-        durable::publish_bytes(&files.job(), &serde_json::to_vec_pretty(job)?)?;
+        describe(files, job)?;
         LogWriter::with_limit(&files.output_log(), LOG_MAX_BYTES)
     }
 
@@ -127,6 +162,10 @@ impl Jobs {
     pub(super) async fn all_noted(&self) {
         let _ = self.running.subscribe().wait_for(|&count| count == 0).await;
     }
+}
+
+fn describe(files: &JobFiles, job: &Job) -> io::Result<()> {
+    durable::publish_bytes(&files.job(), &serde_json::to_vec_pretty(job)?)
 }
 
 async fn attend(command: Command, mut log: io::Result<LogWriter>) -> Exit {
