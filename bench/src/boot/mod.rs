@@ -31,7 +31,7 @@ const COMMAND: [&str; 2] = ["echo", "here"];
     (docs/timeline.md).\n\n\
     A peer is microsandbox, whose program is also called msb. It keeps what it writes in a directory of its \
     own, which goes afterwards.\n\n\
-    Example:\n  \
+    Examples:\n  \
     msb bench boot debian --peer /opt/microsandbox/bin/msb --peer-archive debian.tar --html boot.html"
 )]
 pub struct Arguments {

@@ -53,6 +53,9 @@ const SIZES: [Size; 3] = [
 
 /// Arguments of `msb bench disk`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb bench disk\n  \
+    msb bench disk --idle-minutes 5 debian")]
 pub struct Arguments {
     /// An image whose idle guests are watched too
     image: Option<String>,

@@ -16,6 +16,9 @@ use crate::report::{Cache, Conditions, Durability, Machine, Report, Showing};
 
 /// Arguments of `msb bench exec`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb bench exec debian\n  \
+    msb bench exec --runs 2 --crowd 50 debian")]
 pub struct Arguments {
     /// An image with a shell and coreutils
     image: String,

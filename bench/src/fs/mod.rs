@@ -23,33 +23,32 @@ use crate::report::{Cache, Machine, Report, Showing, Table};
 
 /// What `--help` says after the options.
 pub(crate) const HELP: &str = "\
-A static program is put into a sandbox and runs the workloads there by the guest's own clock; the host
+A static program is put into a sandbox and runs the workloads there by the guest's own clock; the host \
 times nothing. Each round runs each workload in every place, one after the other.
 
 Places, a column each:
-  image      the image's own files, as the guest's kernel serves them; what a workload makes lies in
-             a directory of the image, so on the upper, seen through the overlay
-  upper      a copy of the same files, and new ones, on the writable disk, through the overlay
-  tmpfs      the same in the guest's memory
-  virtio-fs  the same in a directory of the host, shared with -v
-  overlay    the same in the fifth of ten plain directories on a volume, with an overlay over them:
-             what a container engine makes of an image, on the same kernel
-  n-layer    the image's layers, a mount of EROFS each, with an overlay over them, its upper on a volume
-  erofs      the image's disk, mounted once more with no overlay over it: what only reads is run there
-  ext4       a copy on a volume: plain ext4, no overlay. What the others are compared with
-and with --against native, in tables of their own, on the host's kernel (root): the image's disks as
-EROFS and overlay, an EROFS mount and a lower layer for each layer, fuse-overlayfs where it is
-installed, and plain ext4.
+  image      the image's files, as the guest's kernel serves them
+  upper      a copy of them on the writable disk, through the overlay
+  tmpfs      a copy of them in the guest's memory
+  virtio-fs  a copy of them in a directory of the host, shared with -v
+  overlay    a copy in the fifth of ten directories, with an overlay over them
+  n-layer    each of the image's layers as EROFS, with an overlay over them
+  erofs      the image's disk without an overlay; only what reads runs there
+  ext4       a copy on a volume: plain ext4, which the others are compared with
 
-Cold means that the guest's caches are dropped before each workload; with --host-cold the host's are
-too. What the image lacks a program for is left out, and named. Targets are judged where whole suites
+With --against native (root) the host's kernel has tables of its own: the image's disks as EROFS and \
+overlay, an EROFS mount and a lower layer for each layer, fuse-overlayfs where it is installed, and \
+plain ext4.
+
+Cold means that the guest's caches are dropped before each workload; with --host-cold the host's are \
+too. What the image lacks a program for is left out, and named. Targets are judged where whole suites \
 are run: not with --only and --quick. All suites take long under emulation; --suite names some.
 
 Examples:
-  msb bench fs --quick                                        see that everything works
-  msb bench fs --only metadata,lookup --rounds 9              look closer at some workloads
-  msb bench fs --suite metadata,mixed                         whole suites, judged
-  msb bench fs python:3.12-slim --html report.html            a page with plots
+  msb bench fs --quick                            see that everything works
+  msb bench fs --only metadata,lookup --rounds 9  look closer at some workloads
+  msb bench fs --suite metadata,mixed             whole suites, judged
+  msb bench fs python:3.12-slim --html out.html   a page with plots
   sudo msb bench fs --against virtiofs,ext4,native --host-cold";
 
 /// Arguments of `msb bench fs`.

@@ -25,6 +25,9 @@ const WHITEOUTS: [u32; 4] = [0, 1_000, 5_000, 20_000];
 
 /// Arguments of `msb bench growth`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb bench growth\n  \
+    msb bench growth --most-files 1000 --no-sandboxes")]
 pub struct Arguments {
     /// Counted rounds of each point
     #[arg(long, default_value_t = 3)]

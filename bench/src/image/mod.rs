@@ -25,7 +25,8 @@ use crate::{bound, layout};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Tools that are not installed, or fail on the image, are left out, and the report says so.\n\n\
-    Example, with an image from any registry:\n  \
+    The image can come from any registry: skopeo copy makes a layout of it.\n\n\
+    Examples:\n  \
     skopeo copy docker://python:3.12-slim oci:python:latest\n  \
     msb bench image python --html image.html"
 )]

@@ -4,11 +4,10 @@ use clap::{Args, Parser, Subcommand};
 use msb_bench::Benchmark;
 
 use crate::commands::{
-    attach, completion, cp, create, df, doctor, exec, fs, image, images, inspect, jobs, kill, load,
-    logs, network, port, prune, ps, pull, rename, restart, rm, run, share, start, stats, stop,
-    update, version, vmm, volume, wait,
+    attach, completion, cp, create, df, doctor, exec, fs, image, images, inspect, jobs, kill,
+    limits, load, logs, network, port, prune, ps, pull, rename, restart, rm, run, share, start,
+    stats, stop, update, version, vmm, volume, wait,
 };
-use crate::output;
 
 /// Run any OCI image in a microVM.
 ///
@@ -20,7 +19,8 @@ use crate::output;
     msb run --rm alpine echo hello      pull alpine if need be, run a command, print its output\n  \
     msb run --rm -it debian bash        an interactive shell\n  \
     msb load -t app:dev image.tar       take an image from `docker save` or an OCI archive\n  \
-    msb doctor                          what this host can do, and what it lacks")]
+    msb doctor                          what this host can do, and what it lacks\n  \
+    msb help limits                     what an image may cost, and how to change that")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: GlobalArguments,
@@ -28,18 +28,17 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// What every command takes stands under this heading, behind its own.
+pub(crate) const GLOBAL_HEADING: &str = "Global options";
+
 // What every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArguments {
     /// Where msb keeps images, kernels and sandboxes [default: ~/.msb]
-    #[arg(long, env = "MSB_HOME", global = true, value_name = "DIR")]
+    #[arg(long, env = "MSB_HOME", global = true, value_name = "DIR", help_heading = GLOBAL_HEADING)]
     pub(crate) home: Option<PathBuf>,
-    /// Most that images may take, as 20GiB; after a pull or a load, the least recently used go
-    #[arg(long, env = "MSB_STORE_LIMIT", global = true, value_name = "SIZE",
-        value_parser = output::parse_size, hide_short_help = true)]
-    pub(crate) store_limit: Option<u64>,
-    /// Print no progress
-    #[arg(short, long, global = true)]
+    /// Show no progress and no notices; commands that list print only ids or names
+    #[arg(short, long, global = true, help_heading = GLOBAL_HEADING)]
     pub(crate) quiet: bool,
 }
 
@@ -60,7 +59,7 @@ pub(crate) enum Command {
     Start(start::Arguments),
     /// Stop sandboxes and start them again
     Restart(restart::Arguments),
-    /// Join the command that a sandbox was created for
+    /// Attach to the command that a sandbox was created for
     Attach(attach::Arguments),
     /// Run a command in a sandbox that runs
     Exec(exec::Arguments),
@@ -72,13 +71,13 @@ pub(crate) enum Command {
     Wait(wait::Arguments),
     /// Print what a sandbox's command, or a job, has printed
     Logs(logs::Arguments),
-    /// List the jobs of a sandbox: commands that msb exec -d left to themselves
+    /// List the jobs of a sandbox: the commands that msb exec -d started
     Jobs(jobs::Arguments),
     /// Copy files between this host and a sandbox
     Cp(cp::Arguments),
-    /// Look at a sandbox's files, and change them
+    /// List, read and change a sandbox's files
     Fs(fs::Arguments),
-    /// Show what running sandboxes take, each second
+    /// Show what running sandboxes use, updated every second
     Stats(stats::Arguments),
     /// List running sandboxes
     Ps(ps::Arguments),
@@ -87,9 +86,9 @@ pub(crate) enum Command {
     Ls(ps::Arguments),
     /// Print which ports of the host lead into a sandbox
     Port(port::Arguments),
-    /// Print all about sandboxes, as JSON
+    /// Print everything about sandboxes, as JSON
     Inspect(inspect::Arguments),
-    /// Give sandboxes more room, processors or memory, from their next start on
+    /// Change the disk size, processors or memory of sandboxes, from their next start on
     Update(update::Arguments),
     /// Give a sandbox another name
     Rename(rename::Arguments),
@@ -101,11 +100,11 @@ pub(crate) enum Command {
     Image(image::Arguments),
     /// Make, list and remove volumes: disks that outlive sandboxes
     Volume(volume::Arguments),
-    /// Remove images that nobody uses, and left-overs
+    /// Remove images that no sandbox uses, and left-overs of killed processes
     Prune(prune::Arguments),
-    /// Show what takes how much space
+    /// Show how much disk space images, sandboxes and volumes use
     Df(df::Arguments),
-    /// Check what this host can do, and say what to do about what it lacks
+    /// Check whether this host can run sandboxes, and advise on what it lacks
     Doctor(doctor::Arguments),
     /// Measure what msb costs on this host, beside the least it could cost
     #[command(subcommand)]
@@ -114,6 +113,9 @@ pub(crate) enum Command {
     Version(version::Arguments),
     /// Print a completion script for a shell
     Completion(completion::Arguments),
+    /// What an image may cost, and how to change that
+    #[command(hide = true)]
+    Limits(limits::Arguments),
     /// The process that a virtual machine runs in
     #[command(hide = true)]
     Vmm(vmm::Arguments),

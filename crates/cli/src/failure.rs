@@ -1,9 +1,11 @@
 use std::fmt::Write as _;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use image_store::{CheckError, FindError, LoadError, PullError};
 use msb_runtime::{KERNEL_REMEDY, StartError};
+
+use crate::output::Unwritable;
 
 /// msb itself failed, as docker has it: an image that cannot be had, a machine that does not boot.
 pub(crate) const EXIT_MSB_FAILED: u8 = 125;
@@ -74,7 +76,7 @@ impl Failure {
 
     /// The error and its causes on one line. Some of it may come from a registry or a guest, so
     /// control characters are shown, not sent to the terminal.
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let mut line = String::new();
         for (depth, cause) in self.error.chain().enumerate() {
             let text = cause.to_string();
@@ -87,13 +89,16 @@ impl Failure {
         printable(&line)
     }
 
+    /// Whether a disk that msb keeps something on is full.
     fn lacks_space(&self) -> bool {
         let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
-        self.error.chain().any(|cause| {
-            cause
-                .downcast_ref::<std::io::Error>()
-                .is_some_and(|error| full.contains(&error.kind()))
-        })
+        let mut errors = (self.error.chain()).filter_map(|cause| cause.downcast_ref::<io::Error>());
+        let is_streams = |error: &io::Error| {
+            error
+                .get_ref()
+                .is_some_and(|inner| inner.is::<Unwritable>())
+        };
+        !errors.clone().any(is_streams) && errors.any(|error| full.contains(&error.kind()))
     }
 
     fn hints(&self) -> Vec<String> {
@@ -190,6 +195,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::Stream;
 
     #[test]
     fn a_failure_is_one_printable_line() {
@@ -222,6 +228,15 @@ mod tests {
         assert_eq!(
             failure.hints(),
             ["hint: the disk that holds /home/user/.msb is full"]
+        );
+        let full = std::io::Error::from(ErrorKind::StorageFull);
+        let failure = Failure::from(Stream::Stdout.unwritable(full));
+        let failure = failure.in_home(Path::new("/home/user/.msb"));
+        assert!(failure.hints().is_empty());
+        assert!(
+            failure
+                .line()
+                .starts_with("cannot write to standard output: ")
         );
     }
 }

@@ -1,17 +1,27 @@
 use image_store::{InvalidLimit, Limit, Limits};
 
+use crate::output;
+
 /// Sets limits for all commands: what `--limit` takes, with commas between.
 const VARIABLE: &str = "MSB_LIMITS";
 
 // What an image may cost, as typed.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LimitArguments {
-    /// Change what an image may cost; --help lists the names
-    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = checked, long_help = help())]
+    /// Change what an image may cost, as layer-time=3d; msb help limits lists the names
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = checked)]
     settings: Vec<String>,
+    /// Remove the least recently used images when all take more than this, as 20GiB
+    #[arg(long, env = "MSB_STORE_LIMIT", value_name = "SIZE", value_parser = output::parse_size)]
+    store_limit: Option<u64>,
 }
 
 impl LimitArguments {
+    /// Most that all images may take, in bytes.
+    pub(crate) const fn store_limit_bytes(&self) -> Option<u64> {
+        self.store_limit
+    }
+
     /// The defaults, changed by the environment, changed by what was typed.
     pub(crate) fn limits(&self) -> anyhow::Result<Limits> {
         let mut limits = Limits::default();
@@ -33,16 +43,21 @@ fn checked(setting: &str) -> Result<String, InvalidLimit> {
     Limits::parse(setting).map(|_| setting.to_owned())
 }
 
-fn help() -> String {
+/// Every limit with its default.
+pub(crate) fn table() -> String {
     let mut text = format!(
-        "Change what an image may cost; {VARIABLE} does so too, with commas between.\n\
-         Sizes take KiB, MiB, GiB, TiB, times s, m, h, d. Limits and their defaults:\n"
+        "An image that costs more than a limit is refused. Change limits with --limit, as often as you \
+         need it, or for all commands with {VARIABLE}, separated by commas. Sizes take KiB, MiB, GiB, TiB; \
+         times take s, m, h, d.\n\nLimits and their defaults:\n"
     );
     for limit in Limit::ALL {
         let default = limit.unit().show(limit.default_value());
         let (name, description) = (limit.name(), limit.description());
         text.push_str(&format!("  {name}={default}: {description}\n"));
     }
+    text.push_str(&format!(
+        "\nExamples:\n  msb pull --limit layer-time=3d debian\n  {VARIABLE}=layer-time=3d msb run --rm debian true\n"
+    ));
     text
 }
 
@@ -52,7 +67,7 @@ mod tests {
 
     #[test]
     fn help_lists_every_limit_and_settings_are_checked() {
-        let text = help();
+        let text = table();
         assert!(
             text.contains("\n  layer-time=12h: time that a layer takes\n"),
             "{text}"

@@ -3,11 +3,14 @@
 mod args;
 mod commands;
 mod failure;
+mod help;
 mod last_of;
 mod limits;
 mod mount_words;
 mod output;
+mod patience;
 mod progress;
+mod signals;
 mod streams;
 mod terminal;
 mod words;
@@ -30,9 +33,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are what was asked for; anything else is a mistake.
-            let asked = !error.use_stderr();
-            let printed = error.print().is_ok();
-            return if asked && printed {
+            return if help::print(error) {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::from(EXIT_MSB_FAILED)

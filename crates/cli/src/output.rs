@@ -22,7 +22,45 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Prints text on standard output. Whether somebody still reads there.
 pub(crate) fn offer(text: &str) -> io::Result<bool> {
-    offer_to(&mut io::stdout().lock(), text)
+    let offered = offer_to(&mut io::stdout().lock(), text);
+    offered.map_err(|error| Stream::Stdout.unwritable(error))
+}
+
+/// Where this process writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// A stream that takes nothing more. What it leads to is not known: it is no file of msb's.
+#[derive(Debug)]
+pub(crate) struct Unwritable {
+    stream: Stream,
+    source: io::Error,
+}
+
+impl Stream {
+    /// An error of this stream, which is said to be one.
+    pub(crate) fn unwritable(self, source: io::Error) -> io::Error {
+        let stream = self;
+        io::Error::other(Unwritable { stream, source })
+    }
+}
+
+impl std::fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.stream {
+            Stream::Stdout => "cannot write to standard output",
+            Stream::Stderr => "cannot write to standard error",
+        })
+    }
+}
+
+impl std::error::Error for Unwritable {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
 }
 
 fn offer_to(out: &mut impl io::Write, text: &str) -> io::Result<bool> {
@@ -82,6 +120,20 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> 
 )]
 pub(crate) fn notice(text: &str) {
     eprintln!("msb: {text}");
+}
+
+/// The same on a line of its own, where a terminal stands in the midst of another.
+pub(crate) fn notice_below(text: &str) {
+    if io::stderr().is_terminal() {
+        notice_on(&mut io::stderr().lock(), &format!("\r\nmsb: {text}\n"));
+    } else {
+        notice(text);
+    }
+}
+
+/// A notice that nobody can be shown is no reason to end.
+fn notice_on(out: &mut impl io::Write, text: &str) {
+    let _ = out.write_all(text.as_bytes());
 }
 
 /// Whether progress is worth drawing.

@@ -1,16 +1,23 @@
 //! Joins this process's streams and signals to a command in a sandbox.
 
 use std::io;
+use std::time::Duration;
 
 use anyhow::anyhow;
-use msb_agent_protocol::{Bytes, ClientError, Command, Control, Inputs, Output};
+use msb_agent_protocol::{Bytes, ClientError, Command, Control, Inputs, Output, Outputs};
 use msb_runtime::{Exit, Mark, Timeline};
-use tokio::io::{AsyncWriteExt as _, Stderr, Stdout};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _, Stderr, Stdout};
+use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use crate::failure::Failure;
+use crate::output::Stream;
+use crate::signals;
 use crate::terminal::{self, RawTerminal};
+
+/// How long a command may take to end that was told that nobody reads what it prints.
+const UNREAD_LIMIT: Duration = Duration::from_secs(2);
 
 /// What of this process is joined to a command.
 #[derive(Debug, Clone, Copy)]
@@ -21,10 +28,12 @@ pub(crate) struct Joint {
     pub(crate) stdin: bool,
     /// Ctrl-P Ctrl-Q, typed at a terminal, leaves the command to itself.
     pub(crate) can_leave: bool,
+    /// The command lives for this process, and goes with it.
+    pub(crate) is_ours: bool,
 }
 
 /// What became of a command that was joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Ending {
     /// It ended, with this exit code.
     Exited(u8),
@@ -32,7 +41,20 @@ pub(crate) enum Ending {
     Left,
     /// Its sandbox ended first.
     Lost,
+    /// It goes on, and nobody reads what it prints.
+    Unread,
+    /// It goes on, and what it prints cannot be written here.
+    Unwritable(Failure),
+    /// It goes on, though the user asked it to end as often as anybody asks.
+    Enough,
 }
+
+/// The exit code of who prints for nobody, as SIGPIPE would give it.
+pub(crate) const EXIT_UNREAD: u8 = 128 + 13;
+/// That of a command that was killed.
+pub(crate) const EXIT_KILLED: u8 = 128 + 9;
+/// That of who is interrupted and leaves a command behind.
+pub(crate) const EXIT_INTERRUPTED: u8 = 128 + 2;
 
 /// Passes streams and signals of a command that has just started on until it ends.
 pub(crate) async fn join(
@@ -43,7 +65,7 @@ pub(crate) async fn join(
     timeline.mark(Mark::CommandStarted)?;
     let Command {
         inputs,
-        mut outputs,
+        outputs,
         mut control,
         ..
     } = command;
@@ -61,27 +83,25 @@ pub(crate) async fn join(
         std::thread::spawn(move || read_stdin(&sender, keys, &leave));
         sending = Some(tokio::spawn(send_stdin(inputs.clone(), pending)));
     }
-    tokio::spawn(forward_signals(control, joint.terminal));
+    let (enough, mut had_enough) = mpsc::channel(1);
+    let next = if joint.is_ours {
+        "kills it"
+    } else {
+        "leaves it to itself"
+    };
+    let forwarded = signals::forward(control.clone(), joint.terminal, next, enough);
+    tokio::spawn(forwarded);
     let mut streams = Streams {
         stdout: tokio::io::stdout(),
         stderr: tokio::io::stderr(),
         is_silent: true,
+        unread: None,
         timeline,
     };
-    let outcome = loop {
-        let output = tokio::select! {
-            output = outputs.next() => output,
-            Some(()) = left.recv() => break Ok(Ending::Left),
-        };
-        match output {
-            Ok(Some(output)) => match streams.handle(output).await {
-                Ok(None) => {}
-                Ok(Some(code)) => break Ok(Ending::Exited(code)),
-                Err(failure) => break Err(failure),
-            },
-            // How the connection broke says only how it was noticed.
-            Ok(None) | Err(_) => break Ok(Ending::Lost),
-        }
+    let outcome = tokio::select! {
+        outcome = streams.pass_on(outputs, joint.is_ours.then_some(control)) => outcome,
+        Some(()) = left.recv() => Ok(Ending::Left),
+        Some(()) = had_enough.recv() => Ok(Ending::Enough),
     };
     drop(raw);
     // Until now: the machine is kept for who has not heard the end.
@@ -99,38 +119,87 @@ struct Streams<'a> {
     stderr: Stderr,
     /// Nothing came yet.
     is_silent: bool,
+    /// Nobody reads any more; until when the command may end.
+    unread: Option<Instant>,
     timeline: &'a Timeline,
 }
 
 impl Streams<'_> {
-    /// Passes output on; gives the exit code once there is one.
-    async fn handle(&mut self, output: Output) -> Result<Option<u8>, Failure> {
-        match output {
-            Output::Stdout(bytes) => {
-                self.stdout.write_all(&bytes).await?;
-                self.stdout.flush().await?;
-                self.passed()?;
-            }
-            Output::Stderr(bytes) => {
-                self.stderr.write_all(&bytes).await?;
-                self.stderr.flush().await?;
-                self.passed()?;
-            }
-            Output::Exited(status) => {
-                self.timeline.mark(Mark::ExitSeen)?;
-                return Ok(Some(Exit::code_of(status)));
+    /// Passes output on until the command ends. When nobody reads it any more, a command that is
+    /// `ours` is told so, as a pipe would tell it.
+    async fn pass_on(
+        &mut self,
+        mut outputs: Outputs,
+        ours: Option<Control>,
+    ) -> Result<Ending, Failure> {
+        loop {
+            let output = match self.unread {
+                None => outputs.next().await,
+                Some(deadline) => match timeout_at(deadline, outputs.next()).await {
+                    Ok(output) => output,
+                    Err(_) => return Ok(Ending::Unread),
+                },
+            };
+            match output {
+                Ok(Some(Output::Exited(status))) => {
+                    self.timeline.mark(Mark::ExitSeen)?;
+                    return Ok(Ending::Exited(Exit::code_of(status)));
+                }
+                Ok(Some(output)) => {
+                    let was_read = self.unread.is_none();
+                    if let Err(failure) = self.write(output).await {
+                        return Ok(Ending::Unwritable(failure));
+                    }
+                    if was_read && self.unread.is_some() {
+                        let Some(control) = ours.clone() else {
+                            return Ok(Ending::Unread);
+                        };
+                        tokio::spawn(tell_unread(control));
+                    }
+                }
+                // How the connection broke says only how it was noticed.
+                Ok(None) | Err(_) => return Ok(Ending::Lost),
             }
         }
-        Ok(None)
     }
 
-    /// Notes the first of what was passed on.
-    fn passed(&mut self) -> Result<(), Failure> {
+    async fn write(&mut self, output: Output) -> Result<(), Failure> {
+        let is_read = match output {
+            Output::Stdout(bytes) => write(&mut self.stdout, Stream::Stdout, &bytes).await?,
+            Output::Stderr(bytes) => write(&mut self.stderr, Stream::Stderr, &bytes).await?,
+            Output::Exited(_) => true,
+        };
+        if !is_read {
+            self.unread
+                .get_or_insert_with(|| Instant::now() + UNREAD_LIMIT);
+        }
         if std::mem::take(&mut self.is_silent) {
             self.timeline.mark(Mark::FirstByte)?;
         }
         Ok(())
     }
+}
+
+/// Writes to one of this process's streams. Whether somebody still reads there.
+async fn write(
+    stream: &mut (impl AsyncWrite + Unpin),
+    name: Stream,
+    bytes: &[u8],
+) -> io::Result<bool> {
+    let written = async {
+        stream.write_all(bytes).await?;
+        stream.flush().await
+    };
+    match written.await {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(name.unwritable(error)),
+    }
+}
+
+/// The command may just have ended.
+async fn tell_unread(mut control: Control) {
+    let _ = control.signal(SignalKind::pipe().as_raw_value()).await;
 }
 
 pub(crate) fn not_started(error: ClientError) -> Failure {
@@ -211,35 +280,19 @@ async fn send_stdin(inputs: Inputs, mut pending: mpsc::Receiver<Bytes>) {
     inputs.end().await;
 }
 
-/// Sends the signals that this process gets to the command, and the terminal's new sizes.
-async fn forward_signals(mut control: Control, has_terminal: bool) -> io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut quit = signal(SignalKind::quit())?;
-    let mut resized = signal(SignalKind::window_change())?;
-    loop {
-        let kind = tokio::select! {
-            _ = interrupt.recv() => SignalKind::interrupt(),
-            _ = terminate.recv() => SignalKind::terminate(),
-            _ = hangup.recv() => SignalKind::hangup(),
-            _ = quit.recv() => SignalKind::quit(),
-            _ = resized.recv() => SignalKind::window_change(),
-        };
-        // The command may just have ended.
-        let _ = if kind != SignalKind::window_change() {
-            control.signal(kind.as_raw_value()).await
-        } else if has_terminal {
-            control.resize(terminal::size()).await
-        } else {
-            Ok(())
-        };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_pipe_that_nobody_reads_is_no_error() {
+        let (reader, mut writer) = tokio::io::duplex(64);
+        let wrote = write(&mut writer, Stream::Stdout, b"text").await;
+        assert!(wrote.expect("written"));
+        drop(reader);
+        let wrote = write(&mut writer, Stream::Stdout, b"text").await;
+        assert!(!wrote.expect("no error"));
+    }
 
     #[test]
     fn two_keys_in_a_row_leave() {

@@ -112,6 +112,11 @@ const OF_GUEST: &[Check] = &[
     ("without -i stdin is empty", streams::no_stdin),
     ("-t gives a terminal of the right size", streams::terminal),
     ("signals reach the command", streams::signals),
+    ("a command whose output nobody reads ends", streams::unread),
+    (
+        "a command that hears nothing is killed by who insists",
+        streams::impatience,
+    ),
     (
         "a detached command is followed, waited for and kept",
         lifecycle::detached,

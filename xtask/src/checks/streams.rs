@@ -1,9 +1,11 @@
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
-use super::bed::{Bed, describe, expect_code};
+use super::bed::{Bed, Speaking, describe, expect_code, finish};
+
+const UNREAD: &str = "checks-unread";
 
 pub(super) fn apart(bed: &Bed) -> Result<()> {
     let output = bed.run(&["-q"], &["sh", "-c", "echo out; echo err >&2"])?;
@@ -87,6 +89,44 @@ pub(super) fn terminal(bed: &Bed) -> Result<()> {
         ensure!(seen.contains(part), "no '{part}' in {seen:?}");
     }
     Ok(())
+}
+
+/// `msb run ... | head -1` ends with `head`, and the sandbox with it.
+pub(super) fn unread(bed: &Bed) -> Result<()> {
+    let script = "echo first; while :; do echo more; sleep 0.2; done";
+    let line = || Ok(bed.run_command(&["--rm", "--name", UNREAD], &["sh", "-c", script]));
+    let Speaking { mut child, stdout } = bed.speaking("first", line)?;
+    drop(stdout);
+    for _ in 0..200 {
+        if child.try_wait()?.is_some() {
+            let ended = finish(child, &[])?;
+            ensure!(ended.stderr.is_empty(), "{}", describe(&ended));
+            return expect_code(&ended, 141);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    child.kill()?;
+    bail!("it goes on though nobody reads what it prints")
+}
+
+/// A command that hears nothing is killed by who asks a fourth time, and told of at the third.
+pub(super) fn impatience(bed: &Bed) -> Result<()> {
+    let script = "trap '' INT; echo ready; while :; do sleep 1; done";
+    let line = || Ok(bed.run_command(&["--rm"], &["sh", "-c", script]));
+    let speaking = bed.speaking("ready", line)?;
+    for _ in 0..4 {
+        std::thread::sleep(Duration::from_millis(500));
+        Command::new("kill")
+            .args(["-INT", &speaking.child.id().to_string()])
+            .status()?;
+    }
+    let ended = speaking.end()?;
+    ensure!(
+        ended.stderr == b"msb: still running; once more kills it\n",
+        "{}",
+        describe(&ended)
+    );
+    expect_code(&ended, 137)
 }
 
 pub(super) fn signals(bed: &Bed) -> Result<()> {

@@ -11,8 +11,13 @@ use crate::output;
 /// Removes the least recently used images until the others keep to the limit; never those of
 /// `newest`, which were asked for just now. Where pulls or loads are under way, the last of them
 /// does it.
-pub(crate) fn keep(context: &Context, store: &Store, newest: &[Digest]) -> Result<(), Failure> {
-    let Some(limit_bytes) = context.store_limit_bytes else {
+pub(crate) fn keep(
+    context: &Context,
+    store: &Store,
+    limit_bytes: Option<u64>,
+    newest: &[Digest],
+) -> Result<(), Failure> {
+    let Some(limit_bytes) = limit_bytes else {
         return Ok(());
     };
     let options = PruneOptions {

@@ -7,7 +7,7 @@ use crate::output;
 // Arguments of `msb completion`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  msb completion bash > ~/.local/share/bash-completion/completions/msb"
+    after_help = "Examples:\n  msb completion bash > ~/.local/share/bash-completion/completions/msb"
 )]
 pub(crate) struct Arguments {
     /// For which shell

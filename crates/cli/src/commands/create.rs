@@ -47,23 +47,23 @@ pub(crate) struct SandboxArguments {
     /// Run no command: the sandbox lives until it is stopped, for msb exec
     #[arg(long, conflicts_with_all = ["entrypoint", "interactive", "tty"])]
     pub(crate) no_command: bool,
-    /// Remove the sandbox once the command has ended; until then fsync waits for no disk, but on
+    /// Remove the sandbox once the command has ended; fsync inside it waits for no disk, except on
     /// volumes
     #[arg(long, conflicts_with = "restart")]
     pub(crate) rm: bool,
     /// Name of the sandbox [default: its id]
     #[arg(long)]
     name: Option<String>,
-    /// Mark it, to be listed by
+    /// Label of the sandbox; msb ps --filter label=KEY lists those that have it
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     label: Vec<Label>,
     /// Start the command again when it has ended: no, on-failure[:RETRIES], always
     #[arg(long, value_name = "POLICY", default_value = "no")]
     restart: Restart,
-    /// Stop the sandbox so long after its start, as 90s or 2h30m
+    /// Stop the sandbox this long after its start, as 90s or 2h30m
     #[arg(long, value_name = "TIME")]
     max_duration: Option<Duration>,
-    /// Stop the sandbox once nobody has been connected and no job has run for so long
+    /// Stop the sandbox once nobody has been connected and no job has run for this long
     #[arg(long, value_name = "TIME")]
     idle_timeout: Option<Duration>,
     /// Size of the writable disk; sparse, so what is not written costs nothing
@@ -94,6 +94,7 @@ pub(crate) struct SandboxArguments {
     // One list: what stands behind the image is the command's, though it look like an option.
     #[arg(
         required = true,
+        help_heading = None,
         trailing_var_arg = true,
         value_name = "IMAGE [COMMAND] [ARG]"
     )]

@@ -12,13 +12,18 @@ use crate::output::{self, Format};
 // Arguments of `msb df`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reclaimable is what msb prune --all and msb rm of stopped sandboxes would free."
+    after_help = "Reclaimable is what msb prune --all, msb rm of stopped sandboxes and msb volume prune --force would \
+    free.\n\n\
+    Examples:\n  \
+    msb df\n  \
+    msb df --verbose            each image by itself\n  \
+    msb df --format json | jq .reclaimable_bytes"
 )]
 pub(crate) struct Arguments {
     /// Show each image
     #[arg(short, long)]
     verbose: bool,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -6,9 +6,14 @@ use crate::output::{self, Format};
 
 // Arguments of `msb doctor`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit code: 0 when sandboxes can run here, 125 when they cannot.")]
+#[command(
+    after_help = "Exit code: 0 when sandboxes can run here, 125 when they cannot.\n\n\
+    Examples:\n  \
+    msb doctor\n  \
+    msb doctor --format json | jq -r '.[] | select(.level != \"good\") | .subject'"
+)]
 pub(crate) struct Arguments {
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -7,7 +7,7 @@ use super::Context;
 use super::process::ProcessArguments;
 use crate::failure::{Outcome, Vanished};
 use crate::output;
-use crate::streams::{Ending, Joint, join, not_started};
+use crate::streams::{EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join, not_started};
 use crate::words;
 
 /// What `timeout` of the coreutils gives.
@@ -28,7 +28,7 @@ const EXIT_TIMED_OUT: u8 = 124;
 pub(crate) struct Arguments {
     #[command(flatten)]
     process: ProcessArguments,
-    /// Print a job's number and leave the command to itself; see msb jobs, logs --job, wait --job
+    /// Run in the background and print the job's number; see msb jobs, and --job of logs, wait, kill
     #[arg(short, long, conflicts_with_all = ["interactive", "timeout"])]
     detach: bool,
     /// Kill the command when it takes longer, as 90s or 2h30m
@@ -57,6 +57,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         terminal: exec.terminal.is_some(),
         stdin: exec.stdin,
         can_leave: false,
+        is_ours: true,
     };
     let joined = async {
         let command = client.exec(exec).await.map_err(not_started)?;
@@ -68,6 +69,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Err(_) => Ok(EXIT_TIMED_OUT),
         Ok(ending) => match ending? {
             Ending::Exited(code) => Ok(code),
+            Ending::Unread => Ok(EXIT_UNREAD),
+            Ending::Unwritable(failure) => Err(failure),
+            Ending::Enough => Ok(EXIT_KILLED),
             Ending::Left | Ending::Lost => Err(Vanished {
                 last_words: sandbox.last_words(),
             })?,

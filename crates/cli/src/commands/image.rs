@@ -10,6 +10,10 @@ use crate::output::{self, Format};
 
 // Arguments of `msb image`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb image ls\n  \
+    msb image inspect alpine | jq .config.Cmd\n  \
+    msb image rm alpine")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -27,32 +31,39 @@ enum Command {
     Rm(RemoveArguments),
     /// Compare images with what was recorded when they were written
     Verify(super::verify::Arguments),
-    /// Remove images that nobody uses, and left-overs
+    /// Remove images that no sandbox uses, and left-overs of killed processes
     Prune(super::prune::Arguments),
     /// Print an image's merged metadata, byte range by byte range
     Dump(DumpArguments),
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb image inspect alpine\n  \
+    msb image inspect --format table alpine")]
 struct InspectArguments {
     /// Image, by name or digest
     image: String,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb image rm alpine\n  \
+    msb image rm --force debian:12 sha256:2d4f7b0a91c3")]
 struct RemoveArguments {
     /// Images, by name or digest
     #[arg(required = true, value_name = "IMAGE")]
     images: Vec<String>,
-    /// Remove images of stopped sandboxes too, which cannot be started again then
+    /// Remove images of stopped sandboxes too; those sandboxes can then not be started any more
     #[arg(short, long)]
     force: bool,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  msb image dump alpine | less")]
 struct DumpArguments {
     /// Image, by name or digest
     image: String,

@@ -7,11 +7,14 @@ use crate::output::{self, Format};
 
 // Arguments of `msb images`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb images\n  \
+    msb images --format json | jq -r '.[].reference'")]
 pub(crate) struct Arguments {
-    /// How to print them
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Print digests only
+    /// Print only digests
     #[arg(long)]
     digests_only: bool,
 }

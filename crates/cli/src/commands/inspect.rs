@@ -10,10 +10,13 @@ use crate::output;
 // Arguments of `msb inspect`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Prints a JSON array with an object for each sandbox; see msb image inspect for images."
+    after_help = "Prints a JSON array with an object for each sandbox; see msb image inspect for images.\n\n\
+    Examples:\n  \
+    msb inspect work\n  \
+    msb inspect work | jq -r '.[0].state'"
 )]
 pub(crate) struct Arguments {
-    /// For symmetry: it is always JSON
+    /// Output format; there is only JSON
     #[arg(long, value_enum, default_value_t = InspectFormat::Json)]
     format: InspectFormat,
     /// Sandboxes, by name or id

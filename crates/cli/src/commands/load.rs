@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// OCI layout directory, OCI archive or docker archive; - for standard input
     #[arg(required_unless_present = "input")]
     path: Option<PathBuf>,
-    /// The same, as docker and podman take it
+    /// Read this instead of PATH, as docker load and podman load do
     #[arg(short, long, value_name = "PATH", conflicts_with = "path")]
     input: Option<PathBuf>,
 }
@@ -63,7 +63,12 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         .iter()
         .map(|image| image.record.manifest_digest)
         .collect();
-    budget::keep(context, &store, &newest)?;
+    budget::keep(
+        context,
+        &store,
+        arguments.limits.store_limit_bytes(),
+        &newest,
+    )?;
     for image in loaded {
         output::print(&format!("{}\n", image.record.manifest_digest))?;
     }

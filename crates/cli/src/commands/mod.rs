@@ -16,6 +16,7 @@ pub(crate) mod images;
 pub(crate) mod inspect;
 pub(crate) mod jobs;
 pub(crate) mod kill;
+pub(crate) mod limits;
 pub(crate) mod load;
 pub(crate) mod logs;
 pub(crate) mod machine;
@@ -58,8 +59,6 @@ use crate::output;
 pub(crate) struct Context {
     pub(crate) home: Home,
     pub(crate) quiet: bool,
-    /// Most that images may take, in bytes.
-    pub(crate) store_limit_bytes: Option<u64>,
     /// How far a start is.
     pub(crate) timeline: Timeline,
 }
@@ -78,7 +77,6 @@ impl Context {
         Ok(Self {
             home: Home::new(root),
             quiet: global.quiet,
-            store_limit_bytes: global.store_limit,
             timeline,
         })
     }
@@ -178,6 +176,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Bench(benchmark) => bench::run(context, benchmark),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
+        Command::Limits(_) => limits::run(),
         Command::Vmm(arguments) => vmm::run(context, &arguments),
         Command::Network(arguments) => network::run(&arguments),
         Command::Share(arguments) => share::run(&arguments),

@@ -9,25 +9,25 @@ use crate::terminal;
 // How a command is run in a sandbox.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProcessArguments {
-    /// Set NAME=VALUE in the environment, or pass NAME on from here
+    /// Set an environment variable; NAME alone passes on the value it has here
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
-    /// Read such settings from a file, one a line; `#` begins a comment
+    /// Read environment variables from a file, one per line; lines that begin with # are comments
     #[arg(long, value_name = "FILE")]
     env_file: Vec<PathBuf>,
-    /// Working directory
+    /// Working directory of the command
     #[arg(short, long, value_name = "DIR")]
     workdir: Option<String>,
-    /// User and group, names or numbers
+    /// User and group that run the command, by name or number
     #[arg(short, long, value_name = "USER[:GROUP]")]
     user: Option<String>,
-    /// Pass standard input on
+    /// Pass standard input to the command
     #[arg(short, long)]
     interactive: bool,
-    /// Give the command a terminal
+    /// Run the command on a terminal; with -i for an interactive one
     #[arg(short, long)]
     tty: bool,
-    /// Limit the command and what it starts, as nofile=1024:4096; -1 is no limit
+    /// Resource limit of the command and what it starts, as nofile=1024:4096; -1 is no limit
     #[arg(long, value_name = "NAME=SOFT[:HARD]")]
     ulimit: Vec<Ulimit>,
 }

@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 // Arguments of `msb prune`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Left-overs of killed processes go always. Images that a sandbox uses, running or \
-    stopped, stay always.\n\n\
+    after_help = "Left-overs of killed processes are always removed. Images that a sandbox uses, running or \
+    stopped, are never removed.\n\n\
     Examples:\n  \
     msb prune                             images without a name\n  \
     msb prune --all --filter until=240h   images that were not used for ten days\n  \
@@ -26,16 +26,16 @@ pub(crate) struct Arguments {
     /// Remove every image that no sandbox uses, not only those without a name
     #[arg(short, long)]
     all: bool,
-    /// Change nothing, show what would go
+    /// Show what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
     /// until=DURATION: only images that were last used longer ago, as 90m, 24h or 10d
     #[arg(long, value_name = "FILTER", value_parser = parse_filter)]
     filter: Option<Duration>,
-    /// As docker has it; msb never asks
+    /// Accepted for docker's sake: msb prune does not ask for confirmation
     #[arg(short, long)]
     force: bool,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

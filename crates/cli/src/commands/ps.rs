@@ -13,17 +13,17 @@ use crate::words::Label;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Filters: name=TEXT (a part of it), status=created|running|stopped, label=KEY[=VALUE], \
-    image=NAME. One of each kind must hold. -q prints ids only.\n\n\
-    Example:\n  msb ps -a --filter label=job=7 --format json"
+    image=NAME. Of several filters of one kind, one must match. -q prints only ids.\n\n\
+    Examples:\n  msb ps -a --filter label=job=7 --format json"
 )]
 pub(crate) struct Arguments {
-    /// Show sandboxes that do not run too
+    /// Show all sandboxes, not only those that run
     #[arg(short, long)]
     all: bool,
-    /// Show those only that this holds for
+    /// Show only sandboxes that match
     #[arg(short, long, value_name = "KEY=VALUE")]
     filter: Vec<Filter>,
-    /// How to print them
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

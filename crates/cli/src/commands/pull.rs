@@ -17,7 +17,7 @@ const SETTINGS: &str = "registries.toml";
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its \
-    credential helpers included; mirrors, proxies and\n\
+    credential helpers included; mirrors, proxies and \
     certificates from $MSB_HOME/registries.toml, the environment and /etc/docker/certs.d.\n\n\
     Examples:\n  \
     msb pull alpine\n  \
@@ -27,7 +27,7 @@ const SETTINGS: &str = "registries.toml";
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: SourceArguments,
-    /// Name of the image, as docker knows it
+    /// Name of the image, as docker pull takes it
     image: String,
 }
 
@@ -73,7 +73,12 @@ pub(crate) async fn pull(
     let pulled = store.pull(&reference, &options, bars.clone()).await;
     bars.finish();
     let image = pulled?;
-    budget::keep(context, store, &[image.record.manifest_digest])?;
+    budget::keep(
+        context,
+        store,
+        source.limits.store_limit_bytes(),
+        &[image.record.manifest_digest],
+    )?;
     Ok(image)
 }
 

@@ -4,7 +4,8 @@ use crate::failure::Outcome;
 // Arguments of `msb rename`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The name is the guest's host name, so a sandbox that runs must be stopped first."
+    after_help = "The name is the guest's host name, so a sandbox that runs must be stopped first.\n\n\
+    Examples:\n  msb rename work old-work"
 )]
 pub(crate) struct Arguments {
     /// Sandbox, by name or id

@@ -6,7 +6,9 @@ use msb_runtime::ReachError;
 
 // Arguments of `msb restart`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "One that does not run is started.\n\nExample:\n  msb restart -t 2 web")]
+#[command(
+    after_help = "A sandbox that does not run is started.\n\nExamples:\n  msb restart -t 2 web"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,

@@ -5,7 +5,7 @@ use crate::failure::Outcome;
 
 // Arguments of `msb rm`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "What the sandbox wrote is lost.\n\nExample:\n  msb rm -f work")]
+#[command(after_help = "What the sandbox wrote is lost.\n\nExamples:\n  msb rm -f work")]
 pub(crate) struct Arguments {
     /// Kill those that run
     #[arg(short, long)]

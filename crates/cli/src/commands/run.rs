@@ -8,8 +8,8 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...",
-    after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q leaves a \
-    command with -it to itself; msb attach comes back.\n\n\
+    after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q \
+    detaches from a command with -it; msb attach comes back to it.\n\n\
     Exit code: the command's own; 128+N when signal N killed it; 125 when msb failed, 126 when the \
     command cannot be executed, 127 when there is no such command.\n\n\
     Examples:\n  \
@@ -22,7 +22,7 @@ use crate::output;
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Print the sandbox's id and leave the command to itself; see msb logs, attach, wait, stop
+    /// Run in the background and print the sandbox's id; see msb logs, attach, wait, stop
     #[arg(short, long)]
     detach: bool,
     #[command(flatten)]

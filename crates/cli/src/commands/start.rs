@@ -17,10 +17,10 @@ use crate::failure::{Failure, Outcome};
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Stay with the command until it ends, and exit as it does
+    /// Attach to the command until it ends, and exit with its exit code
     #[arg(short, long)]
     attach: bool,
-    /// Pass standard input on to a command that was created with -i
+    /// Pass standard input to a command that was created with -i
     #[arg(short, long)]
     interactive: bool,
     /// Sandboxes, by name or id

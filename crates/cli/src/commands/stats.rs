@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// Print once and end
     #[arg(long)]
     no_stream: bool,
-    /// How to print them
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Sandboxes, by name or id [default: all that run]

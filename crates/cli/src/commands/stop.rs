@@ -12,7 +12,7 @@ use crate::output;
     after_help = "The command gets its stop signal, as the image's STOPSIGNAL or --stop-signal has it, and \
     when it has ended the rest get SIGTERM. What lives when the time is up gets SIGKILL. Then the disks \
     are synced and unmounted. A guest that does not answer is killed: what it had synced is kept, and msb says so.\n\n\
-    Example:\n  msb stop -t 2 work"
+    Examples:\n  msb stop -t 2 work"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

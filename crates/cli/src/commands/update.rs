@@ -10,7 +10,7 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The writable disk only grows; the guest's filesystem grows with it at the next start.\n\n\
-    Example:\n  msb update --upper-size 20G --memory 2G work; msb restart work"
+    Examples:\n  msb update --upper-size 20G --memory 2G work; msb restart work"
 )]
 pub(crate) struct Arguments {
     /// Size of the writable disk, no smaller than it is

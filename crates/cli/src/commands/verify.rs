@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Mend what is damaged: from copies, from layers, or from where the image was pulled
     #[arg(long)]
     repair: bool,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

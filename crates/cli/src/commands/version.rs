@@ -5,8 +5,11 @@ use crate::output::{self, Format};
 
 // Arguments of `msb version`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb version\n  \
+    msb version --format json | jq -r .msb")]
 pub(crate) struct Arguments {
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -18,7 +18,7 @@ pub(crate) struct MountArguments {
     /// that goes with the sandbox; with :ro nobody in the sandbox can write to it
     #[arg(short, long, value_name = "[SOURCE:]PATH[:ro]")]
     volume: Vec<VolumeWord>,
-    /// The same in words: type=bind|volume|tmpfs,source=...,target=...[,readonly][,tmpfs-size=...]
+    /// The same as key=value pairs: type=bind|volume|tmpfs,source=...,target=...[,readonly][,tmpfs-size=...]
     #[arg(long, value_name = "KEY=VALUE,...")]
     mount: Vec<MountWord>,
     /// Mount memory of the guest, empty at each start; options: size=, mode=, exec, ro
@@ -51,12 +51,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Make a volume
+    /// Create a volume
     Create(CreateArguments),
     /// List volumes
     #[command(visible_alias = "list")]
     Ls(ListArguments),
-    /// Print all about volumes, as JSON
+    /// Print everything about volumes, as JSON
     Inspect(InspectArguments),
     /// Remove volumes that no sandbox has, with what is in them
     #[command(alias = "remove")]
@@ -66,31 +66,38 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb volume create cache\n  \
+    msb volume create --size 20G --label team=web data")]
 struct CreateArguments {
     /// Size of its disk; sparse, so what is not written costs nothing
     #[arg(long, default_value_t = VOLUME_BYTES, hide_default_value = true, value_name = "SIZE",
         value_parser = output::parse_size)]
     size: u64,
-    /// Mark it
+    /// Label of the volume
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     label: Vec<Label>,
-    /// What it is called
+    /// Name of the volume
     name: VolumeName,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb volume ls\n  \
+    msb volume ls --format json | jq -r '.[].name'")]
 struct ListArguments {
-    /// Print names only
+    /// Print only names
     #[arg(short, long)]
     quiet: bool,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  msb volume inspect data")]
 struct InspectArguments {
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
     /// Volumes, by name
@@ -99,8 +106,11 @@ struct InspectArguments {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb volume rm data\n  \
+    msb volume rm --force data cache")]
 struct RemoveArguments {
-    /// Say nothing of those that are not there
+    /// Ignore volumes that do not exist
     #[arg(short, long)]
     force: bool,
     /// Volumes, by name
@@ -109,8 +119,14 @@ struct RemoveArguments {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Without --force it asks first; where it cannot ask it removes nothing.\n\n\
+    Examples:\n  \
+    msb volume prune\n  \
+    msb volume prune --force"
+)]
 struct PruneArguments {
-    /// Remove them; without it, only say which would go
+    /// Remove them without asking
     #[arg(short, long)]
     force: bool,
 }

@@ -14,7 +14,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Prints the exit code of each sandbox's command, in the order given; that of the last is \
-    msb's own.\n\nExample:\n  msb run -d --name build debian make; msb wait build"
+    msb's own.\n\nExamples:\n  msb run -d --name build debian make; msb wait build"
 )]
 pub(crate) struct Arguments {
     /// Wait for a job of one sandbox instead

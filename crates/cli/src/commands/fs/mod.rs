@@ -40,14 +40,15 @@ enum Command {
     /// List what is in directories
     Ls(Looking),
     /// Print what files hold
+    #[command(after_help = "Examples:\n  msb fs cat work /var/log/app.log")]
     Cat(Paths),
-    /// Say what files are
+    /// Show type, mode, owner, size and time of files
     Stat(Stating),
     /// Remove files
     Rm(Removing),
     /// Make directories
     Mkdir(Making),
-    /// Make a file of standard input, or replace one
+    /// Create or replace a file with what standard input holds
     Write(Writing),
     /// Rename files, or move them into a directory
     Mv(Moving),
@@ -65,8 +66,11 @@ struct Paths {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb fs ls work /srv\n  \
+    msb fs ls --format json work /etc")]
 struct Looking {
-    /// How to print them
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -74,8 +78,11 @@ struct Looking {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb fs stat work /etc/hosts\n  \
+    msb fs stat -L --format json work /bin/sh")]
 struct Stating {
-    /// Of a symlink, say what it leads to
+    /// Follow symlinks: show what they lead to
     #[arg(short = 'L', long)]
     follow_link: bool,
     #[command(flatten)]
@@ -83,11 +90,14 @@ struct Stating {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb fs rm work /srv/old.txt\n  \
+    msb fs rm -rf work /srv/cache")]
 struct Removing {
-    /// Directories too, with all that is in them
+    /// Remove directories too, with everything in them
     #[arg(short, long)]
     recursive: bool,
-    /// What is not there is removed
+    /// Ignore files that do not exist
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
@@ -95,8 +105,11 @@ struct Removing {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb fs mkdir -p work /srv/a/b\n  \
+    msb fs mkdir -m 0700 work /root/keys")]
 struct Making {
-    /// Parents too; a directory that is there is no error
+    /// Make parents too; it is no error when the directory exists
     #[arg(short, long)]
     parents: bool,
     /// Permission bits, in octal
@@ -107,17 +120,23 @@ struct Making {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    echo 'debug = true' | msb fs write work /etc/app.toml\n  \
+    msb fs write -m 0755 work /usr/local/bin/tool < tool.sh")]
 struct Writing {
     /// Permission bits, in octal [default: those of the file that is there, or 0644]
     #[arg(short, long, value_parser = parse_mode)]
     mode: Option<u32>,
     /// Sandbox, by name or id
     sandbox: String,
-    /// The file
+    /// Path of the file in it
     path: OsString,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb fs mv work /srv/a.txt /srv/b.txt\n  \
+    msb fs mv work /a /b /srv")]
 struct Moving {
     /// Sandbox, by name or id
     sandbox: String,
@@ -127,10 +146,13 @@ struct Moving {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb fs chmod work +x /usr/local/bin/tool\n  \
+    msb fs chmod work 0640 /etc/app.toml")]
 struct ModeSetting {
     /// Sandbox, by name or id
     sandbox: String,
-    /// As chmod takes it: 0755, +x, u=rw,go=r
+    /// Mode, as chmod takes it: 0755, +x, u=rw,go=r
     #[arg(allow_hyphen_values = true)]
     mode: ModeChange,
     /// Paths in it
