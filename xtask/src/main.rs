@@ -108,6 +108,9 @@ enum Recipe {
         /// Which of them
         #[arg(long, value_enum, default_value = "all")]
         part: checks::Part,
+        /// Only those whose name has these words
+        #[arg(long, default_value = "")]
+        only: String,
     },
     /// Attack a built msb, and fail where something gets through
     Attacks(attacks::Arguments),
@@ -234,7 +237,7 @@ fn dispatch(recipe: Recipe) -> Result<ExitCode> {
         Recipe::Lab(arguments) => return lab_recipe::run(arguments),
         Recipe::Attacks(arguments) => println!("{}", attacks::run(arguments)?),
         Recipe::Intrude => attacks::intrude()?,
-        Recipe::Checks { check, part } => checks::run(&check.bed(), part)?,
+        Recipe::Checks { check, part, only } => checks::run(&check.bed(), part, &only)?,
         Recipe::SeccompList(arguments) => println!("{}", seccomp_list::run(&arguments.bed())?),
         Recipe::Suites(arguments) => suites::run(&arguments.check.bed(), &arguments)?,
         Recipe::GuestTree(arguments) => {

@@ -34,7 +34,7 @@ const EROFS_PATH: &str = "/bench/erofs";
 /// The disk that an image is in a guest.
 const IMAGE_DISK: &str = "/dev/vda";
 /// What the root's overlay is mounted with.
-pub(super) const ROOT_OPTIONS: &str = ",redirect_dir=on,index=on,metacopy=on";
+pub(super) const ROOT_OPTIONS: &str = ",redirect_dir=on,index=on,metacopy=on,xino=on";
 
 /// Places of a guest whose image has these layers on its disk.
 pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) -> Vec<Place> {

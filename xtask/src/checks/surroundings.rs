@@ -41,6 +41,8 @@ pub(super) fn mounts(bed: &Bed) -> Result<()> {
         "workdir=",
         "redirect_dir=on",
         "index=on",
+        "metacopy=on",
+        "xino=on",
     ] {
         ensure!(
             root.options.contains(option),
@@ -81,12 +83,63 @@ pub(super) fn syncing(bed: &Bed) -> Result<()> {
     expect_code(&removed, 0)
 }
 
+/// What programs look for in a container: devices, links, rights, control groups.
+const SURROUNDINGS: &str = r#"
+set -e
+cat /proc/mounts
+fail() { echo "$*" >&2; exit 1; }
+test -c /dev/null
+echo x > /dev/null
+test -w /tmp
+test -w /dev/shm
+for link in fd:/proc/self/fd stdin:/proc/self/fd/0 stdout:/proc/self/fd/1 stderr:/proc/self/fd/2 \
+    core:/proc/kcore ptmx:pts/ptmx; do
+    is=$(readlink "/dev/${link%%:*}")
+    test "$is" = "${link#*:}" || fail "/dev/${link%%:*} leads to $is"
+done
+test -c /dev/ptmx
+for device in fuse net/tun null zero full random urandom tty; do
+    mode=$(stat -c %a "/dev/$device")
+    test "$mode" = 666 || fail "/dev/$device has the mode $mode"
+done
+for controller in cpu memory pids; do
+    grep -qw $controller /sys/fs/cgroup/cgroup.controllers || fail "no controller $controller"
+done
+mkdir /sys/fs/cgroup/made
+echo $$ > /sys/fs/cgroup/made/cgroup.procs
+test "$(cat /proc/self/cgroup)" = 0::/made || fail "in the group $(cat /proc/self/cgroup)"
+"#;
+
+/// A file is on its directory's device, and is the same file before and after it comes to the upper disk.
+const IDENTITY: &str = r#"
+set -e
+cd /etc
+fail() { echo "$*" >&2; exit 1; }
+identity() { stat -c '%d %i' "$1"; }
+before=$(identity passwd)
+test "${before% *}" = "$(stat -c %d .)" || fail "passwd is $before, its directory $(identity .)"
+sizes() { test "$(du -sk /usr/bin)" = "$(du -xsk /usr/bin)" || fail "$(du -sk /usr/bin), -x $(du -xsk /usr/bin)"; }
+sizes
+echo '# changed' >> passwd
+test "$(identity passwd)" = "$before" || fail "passwd was $before, is $(identity passwd)"
+echo made > /usr/bin/made
+test "$(stat -c %d /usr/bin/made)" = "$(stat -c %d .)" || fail "a new file is $(identity /usr/bin/made)"
+sizes
+umount hosts hostname resolv.conf
+ls -ai | while read -r number name; do
+    test "$name" = .. || test -h "$name" || test "$number" = "$(stat -c %i "$name")" ||
+        fail "$name has the number $(stat -c %i "$name") and is listed as $number"
+done
+"#;
+
 pub(super) fn container_mounts(bed: &Bed) -> Result<()> {
-    let text = bed.sh("cat /proc/mounts; test -c /dev/null && echo x > /dev/null; test -w /tmp; test -w /dev/shm; test -e /dev/ptmx; test -L /dev/fd")?;
+    // The one that leaves its control group comes last.
+    let text = bed.sh(&format!("set -e; ({IDENTITY}); {SURROUNDINGS}"))?;
     let mounts = parse(&text);
     for (target, kind) in [
         ("/proc", "proc"),
         ("/sys", "sysfs"),
+        ("/sys/fs/cgroup", "cgroup2"),
         ("/dev", "devtmpfs"),
         ("/dev/pts", "devpts"),
         ("/dev/shm", "tmpfs"),

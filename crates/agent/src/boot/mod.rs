@@ -1,6 +1,7 @@
 //! From the kernel's first process to a sandbox that is ready for commands.
 
 mod clock;
+mod devices;
 mod disks;
 mod error;
 mod given;

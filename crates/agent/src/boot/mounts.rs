@@ -1,17 +1,15 @@
 use std::ffi::{CStr, CString};
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, open, openat2};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use super::BootError;
 use super::error::step;
 use super::root::NEW_ROOT;
+use super::{BootError, devices};
 
 /// One mount that every sandbox has.
 struct Mount {
@@ -47,7 +45,7 @@ const KERNEL_FILESYSTEMS: [Mount; 3] = [
 ];
 
 /// What a command finds in the sandbox, in this order. A tmpfs costs guest memory as it fills.
-const IN_ROOT: [Mount; 8] = [
+const IN_ROOT: [Mount; 9] = [
     Mount {
         kind: "proc",
         target: "proc",
@@ -57,6 +55,12 @@ const IN_ROOT: [Mount; 8] = [
     Mount {
         kind: "sysfs",
         target: "sys",
+        flags: LOCKED_DOWN,
+        options: None,
+    },
+    Mount {
+        kind: "cgroup2",
+        target: "sys/fs/cgroup",
         flags: LOCKED_DOWN,
         options: None,
     },
@@ -101,13 +105,8 @@ const IN_ROOT: [Mount; 8] = [
 /// The words on the kernel's command line that say how many bytes a tmpfs may hold.
 const SIZED: [(&str, &str); 2] = [("dev/shm", "msb_shm"), ("tmp", "msb_tmp")];
 
-/// Links that every program expects in `/dev`.
-const DEVICE_LINKS: [(&str, &str); 4] = [
-    ("/proc/self/fd", "fd"),
-    ("/proc/self/fd/0", "stdin"),
-    ("/proc/self/fd/1", "stdout"),
-    ("/proc/self/fd/2", "stderr"),
-];
+/// What a kernel may come without, and only some programs need.
+const DISPENSABLE: [&str; 2] = ["cgroup2", "mqueue"];
 
 /// Mounts what the agent itself needs. A kernel may have mounted `/dev` already.
 pub(super) fn mount_kernel_filesystems() -> Result<(), BootError> {
@@ -131,17 +130,20 @@ pub(super) fn mount_in_root() -> Result<(), BootError> {
     let root = open_root()?;
     for each in &IN_ROOT {
         let name = format!("mount /{}", each.target);
-        let point = mount_point(&root, Path::new(each.target)).map_err(step(&name))?;
+        let point = match mount_point(&root, Path::new(each.target)) {
+            // Where the kernel has no such filesystem, its own have no place for it either.
+            Err(_) if DISPENSABLE.contains(&each.kind) => continue,
+            point => point.map_err(step(&name))?,
+        };
         let path = format!("/proc/self/fd/{}", point.as_raw_fd());
         let sized = sized_options(each.target);
         let options = sized.as_deref().or(each.options);
         match mount(each.kind, path, each.kind, each.flags, options) {
-            // A kernel may come without message queues; little needs them.
-            Err(Errno::NODEV) if each.kind == "mqueue" => {}
+            Err(Errno::NODEV) if DISPENSABLE.contains(&each.kind) => {}
             outcome => outcome.map_err(step(&name))?,
         }
     }
-    link_devices().map_err(step("make links in /dev"))
+    devices::complete().map_err(step("complete /dev"))
 }
 
 /// The options of a tmpfs whose size the host says.
@@ -174,17 +176,4 @@ pub(super) fn mount_point(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
         }
         outcome => Ok(outcome?),
     }
-}
-
-/// One devtmpfs serves both roots, so what is linked here is there at once.
-fn link_devices() -> io::Result<()> {
-    for (target, name) in DEVICE_LINKS {
-        match symlink(target, format!("/dev/{name}")) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-    }
-    // Without this link, programs would get terminals of another instance of devpts.
-    let _ = fs::remove_file("/dev/ptmx");
-    symlink("pts/ptmx", "/dev/ptmx")
 }

@@ -20,6 +20,7 @@ const EXPOSED: &str = "/root/run/msb";
 
 /// The overlay's options, the same for the life of an upper: directories can be renamed, hard
 /// links survive copy-up, a change of mode copies no data, and an upper never meets another image.
+/// With `xino` files are on the device of their directories, and have the number that readdir gives.
 const OVERLAY_OPTIONS: &str = "lowerdir=/image,upperdir=/upper/upper,workdir=/upper/work,\
     redirect_dir=on,index=on,metacopy=on";
 
