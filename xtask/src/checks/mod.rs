@@ -15,6 +15,7 @@ mod patches;
 mod resources;
 mod streams;
 mod surroundings;
+mod unrunnable;
 mod volumes;
 
 pub(crate) use bed::{Bed, describe};
@@ -107,7 +108,7 @@ const OF_GUEST: &[Check] = &[
     ("exit codes are passed through", surroundings::exit_codes),
     (
         "commands that cannot run give 126 and 127",
-        surroundings::unrunnable_commands,
+        unrunnable::commands,
     ),
     ("without -i stdin is empty", streams::no_stdin),
     ("-t gives a terminal of the right size", streams::terminal),

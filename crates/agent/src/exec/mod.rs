@@ -1,10 +1,13 @@
 //! Running a command for the host.
 
 mod accounts;
+mod elf;
 mod environment;
 mod limits;
+mod misfit;
 mod process;
 mod program;
+mod replacement;
 mod running;
 mod signals;
 
@@ -23,7 +26,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
-use process::{Output, Prepared, Process};
+use process::{NotStarted, Output, Prepared, Process};
 pub(crate) use running::Running;
 use signals::Group;
 
@@ -46,8 +49,12 @@ pub(crate) async fn run(
     let (sender, events) = mpsc::channel(PENDING_CHUNKS);
     let prepared = prepare(request).await;
     let started = match running.is_closed() {
-        true => Err(guest_failure("the sandbox is shutting down")),
-        false => prepared.and_then(process::start),
+        true => Err(NotStarted::Failed(guest_failure(
+            "the sandbox is shutting down",
+        ))),
+        false => prepared
+            .map_err(NotStarted::Failed)
+            .and_then(process::start),
     };
     match started {
         Ok(process) => {
@@ -61,7 +68,8 @@ pub(crate) async fn run(
                 running.clone(),
             ));
         }
-        Err(failure) => {
+        Err(why) => {
+            let failure = explain(why).await;
             // There is room: nothing was sent before.
             let _ = sender.try_send(Ok(event(Event::Failed(failure))));
         }
@@ -73,6 +81,17 @@ pub(crate) async fn run(
 async fn prepare(request: Exec) -> Result<Prepared, Failure> {
     let prepared = tokio::task::spawn_blocking(move || process::prepare(&request)).await;
     prepared.unwrap_or_else(|_| Err(guest_failure("the agent failed")))
+}
+
+/// Says why a command was not started, on such a thread too.
+async fn explain(why: NotStarted) -> Failure {
+    match why {
+        NotStarted::Failed(failure) => failure,
+        NotStarted::Refused { program, error } => {
+            let explained = tokio::task::spawn_blocking(move || program.explain(&error)).await;
+            explained.unwrap_or_else(|_| guest_failure("the agent failed"))
+        }
+    }
 }
 
 fn guest_failure(message: &str) -> Failure {

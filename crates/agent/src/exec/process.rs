@@ -22,6 +22,8 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::accounts::{Accounts, Identity};
+use super::program::Program;
+use super::replacement::Replacement;
 use super::{environment, limits, program};
 use crate::boot;
 use crate::descriptor::Descriptor;
@@ -81,7 +83,15 @@ fn winsize(size: WindowSize) -> Winsize {
 pub(super) struct Prepared {
     command: Command,
     streams: Streams,
-    word: Bytes,
+    program: Program,
+}
+
+/// Why a command was not started.
+pub(super) enum NotStarted {
+    /// It is clear.
+    Failed(Failure),
+    /// The kernel has refused the program. A look at it may wait for the guest's files.
+    Refused { program: Program, error: io::Error },
 }
 
 /// Prepares the command that the host asks for. It looks at the guest's files, so it may wait for
@@ -99,33 +109,29 @@ pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
     }
     let word = request.argv.first().filter(|word| !word.is_empty());
     let word = word.ok_or_else(|| bad_request("the command is empty"))?;
-    let program = program::find(word, environment::get(&environment, "PATH"), &directory)?;
-    let mut command = Command::new(program);
-    command
-        .arg0(OsStr::from_bytes(word))
-        .args(
-            request.argv[1..]
-                .iter()
-                .map(|argument| OsStr::from_bytes(argument)),
-        )
-        .env_clear()
-        .envs(
-            environment
-                .iter()
-                .map(|(name, value): &(OsString, OsString)| (name, value)),
-        )
-        .current_dir(directory);
+    let path = program::find(word, environment::get(&environment, "PATH"), &directory)?;
+    let arguments = request.argv.iter().map(|argument| &argument[..]);
+    let replacement = Replacement::new(&path, arguments, &environment)
+        .map_err(|_| program::not_executable(word, "an argument holds a NUL byte"))?;
+    let mut command = Command::new(&path);
+    command.current_dir(&directory);
     let streams = match request.terminal {
         Some(size) => terminal_streams(&mut command, size),
         None => pipe_streams(&mut command, request.stdin),
     };
     let streams = streams.map_err(|error| guest_failure("open the command's streams", &error))?;
     let limits = limits::read(&request.ulimits)?;
-    become_leader(&mut command, identity, request.terminal.is_some(), limits);
+    let has_terminal = request.terminal.is_some();
+    become_leader(&mut command, identity, has_terminal, limits, replacement);
+    let program = Program {
+        word: word.clone(),
+        path,
+        directory,
+    };
     Ok(Prepared {
         command,
         streams,
-        word: word.clone(),
+        program,
     })
 }
 
@@ -191,12 +197,13 @@ fn terminal_streams(command: &mut Command, size: WindowSize) -> io::Result<Strea
 }
 
 /// Makes the child a session of its own, with the terminal if it has one, below its limits, then
-/// the wanted user.
+/// the wanted user, then the program.
 fn become_leader(
     command: &mut Command,
     identity: Identity,
     has_terminal: bool,
     limits: Vec<(Resource, Rlimit)>,
+    replacement: Replacement,
 ) {
     let group = boot::commands_group();
     let groups: Vec<Gid> = identity
@@ -220,7 +227,7 @@ fn become_leader(
         rustix::thread::set_thread_groups(&groups)?;
         rustix::thread::set_thread_gid(gid)?;
         rustix::thread::set_thread_uid(uid)?;
-        Ok(())
+        Err(replacement.execute())
     };
     // SAFETY: between fork and exec only system calls are made; nothing is allocated, no lock is
     // taken, and the captured values were made before the fork.
@@ -228,24 +235,23 @@ fn become_leader(
 }
 
 /// Starts a command.
-pub(super) fn start(prepared: Prepared) -> Result<Process, Failure> {
+pub(super) fn start(prepared: Prepared) -> Result<Process, NotStarted> {
     let Prepared {
         mut command,
         streams,
-        word,
+        program,
     } = prepared;
     let spawned = command.spawn();
     // The child has its own copies of its ends; these would keep the streams open.
     drop(command);
     let child = spawned.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => program::not_found(&word),
-        io::ErrorKind::PermissionDenied => program::not_executable(&word, "permission denied"),
         io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock => {
-            guest_failure("start the command", &error)
+            NotStarted::Failed(guest_failure("start the command", &error))
         }
-        _ => program::not_executable(&word, &error.to_string()),
+        _ => NotStarted::Refused { program, error },
     })?;
-    let pid = i32::try_from(child.id()).map_err(|_| bad_request("the process id is too large"))?;
+    let pid = i32::try_from(child.id())
+        .map_err(|_| NotStarted::Failed(bad_request("the process id is too large")))?;
     let watch = || -> io::Result<Process> {
         let outputs = streams.outputs.into_iter().map(|(file, event)| {
             Ok(Output {
@@ -266,7 +272,8 @@ pub(super) fn start(prepared: Prepared) -> Result<Process, Failure> {
             outputs,
         })
     };
-    watch().map_err(|error| guest_failure("watch the command's streams", &error))
+    watch()
+        .map_err(|error| NotStarted::Failed(guest_failure("watch the command's streams", &error)))
 }
 
 /// The directory to run in, made where the image lacks it, as docker does.

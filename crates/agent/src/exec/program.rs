@@ -1,9 +1,13 @@
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::{Failure, FailureKind};
 use rustix::fs::{Access, access};
+
+use super::misfit::{self, Misfit};
 
 /// Where programs are looked for when the environment does not say, as docker has it.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -53,7 +57,66 @@ fn check(program: PathBuf, word: &[u8]) -> Result<PathBuf, Failure> {
     }
 }
 
-pub(super) fn not_found(word: &[u8]) -> Failure {
+/// A program that was found.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// What the host calls it.
+    pub(super) word: Bytes,
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// Where the command runs.
+    pub(super) directory: PathBuf,
+}
+
+impl Program {
+    /// Says why the kernel has refused it.
+    pub(super) fn explain(&self, error: &io::Error) -> Failure {
+        let word = &self.word;
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => return not_executable(word, "permission denied"),
+            io::ErrorKind::NotFound => {}
+            _ if error.raw_os_error() == Some(libc::ENOEXEC) => {}
+            _ => return not_executable(word, &error.to_string()),
+        }
+        match misfit::find(&self.path, &self.directory, error) {
+            Some(Misfit::NoInterpreter { name }) => Failure {
+                kind: FailureKind::CommandNotFound.into(),
+                message: format!(
+                    "{}: its interpreter {} is not in the image",
+                    word.escape_ascii(),
+                    name.escape_ascii()
+                ),
+            },
+            Some(Misfit::Foreign {
+                interpreter,
+                architecture,
+            }) => foreign(word, interpreter.as_deref(), &architecture),
+            Some(Misfit::NoFormat) => not_executable(
+                word,
+                "exec format error: it is no program of this machine, and no script that begins with #!",
+            ),
+            None if error.kind() == io::ErrorKind::NotFound => not_found(word),
+            None => not_executable(word, &error.to_string()),
+        }
+    }
+}
+
+fn foreign(word: &[u8], interpreter: Option<&Path>, architecture: &str) -> Failure {
+    let interpreter = interpreter.map(|path| path.as_os_str().as_bytes().escape_ascii());
+    let interpreter = interpreter.map(|name| format!(": its interpreter {name}"));
+    let message = format!(
+        "{}{} is built for {architecture}; this sandbox is {}",
+        word.escape_ascii(),
+        interpreter.unwrap_or_default(),
+        std::env::consts::ARCH
+    );
+    Failure {
+        kind: FailureKind::CommandNotExecutable.into(),
+        message,
+    }
+}
+
+fn not_found(word: &[u8]) -> Failure {
     let message = format!("{}: command not found in the image", word.escape_ascii());
     Failure {
         kind: FailureKind::CommandNotFound.into(),
@@ -91,5 +154,43 @@ mod tests {
             kind("passwd", "/etc"),
             Err(FailureKind::CommandNotExecutable)
         );
+    }
+
+    #[test]
+    fn a_refusal_is_explained() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let explained = |content: &[u8], refusal: i32| {
+            let path = directory.path().join("x");
+            std::fs::write(&path, content).expect("written");
+            let program = Program {
+                word: Bytes::from_static(b"/x"),
+                path,
+                directory: "/".into(),
+            };
+            let failure = program.explain(&io::Error::from_raw_os_error(refusal));
+            (failure.kind(), failure.message)
+        };
+        let (machine, architecture) = super::super::elf::tests::other_machine();
+        let foreign = super::super::elf::tests::program(machine, None);
+        let own = std::env::consts::ARCH;
+        assert_eq!(
+            explained(&foreign, libc::ENOEXEC),
+            (
+                FailureKind::CommandNotExecutable,
+                format!("/x is built for {architecture}; this sandbox is {own}")
+            )
+        );
+        assert_eq!(
+            explained(b"#!/no/bash\n", libc::ENOENT),
+            (
+                FailureKind::CommandNotFound,
+                "/x: its interpreter /no/bash is not in the image".to_owned()
+            )
+        );
+        let (kind, message) = explained(b"echo a\n", libc::ENOEXEC);
+        assert_eq!(kind, FailureKind::CommandNotExecutable);
+        assert!(message.contains("exec format error"), "{message}");
+        let (kind, _) = explained(b"echo a\n", libc::ENOENT);
+        assert_eq!(kind, FailureKind::CommandNotFound);
     }
 }

@@ -1,0 +1,127 @@
+#![expect(unsafe_code, reason = "execve(2) takes pointers")]
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, NulError, OsStr, OsString, c_char};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr;
+
+/// What a process becomes: a program with its arguments and its environment, as execve(2) takes them.
+///
+/// The functions of the C library would have `/bin/sh` read what the kernel does not run, line by line,
+/// whatever it is.
+pub(super) struct Replacement {
+    program: CString,
+    arguments: Words,
+    environment: Words,
+}
+
+/// Words, and what points to them, with nothing at the end.
+struct Words {
+    pointers: Vec<*const c_char>,
+    _words: Vec<CString>,
+}
+
+// SAFETY: the pointers lead to the words that are kept beside them, on the heap. Nobody changes either.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    fn new(words: Vec<CString>) -> Self {
+        let pointers = words.iter().map(|word| word.as_ptr());
+        Self {
+            pointers: pointers.chain([ptr::null()]).collect(),
+            _words: words,
+        }
+    }
+}
+
+impl Replacement {
+    /// Of two settings of one name in the environment, the later counts.
+    ///
+    /// # Errors
+    /// A word that holds a NUL.
+    pub(super) fn new<'a>(
+        program: &Path,
+        arguments: impl Iterator<Item = &'a [u8]>,
+        environment: &[(OsString, OsString)],
+    ) -> Result<Self, NulError> {
+        let arguments: Result<_, _> = arguments.map(CString::new).collect();
+        let settings: BTreeMap<&OsStr, &OsStr> = environment
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+            .collect();
+        let settings: Result<_, _> = settings
+            .into_iter()
+            .map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()))
+            .collect();
+        Ok(Self {
+            program: CString::new(program.as_os_str().as_bytes())?,
+            arguments: Words::new(arguments?),
+            environment: Words::new(settings?),
+        })
+    }
+
+    /// Makes this process that program. It comes back with why it could not; it allocates nothing.
+    pub(super) fn execute(&self) -> io::Error {
+        // SAFETY: the program is a string that ends with a NUL, and so are all that the two lists point to;
+        // each list ends with a null pointer. All live as long as `self`.
+        unsafe {
+            libc::execve(
+                self.program.as_ptr(),
+                self.arguments.pointers.as_ptr(),
+                self.environment.pointers.as_ptr(),
+            )
+        };
+        io::Error::last_os_error()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    fn run(program: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> io::Result<String> {
+        let environment: Vec<_> = settings
+            .iter()
+            .map(|&(name, value)| (name.into(), value.into()))
+            .collect();
+        let words = arguments.iter().map(|word| word.as_bytes());
+        let replacement = Replacement::new(program, words, &environment).expect("no NUL");
+        let mut command = Command::new("/nothing/looks/at/this");
+        // SAFETY: it makes one system call.
+        let command = unsafe { command.pre_exec(move || Err(replacement.execute())) };
+        let output = command.output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    #[test]
+    fn a_program_gets_its_words_and_the_last_of_each_setting() {
+        let shell = Path::new("/bin/sh");
+        let words = ["me", "-c", "echo \"$0 $1 $A $B\"", "a b", "c"];
+        let settings = [("A", "1"), ("B", "2"), ("A", "3")];
+        assert_eq!(run(shell, &words, &settings).expect("run"), "a b c 3 2\n");
+        let nul = Replacement::new(shell, [&b"a\0b"[..]].into_iter(), &[]);
+        assert!(nul.is_err());
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_run_is_not_read_by_a_shell() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (program, trace) = (
+            directory.path().join("text"),
+            directory.path().join("trace"),
+        );
+        std::fs::write(&program, format!("echo run > {}\n", trace.display())).expect("written");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("set");
+        let error = run(&program, &["text"], &[]).expect_err("no program");
+        assert_eq!(error.raw_os_error(), Some(libc::ENOEXEC));
+        assert!(!trace.exists());
+    }
+}
