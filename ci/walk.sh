@@ -116,6 +116,7 @@ gives 0 "$msb" create --memory 512m --cpus 1 --name walk --label job=7 -e GREETI
     --ulimit nofile=512:1024 --pids-limit 200 --shm-size 32m --stop-timeout 2 \
     -v walk-data:/data -v "$work/shared:/shared:ro" --tmpfs /scratch:size=4m \
     --copy "$work/baked:/etc/baked" --rm-path /etc/motd --mkdir /made:0700 --add-host db:10.1.2.3 \
+    --hostname walk.example.org --group-add 4242 \
     -w /tmp "$image" sh -c 'trap "" TERM; echo "$GREETING from $PWD"; exec sleep 1000'
 json inspect inspect walk
 json ps ps --all --format json
@@ -135,6 +136,7 @@ step 'exec'
 same 'a b' "$msb" exec walk echo 'a b'
 same typed sh -c "echo typed | '$msb' exec -i walk cat"
 same '/etc daemon 1' "$msb" exec -w /etc -u daemon -e X=1 walk sh -c 'echo $PWD $(id -un) $X'
+same 'walk.example.org 0 4242' "$msb" exec walk sh -c 'echo $(hostname) $(id -G)'
 same 'err' sh -c "'$msb' exec walk sh -c 'echo out; echo err >&2' 2>&1 >'$work/only-out'"
 same out cat "$work/only-out"
 gives 3 "$msb" exec walk sh -c 'exit 3'

@@ -23,6 +23,8 @@ pub struct Overrides {
     pub terminal: Option<WindowSize>,
     /// Whether standard input is sent.
     pub stdin: bool,
+    /// Groups beside those that the user has, names or numbers.
+    pub groups: Vec<String>,
     /// Limits; of two for one resource, the later counts.
     pub ulimits: Vec<Ulimit>,
 }
@@ -60,6 +62,7 @@ pub fn process_without_command(config: &ImageConfig, overrides: &Overrides) -> P
         user: either(&overrides.user, &config.user),
         terminal: overrides.terminal.is_some(),
         stdin: overrides.stdin,
+        groups: overrides.groups.clone(),
         ulimits: overrides.ulimits.clone(),
     }
 }
@@ -79,6 +82,8 @@ pub fn exec_in(first: &Process, overrides: &Overrides) -> Result<Exec, NoCommand
     let mut overrides = overrides.clone();
     let ulimits = first.ulimits.iter().chain(&overrides.ulimits).cloned();
     overrides.ulimits = ulimits.collect();
+    let groups = first.groups.iter().chain(&overrides.groups).cloned();
+    overrides.groups = groups.collect();
     let window = overrides.terminal.map(|size| (size.rows, size.columns));
     Ok(process(&config, &overrides)?.exec(window))
 }
@@ -157,6 +162,20 @@ mod tests {
         assert_eq!(run(&["e"], &["c"], Some("o"), &["x"]), ["o", "x"]);
         assert_eq!(run(&["e"], &["c"], Some(""), &["x"]), ["x"]);
         assert!(run(&[], &[], None, &[]).is_empty());
+    }
+
+    #[test]
+    fn later_commands_have_the_first_ones_groups() {
+        let first = Process {
+            groups: strings(&["audio"]),
+            ..Process::default()
+        };
+        let overrides = Overrides {
+            command: strings(&["id"]),
+            ..Overrides::default()
+        };
+        let exec = exec_in(&first, &overrides).expect("a command");
+        assert_eq!(exec.groups, ["audio"]);
     }
 
     #[test]

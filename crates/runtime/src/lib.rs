@@ -16,6 +16,7 @@ mod files;
 mod flock;
 mod health;
 mod home;
+mod hostname;
 mod keeper;
 mod kernel;
 mod mounts;
@@ -51,6 +52,7 @@ pub use files::{
 };
 pub use health::{Health, Level, diagnose};
 pub use home::Home;
+pub use hostname::{Hostname, InvalidHostname};
 pub use keeper::{Job, Lifetime, RestartPolicy};
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
 pub use mounts::{Mount, MountError, Source, Target};

@@ -23,6 +23,9 @@ pub struct Process {
     pub terminal: bool,
     /// Whether its standard input is kept open for who attaches.
     pub stdin: bool,
+    /// Groups of it and of later commands, names or numbers, beside those that its user has.
+    #[serde(default)]
+    pub groups: Vec<String>,
     /// Its limits, and those of later commands.
     #[serde(default)]
     pub ulimits: Vec<Ulimit>,
@@ -40,6 +43,7 @@ impl Process {
             user: self.user.clone(),
             terminal: self.terminal.then_some(WindowSize { rows, columns }),
             stdin: self.stdin,
+            groups: self.groups.clone(),
             ulimits: self.ulimits.iter().map(Into::into).collect(),
         }
     }

@@ -105,6 +105,10 @@ const OF_GUEST: &[Check] = &[
         "the image's config is followed and overridden",
         surroundings::config,
     ),
+    (
+        "a guest is named, its commands have groups, and its root is closed",
+        surroundings::given,
+    ),
     ("exit codes are passed through", surroundings::exit_codes),
     (
         "commands that cannot run give 126 and 127",

@@ -193,20 +193,45 @@ pub(super) fn exit_codes(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn unrunnable_commands(bed: &Bed) -> Result<()> {
-    for (command, code) in [
-        ("no-such-command", 127),
-        ("/no/such/file", 127),
-        ("/etc/passwd", 126),
-    ] {
-        let output = bed.run(&[], &[command])?;
-        expect_code(&output, code)?;
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            stderr.contains(command),
-            "the error does not name {command}: {stderr}"
-        );
+/// What `--hostname`, `--group-add` and `--read-only` make of a guest without a network.
+const GIVEN: &str = r#"
+set -e
+fail() { echo "$*" >&2; exit 1; }
+test "$(hostname) $(cat /etc/hostname)" = 'web.example.com web.example.com' || fail "$(hostname)"
+grep -q '^127.0.0.1.web.example.com web$' /etc/hosts || fail "$(cat /etc/hosts)"
+test "$(id -G)" = '7 29 4321' || fail "$(id)"
+for path in /new /etc/new /root /var/lib/new; do
+    ! touch "$path" 2> /dev/null || fail "$path was touched"
+done
+for path in /tmp /data /dev/shm; do
+    touch "$path/new" || fail "nothing new in $path"
+done
+"#;
+
+pub(super) fn given(bed: &Bed) -> Result<()> {
+    let options = [
+        "-h",
+        "web.example.com",
+        "--group-add",
+        "audio",
+        "--group-add",
+        "4321",
+        "--read-only",
+        "--init",
+        "--network",
+        "none",
+        "--tmpfs",
+        "/data",
+        "-u",
+        "0:7",
+    ];
+    let output = bed.run(&options, &["sh", "-c", GIVEN])?;
+    expect_code(&output, 0).with_context(|| describe(&output))?;
+    let output = bed.run(&["--group-add", "no-such-group"], &["true"])?;
+    expect_code(&output, 125)?;
+    for option in ["--hostname=a b", "--hostname=", "-h-a", "--group-add="] {
+        let refused = bed.run(&[option], &["true"])?;
+        expect_code(&refused, 125).with_context(|| option.to_owned())?;
     }
-    let output = bed.run(&["-u", "nobody-knows"], &["true"])?;
-    expect_code(&output, 125)
+    Ok(())
 }

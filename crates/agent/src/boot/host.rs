@@ -11,6 +11,8 @@ use crate::console;
 
 /// The word on the kernel's command line that names the sandbox.
 const HOSTNAME_VARIABLE: &str = "msb_hostname";
+/// Set where that is not the sandbox's own name, but one that the user gave.
+const HOSTNAME_GIVEN_VARIABLE: &str = "msb_hostname_given";
 const DEFAULT_HOSTNAME: &str = "msb";
 /// As many open files as docker allows.
 const OPEN_FILES_MAX: u64 = 1 << 20;
@@ -37,6 +39,10 @@ pub(super) fn set_up() {
     if let Some(network) = &network {
         tell("set up the network", network.bring_up());
     }
+    let name = host_files::Name {
+        name: &name,
+        is_given: std::env::var_os(HOSTNAME_GIVEN_VARIABLE).is_some(),
+    };
     tell("name hosts", host_files::mount(&name, network.as_ref()));
 }
 

@@ -22,16 +22,25 @@ const ADDED_MAX_BYTES: u64 = 1 << 20;
 /// What the guest calls the host's loopback.
 const HOST_NAME: &str = "host.msb.internal";
 
-/// Writes the files and shows them in `/etc`. Without a network there is at most `/etc/hosts`, where
-/// names were added to it.
-pub(super) fn mount(name: &str, network: Option<&Network>) -> io::Result<()> {
+/// What the guest calls itself.
+pub(super) struct Name<'a> {
+    pub(super) name: &'a str,
+    /// Whether the user gave it.
+    pub(super) is_given: bool,
+}
+
+/// Writes the files and shows them in `/etc`. Without a network there is `/etc/hosts` where names were added
+/// to it, and that and `/etc/hostname` where the user named the guest.
+pub(super) fn mount(name: &Name<'_>, network: Option<&Network>) -> io::Result<()> {
     let added = added_hosts()?;
     let mut files = Vec::new();
-    if network.is_some() || !added.is_empty() {
-        files.push(("hosts", [hosts(name, network), added].concat()));
+    if network.is_some() || name.is_given || !added.is_empty() {
+        files.push(("hosts", [hosts(name.name, network), added].concat()));
+    }
+    if network.is_some() || name.is_given {
+        files.push(("hostname", format!("{}\n", name.name).into_bytes()));
     }
     if let Some(network) = network {
-        files.push(("hostname", format!("{name}\n").into_bytes()));
         let resolver = format!("nameserver {}\n", network.gateway);
         files.push(("resolv.conf", resolver.into_bytes()));
     }
@@ -50,14 +59,23 @@ pub(super) fn mount(name: &str, network: Option<&Network>) -> io::Result<()> {
 
 fn hosts(name: &str, network: Option<&Network>) -> Vec<u8> {
     let mut hosts = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n".to_owned();
+    let names = names(name);
     hosts += &match network {
         Some(network) => format!(
-            "{}\t{name}\n{}\t{HOST_NAME}\n",
+            "{}\t{names}\n{}\t{HOST_NAME}\n",
             network.address, network.gateway
         ),
-        None => format!("127.0.0.1\t{name}\n"),
+        None => format!("127.0.0.1\t{names}\n"),
     };
     hosts.into_bytes()
+}
+
+/// A name, and its first part where it has several.
+fn names(name: &str) -> String {
+    match name.split_once('.') {
+        Some((first, _)) => format!("{name} {first}"),
+        None => name.to_owned(),
+    }
 }
 
 /// Lines that the upper disk was made with.
@@ -90,4 +108,19 @@ fn make(path: &Path) -> io::Result<()> {
         fs::create_dir_all(directory)?;
     }
     fs::File::create(path).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_has_its_short_name_too() {
+        let hosts = String::from_utf8(hosts("web.example.com", None)).expect("text");
+        assert!(
+            hosts.ends_with("\n127.0.0.1\tweb.example.com web\n"),
+            "{hosts}"
+        );
+        assert_eq!(names("web"), "web");
+    }
 }

@@ -46,5 +46,5 @@ pub(crate) fn boot() -> Result<(), BootError> {
     pids::limit_commands()?;
     host::set_up();
     clock::set_from_host();
-    Ok(())
+    root::close_if_read_only()
 }

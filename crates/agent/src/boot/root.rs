@@ -22,7 +22,10 @@ const EXPOSED: &str = "/root/run/msb";
 /// links survive copy-up, a change of mode copies no data, and an upper never meets another image.
 /// With `xino` files are on the device of their directories, and have the number that readdir gives.
 const OVERLAY_OPTIONS: &str = "lowerdir=/image,upperdir=/upper/upper,workdir=/upper/work,\
-    redirect_dir=on,index=on,metacopy=on";
+    redirect_dir=on,index=on,metacopy=on,xino=on";
+
+/// Set where nothing is to be written to the root.
+const READ_ONLY_VARIABLE: &str = "msb_read_only";
 
 /// Set where the upper goes with its machine. Nothing that is synced there could be read again, so
 /// nothing is.
@@ -86,6 +89,16 @@ pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
     let upper = format!("{EXPOSED}/upper");
     mount_remount(&upper, MountFlags::BIND | MountFlags::RDONLY, c"")
         .map_err(step("make /run/msb/upper read-only"))
+}
+
+/// Makes the root read-only where the host says so, when everything is mounted on it. Those mounts are what
+/// they were.
+pub(super) fn close_if_read_only() -> Result<(), BootError> {
+    if std::env::var_os(READ_ONLY_VARIABLE).is_none() {
+        return Ok(());
+    }
+    mount_remount("/", MountFlags::BIND | MountFlags::RDONLY, c"")
+        .map_err(step("make the root read-only"))
 }
 
 /// Where the upper is seen from the sandbox's root, unless it goes with its machine.

@@ -52,8 +52,8 @@ impl Accounts {
     }
 
     /// Resolves `user[:group]`, names or numbers, as docker does: an unknown name is refused, an
-    /// unknown number is taken as it is.
-    pub(super) fn resolve(&self, wanted: &str) -> Result<Identity, Failure> {
+    /// unknown number is taken as it is. `added` are groups beside those that the user has.
+    pub(super) fn resolve(&self, wanted: &str, added: &[String]) -> Result<Identity, Failure> {
         let (user, group) = match wanted.split_once(':') {
             Some((user, group)) => (user, Some(group).filter(|group| !group.is_empty())),
             None => (wanted, None),
@@ -67,10 +67,16 @@ impl Accounts {
             (None, Some(uid)) => (uid, 0, "", ""),
             (None, None) => return Err(refused(format!("no user '{user}' in the image"))),
         };
-        let (gid, groups) = match group {
+        let (gid, mut groups) = match group {
             Some(group) => (self.resolve_group(group)?, Vec::new()),
             None => (own_gid, self.groups_of(name)),
         };
+        for name in added {
+            let gid = self.resolve_group(name)?;
+            if !groups.contains(&gid) {
+                groups.push(gid);
+            }
+        }
         let home = if home.is_empty() { "/" } else { home };
         Ok(Identity {
             uid,
@@ -171,7 +177,7 @@ mod tests {
 
     fn identity(wanted: &str) -> Result<(u32, u32, Vec<u32>, String), String> {
         accounts()
-            .resolve(wanted)
+            .resolve(wanted, &[])
             .map(|found| (found.uid, found.gid, found.groups, found.home))
             .map_err(|failure| failure.message)
     }
@@ -181,9 +187,9 @@ mod tests {
         let misfits = crate::guarded_file::tests::Misfits::new("accounts");
         for path in misfits.all() {
             let accounts = Accounts::read_from(&path, &path);
-            let identity = accounts.resolve("7").expect("a number");
+            let identity = accounts.resolve("7", &[]).expect("a number");
             assert_eq!((identity.uid, identity.gid), (7, 0), "{}", path.display());
-            assert!(accounts.resolve("root").is_err());
+            assert!(accounts.resolve("root", &[]).is_err());
         }
     }
 
@@ -202,5 +208,21 @@ mod tests {
         assert!(identity("me:nobody").is_err());
         assert!(identity("4294967295").is_err());
         assert!(identity("4294967296").is_err());
+    }
+
+    #[test]
+    fn groups_are_added_to_those_of_the_user() {
+        let groups = |user: &str, added: &[&str]| {
+            let added: Vec<_> = added.iter().map(|&name| name.to_owned()).collect();
+            let found = accounts().resolve(user, &added);
+            found.map(|identity| (identity.gid, identity.groups))
+        };
+        let added = groups("me", &["users", "77", "audio"]).expect("groups");
+        assert_eq!(added, (100, vec![10, 29, 100, 77]));
+        let added = groups("me:wheel", &["audio"]).expect("groups");
+        assert_eq!(added, (10, vec![29]));
+        for unknown in ["nobody", "", "4294967295"] {
+            assert!(groups("me", &[unknown]).is_err(), "{unknown}");
+        }
     }
 }

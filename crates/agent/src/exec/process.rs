@@ -97,7 +97,7 @@ pub(super) enum NotStarted {
 /// Prepares the command that the host asks for. It looks at the guest's files, so it may wait for
 /// whoever serves them.
 pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
-    let identity = Accounts::read().resolve(&request.user)?;
+    let identity = Accounts::read().resolve(&request.user, &request.groups)?;
     let directory = working_directory(&request.working_directory)?;
     let mut environment = environment::parse(&request.env);
     if environment::get(&environment, "HOME").is_none() {

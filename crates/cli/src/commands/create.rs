@@ -8,6 +8,7 @@ use msb_runtime::{
     process_without_command,
 };
 
+use super::guest::GuestArguments;
 use super::guest_limits::GuestLimitArguments;
 use super::network::NetworkArguments;
 use super::patches::PatchArguments;
@@ -25,6 +26,7 @@ const HOLD_ATTEMPTS: u32 = 5;
 // Arguments of `msb create`.
 #[derive(Debug, clap::Args)]
 #[command(
+    disable_help_flag = true,
     override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...",
     after_help = "What msb run takes before the image, msb create takes too; msb start starts it.\n\n\
     Examples:\n  \
@@ -75,6 +77,8 @@ pub(crate) struct SandboxArguments {
     /// Guest memory
     #[arg(short, long, value_name = "SIZE", default_value = "1G", value_parser = output::parse_size)]
     memory: u64,
+    #[command(flatten)]
+    guest: GuestArguments,
     #[command(flatten)]
     limits: GuestLimitArguments,
     #[command(flatten)]
@@ -170,6 +174,8 @@ pub(crate) async fn create(
             idle_timeout_s: arguments.idle_timeout.map(|duration| duration.0),
         },
         network,
+        hostname: arguments.guest.hostname.clone(),
+        read_only: arguments.guest.read_only,
         limits: arguments.limits.limits(),
         stopping: arguments.stopping.stopping(&image.record.config),
         patches: arguments.patches.patches()?,
@@ -186,9 +192,10 @@ pub(crate) async fn create(
 }
 
 fn first_process(image: &StoredImage, arguments: &SandboxArguments) -> Result<Process, Failure> {
-    let overrides = arguments
+    let mut overrides = arguments
         .process
         .overrides(arguments.entrypoint.as_deref(), arguments.command())?;
+    overrides.groups.clone_from(&arguments.guest.group_add);
     let config = &image.record.config;
     if arguments.no_command && !arguments.command().is_empty() {
         return Err(anyhow!("--no-command takes no command").into());

@@ -72,6 +72,7 @@ impl ProcessArguments {
             user: self.user.clone(),
             terminal: self.tty.then(terminal::size),
             stdin: self.interactive,
+            groups: Vec::new(),
             ulimits: self.ulimit.clone(),
         })
     }

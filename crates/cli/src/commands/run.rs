@@ -7,6 +7,7 @@ use crate::output;
 // Arguments of `msb run`.
 #[derive(Debug, clap::Args)]
 #[command(
+    disable_help_flag = true,
     override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...",
     after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q \
     detaches from a command with -it; msb attach comes back to it.\n\n\

@@ -13,7 +13,7 @@ use crate::keeper::{Lifetime, RestartPolicy};
 use crate::mounts::{self, Mount, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
-use crate::{Home, Patches, durable};
+use crate::{Home, Hostname, Patches, durable};
 
 /// What a sandbox may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -47,6 +47,10 @@ pub struct CreateOptions {
     pub lifetime: Lifetime,
     /// Its network, if it is to have one.
     pub network: Option<Settings>,
+    /// What its guest calls itself, instead of its name.
+    pub hostname: Option<Hostname>,
+    /// Whether nothing of its root can be written but what is mounted there.
+    pub read_only: bool,
     /// What its guest may take of its own.
     pub limits: Limits,
     /// How it is stopped.
@@ -92,6 +96,8 @@ impl Sandbox {
             restart: options.restart,
             lifetime: options.lifetime,
             network: options.network,
+            hostname: options.hostname,
+            read_only: options.read_only,
             limits: options.limits,
             stopping: options.stopping,
             mounts,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Limits, SandboxId};
 use crate::Home;
+use crate::hostname::Hostname;
 use crate::keeper::{Lifetime, RestartPolicy};
 use crate::mounts::{self, Mount};
 use crate::process::Process;
@@ -56,6 +57,12 @@ pub struct Spec {
     /// Its network; without one it has its loopback alone.
     #[serde(default)]
     pub network: Option<Settings>,
+    /// What its guest calls itself; its name where the user gave nothing else.
+    #[serde(default)]
+    pub hostname: Option<Hostname>,
+    /// Whether nothing of its root can be written but what is mounted there.
+    #[serde(default)]
+    pub read_only: bool,
     /// What its guest may take of its own.
     #[serde(default)]
     pub limits: Limits,
@@ -273,10 +280,11 @@ impl Spec {
 
     /// What the guest's agent is told.
     fn kernel_arguments(&self, parts: &Parts) -> Vec<String> {
-        let mut words = vec![
-            format!("msb_hostname={}", self.name),
-            format!("msb_epoch={}", parts.now_s),
-        ];
+        let mut words = vec![format!("msb_epoch={}", parts.now_s)];
+        words.extend(self.hostname_words());
+        if self.read_only {
+            words.push("msb_read_only=1".to_owned());
+        }
         if self.network.is_some() {
             words.push(network_word());
         }
@@ -287,6 +295,17 @@ impl Spec {
         // One that is too long was refused when the sandbox was created.
         words.extend(mounts::word(&self.mounts).ok().flatten());
         words
+    }
+
+    /// A name that the user gave stands in the guest's files in any case.
+    fn hostname_words(&self) -> Vec<String> {
+        match &self.hostname {
+            None => vec![format!("msb_hostname={}", self.name)],
+            Some(name) => vec![
+                format!("msb_hostname={name}"),
+                "msb_hostname_given=1".to_owned(),
+            ],
+        }
     }
 }
 
@@ -309,6 +328,8 @@ impl Spec {
             restart: RestartPolicy::default(),
             lifetime: Lifetime::default(),
             network: None,
+            hostname: None,
+            read_only: false,
             limits: Limits::default(),
             stopping: Stopping::default(),
             mounts: Vec::new(),

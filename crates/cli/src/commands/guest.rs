@@ -1,0 +1,23 @@
+use clap::ArgAction;
+use clap::builder::NonEmptyStringValueParser;
+use msb_runtime::Hostname;
+
+// What the guest is to its commands, and help: docker's -h is the name of the host.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GuestArguments {
+    /// What the guest calls itself, in /etc/hosts and /etc/hostname too [default: the sandbox's name]
+    #[arg(short = 'h', long, value_name = "NAME")]
+    pub(crate) hostname: Option<Hostname>,
+    /// Put commands into a group too, by name or number
+    #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) group_add: Vec<String>,
+    /// Nothing can be written but to volumes, host directories and what is in memory: /tmp, /run, /dev/shm
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// For docker's sake: msb's agent is the guest's first process in any case, and reaps what others leave
+    #[arg(long)]
+    init: bool,
+    /// Print help; -h is the guest's name here, as docker has it
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
