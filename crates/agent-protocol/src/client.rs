@@ -13,7 +13,8 @@ use crate::v1::{
     WindowSize, exec_input,
 };
 use crate::{
-    ClientError, Connection, Heartbeat, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, greeting,
+    ClientError, Connection, Heartbeat, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, check_length,
+    greeting,
 };
 
 /// What requests are addressed to; nothing looks at it.
@@ -86,8 +87,10 @@ impl Client {
     /// Starts a command.
     ///
     /// # Errors
-    /// [`Refused`](ClientError::Refused) when the agent says why it does not run.
+    /// [`Refused`](ClientError::Refused) when the agent says why it does not run,
+    /// [`TooLong`](ClientError::TooLong) before it is asked.
     pub async fn exec(&mut self, exec: Exec) -> Result<Command, ClientError> {
+        check_length(&exec)?;
         let (inputs, pending) = beginning_with(exec_input::Input::Start(exec)).await;
         let events = self.sandbox.exec(pending).await;
         let events = events.map_err(ClientError::of("exec"))?.into_inner();
@@ -111,6 +114,7 @@ impl Client {
     /// # Errors
     /// [`Call`](ClientError::Call) with the reason when it does not run.
     pub async fn start_job(&mut self, exec: Exec) -> Result<u64, ClientError> {
+        check_length(&exec)?;
         let reply = self.keeper.start_job(exec).await;
         let reply = reply.map_err(ClientError::of("start a job"))?;
         Ok(reply.into_inner().job_id)

@@ -2,6 +2,7 @@ use std::io;
 
 use tonic::{Code, Status};
 
+use crate::TooLong;
 use crate::v1::{ExitStatus, Failure};
 
 /// Why a call got no good answer.
@@ -29,6 +30,9 @@ pub enum ClientError {
         /// This host's own.
         newest: u32,
     },
+    /// A command is longer than the agent takes.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
     /// The call failed.
     #[error("the guest's agent gave no answer to {call}: {message}")]
     Call {

@@ -12,6 +12,7 @@ mod exec;
 mod files;
 mod greeting;
 mod heartbeat;
+mod length;
 mod services;
 
 /// What is generated from `proto/`: the messages, the client, and the server's trait.
@@ -35,6 +36,7 @@ pub use error::ClientError;
 pub use exec::{Command, Control, Inputs, Output, Outputs};
 pub use files::{Archive, Listing};
 pub use heartbeat::Heartbeat;
+pub use length::{TooLong, check_length};
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 
 /// The version of the service. What an older peer lacks it answers with `UNIMPLEMENTED`.

@@ -45,7 +45,7 @@ pub(crate) mod vmm;
 pub(crate) mod volume;
 pub(crate) mod wait;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use image_store::{Digest, Store};
@@ -75,6 +75,7 @@ impl Context {
         // Sandboxes are run by processes that may stand elsewhere.
         let root: PathBuf = std::path::absolute(&root)
             .with_context(|| format!("cannot use {} as MSB_HOME", root.display()))?;
+        check_home(&root)?;
         Ok(Self {
             home: Home::new(root),
             quiet: global.quiet,
@@ -122,6 +123,17 @@ impl Context {
     /// Says whether a sandbox, running or not, is one of an image.
     pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
         |digest| Sandbox::any_of(&self.home, &digest.to_string())
+    }
+}
+
+/// Machines are described as text, and VMMs are told the paths of their disks so.
+fn check_home(root: &Path) -> anyhow::Result<()> {
+    match root.to_str() {
+        Some(_) => Ok(()),
+        None => Err(anyhow!(
+            "cannot use '{}' as MSB_HOME: the path is not UTF-8; choose another directory",
+            root.as_os_str().as_encoded_bytes().escape_ascii()
+        )),
     }
 }
 
@@ -192,4 +204,20 @@ pub(crate) fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
     let outcome = runtime.block_on(future);
     runtime.shutdown_background();
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_home_whose_path_is_no_text_is_refused() {
+        check_home(Path::new("/home/ä/.msb")).expect("text");
+        let refused = check_home(Path::new(OsStr::from_bytes(b"/home/\xff")));
+        let message = refused.expect_err("no text").to_string();
+        assert!(message.contains("/home/\\xff") && message.contains("UTF-8"));
+    }
 }

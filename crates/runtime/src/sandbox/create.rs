@@ -81,6 +81,7 @@ impl Sandbox {
         let name = options.name.unwrap_or_else(|| id.to_string());
         check_name(home, &name)?;
         let mounts = mounts::arrange(options.mounts)?;
+        msb_agent_protocol::check_length(&options.process.exec(None))?;
         let spec = Spec {
             id,
             name,

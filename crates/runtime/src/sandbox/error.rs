@@ -35,6 +35,9 @@ pub enum CreateError {
         /// The name.
         name: String,
     },
+    /// Its command could not be told to the guest.
+    #[error("cannot create a sandbox for this command")]
+    Command(#[from] msb_agent_protocol::TooLong),
     /// What it is to see cannot be mounted.
     #[error(transparent)]
     Mount(#[from] MountError),

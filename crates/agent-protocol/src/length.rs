@@ -1,0 +1,57 @@
+use prost::Message as _;
+
+use crate::MESSAGE_MAX_BYTES;
+use crate::v1::Exec;
+
+/// What is around a command in the message that carries it, in bytes.
+const AROUND_BYTES: usize = 16;
+
+/// A command is longer than the agent takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the command, its arguments and its environment take {bytes} bytes, and the guest's agent takes {limit_bytes}; \
+     put what is long into a file"
+)]
+pub struct TooLong {
+    /// How long it is.
+    pub bytes: usize,
+    /// How long it may be.
+    pub limit_bytes: usize,
+}
+
+/// Looks whether a command is short enough for the agent, which ends the call of one that is not.
+///
+/// # Errors
+/// When it is not.
+pub fn check_length(exec: &Exec) -> Result<(), TooLong> {
+    let bytes = exec.encoded_len();
+    let limit_bytes = MESSAGE_MAX_BYTES - AROUND_BYTES;
+    match bytes <= limit_bytes {
+        true => Ok(()),
+        false => Err(TooLong { bytes, limit_bytes }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::v1::{ExecInput, exec_input};
+
+    #[test]
+    fn what_passes_fits_into_a_message_and_no_more_does() {
+        let of = |length: usize| Exec {
+            env: vec![vec![b'x'; length].into()],
+            ..Exec::default()
+        };
+        let longest = (0..)
+            .map(|less| of(MESSAGE_MAX_BYTES - less))
+            .find(|exec| check_length(exec).is_ok())
+            .expect("short ones pass");
+        let input = Some(exec_input::Input::Start(longest));
+        let length = ExecInput { input }.encoded_len();
+        assert!(length <= MESSAGE_MAX_BYTES, "{length}");
+        assert!(length > MESSAGE_MAX_BYTES - 2 * AROUND_BYTES, "{length}");
+        let error = check_length(&of(2 << 20)).expect_err("too long");
+        assert!(error.to_string().contains("1048560"), "{error}");
+    }
+}
