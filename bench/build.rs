@@ -1,4 +1,4 @@
-//! Builds the runner that measures in guests. `MSB_BENCH_RUNNER` names a ready-made one instead.
+//! Builds the runner that measures in guests. `MSB_BENCH_RUNNER` names a prebuilt runner instead.
 
 use guest_program::{BuildError, GuestProgram};
 

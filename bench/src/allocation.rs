@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// What `st_blocks` counts (stat(2)).
+/// The unit of `st_blocks` (stat(2)).
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// What a tree takes on the disk. A file with several names counts once.
+/// Returns the bytes that a tree occupies on the disk. A file with several names counts once.
 pub(crate) fn allocated_bytes(directory: &Path) -> Result<u64> {
     let mut seen = std::collections::HashSet::new();
     let mut directories = vec![directory.to_owned()];
@@ -27,7 +27,7 @@ pub(crate) fn allocated_bytes(directory: &Path) -> Result<u64> {
     Ok(total_bytes)
 }
 
-/// What a file takes on the disk, however long it is.
+/// Returns the bytes that a file occupies on the disk. They can be fewer than its length.
 pub(crate) fn allocated_file_bytes(path: &Path) -> Result<u64> {
     Ok(fs::metadata(path)?.blocks() * STAT_BLOCK_BYTES)
 }

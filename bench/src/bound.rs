@@ -9,11 +9,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::layout::Blob;
 
-/// Layers worked on at a time.
+/// The number of layers processed at a time.
 const THREADS: usize = 2;
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Reads, hashes, decompresses, hashes and writes every blob: what no puller can leave out.
+/// Reads, hashes, decompresses, hashes and writes every blob: work that no puller can omit.
 pub(crate) fn run(blobs: &[Blob], directory: &Path) -> Result<()> {
     let pending = Mutex::new(blobs.iter().enumerate());
     let next = || {

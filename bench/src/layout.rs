@@ -11,7 +11,7 @@ pub(crate) struct Blob {
     pub(crate) size_bytes: u64,
 }
 
-/// The layers of the layout's first image.
+/// Returns the layers of the layout's first image.
 pub(crate) fn layer_blobs(layout: &Path) -> Result<Vec<Blob>> {
     let manifest = read(&blob_path(layout, &manifest_digest(layout)?)?)?;
     let layers = manifest["layers"]
@@ -32,14 +32,14 @@ pub(crate) fn layer_blobs(layout: &Path) -> Result<Vec<Blob>> {
         .collect()
 }
 
-/// The digest of the layout's first manifest.
+/// Returns the digest of the layout's first manifest.
 pub(crate) fn manifest_digest(layout: &Path) -> Result<String> {
     let index = read(&layout.join("index.json"))?;
     let digest = index["manifests"][0]["digest"].as_str();
     Ok(digest.context("no manifest in index.json")?.to_owned())
 }
 
-/// What the layout calls its first image.
+/// Returns the tag of the layout's first image.
 pub(crate) fn tag(layout: &Path) -> Result<String> {
     let index = read(&layout.join("index.json"))?;
     let names = &index["manifests"][0]["annotations"];

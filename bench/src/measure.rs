@@ -1,5 +1,5 @@
-//! What a process costs, with all that it starts: measured by a process of its own, whose only child
-//! it is.
+//! The cost of a process and everything that it starts. A separate process measures it, with the
+//! measured process as its only child.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,33 +11,36 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use serde::{Deserialize, Serialize};
 
-use crate::msb::{Msb, text};
+use crate::msb::{text, this_program};
 
 /// Arguments of `msb bench measure`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Write back what lies on this directory's filesystem before the clock stops
+pub(crate) struct Arguments {
+    /// Write back the filesystem of this directory before the clock stops
     #[arg(long)]
     sync: Option<PathBuf>,
-    /// The command
+    /// The command to measure
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
 
-/// What a command took.
+/// The cost of a command.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Cost {
     pub(crate) wall_s: f64,
     /// Processor time in user space and in the kernel.
     pub(crate) cpu_s: f64,
-    /// Of the process that had the most.
+    /// The peak memory of the process with the highest.
     pub(crate) peak_memory_bytes: u64,
-    /// Sent to disks, by the kernel's account.
+    /// Bytes sent to disks, as the kernel counts them.
     pub(crate) written_bytes: u64,
 }
 
-/// Runs the command and prints what it took, as JSON.
-#[expect(clippy::print_stdout, reason = "another process of msb reads it")]
+/// Runs the command and prints its cost, as JSON.
+#[expect(
+    clippy::print_stdout,
+    reason = "another process of this program reads it"
+)]
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (program, words) = arguments.command.split_first().context("no command")?;
     let begun = Instant::now();
@@ -68,7 +71,7 @@ fn ensure_good(program: &OsString, status: ExitStatus) -> Result<()> {
     Ok(())
 }
 
-/// Of this process and those it has waited for (proc(5), /proc/pid/io).
+/// Returns the bytes written by this process and its awaited children (proc(5), `/proc/pid/io`).
 fn written_bytes() -> Result<u64> {
     let account = std::fs::read_to_string("/proc/self/io")?;
     let line = account
@@ -77,11 +80,11 @@ fn written_bytes() -> Result<u64> {
     Ok(line.context("no account of what was written")?.parse()?)
 }
 
-/// What a command took that begins and ends with files in `directory`; what it left there is on the
-/// disk when the clock stops.
-pub(crate) fn cost(msb: &Msb, command: &Command, directory: &Path) -> Result<Cost> {
-    let mut measured = msb.command();
-    measured.args(["bench", "measure", "--sync"]).arg(directory);
+/// Returns the cost of a command that works with files in `directory`. The files that it leaves
+/// there are on the disk when the clock stops.
+pub(crate) fn cost(command: &Command, directory: &Path) -> Result<Cost> {
+    let mut measured = Command::new(this_program()?);
+    measured.args(["measure", "--sync"]).arg(directory);
     measured.arg("--").arg(command.get_program());
     measured.args(command.get_args());
     for (name, value) in command.get_envs() {

@@ -3,18 +3,18 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::msb::Msb;
 
-/// The sandboxes that there may be, for whoever is told to end.
+/// The sandboxes that may exist, for their removal after a signal.
 static THERE: Mutex<Vec<(Msb, String)>> = Mutex::new(Vec::new());
 
-/// A sandbox of a name that no other run of a benchmark has; whatever there is of it goes with this
-/// value.
+/// A sandbox with a name that no other run of a benchmark uses. It is removed when this value is
+/// dropped.
 pub(crate) struct Sandbox {
     msb: Msb,
     pub(crate) name: String,
 }
 
 impl Sandbox {
-    /// The name for `purpose`; the sandbox is for the caller to create.
+    /// Reserves the sandbox's name for `purpose`. The caller creates the sandbox.
     pub(crate) fn named(msb: &Msb, purpose: &str) -> Self {
         let name = format!("bench-{purpose}-{}", process::id());
         there(|sandboxes| sandboxes.push((msb.clone(), name.clone())));
@@ -24,7 +24,7 @@ impl Sandbox {
         }
     }
 
-    /// `msb exec` with these options; the guest's command follows.
+    /// Returns `msb exec` with these options. The caller adds the guest's command.
     pub(crate) fn exec(&self, options: &[&str]) -> Command {
         let mut exec = self.msb.command();
         exec.arg("exec").args(options).arg(&self.name);
@@ -39,8 +39,8 @@ impl Drop for Sandbox {
     }
 }
 
-/// Removes every sandbox that this process has made and not removed yet, whatever they are at.
-pub fn remove_all() {
+/// Removes every sandbox of this process that still exists, in any state.
+pub(crate) fn remove_all() {
     for (msb, name) in there(|sandboxes| sandboxes.clone()) {
         remove(&msb, &name);
     }
@@ -53,7 +53,7 @@ fn there<T>(work: impl FnOnce(&mut Vec<(Msb, String)>) -> T) -> T {
 fn remove(msb: &Msb, name: &str) {
     let mut remove = msb.command();
     remove.args(["rm", "--force", name]);
-    // What cannot be removed shows in `msb ps`.
+    // A sandbox that cannot be removed shows in `msb ps`.
     let _ = remove
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -4,14 +4,14 @@ use anyhow::Result;
 
 use crate::report::Cell;
 
-/// Times of two things run in turn, in seconds.
+/// The times of two actions that ran in turn, in seconds.
 pub(crate) struct Pairs {
     pub(crate) a: Cell,
     pub(crate) b: Cell,
 }
 
-/// Runs `a` and `b` in turn, one uncounted pair first, so that a machine whose speed drifts drifts
-/// under both.
+/// Runs `a` and `b` in turn, so that changes of the machine's speed affect both equally. The first
+/// pair is not counted.
 pub(crate) fn alternate(
     runs: usize,
     mut a: impl FnMut() -> Result<()>,

@@ -1,4 +1,5 @@
-//! Builds the guest agent, and digests it. `MSB_AGENT` names a ready-made one instead.
+//! Builds the guest agent and computes its digest. `MSB_AGENT` names a prebuilt agent to use
+//! instead.
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ],
     }
     .build()?;
-    // Every start wants to know it, and the agent is long.
+    // Every start needs the digest, and the agent is too large to hash each time.
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo did not set OUT_DIR")?);
     let agent = std::fs::read(out.join("msb-agent"))?;
     std::fs::write(out.join("msb-agent.sha256"), Sha256::digest(agent))?;

@@ -1,4 +1,4 @@
-//! A hostile guest: whatever it sends, the host's side of a conversation ends in bounded memory.
+//! A hostile guest: whatever it sends, the host's side of a connection ends in bounded memory.
 
 #![no_main]
 
@@ -10,21 +10,21 @@ use msb_agent_protocol::v1::Exec;
 use msb_agent_protocol::{Bytes, Client, Output};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
-/// Events of one command that are looked at.
+/// Number of events of one command that are read.
 const EVENTS: usize = 1000;
-/// What a guest that behaves begins with, so that what follows it is reached.
+/// Greeting of a correct guest, which the bytes of the fuzzer follow.
 const GREETING: &[u8] = b"msb guest \r\n\0\0\0\x02";
-/// An empty SETTINGS frame: how an HTTP/2 server begins.
+/// An empty SETTINGS frame, with which an HTTP/2 server begins.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
-/// Lengths of the host's greeting, of the preface of HTTP/2, and of a frame's header.
+/// Lengths of the host's greeting, the HTTP/2 preface and a frame's header, in bytes.
 const HOST_GREETING_BYTES: usize = 16;
 const PREFACE_BYTES: usize = 24;
 const FRAME_HEADER_BYTES: usize = 9;
-/// The frame that carries a request's head, and the host's first stream.
+/// Types of the frames for the head of a request and for data (RFC 9113, section 6).
 const HEADERS: u8 = 1;
 const DATA: u8 = 0;
 
-/// How far a guest behaves before it sends what it likes.
+/// Steps that the guest takes correctly before it sends the fuzzer's bytes.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Manners {
     None,
@@ -58,7 +58,7 @@ fuzz_target!(|bytes: &[u8]| {
     });
 });
 
-/// The host asks who is there, or runs a command.
+/// Plays the host, which runs a command if `runs` is true, and otherwise calls `hello`.
 async fn talk(port: DuplexStream, runs: bool) -> Option<()> {
     let mut client = Client::connect_port(port).await.ok()?;
     if !runs {
@@ -79,7 +79,7 @@ async fn talk(port: DuplexStream, runs: bool) -> Option<()> {
     command.control.signal(15).await.ok()
 }
 
-/// The guest.
+/// Plays the guest.
 async fn play(mut guest: DuplexStream, manners: Manners, bytes: &[u8]) -> io::Result<()> {
     if manners >= Manners::Greets {
         guest.write_all(GREETING).await?;
@@ -91,7 +91,7 @@ async fn play(mut guest: DuplexStream, manners: Manners, bytes: &[u8]) -> io::Re
     }
     if manners == Manners::Answers {
         let stream = request(&mut guest).await?;
-        // `:status 200`, `content-type: application/grpc`, as HPACK has them.
+        // This is `:status 200` and `content-type: application/grpc` in HPACK.
         let head = b"\x88\x5f\x10application/grpc";
         frame(&mut guest, HEADERS, 4, stream, head).await?;
         frame(&mut guest, DATA, 0, stream, bytes).await?;
@@ -108,7 +108,7 @@ async fn skip(guest: &mut DuplexStream, length: usize) -> io::Result<()> {
     guest.read_exact(&mut bytes).await.map(drop)
 }
 
-/// Reads frames up to a request's head, and gives its stream.
+/// Reads frames up to the head of a request. Returns the stream of that request.
 async fn request(guest: &mut DuplexStream) -> io::Result<u32> {
     loop {
         let mut header = [0; FRAME_HEADER_BYTES];
@@ -129,7 +129,7 @@ async fn frame(
     stream: u32,
     payload: &[u8],
 ) -> io::Result<()> {
-    // Frames are at most 16 KiB long; what a seed of that length says is enough.
+    // Frames are at most 16 KiB long, which is enough of a longer input.
     let payload = &payload[..payload.len().min(16 << 10)];
     let length = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
     let mut bytes = length[1..].to_vec();

@@ -8,12 +8,12 @@ use erofs_writer::Image;
 use fstree::FileKind;
 use libfuzzer_sys::fuzz_target;
 
-/// How much of each file is read.
+/// Largest file whose content is read, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
-/// How much is dumped.
+/// Longest dump, in bytes.
 const DUMP_BYTES: usize = 1 << 20;
 
-/// Text that is looked at no further, and that ends somewhere.
+/// An output that discards its text, and fails after this many bytes.
 struct Bounded(usize);
 
 impl fmt::Write for Bounded {

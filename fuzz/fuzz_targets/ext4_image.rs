@@ -1,5 +1,5 @@
-//! Bytes that claim to be an ext4 image, its journal included. An input is blocks of a kibibyte,
-//! each after its number in two bytes; what lies between them in the image is zeros.
+//! Bytes that claim to be an ext4 image, including its journal. The input consists of blocks of 1
+//! KiB, each after its number in two bytes; all other bytes of the image are zeros.
 
 #![no_main]
 
@@ -9,15 +9,15 @@ use ext4_writer::Image;
 use fstree::FileKind;
 use libfuzzer_sys::fuzz_target;
 
-/// How much of each file is read.
+/// Largest file whose content is read, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
-/// How much is dumped.
+/// Longest dump, in bytes.
 const DUMP_BYTES: usize = 1 << 20;
-/// A block of the input, and the image's length in such blocks.
+/// Length of a block of the input in bytes, and length of the image in such blocks.
 const BLOCK_BYTES: usize = 1024;
 const IMAGE_BLOCKS: usize = 2500;
 
-/// Text that is looked at no further, and that ends somewhere.
+/// An output that discards its text, and fails after this many bytes.
 struct Bounded(usize);
 
 impl fmt::Write for Bounded {
@@ -27,7 +27,7 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// The image that the input describes.
+/// Returns the image that the input describes.
 fn laid_out(input: &[u8]) -> Vec<u8> {
     let mut image = vec![0; IMAGE_BLOCKS * BLOCK_BYTES];
     for piece in input.chunks(2 + BLOCK_BYTES) {

@@ -1,4 +1,4 @@
-//! What a registry or an archive says before any layer: documents, names, digests, challenges.
+//! Data of a registry or an archive before any layer: documents, names, digests, challenges.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! A layer's blob, compressed or not: refused, or a tree that an EROFS image gives back as it was.
+//! A layer's blob, compressed or not, is refused, or its tree comes back unchanged from an EROFS
+//! image.
 
 #![no_main]
 
@@ -6,26 +7,16 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::{Cursor, Read};
 
-use erofs_writer::{FileData, Image, ImageWriter, Options, Run, WriteError};
-use fstree::{FileKind, Tree};
+use erofs_writer::{Image, ImageWriter, Options};
+use fstree::{FileData, FileKind, Tree};
 use libfuzzer_sys::fuzz_target;
-use oci_layers::{DataSink, Limit, Limits, merge, read_layer};
+use oci_layers::{Limit, Limits, merge, read_layer};
 
-/// What a layer may hold here. Small, so that a run tries many of them.
+/// Largest layer, in bytes. It is small, so that a run tries many layers.
 const LAYER_BYTES: u64 = 8 << 20;
 
-struct Sink<'a>(&'a mut ImageWriter<Cursor<Vec<u8>>>);
-
-impl DataSink for Sink<'_> {
-    type Error = WriteError;
-
-    fn append(&mut self, content: &mut dyn Read, length: u64) -> Result<Option<Run>, WriteError> {
-        self.0.append(content, length)
-    }
-}
-
-/// The same names, attributes and content, and the same names for one file. Which file has which
-/// number does not matter.
+/// Asserts that two trees have the same names, attributes and content, and that the same names
+/// share a file. The numbers of files may differ.
 fn assert_same(one: &Tree<FileData>, other: &Tree<FileData>) {
     let mut numbers = HashMap::new();
     let (mut ours, mut theirs) = (one.walk(), other.walk());
@@ -54,10 +45,10 @@ fuzz_target!(|bytes: &[u8]| {
         .with(Limit::LayerEntries, 10_000);
     let mut writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default())
         .expect("the options are valid");
-    let read = read_layer(tar.take(LAYER_BYTES), &limits, &mut Sink(&mut writer));
+    let read = read_layer(tar.take(LAYER_BYTES), &limits, &mut writer);
     let Ok(layer) = read else { return };
     let Ok((out, _)) = writer.finish(&layer.tree) else {
-        // What no image can hold: files too large, xattrs too long.
+        // An image cannot store this tree: a file is too large, or an xattr too long.
         return;
     };
     let image = Image::open(out.into_inner()).expect("what was written opens");

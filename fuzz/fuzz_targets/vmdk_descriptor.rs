@@ -1,4 +1,5 @@
-//! Text that claims to be a VMDK descriptor: what is taken is written back to the same value.
+//! Text that claims to be a VMDK descriptor: what is accepted has the same value after a round
+//! trip.
 
 #![no_main]
 

@@ -1,60 +1,63 @@
-//! `msb bench boot` under real libkrun, in the KVM lab, with a peer beside it.
+//! Runs `msb bench boot` under libkrun, in the KVM lab, with a peer beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use clap::{Arg, ArgMatches};
+use test_fixtures::command::{quiet, step};
+use test_fixtures::{build, images, kernel, paths};
 
-use crate::lab::Job;
-use crate::oracle::Msb;
-use crate::run::{quiet, step};
-use crate::{build, image, kernel, lab_recipe, place};
+use crate::programs::{ended, lab_command};
+use crate::recipes::recipe;
 
-/// The peer, as PyPI has it. Its wheel has the program and its kernel; nothing of it is linked or kept
-/// beyond target/xtask.
+/// The peer's package on PyPI. Its wheel has the program and its kernel; nothing of it is linked or
+/// kept beyond target/xtask.
 const PEER: &str = "microsandbox==0.7.11";
-/// Where the wheel has them.
+/// The folder of the program and the kernel in the wheel.
 const BUNDLE: &str = "microsandbox/_bundled";
 
-/// The lab has no certificates, without which the peer does not begin, whatever it is to do.
+/// The lab has no certificates, and the peer does not start without them.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 const IMAGE: &str = "localhost/bare:latest";
-/// Nested emulation loses a start now and then, and is slow.
+/// Nested emulation sometimes loses a start, and is slow.
 const SCRIPT: &str = "cp results.md out/; export MSB_HOME=/job/home MSB_KERNEL=/job/libkrunfw.so SSL_CERT_FILE=/job/certificates; \
     ./msb bench boot \"$0\" --vmm krun --rounds \"$1\" --start-limit 45 --retries 20 \
     --peer ./peer/bin/msb --peer-archive ./image.tar --html out/boot.html --results out/results.md";
 
-/// Arguments of `cargo xtask bench-boot`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// Counted rounds
-    #[arg(long, default_value_t = 5)]
-    rounds: u32,
-    /// Also put the report into a Markdown file, in the place of an older one
-    #[arg(long, value_name = "FILE")]
-    results: Option<PathBuf>,
-    /// An msb to measure instead of one that is built for it
-    #[arg(long)]
-    msb: Option<PathBuf>,
+/// Returns the recipe's command line.
+pub(crate) fn command() -> clap::Command {
+    let option = |name, help| Arg::new(name).long(name).help(help);
+    let results = "Also put the report into a Markdown file, in the place of an older one";
+    let msb = "An msb to measure instead of one that is built for it";
+    let about = "Run msb bench boot in the KVM lab, under libkrun, beside a peer fetched with pip";
+    recipe("bench-boot", about)
+        .arg(option("rounds", "Counted rounds").default_value("5"))
+        .args([option("results", results), option("msb", msb)])
 }
 
-/// Prints the report; ends as the benchmark does.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let layout = image::bare()?;
+/// Prints the report, and returns the benchmark's exit code.
+pub(crate) fn run(arguments: &ArgMatches) -> Result<ExitCode> {
+    let layout = images::bare()?;
     let peer = peer()?;
-    let work = place::scratch("bench-boot")?;
-    let msb = Msb {
-        program: match &arguments.msb {
-            Some(program) => program.clone(),
-            None => build::release()?,
-        },
-        home: work.join("home"),
+    let work = paths::scratch("bench-boot")?;
+    let (home, archive, older) = (
+        work.join("home"),
+        work.join("image.tar"),
+        work.join("results.md"),
+    );
+    let program = match arguments.get_one::<String>("msb") {
+        Some(program) => PathBuf::from(program),
+        None => build::release()?,
     };
-    msb.load(&layout, IMAGE)?;
-    let archive = work.join("image.tar");
+    quiet(
+        Command::new(&program)
+            .env("MSB_HOME", &home)
+            .args(["load", "-q", "-t", IMAGE])
+            .arg(&layout),
+    )?;
     quiet(
         Command::new("tar")
             .arg("-C")
@@ -63,43 +66,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             .arg(&archive)
             .arg("."),
     )?;
-    let results = work.join("results.md");
-    // A file that is not there yet has no sections.
-    let older = arguments.results.as_ref().map(fs::read_to_string);
-    fs::write(&results, older.and_then(Result::ok).unwrap_or_default())?;
-    let rounds = arguments.rounds.to_string();
-    let input = |path: &Path, name: &str| (path.to_owned(), name.to_owned());
-    let job = Job {
-        inputs: vec![
-            input(&msb.program, "msb"),
-            input(&msb.home, "home"),
-            input(&kernel::fetch()?, "libkrunfw.so"),
-            input(&archive, "image.tar"),
-            input(&peer, "peer"),
-            input(&results, "results.md"),
-            input(Path::new(CERTIFICATES), "certificates"),
-        ],
-        command: ["sh", "-c", SCRIPT, IMAGE, &rounds]
-            .map(str::to_owned)
-            .to_vec(),
-        timeout: Duration::from_secs(2400),
-        memory_mib: 3072,
-        nested: true,
-    };
+    let results = arguments.get_one::<String>("results");
+    // A file that does not exist has no sections.
+    let text = results.map(fs::read_to_string).and_then(Result::ok);
+    fs::write(&older, text.unwrap_or_default())?;
     step("measure in the lab");
-    let outcome = lab_recipe::with_lab(|lab| lab.run(&job))?;
-    print!("{}", String::from_utf8_lossy(&outcome.stdout));
-    eprint!("{}", String::from_utf8_lossy(&outcome.stderr));
-    // A missed target is no reason to keep the report back.
-    if let Some(path) = &arguments.results {
-        fs::copy(outcome.out.join("results.md"), path)?;
+    let out = work.join("out");
+    let mut lab = lab_command(["--timeout", "2400", "--out"]);
+    lab.arg(&out);
+    for (path, name) in [
+        (program.as_path(), "msb"),
+        (&program.with_file_name("msb-bench"), "msb-bench"),
+        (&home, "home"),
+        (&kernel::fetch()?, "libkrunfw.so"),
+        (&archive, "image.tar"),
+        (&peer, "peer"),
+        (&older, "results.md"),
+        (Path::new(CERTIFICATES), "certificates"),
+    ] {
+        lab.arg("--in").arg(format!("{}:{name}", path.display()));
     }
-    Ok(ExitCode::from(u8::try_from(outcome.code).unwrap_or(1)))
+    let rounds = arguments.get_one::<String>("rounds");
+    let rounds = rounds.context("the rounds have a default")?;
+    lab.args(["--", "sh", "-c", SCRIPT, IMAGE, rounds]);
+    let code = ended(&mut lab)?;
+    // A missed target is no reason to withhold the report.
+    if let Some(path) = results {
+        fs::copy(out.join("results.md"), path)?;
+    }
+    Ok(code)
 }
 
-/// The peer's program with its library, fetched the first time.
+/// Returns the directory of the peer's program and library, fetched the first time.
 fn peer() -> Result<PathBuf> {
-    let directory = place::kept("peer")?;
+    let directory = paths::kept("peer")?;
     let bundle = directory.join("unpacked").join(BUNDLE);
     if bundle.join("bin/msb").exists() {
         return Ok(bundle);
@@ -122,7 +122,7 @@ fn peer() -> Result<PathBuf> {
             .arg(wheel)
             .arg(directory.join("unpacked")),
     )?;
-    // A zip file's modes are lost.
+    // Unpacking a zip file loses its modes.
     quiet(Command::new("chmod").arg("+x").arg(bundle.join("bin/msb")))?;
     Ok(bundle)
 }

@@ -1,15 +1,14 @@
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 
-use crate::registry::Registry;
-use crate::run::{shown, step};
-use crate::{build, image, kernel, place, tools};
+use test_fixtures::command::{shown, step};
+use test_fixtures::{DistributionRegistry, build, images, kernel, paths, tools};
 
 const PUBLIC_REGISTRY: &str = "https://registry-1.docker.io/v2/";
 const PUBLIC_IMAGE: &str = "docker.io/library/python:3-slim";
 
-/// What the guest says about itself.
+/// The program that describes the guest.
 const SCRIPT: &str = "import platform, sys
 print('python', platform.python_version(), 'on', platform.system(), platform.release())
 for line in open('/proc/mounts'):
@@ -18,15 +17,22 @@ for line in open('/proc/mounts'):
         print(f'{target} is {kind} from {source} ({options})')
 print('6 * 7 =', 6 * 7)";
 
-/// The main job on a bare machine: build, pull over HTTP, run.
+/// Builds msb, pulls an image over HTTP and runs it, on a machine without preparation.
 pub(crate) fn run() -> Result<ExitCode> {
+    step("demo 1/4: programs of Debian's that make images and run virtual machines");
     tools::install()?;
+    step("demo 2/4: a kernel for the guest");
     let kernel = kernel::fetch()?;
-    let msb = build::release()?;
-    let (registry, name) = source()?;
+    step("demo 3/4: msb, which is compiled, and meanwhile an image to run");
+    let (msb, source) = std::thread::scope(|scope| {
+        let source = scope.spawn(source);
+        (build::release(), source.join())
+    });
+    let msb = msb?;
+    let (registry, name) = source.map_err(|_| anyhow!("the image's thread panicked"))??;
     let home = match std::env::var_os("MSB_HOME") {
         Some(home) => home.into(),
-        None => place::kept("demo-home")?,
+        None => paths::kept("demo-home")?,
     };
     let command = |arguments: &[&str]| {
         let mut command = Command::new(&msb);
@@ -36,14 +42,14 @@ pub(crate) fn run() -> Result<ExitCode> {
             .args(arguments);
         command
     };
-    step(&format!("msb pull {name}"));
+    step(&format!("demo 4/4: msb pull {name}"));
     let plain: &[&str] = if registry.is_some() {
         &["--plain-http"]
     } else {
         &[]
     };
     shown(&mut command(&[&["pull"], plain, &[name.as_str()]].concat()))?;
-    step("msb run: what the guest says");
+    step("demo 4/4: msb run, and what the guest says");
     let status = command(&[
         "run", "--rm", "--pull", "never", &name, "python3", "-c", SCRIPT,
     ])
@@ -56,19 +62,20 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// A public image where one can be reached, else one of Debian's packages in a registry here.
-fn source() -> Result<(Option<Registry>, String)> {
+/// Returns a public image if one can be reached. Otherwise serves an image of Debian packages in a
+/// local registry.
+fn source() -> Result<(Option<DistributionRegistry>, String)> {
     if public_registry_answers() {
         return Ok((None, PUBLIC_IMAGE.to_owned()));
     }
     step("no public registry can be reached; an image of Debian's packages takes its place");
-    let layout = image::demo()?;
-    let registry = Registry::start()?;
+    let layout = images::demo()?;
+    let registry = DistributionRegistry::start()?;
     let name = registry.push(&layout, "debian-python")?;
     Ok((Some(registry), name))
 }
 
-/// Any HTTP answer will do: without a token it is 401.
+/// Returns true for any HTTP answer: without a token it is 401.
 fn public_registry_answers() -> bool {
     let arguments = [
         "--silent",

@@ -1,113 +1,172 @@
-use std::collections::BTreeMap;
+//! Proves from cargo's metadata that dependencies point one way, as ARCHITECTURE.md says.
 
-use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
+mod map;
+mod workspace;
 
-use crate::build::cargo;
-use crate::run::quiet;
+use std::fs;
 
-/// The crates by height, words first; each may use only what stands lower. See ARCHITECTURE.md.
-const HEIGHTS: [&[&str]; 9] = [
-    &["fstree", "msb-agent-protocol", "guest-program"],
-    &["erofs-writer", "ext4-writer", "vmdk", "msb-jail"],
-    &["oci-layers", "rootfs-view", "guest-kernel", "msb-vmm"],
-    &[
-        "tree-archive",
-        "image-store",
-        "msb-network",
-        "msb-share",
-        "msb-vmm-krun",
-        "msb-vmm-qemu",
-    ],
-    &["msb-agent", "boot-disk", "msb-bench-runner"],
-    &["msb-runtime", "msb-bench"],
-    &["msb"],
-    &["testkit"],
-    &["xtask"],
-];
+use anyhow::{Result, bail, ensure};
 
-/// Crates and what of ours alone they may use.
-const ALONE: [(&str, &[&str]); 2] = [
-    ("msb-agent", &["msb-agent-protocol", "tree-archive"]),
-    ("msb-agent-protocol", &[]),
-];
+use test_fixtures::build::cargo;
+use test_fixtures::command::quiet;
+use test_fixtures::paths;
 
-/// Crates that know no host: what they must not use.
-const NO_HOST: [&str; 6] = [
-    "fstree",
-    "erofs-writer",
-    "ext4-writer",
-    "vmdk",
-    "oci-layers",
-    "rootfs-view",
-];
+use map::{CLOSURES, MAP, SUPPORT, drawing, height};
+use workspace::{Package, closure, packages};
+
+/// Libraries that access a host: clocks, sockets, files by path.
 const HOST_LIBRARIES: [&str; 5] = ["tokio", "fs-err", "reqwest", "rustix", "tempfile"];
 
-/// Proves from cargo's metadata that dependencies point one way.
+/// Parsers and writers of hostile bytes that access a host. Crates that know only bytes are checked
+/// too.
+const SAFE_WITH_HOST: [&str; 1] = ["tree-archive"];
+const FORBID: &str = "#![forbid(unsafe_code)]";
+
+/// Checks the workspace against the map, and the map against ARCHITECTURE.md.
 pub(crate) fn check() -> Result<()> {
     let output =
         quiet(cargo().args(["metadata", "--format-version", "1", "--no-deps", "--locked"]))?;
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
-    let packages = metadata["packages"]
-        .as_array()
-        .context("no packages in cargo's metadata")?;
-    let mut faults = Vec::new();
-    let mut edges = 0;
-    for package in packages {
-        let name = package["name"]
-            .as_str()
-            .context("a package without a name")?;
-        let uses = dependencies(package);
-        edges += uses.len();
-        faults.extend(uses.iter().filter_map(|used| fault(name, used)));
-        if height(name).is_none() {
-            faults.push(format!("{name} has no place on the map"));
-        }
-    }
+    let packages = packages(&output.stdout)?;
+    let mut faults = faults(&packages);
+    faults.extend(unsafe_faults(&packages)?);
     if !faults.is_empty() {
         bail!(
-            "dependencies point the wrong way:\n  {}",
+            "the crates are not as the map has them:\n  {}",
             faults.join("\n  ")
         );
     }
+    let drawing = drawing(&packages);
+    let architecture = fs::read_to_string(paths::root().join("ARCHITECTURE.md"))?;
+    ensure!(
+        architecture.contains(&format!("```text\n{drawing}```\n")),
+        "ARCHITECTURE.md has another map than xtask/src/layers/map.rs; this is the one:\n\n{drawing}"
+    );
+    let edges: usize = packages.iter().map(|package| package.uses.len()).sum();
     println!(
-        "{} crates, {edges} dependencies: all point down",
+        "{} crates, {edges} dependencies: all point down, as the map says",
         packages.len()
     );
     Ok(())
 }
 
-/// Names of what a package is built from; what only its tests use is not part of it.
-fn dependencies(package: &Value) -> Vec<String> {
-    let all = package["dependencies"].as_array().into_iter().flatten();
-    let built = all.filter(|dependency| dependency["kind"].is_null());
-    built
-        .filter_map(|dependency| dependency["name"].as_str().map(str::to_owned))
-        .collect()
+fn faults(packages: &[Package]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for Package { name, uses, .. } in packages {
+        if height(name).is_none() {
+            faults.push(format!("{name} has no place on the map"));
+        }
+        faults.extend(uses.iter().filter_map(|used| fault(name, used)));
+    }
+    let is_there = |name: &&str| packages.iter().any(|package| package.name == **name);
+    let on_map = MAP.iter().flat_map(|row| row.crates);
+    let gone = on_map.filter(|name| !is_there(name));
+    faults.extend(gone.map(|name| format!("{name} is on the map and not in the workspace")));
+    for (name, allowed) in CLOSURES {
+        let others = closure(packages, name).into_iter();
+        let others = others.filter(|used| !allowed.contains(&used.as_str()));
+        faults.extend(
+            others.map(|used| format!("{name} is built from {used}, directly or through others")),
+        );
+    }
+    faults
 }
 
-fn height(name: &str) -> Option<usize> {
-    HEIGHTS.iter().position(|names| names.contains(&name))
+/// Returns the parsers and writers that do not forbid `unsafe` code.
+fn unsafe_faults(packages: &[Package]) -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for Package { name, folder, .. } in packages {
+        let is_pure = height(name).is_some_and(|row| MAP[row].is_pure);
+        if is_pure || SAFE_WITH_HOST.contains(&name.as_str()) {
+            let root = fs::read_to_string(paths::root().join(folder).join("src/lib.rs"))?;
+            let is_safe = root.lines().any(|line| line == FORBID);
+            faults.extend((!is_safe).then(|| format!("{name} has no {FORBID}")));
+        }
+    }
+    Ok(faults)
 }
 
+/// Returns the fault of one crate that uses another; `None` if it may.
 fn fault(name: &str, used: &str) -> Option<String> {
     let edge = format!("{name} -> {used}");
     if used == "libkrun" && name != "msb-vmm-krun" {
         return Some(format!("{edge}: only msb-vmm-krun links libkrun"));
     }
-    if NO_HOST.contains(&name) && HOST_LIBRARIES.contains(&used) {
+    let own = height(name)?;
+    if MAP[own].is_pure && HOST_LIBRARIES.contains(&used) {
         return Some(format!("{edge}: {name} knows no host"));
     }
-    let below = height(used)?;
-    let alone: BTreeMap<_, _> = ALONE.into_iter().collect();
-    if alone
-        .get(name)
-        .is_some_and(|allowed| !allowed.contains(&used))
-    {
-        return Some(format!("{edge}: {name} stands alone"));
+    match height(used)? {
+        SUPPORT if own > SUPPORT => Some(format!("{edge}: {used} is for tests and builds only")),
+        below if below <= own => Some(format!("{edge}: not downwards")),
+        _ => None,
     }
-    if used == "testkit" && name != "xtask" {
-        return Some(format!("{edge}: testkit is for tests and recipes only"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, uses: &[&str]) -> Package {
+        Package {
+            name: name.to_owned(),
+            folder: format!("crates/{name}"),
+            description: String::new(),
+            uses: uses.iter().map(|&used| used.to_owned()).collect(),
+        }
     }
-    (height(name)? <= below).then(|| format!("{edge}: not downwards"))
+
+    /// Returns the faults of a workspace that has every crate of the map, and these uses.
+    fn faults_of(uses: &[(&str, &[&str])]) -> Vec<String> {
+        let names = MAP.iter().flat_map(|row| row.crates);
+        let packages: Vec<Package> = names
+            .map(|name| {
+                let found = uses.iter().find(|(user, _)| user == name);
+                package(name, found.map_or(&[], |(_, used)| used))
+            })
+            .collect();
+        faults(&packages)
+    }
+
+    #[test]
+    fn arrows_point_down_and_not_sideways() {
+        assert!(faults_of(&[("msb", &["msb-runtime", "serde"])]).is_empty());
+        for (user, used, fault) in [
+            ("fstree", "tar-stream", "not downwards"),
+            ("tar-stream", "vmdk", "not downwards"),
+            ("oci-layers", "rustix", "oci-layers knows no host"),
+            ("msb-runtime", "libkrun", "only msb-vmm-krun"),
+            ("msb", "testkit", "for tests and builds only"),
+        ] {
+            let faults = faults_of(&[(user, &[used])]);
+            assert!(faults.len() == 1 && faults[0].contains(fault), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_agent_is_built_from_is_followed_to_its_end() {
+        let uses: [(&str, &[&str]); 3] = [
+            ("msb-agent", &["tree-archive"]),
+            ("tree-archive", &["tar-stream", "oci-layers"]),
+            ("oci-layers", &["fstree", "erofs-writer"]),
+        ];
+        assert_eq!(
+            faults_of(&uses),
+            [
+                "msb-agent is built from erofs-writer, directly or through others",
+                "msb-agent is built from oci-layers, directly or through others",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_crate_and_its_line_come_and_go_together() {
+        let mut packages = vec![package("new", &[])];
+        let faults_of_one = faults(&packages);
+        assert!(faults_of_one.contains(&"new has no place on the map".to_owned()));
+        assert!(
+            faults_of_one.contains(&"fstree is on the map and not in the workspace".to_owned())
+        );
+        packages.push(package("fstree", &[]));
+        assert!(drawing(&packages).contains("tree     crates/fstree"));
+    }
 }

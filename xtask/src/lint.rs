@@ -3,14 +3,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
-use crate::build::cargo;
-use crate::run::{quiet, shown, step};
-use crate::{layers, place};
+use test_fixtures::build::cargo;
+use test_fixtures::command::{quiet, shown, step};
+use test_fixtures::paths;
 
-/// No production file is longer.
+use crate::layers;
+
+/// The length limit of production files, in lines.
 const FILE_MAX_LINES: usize = 500;
 
-/// Everything that is checked without running msb.
+/// Runs every check that does not run msb.
 pub(crate) fn run() -> Result<()> {
     step("lint: format");
     shown(cargo().args(["fmt", "--all", "--check"]))?;
@@ -29,8 +31,8 @@ pub(crate) fn run() -> Result<()> {
     shown(cargo().args(clippy).args(["--", "-D", "warnings"]))
 }
 
-/// Licences, sources, duplicates. The advisory database lies outside the package registries and is
-/// asked only where it can be reached.
+/// Checks licences, sources and duplicates. The advisory database lies outside the package
+/// registries and is used only if it can be reached.
 pub(crate) fn deny() -> Result<()> {
     let installed = quiet(cargo().args(["deny", "--version"])).is_ok();
     if !installed {
@@ -41,11 +43,9 @@ pub(crate) fn deny() -> Result<()> {
 }
 
 fn file_sizes() -> Result<()> {
-    let mut directories = vec![
-        place::root().join("crates"),
-        place::root().join("xtask"),
-        place::root().join("bench"),
-    ];
+    let mut directories = ["crates", "tests", "xtask", "bench"]
+        .map(|name| paths::root().join(name))
+        .to_vec();
     let mut long = Vec::new();
     let mut files = 0;
     while let Some(directory) = directories.pop() {
@@ -74,7 +74,7 @@ fn is_test_directory(path: &Path) -> bool {
         .is_some_and(|name| name == "tests" || name == "target")
 }
 
-/// Lines before the file's own tests.
+/// Returns the number of lines before the file's own tests.
 fn production_lines(path: &PathBuf) -> Result<usize> {
     let text = fs::read_to_string(path)?;
     Ok(text

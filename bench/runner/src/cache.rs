@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::message::Line;
 
-/// Who hears lines, and who answers.
+/// The connection to the caller: its output lines, and its answers.
 pub(crate) struct Caller<'a> {
     pub(crate) output: &'a mut dyn Write,
     pub(crate) input: &'a mut dyn BufRead,
@@ -18,7 +18,7 @@ impl Caller<'_> {
         Ok(self.output.flush()?)
     }
 
-    /// Drops this kernel's caches, and the host's if it is to be asked.
+    /// Drops this kernel's caches, and the host's if `ask_host` is true.
     pub(crate) fn drop_caches(&mut self, ask_host: bool) -> Result<()> {
         rustix::fs::sync();
         fs::write("/proc/sys/vm/drop_caches", "3").context("caches cannot be dropped")?;

@@ -6,22 +6,22 @@ use anyhow::{Context as _, Result};
 
 use crate::message::Lower;
 
-/// How names begin that stay until the end.
+/// The prefix of names that stay until the end.
 pub(crate) const KEPT: &str = "msb-bench-kept-";
 
-/// What lies below a directory, in an order that is the same everywhere.
+/// The content of a directory, in an order that is the same everywhere.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Listing {
     /// Directories, the root first.
     pub(crate) directories: Vec<PathBuf>,
-    /// Regular files.
+    /// Regular files, in order of their paths.
     pub(crate) files: Vec<PathBuf>,
-    /// Symlinks.
+    /// Symlinks, in order of their paths.
     pub(crate) links: Vec<PathBuf>,
 }
 
 impl Listing {
-    /// Of a tree, without what it mounts or links to.
+    /// Lists a tree. Symlinks are not followed.
     pub(crate) fn of(root: &Path) -> Result<Self> {
         let mut listing = Self::default();
         let mut open = vec![root.to_owned()];
@@ -48,7 +48,7 @@ impl Listing {
     }
 }
 
-/// Directories, files and symlinks of a tree, in a directory that is not there yet.
+/// Copies the directories, files and symlinks of a tree to a directory that does not exist yet.
 pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     let listing = Listing::of(from)?;
     let place = |path: &Path| -> Result<PathBuf> { Ok(to.join(path.strip_prefix(from)?)) };
@@ -65,7 +65,7 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies of files to work on.
+/// Copies the files to work on. Returns their paths.
 pub(crate) fn copied(work: &Path, source: &Lower, with_large: bool) -> Result<Lower> {
     let tree = work.join(format!("{KEPT}tree"));
     copy_tree(&source.tree, &tree)?;

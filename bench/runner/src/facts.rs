@@ -8,19 +8,19 @@ use crate::copying::Listing;
 use crate::message::{Facts, Lower};
 use crate::program;
 
-/// Where a library may lie below the root.
+/// Directories that may contain the library, below the root.
 const LIBRARIES: [&str; 2] = ["usr/local/lib", "usr/lib"];
-/// Directories of an image that workloads write in, the first there is.
+/// Directories of an image that workloads write in, in order of preference.
 const WORKING: [&str; 3] = ["usr/share", "usr", "etc"];
-/// The large file is no larger: every place gets a copy.
+/// The limit for the large file, of which every place gets a copy.
 const LARGE_MAX_BYTES: u64 = 64 << 20;
-/// Below which nothing is looked for: other filesystems, in every system.
+/// Directories that are not searched, because every system mounts other filesystems there.
 const OTHERS: [&str; 5] = ["proc", "sys", "dev", "run", "tmp"];
 
-/// What there is under a root.
+/// Returns the files and properties of the system under a root.
 ///
 /// # Errors
-/// There is no `python3.*` in either `lib`, or it cannot be read.
+/// If neither `lib` has a `python3.*`, or it cannot be read.
 pub fn facts(root: &Path) -> Result<Facts> {
     let tree = library(root).with_context(|| {
         format!(
@@ -57,7 +57,7 @@ pub fn facts(root: &Path) -> Result<Facts> {
     })
 }
 
-/// The `python3.*` with the most entries.
+/// Returns the `python3.*` with the most entries.
 fn library(root: &Path) -> Option<PathBuf> {
     let found = LIBRARIES
         .iter()
@@ -74,8 +74,10 @@ fn library(root: &Path) -> Option<PathBuf> {
     found.max_by_key(|path| fs::read_dir(path).map_or(0, Iterator::count))
 }
 
-/// The largest file of the root's own filesystem, outside the library. Directories tell where a
-/// filesystem ends: files in an overlay have the numbers of their layers.
+/// Returns the largest file of the root's own filesystem, outside the library.
+///
+/// The device numbers of directories show the end of the filesystem, because files in an overlay
+/// have the numbers of their layers.
 fn largest(root: &Path, tree: &Path) -> Option<(u64, PathBuf)> {
     let device = fs::metadata(root).ok()?.dev();
     let mut open: Vec<PathBuf> = vec![root.to_owned()];

@@ -9,10 +9,10 @@ use crate::lowers::Made;
 use crate::message::{Lower, Overlay};
 use crate::mount::Mount;
 
-/// An overlay over several layers. Unmounted and removed with this value.
+/// An overlay over several layers. Dropping it unmounts and removes it.
 #[derive(Debug)]
 pub(crate) struct Layered {
-    /// The files, seen through the overlay.
+    /// The files as the overlay shows them.
     pub(crate) lower: Lower,
     base: PathBuf,
     target: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Layered {
 }
 
 impl Layered {
-    /// Makes the layers in the overlay's base, and mounts them.
+    /// Makes the layers in the overlay's base, and mounts the overlay.
     pub(crate) fn mount(
         overlay: &Overlay,
         target: &Path,
@@ -71,7 +71,7 @@ fn options(overlay: &Overlay, made: &Made) -> Result<CString> {
 
 impl Drop for Layered {
     fn drop(&mut self) {
-        // Nobody is left to be told; what stays is removed by the next run.
+        // An error cannot be reported here; the next run removes leftovers.
         let _ = unmount(&self.target, UnmountFlags::DETACH);
         self.mounts.clear();
         let _ = fs::remove_dir_all(&self.base);

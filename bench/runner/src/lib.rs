@@ -1,10 +1,10 @@
-//! Filesystem workloads, timed where they run: inside the guest, with its own monotonic clock.
+//! Filesystem workloads, timed inside the guest with its own monotonic clock.
 //!
-//! `msb bench fs` puts the program into a sandbox and says in one [`Request`] what to measure and
-//! where. For each round and each workload every place has its turn, so that a machine whose speed
-//! drifts drifts under all of them. What is found comes back a JSON line each, see [`Line`].
+//! `msb bench fs` puts the program into a sandbox and sends one [`Request`] with the workloads and
+//! the places. In each round every place has its turn for each workload, so that changes of the
+//! machine's speed affect all of them. The results are lines of JSON, see [`Line`].
 //!
-//! Data sets are made from a fixed seed, and what is made is removed at the end.
+//! Data sets are generated from a fixed seed, and everything created is removed at the end.
 
 mod cache;
 mod copying;

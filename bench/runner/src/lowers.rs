@@ -7,23 +7,23 @@ use crate::copying::copied;
 use crate::message::{Extent, Lower, Lowers};
 use crate::mount::Mount;
 
-/// Where the files lie in plain directories: every layer has this one, as layers of an image share
-/// theirs.
+/// The directory with the files in plain directories. Every layer has it, as the layers of an image
+/// share theirs.
 const SHARED: &str = "usr/lib";
 
-/// Lower layers that are there.
+/// Lower layers that were made or mounted.
 #[derive(Debug)]
 pub(crate) struct Made {
-    /// The lowest first.
+    /// The directories of the layers, the lowest first.
     pub(crate) directories: Vec<PathBuf>,
     /// The files, by their paths in the overlay.
     pub(crate) lower: Lower,
-    /// What is mounted for them, for as long as they are needed.
+    /// The mounts that the layers need.
     pub(crate) mounts: Vec<Mount>,
 }
 
 impl Made {
-    /// Makes the layers in a directory. The files are the source, or a copy.
+    /// Makes the layers in `base`. The files are those of the source, or a copy of them.
     pub(crate) fn of(
         lowers: &Lowers,
         base: &Path,

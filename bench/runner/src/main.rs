@@ -1,5 +1,6 @@
-//! `msb-bench-runner facts ROOT` tells what there is to measure; `msb-bench-runner run REQUEST`
-//! measures. Both print JSON. The request is JSON as well, see `msb_bench_runner::Request`.
+//! The runner. `msb-bench-runner facts ROOT` prints the properties of a system; `msb-bench-runner
+//! run REQUEST` measures. Both print JSON. The request is also JSON, see
+//! `msb_bench_runner::Request`.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -4,74 +4,75 @@ use serde::{Deserialize, Serialize};
 
 use crate::sizes::Sizes;
 
-/// What is to be measured.
+/// A request to measure.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
-    /// Where: names are what records are told apart by.
+    /// The places to measure in. Their names are unique and identify them in records.
     pub places: Vec<Place>,
-    /// What places without files of their own get a copy of.
+    /// The files that places without their own get a copy of.
     pub source: Lower,
-    /// One after the other, each over all its rounds.
+    /// The parts, measured one after the other, each over all its rounds.
     pub parts: Vec<Part>,
-    /// How often each workload is run in each place.
+    /// The number of runs of each workload in each place.
     pub rounds: u32,
-    /// Only workloads whose name contains one of these; all where it is empty.
+    /// Measures only workloads with one of these words in their name; all if it is empty.
     pub only: Vec<String>,
-    /// How much each workload does.
+    /// The amount of work of each workload.
     pub sizes: Sizes,
-    /// Whether what is dirty is written back before each workload, so that nobody else's writing is
+    /// True if dirty data is written back before each workload. The writes of others are then not
     /// timed.
     pub settle: bool,
-    /// Whether the host is asked to drop its caches whenever the guest drops its own.
+    /// True if the host is asked to drop its caches whenever the guest drops its own.
     pub ask_host: bool,
 }
 
 /// A directory on one kind of filesystem.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Place {
-    /// What its column is called.
+    /// The title of the place's column.
     pub name: String,
-    /// The files to read, where they lie there already; otherwise the source is copied into `work`.
+    /// The files to read. `None` for a place without its own: the source is copied into `work`.
     pub lower: Option<Lower>,
-    /// Where workloads write: made if it is missing.
+    /// The directory that workloads write in. It is created if it is missing.
     pub work: PathBuf,
-    /// What is mounted at `work`.
+    /// The filesystem to mount at `work`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mounted: Option<Mounted>,
 }
 
-/// What is mounted for a place, and unmounted at the end.
+/// A filesystem that is mounted for a place, and unmounted at the end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mounted {
     /// An overlay with a copy of the source, or with layers that show it.
     Overlay(Overlay),
-    /// A disk of EROFS that has the source, read only and with nothing over it.
+    /// An EROFS disk with the source, mounted read-only and without an overlay.
     Disk(PathBuf),
 }
 
 /// An overlay of several lower layers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Overlay {
-    /// What it needs is made here: what is written, layers or where they are mounted.
+    /// The directory for everything that the overlay needs: written files, and layers or their
+    /// mount points.
     pub base: PathBuf,
     /// The lower layers.
     pub lowers: Lowers,
-    /// Options of the mount beyond the layers', each with a comma before it.
+    /// Additional mount options, each with a comma before it.
     pub options: String,
 }
 
-/// An overlay's lower layers.
+/// The lower layers of an overlay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lowers {
-    /// So many plain directories, the middle one with a copy of the source.
+    /// This number of plain directories, the middle one with a copy of the source.
     Directories(u32),
-    /// An image's layers, base first, each mounted by itself. The source is what they show.
+    /// An image's layers, base first, each mounted by itself. Together they show the source.
     Images {
-        /// The disk that they lie on.
+        /// The disk with the layers.
         disk: PathBuf,
-        /// Where.
+        /// The positions of the layers on the disk.
         extents: Vec<Extent>,
     },
 }
@@ -79,13 +80,13 @@ pub enum Lowers {
 /// A part of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// Where it begins.
+    /// The offset from the start of the disk, in bytes.
     pub start_bytes: u64,
-    /// How long it is.
+    /// The length in bytes.
     pub length_bytes: u64,
 }
 
-/// Files that are read.
+/// Files that workloads read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Lower {
     /// A tree of many small files: Python's standard library.
@@ -95,10 +96,10 @@ pub struct Lower {
 }
 
 impl Lower {
-    /// The same files by their paths from a directory that they lie below.
+    /// Returns the same files, with paths relative to a directory above them.
     ///
     /// # Errors
-    /// One of them lies elsewhere.
+    /// If one of them is not below `directory`.
     pub(crate) fn below(&self, directory: &Path) -> Result<Self, StripPrefixError> {
         let relative = |path: &PathBuf| path.strip_prefix(directory).map(Path::to_owned);
         Ok(Self {
@@ -107,7 +108,7 @@ impl Lower {
         })
     }
 
-    /// Files that are named from a directory, by their whole paths.
+    /// Returns the same files, with their paths below `directory`.
     pub(crate) fn within(&self, directory: &Path) -> Self {
         Self {
             tree: directory.join(&self.tree),
@@ -116,28 +117,28 @@ impl Lower {
     }
 }
 
-/// Workloads that belong together, and where they are run.
+/// A suite of workloads, and the places to run them in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Part {
-    /// Which workloads.
+    /// The workloads.
     pub suite: Suite,
-    /// Names of places.
+    /// The names of the places.
     pub places: Vec<String>,
-    /// Whether each is also run with the caches dropped.
+    /// True if each workload is also run with dropped caches.
     pub cold: bool,
 }
 
-/// Workloads that belong together.
+/// A group of workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Suite {
-    /// Fourteen that read, write and look up.
+    /// Fourteen workloads that read, write and look up.
     Mixed,
-    /// Seven that only look up and read.
+    /// Seven workloads that only look up and read.
     Metadata,
-    /// A few files, asked for again and again.
+    /// A few files, read again and again.
     ReadHeavy,
-    /// Thousands of files that are made, changed and removed.
+    /// Thousands of files that are created, changed and removed.
     ManyFiles,
     /// Requests of 4 KiB on one large file.
     SingleFile,
@@ -149,17 +150,18 @@ pub enum Suite {
     Package,
     /// A file tree changed on top of ever more snapshots.
     Snapshots,
-    /// First changes of files that lie in a lower layer. Consumes them, so it comes last.
+    /// The first changes of files in a lower layer. They use up the files, so this suite comes
+    /// last.
     CopyUp,
 }
 
-/// What was in memory before the clock started.
+/// The state of the caches before the clock started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// What is read had been read before.
+    /// The data had been read before.
     Warm,
-    /// Caches were dropped.
+    /// The caches were dropped.
     Cold,
 }
 
@@ -169,15 +171,15 @@ pub enum CacheState {
 pub enum Line {
     /// A workload was run.
     Measured(Record),
-    /// The host drops its caches, then answers with a line.
+    /// A request to the host to drop its caches, and to answer with a line.
     DropHostCaches,
-    /// A workload was not run, and why.
+    /// A workload was not run.
     LeftOut {
-        /// Its suite.
+        /// The suite of the workload.
         suite: Suite,
-        /// Its name.
+        /// The name of the workload.
         workload: String,
-        /// In words.
+        /// The reason, for a person.
         reason: String,
     },
 }
@@ -185,51 +187,51 @@ pub enum Line {
 /// One run of one workload in one place.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The workload's suite; always there.
+    /// The workload's suite; never `None` in output.
     pub suite: Option<Suite>,
-    /// The workload.
+    /// The name of the workload.
     pub workload: String,
-    /// The place's name.
+    /// The name of the place.
     pub place: String,
-    /// From 0.
+    /// The round, from 0.
     pub round: u32,
-    /// What was in memory before; always there.
+    /// The state of the caches; never `None` in output.
     pub cache: Option<CacheState>,
-    /// The whole workload's time.
+    /// The time of the whole workload, in seconds.
     pub seconds: f64,
-    /// Single operations.
+    /// The number of single operations.
     pub operations: u64,
-    /// Those that failed.
+    /// The number of operations that failed.
     pub errors: u64,
-    /// What the first failure said.
+    /// The error of the first operation that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Half of the operations took at most so long, in ns.
+    /// The median of the operations' durations, in ns.
     pub p50_ns: u64,
-    /// 95 of 100 operations took at most so long, in ns.
+    /// The 95th percentile of the operations' durations, in ns.
     pub p95_ns: u64,
-    /// 99 of 100 operations took at most so long, in ns.
+    /// The 99th percentile of the operations' durations, in ns.
     pub p99_ns: u64,
-    /// By how much the filesystem grew, after a sync, where the workload is about that.
+    /// Growth of the filesystem after a sync, in bytes. `None` unless the workload measures it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth_bytes: Option<i64>,
 }
 
-/// What there is to work with under a root.
+/// The files and properties of the system under a root.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Facts {
-    /// Python's standard library and the largest file of the root's filesystem up to 64 MiB.
+    /// Python's standard library, and the largest file of the root's filesystem up to 64 MiB.
     pub lower: Lower,
-    /// Files in the library.
+    /// The number of files in the library.
     pub tree_files: u64,
-    /// Size of the largest file.
+    /// The size of the largest file.
     pub large_bytes: u64,
-    /// A directory of the image to write in.
+    /// A directory of the image for the workloads' files.
     pub work: PathBuf,
-    /// Memory, as the kernel has it.
+    /// The memory that the kernel reports.
     pub memory_bytes: u64,
-    /// The kernel, as `uname -r` says it.
+    /// The kernel's `uname -r`.
     pub kernel: String,
-    /// Whether there is a `losetup`, for layers that are mounted one by one.
+    /// True if the image has `losetup`, which mounts layers one by one.
     pub has_losetup: bool,
 }

@@ -6,19 +6,21 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use crate::message::Extent;
 use crate::program::{command, output};
 
-/// A mounted image, unmounted with this value.
+/// A mounted image. Dropping it unmounts the image.
 #[derive(Debug)]
 pub(crate) struct Mount(PathBuf);
 
 impl Mount {
-    /// A whole disk.
+    /// Mounts a whole disk.
     pub(crate) fn of_disk(disk: &Path, target: &Path) -> Result<Self> {
         mount(disk, target, "erofs", MountFlags::RDONLY, None)
             .with_context(|| format!("cannot mount {}", disk.display()))?;
         Ok(Self(target.to_owned()))
     }
 
-    /// A part of a disk, by a loop device that reads the disk without a cache of its own, and goes with the mount.
+    /// Mounts a part of a disk through a loop device.
+    ///
+    /// The loop device reads the disk without its own cache, and disappears with the mount.
     pub(crate) fn of_extent(disk: &Path, extent: Extent, target: &Path) -> Result<Self> {
         let (start, length) = (extent.start_bytes, extent.length_bytes);
         let mut losetup = command("losetup", Path::new("/"));
@@ -30,7 +32,7 @@ impl Mount {
         let device = device.trim_end();
         let mounted = mount(device, target, "erofs", MountFlags::RDONLY, None)
             .with_context(|| format!("cannot mount what lies at {start} of {}", disk.display()));
-        // It stays for as long as it is mounted.
+        // The device exists for as long as it is mounted.
         output(command("losetup", Path::new("/")).args(["--detach", device]))?;
         mounted.map(|()| Self(target.to_owned()))
     }
@@ -38,7 +40,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Nobody is left to be told; what stays is removed by the next run.
+        // An error cannot be reported here; the next run removes leftovers.
         let _ = unmount(&self.0, UnmountFlags::DETACH);
     }
 }

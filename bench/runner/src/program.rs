@@ -14,7 +14,7 @@ const PATHS: [&str; 6] = [
     "/bin",
 ];
 
-/// Where a program is.
+/// Returns the path of a program. `None` if the image does not have it.
 pub(crate) fn path(name: &str) -> Option<PathBuf> {
     PATHS
         .iter()
@@ -22,14 +22,14 @@ pub(crate) fn path(name: &str) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// What lacks where a program does.
+/// Returns the reason to leave a workload out, if the image lacks a program. `None` if it has it.
 pub(crate) fn lacks(name: &str) -> Option<String> {
     path(name)
         .is_none()
         .then(|| format!("the image has no {name}"))
 }
 
-/// A program with nothing but these variables around it.
+/// Returns a command with only these variables in its environment.
 pub(crate) fn command(name: &str, home: &Path) -> Command {
     let mut command = Command::new(path(name).unwrap_or_else(|| name.into()));
     command
@@ -40,7 +40,7 @@ pub(crate) fn command(name: &str, home: &Path) -> Command {
     command
 }
 
-/// What a command prints; it must succeed.
+/// Runs a command, which must succeed. Returns its output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output()?;
     if !output.status.success() {

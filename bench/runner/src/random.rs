@@ -1,9 +1,9 @@
-/// Numbers that are the same in every run: Steele's, Lea's and Flood's `SplitMix64`.
+/// A generator of the same numbers in every run: `SplitMix64` by Steele, Lea and Flood.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The sequence of a name.
+    /// Returns the sequence that belongs to a name.
     pub(crate) fn named(name: &str) -> Self {
         let seed = name.bytes().fold(0x6d73_625f_6265_6e63, |seed: u64, byte| {
             (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -19,13 +19,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number less than `end`, which is not 0.
+    /// Returns a number less than `end`, which must not be 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         let number = self.next() % (end.max(1) as u64);
         usize::try_from(number).unwrap_or_default()
     }
 
-    /// Bytes that do not compress.
+    /// Returns bytes that do not compress.
     pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(count + 8);
         while bytes.len() < count {
@@ -35,7 +35,7 @@ impl Random {
         bytes
     }
 
-    /// In another order.
+    /// Returns the items in a random order.
     pub(crate) fn shuffled<T>(&mut self, mut items: Vec<T>) -> Vec<T> {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -60,7 +60,7 @@ mod tests {
         };
         assert_eq!(numbers("a"), numbers("a"));
         assert_ne!(numbers("a"), numbers("b"));
-        // Data sets of two versions are the same only while this holds.
+        // Data sets of two versions are the same only as long as this holds.
         assert_eq!(Random::named("data").next(), 3_310_288_308_602_418_025);
     }
 

@@ -9,11 +9,11 @@ use crate::samples::Samples;
 use crate::scene::Scene;
 use crate::workloads::{self, Job, Workload};
 
-/// Measures what is asked for, a line of JSON for each run of a workload.
+/// Measures the request and prints a line of JSON for each run of a workload.
 ///
 /// # Errors
-/// A place cannot be made ready, caches cannot be dropped, nobody listens. A workload that fails is
-/// told of in a line, and the others go on.
+/// If a place cannot be prepared, caches cannot be dropped, or the output is closed. A workload
+/// that fails is reported in a line, and the others continue.
 pub fn run(request: &Request, output: &mut dyn Write, input: &mut dyn BufRead) -> Result<()> {
     let mut caller = Caller { output, input };
     let scenes = scenes(request)?;
@@ -60,7 +60,7 @@ fn run_part(
                 both_caches(request, part, workload, &job, caller)?;
             }
         }
-        // Whoever comes first is not always the same.
+        // Each round starts with another place.
         if !here.is_empty() {
             here.rotate_left(1);
         }
@@ -68,7 +68,7 @@ fn run_part(
     Ok(())
 }
 
-/// The suite's workloads that are asked for and can be run.
+/// Returns the suite's workloads that the request selects and the system can run.
 fn wanted(
     request: &Request,
     suite: Suite,
@@ -96,7 +96,7 @@ fn wanted(
     Ok(chosen)
 }
 
-/// Cold first: what it reads is what is warm after it.
+/// Measures cold caches first: the data that this reads is warm afterwards.
 fn both_caches(
     request: &Request,
     part: &Part,

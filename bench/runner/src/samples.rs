@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use crate::message::Record;
 
-/// How long single operations took, and which failed.
+/// The durations of single operations, and their failures.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     nanoseconds: Vec<u64>,
@@ -12,7 +12,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Does something and remembers how long it took; one that fails counts too.
+    /// Runs an operation and records its duration. An operation that fails is counted too.
     pub(crate) fn operation<T, E: Display>(
         &mut self,
         work: impl FnOnce() -> Result<T, E>,
@@ -23,7 +23,7 @@ impl Samples {
         result.map_err(|error| self.failed(&error)).ok()
     }
 
-    /// An operation that measured itself.
+    /// Records an operation that measured its own duration.
     pub(crate) fn took(&mut self, nanoseconds: u64) {
         self.nanoseconds.push(nanoseconds);
     }
@@ -33,14 +33,14 @@ impl Samples {
         self.first_error.get_or_insert_with(|| error.to_string());
     }
 
-    /// With what another thread measured.
+    /// Adds the measurements of another thread.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.nanoseconds.append(&mut other.nanoseconds);
         self.errors += other.errors;
         self.first_error = self.first_error.take().or(other.first_error);
     }
 
-    /// What there is to say of them all.
+    /// Returns a summary of all operations.
     pub(crate) fn record(mut self) -> Record {
         self.nanoseconds.sort_unstable();
         Record {
@@ -55,7 +55,8 @@ impl Samples {
     }
 }
 
-/// The least of the sorted figures that so many of a hundred do not exceed; 0 of none.
+/// Returns a percentile of sorted figures: the least that `percent` of 100 do not exceed; 0 if
+/// there are none.
 fn percentile(sorted: &[u64], percent: usize) -> u64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted

@@ -9,31 +9,31 @@ use crate::layered::Layered;
 use crate::message::{Lower, Mounted, Place};
 use crate::mount::Mount;
 
-/// How names begin that a workload makes and that go after it.
+/// The prefix of names that a workload creates and that are removed after it.
 const MADE: &str = "msb-bench-made-";
-/// `TMPFS_MAGIC`, linux/magic.h.
+/// `TMPFS_MAGIC` (uapi/linux/magic.h).
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
-/// A place with all that workloads need there, removed with this value.
+/// A place with everything that workloads need there. Dropping it removes the files.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) name: String,
-    /// The library, as it lies here.
+    /// The root of the library in this place.
     pub(crate) tree: PathBuf,
     pub(crate) listing: Listing,
-    /// Files of the library that are Python's source.
+    /// The library's files of Python source.
     pub(crate) python: Vec<PathBuf>,
     pub(crate) large: Option<PathBuf>,
-    /// Whether everything is in memory here.
+    /// True if the place is on tmpfs.
     pub(crate) tmpfs: bool,
-    /// Whether nothing can be written here.
+    /// True if the place is read-only.
     pub(crate) read_only: bool,
     work: PathBuf,
     made_work: bool,
     _mount: Option<Held>,
 }
 
-/// What is mounted for a place, for as long as it is needed.
+/// The mount of a place, held while it is needed.
 #[derive(Debug)]
 enum Held {
     Overlay(#[expect(dead_code, reason = "held, then unmounted")] Layered),
@@ -41,7 +41,7 @@ enum Held {
 }
 
 impl Scene {
-    /// A place with its files.
+    /// Prepares a place and its files.
     pub(crate) fn set(place: &Place, source: &Lower, with_large: bool) -> Result<Self> {
         let made_work = !place.work.exists();
         fs::create_dir_all(&place.work)
@@ -66,23 +66,23 @@ impl Scene {
         })
     }
 
-    /// A name for something that goes after the workload. It lies in the place's own directory and
-    /// not below it, so that in an overlay it lies in a merged one.
+    /// Returns a path for a file that is removed after the workload. It lies directly in the
+    /// place's directory, so that in an overlay its parent is a merged directory.
     pub(crate) fn made(&self, name: impl std::fmt::Display) -> PathBuf {
         self.work.join(format!("{MADE}{name}"))
     }
 
-    /// A name for something that stays for the next rounds.
+    /// Returns a path for a file that stays for the next rounds.
     pub(crate) fn kept(&self, name: impl std::fmt::Display) -> PathBuf {
         self.work.join(format!("{KEPT}{name}"))
     }
 
-    /// Removes what workloads made.
+    /// Removes the files that workloads created.
     pub(crate) fn clear(&self) -> Result<()> {
         remove(&self.work, &[MADE])
     }
 
-    /// Bytes of the filesystem that are in use.
+    /// Returns the used space of the filesystem, in bytes.
     pub(crate) fn used_bytes(&self) -> Result<i64> {
         let space = rustix::fs::statvfs(&self.work)?;
         let used_bytes = space.f_blocks.saturating_sub(space.f_bfree) * space.f_frsize;
@@ -92,7 +92,7 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // Nobody is left to be told; what stays is removed by the next run.
+        // An error cannot be reported here; the next run removes leftovers.
         let _ = remove(&self.work, &[MADE, KEPT]);
         if self.made_work {
             let _ = fs::remove_dir(&self.work);
@@ -100,7 +100,7 @@ impl Drop for Scene {
     }
 }
 
-/// The files of a place, and what had to be mounted to have them.
+/// Returns the files of a place, and the mount that provides them, if any.
 fn files(place: &Place, source: &Lower, with_large: bool) -> Result<(Lower, Option<Held>)> {
     match (&place.mounted, &place.lower) {
         (Some(Mounted::Overlay(overlay)), _) => {
@@ -117,7 +117,7 @@ fn files(place: &Place, source: &Lower, with_large: bool) -> Result<(Lower, Opti
     }
 }
 
-/// Everything in a directory whose name begins so.
+/// Removes everything in a directory whose name has one of these prefixes.
 fn remove(directory: &Path, beginnings: &[&str]) -> Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

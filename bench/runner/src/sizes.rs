@@ -1,40 +1,40 @@
 use serde::{Deserialize, Serialize};
 
-/// How much each workload does.
+/// The amount of work of each workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
-    /// Small files that are made, renamed, deleted.
+    /// The number of small files that are created, renamed and deleted.
     pub many: usize,
-    /// Files of the directory that has thousands.
+    /// The number of files in the directory with thousands.
     pub names: usize,
-    /// Files of 64 KiB that are made.
+    /// The number of files of 64 KiB that are created.
     pub middle: usize,
-    /// The file that is streamed, in MiB.
+    /// The size of the file that is streamed, in MiB.
     pub stream_mib: u64,
-    /// Levels of the deep tree below its root.
+    /// The number of levels of the deep tree below its root.
     pub depth: u32,
-    /// Directories in each directory of the deep tree.
+    /// The number of directories in each directory of the deep tree.
     pub width: u32,
-    /// Files of the library that are read at random.
+    /// The number of library files that are read at random.
     pub picked: usize,
-    /// Reads of library files among as many writes.
+    /// The number of reads of library files, with as many writes between them.
     pub mixed: usize,
-    /// Names that are looked up.
+    /// The number of names that are looked up.
     pub lookups: usize,
-    /// The file that is worked on with 4 KiB requests, in MiB.
+    /// The size of the file that is accessed with requests of 4 KiB, in MiB.
     pub file_mib: u64,
-    /// Files of the git repository, about a seventh as many directories.
+    /// The number of files in the git repository, which has about a seventh as many directories.
     pub repository_files: usize,
-    /// Transactions on the database.
+    /// The number of transactions on the database.
     pub transactions: usize,
-    /// Files of the package.
+    /// The number of files in the package.
     pub package_files: usize,
-    /// Lower files that each copy-up workload changes in a round.
+    /// The number of lower files that each copy-up workload changes in a round.
     pub changed: usize,
 }
 
 impl Sizes {
-    /// As the suites are published.
+    /// Returns the sizes of the published results.
     #[must_use]
     pub const fn full(file_mib: u64) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Sizes {
         }
     }
 
-    /// To see that everything works: the figures mean nothing.
+    /// Returns sizes to check that everything works. The figures mean nothing.
     #[must_use]
     pub const fn quick() -> Self {
         Self {

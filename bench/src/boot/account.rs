@@ -10,7 +10,7 @@ use super::{Arguments, COMMAND, CPUS, MEMORY};
 use crate::msb::Msb;
 use crate::report::{Cell, Conditions, Plot, Row, Table, Unit};
 
-/// The marks of a timeline, and what ends with each.
+/// The marks of a timeline, each with the name of the stage that ends there.
 const STAGES: [(&str, &str); 12] = [
     ("process-up", "msb up"),
     ("image-checked", "image"),
@@ -25,22 +25,22 @@ const STAGES: [(&str, &str); 12] = [
     ("first-byte", "first byte"),
     ("exit-seen", "exit seen"),
 ];
-/// What is left of a run after its last mark.
+/// The stage after the last mark.
 const LAST: &str = "msb ends";
 
-/// How the account is to be read.
+/// Notes for the reader of the table.
 pub(super) const NOTES: &[&str] = &[
     "a column is the time from the mark before; 'to the kernel' ends where the guest's uptime begins",
     "the guest's marks are told by its own clock, back from its first answer",
 ];
 
-/// One run: the seconds of each stage, and of the whole.
+/// The seconds of each stage of one run, and of the whole run.
 pub(super) struct Account {
     stages: Vec<f64>,
     times: Times,
 }
 
-/// Those of all counted rounds.
+/// The times of all counted rounds.
 #[derive(Default)]
 pub(super) struct Accounts {
     accounts: Vec<Account>,
@@ -53,7 +53,7 @@ struct Line {
     monotonic_us: u64,
 }
 
-/// `msb run`, with its timeline.
+/// Runs `msb run` and reads its timeline.
 pub(super) fn once(arguments: &Arguments, msb: &Msb, starts: &mut Starts) -> Result<Account> {
     starts.again(|starts| {
         let timeline = tempfile::NamedTempFile::new()?;
@@ -90,7 +90,7 @@ fn stages(timeline: &Path, typed_us: u64, ended_us: u64) -> Result<Vec<f64>> {
     Ok(seconds)
 }
 
-/// None where an emulated guest's clock goes wrong.
+/// Returns 0 if the times are out of order, because an emulated guest's clock is wrong.
 fn seconds_between(from_us: u64, to_us: u64) -> f64 {
     to_us.saturating_sub(from_us) as f64 / 1e6
 }
@@ -105,7 +105,7 @@ impl Accounts {
         self.accounts.push(account);
     }
 
-    /// From the typed command to the first byte.
+    /// Returns the time from the typed command to the first byte.
     pub(super) fn first_byte(&self) -> Cell {
         self.of_times(|times| times.first_byte_s)
     }
@@ -114,7 +114,7 @@ impl Accounts {
         Cell::of_rounds(self.accounts.iter().map(|one| part(&one.times)).collect())
     }
 
-    /// First byte and end.
+    /// Returns the table of the times to the first byte and to the end.
     pub(super) fn whole_table(&self, conditions: Conditions) -> Table {
         let cells = vec![
             Some(self.first_byte()),
@@ -131,7 +131,7 @@ impl Accounts {
         }
     }
 
-    /// The stages of the same runs.
+    /// Returns the table of the stages of the same runs.
     pub(super) fn table(&self, conditions: Conditions) -> Table {
         let stages = STAGES.iter().map(|(_, stage)| *stage).chain([LAST]);
         let cell = |stage: usize| {

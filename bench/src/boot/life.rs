@@ -11,16 +11,16 @@ const STAGES: [&str; 5] = ["create", "start", "first byte", "stop", "remove"];
 /// Seconds of each stage.
 type Life = [f64; STAGES.len()];
 
-/// The lives of all counted rounds.
+/// The lifecycles of all counted rounds.
 #[derive(Default)]
 pub(super) struct Lives {
     stages: [Vec<f64>; STAGES.len()],
 }
 
-/// A sandbox's life, a command a stage.
+/// Runs a sandbox through its lifecycle, with one command for each stage.
 pub(super) fn once(arguments: &Arguments, msb: &Msb, starts: &mut Starts) -> Result<Life> {
     starts.again(|starts| {
-        // What is left of a start that was lost goes with it.
+        // Dropping the sandbox also removes the leftovers of a lost start.
         let sandbox = Sandbox::named(msb, "boot");
         let mut create = msb.command();
         create.args(["create", "--quiet", "--pull", "never", "--name"]);
@@ -56,12 +56,12 @@ impl Lives {
         }
     }
 
-    /// What creating took.
+    /// Returns the time of creating a sandbox.
     pub(super) fn create(&self) -> Cell {
         Cell::of_rounds(self.stages[0].clone())
     }
 
-    /// What creating and starting took.
+    /// Returns the time of creating and starting a sandbox.
     pub(super) fn create_and_start(&self) -> Cell {
         let [create, start, ..] = &self.stages;
         let both = create.iter().zip(start);

@@ -1,5 +1,5 @@
-//! How long it takes from a typed command to a first byte from a sandbox: where the time goes, in one go
-//! and stage by stage, and what another product takes for the same.
+//! The time from a typed command to the first byte from a sandbox, in one run and stage by stage. A
+//! peer product can be measured for comparison.
 
 mod account;
 mod life;
@@ -18,10 +18,10 @@ use starts::Starts;
 use crate::msb::{Msb, vmm_words};
 use crate::report::{Cache, Conditions, Durability, Machine, Report, Showing};
 
-/// What every sandbox here gets, of msb and of a peer.
+/// The processors and the memory of every sandbox of this benchmark, of msb and of a peer.
 const CPUS: &str = "1";
 const MEMORY: &str = "256m";
-/// What is run in it, and what the first byte is of.
+/// The command that prints the first byte.
 const COMMAND: [&str; 2] = ["echo", "here"];
 
 /// Arguments of `msb bench boot`.
@@ -34,25 +34,25 @@ const COMMAND: [&str; 2] = ["echo", "here"];
     Examples:\n  \
     msb bench boot debian --peer /opt/microsandbox/bin/msb --peer-archive debian.tar --html boot.html"
 )]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// An image with `echo`
     image: String,
-    /// The VMM: krun, qemu, or what fits this host
+    /// The VMM: krun, qemu, or auto for one that this host can run
     #[arg(long, default_value = "auto", env = "MSB_VMM")]
     vmm: String,
-    /// Counted rounds
+    /// Number of counted rounds
     #[arg(long, default_value_t = 10)]
     rounds: usize,
-    /// The program of a peer to run the same beside
+    /// The program of a peer to compare with
     #[arg(long, value_name = "PROGRAM", requires = "peer_archive")]
     peer: Option<PathBuf>,
-    /// The same image as an archive, for the peer to load
+    /// The same image as an archive for the peer to load
     #[arg(long, value_name = "FILE", requires = "peer")]
     peer_archive: Option<PathBuf>,
-    /// How long a start may take, in seconds
+    /// Time limit for a start, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     start_limit: u64,
-    /// How many starts may be lost before their first byte, and are tried again: nested emulation loses some
+    /// Number of starts that may be lost and repeated, as nested emulation needs
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     retries: u32,
     #[command(flatten)]

@@ -11,15 +11,15 @@ use super::{COMMAND, CPUS, MEMORY};
 use crate::msb::text;
 use crate::report::{Cell, Conditions, Plot, Row, Table, Target, Unit};
 
-/// The most of the peer's time.
+/// The largest allowed shares of the peer's time, for the first byte and for create.
 const FIRST_BYTE_SHARE: f64 = 0.6;
 const CREATE_SHARE: f64 = 0.3;
 
-/// What the peer calls the image.
+/// The peer's name for the image.
 const IMAGE: &str = "localhost/bench-boot:latest";
 const NAME: &str = "bench-boot";
 
-/// Another product that runs images in microVMs, with a home of its own.
+/// Another product that runs images in microVMs, with its own home directory.
 pub(super) struct Peer {
     program: PathBuf,
     home: TempDir,
@@ -33,7 +33,7 @@ pub(super) struct PeerTimes {
     start_s: f64,
 }
 
-/// Those of all counted rounds.
+/// The times of all counted rounds.
 #[derive(Default)]
 pub(super) struct PeerRounds {
     first_byte: Vec<f64>,
@@ -42,7 +42,7 @@ pub(super) struct PeerRounds {
 }
 
 impl Peer {
-    /// The program, once it has loaded the image.
+    /// Returns a peer that has loaded the image.
     pub(super) fn load(program: &Path, archive: &Path) -> Result<Self> {
         let mut peer = Self {
             program: std::path::absolute(program)?,
@@ -57,7 +57,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// What is compared with what.
+    /// Returns the text that explains the comparison.
     pub(super) fn words(&self) -> String {
         format!(
             "the peer is {}; first byte: its run, as msb run --rm; its create also boots, so it stands beside \
@@ -69,7 +69,7 @@ impl Peer {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        // It has the same variable for the same thing.
+        // The peer uses the same variable for its home.
         command
             .env("MSB_HOME", self.home.path())
             .env("HOME", self.home.path());
@@ -84,7 +84,7 @@ impl Peer {
         command
     }
 
-    /// Its first byte, and its create.
+    /// Measures the peer's first byte and its create.
     pub(super) fn round(&self, starts: &mut Starts) -> Result<PeerTimes> {
         let run = starts.again(|starts| {
             let _sandbox = Left { peer: self, starts };
@@ -111,7 +111,7 @@ impl Peer {
     }
 }
 
-/// The peer's sandbox, whatever there is of it: it goes with this value.
+/// The peer's sandbox, in any state. It is removed when this value is dropped.
 struct Left<'a> {
     peer: &'a Peer,
     starts: &'a Starts,
@@ -119,11 +119,11 @@ struct Left<'a> {
 
 impl Drop for Left<'_> {
     fn drop(&mut self) {
-        // Its removal asks a guest to end, and would wait for ever for one that was lost.
+        // The peer's removal asks the guest to shut down, which would never end for a lost guest.
         for word in ["stop", "remove"] {
             let mut command = self.peer.command();
             command.args([word, "--force", "--quiet", NAME]);
-            // What stays goes with its home.
+            // Anything left over is removed with the peer's home.
             let _ = self.starts.timed(command.stderr(Stdio::null()));
         }
     }
@@ -136,7 +136,7 @@ impl PeerRounds {
         self.create_alone.push(times.create_s - times.start_s);
     }
 
-    /// Both side by side, and what is judged.
+    /// Returns the table of both side by side, and the targets.
     pub(super) fn beside(
         &self,
         accounts: &Accounts,
@@ -168,8 +168,8 @@ impl PeerRounds {
     }
 }
 
-/// By the rounds' ratios, which the table shows. A difference of two times may be nothing at all in a
-/// round; then by the medians.
+/// Judges by the median of the rounds' ratios, which the table shows. If a round of the peer took
+/// no time, because a difference of two times can be 0, judges by the ratio of the medians.
 fn judge(row: &Row, most: f64) -> Option<Target> {
     let (peer, ours) = (row.cell(0)?, row.cell(1)?);
     let share = if peer.rounds.iter().all(|&seconds| seconds > 0.0) {

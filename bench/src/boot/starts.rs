@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// Runs commands that start guests, none of them for ever, and some of them again.
+use crate::msb::words;
+
+/// Runs commands that start guests, with a time limit, and repeats lost starts.
 pub(super) struct Starts {
     limit: Duration,
     retries: u32,
     lost: u32,
 }
 
-/// From a command's start, in seconds.
+/// Times in seconds since a command's start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     pub(super) first_byte_s: f64,
@@ -30,17 +32,17 @@ impl Starts {
         }
     }
 
-    /// How many starts were lost.
+    /// Returns the number of lost starts.
     pub(super) const fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// As an option of `msb run` and `msb start`.
+    /// Returns the limit in seconds, as an option of `msb run` and `msb start`.
     pub(super) fn limit_s(&self) -> String {
         self.limit.as_secs().to_string()
     }
 
-    /// What `attempt` gives; `None` is a start that was lost.
+    /// Repeats `attempt` until it succeeds. It returns `None` for a lost start.
     pub(super) fn again<T>(
         &mut self,
         mut attempt: impl FnMut(&Self) -> Result<Option<T>>,
@@ -54,7 +56,7 @@ impl Starts {
         }
     }
 
-    /// Runs a command to its end; its first byte must come.
+    /// Runs a command to its end. `None` if it printed nothing.
     pub(super) fn first_byte(&self, command: &mut Command) -> Result<Option<Times>> {
         let begun = Instant::now();
         let mut child = spawn(command.stdout(Stdio::piped()))?;
@@ -67,14 +69,14 @@ impl Starts {
         if length == 0 {
             return Ok(None);
         }
-        ensure!(status.success(), "{command:?} gave {status}");
+        ensure!(status.success(), "{} ended with {status}", words(command));
         Ok(Some(Times {
             first_byte_s,
             end_s,
         }))
     }
 
-    /// Runs a command to its end, and gives its seconds; `None` where it fails.
+    /// Runs a command to its end and returns its seconds. `None` if it failed.
     pub(super) fn timed(&self, command: &mut Command) -> Result<Option<f64>> {
         let begun = Instant::now();
         let mut child = spawn(command.stdout(Stdio::null()))?;
@@ -83,7 +85,7 @@ impl Starts {
         Ok(is_success.then(|| begun.elapsed().as_secs_f64()))
     }
 
-    /// Kills the process when it takes too long; msb's own limit comes first.
+    /// Kills the process if it exceeds the limit by a margin. msb's own limit expires first.
     fn watch(&self, child: &Child) -> Result<mpsc::Sender<()>> {
         let Some(pid) = Pid::from_raw(child.id().cast_signed()) else {
             bail!("a process without an id");
@@ -93,7 +95,7 @@ impl Starts {
         let limit = self.limit + MARGIN;
         thread::spawn(move || {
             if ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // It may be ending by itself.
+                // The process may have ended on its own.
                 let _ = pidfd_send_signal(process, Signal::KILL);
             }
         });
@@ -101,12 +103,12 @@ impl Starts {
     }
 }
 
-/// What msb gets to end by itself once its guest has been silent for too long.
+/// The time that msb has to end by itself after its guest was silent for too long.
 const MARGIN: Duration = Duration::from_secs(20);
 
 fn spawn(command: &mut Command) -> Result<Child> {
     let child = command.stdin(Stdio::null()).spawn();
-    child.with_context(|| format!("cannot run {command:?}"))
+    child.with_context(|| format!("cannot run {}", words(command)))
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use super::{Arguments, SIZES, Size};
 use crate::allocation::allocated_bytes;
 use crate::report::{Cache, Cell, Conditions, Durability, Plot, Row, Table, Target, Unit};
 
-/// One of the figures, with its name.
+/// A name, and the figures that it stands for.
 type Named = (&'static str, fn(&Made) -> &Vec<f64>);
 
-/// What one disk took, round by round.
+/// The costs of disks of one size, round by round.
 #[derive(Default)]
 struct Made {
     written_s: Vec<f64>,
@@ -20,7 +20,7 @@ struct Made {
     allocated_bytes: Vec<f64>,
 }
 
-/// Writes disks as a sandbox's creation does, of each size in turn.
+/// Writes disks as the creation of a sandbox does, of each size in turn.
 pub(super) fn measure(arguments: &Arguments) -> Result<(Vec<Table>, Vec<Target>)> {
     let mut all = SIZES.map(|_| Made::default());
     for round in 0..=arguments.rounds {
@@ -103,7 +103,7 @@ fn write(arguments: &Arguments, size: &Size, made: &mut Made) -> Result<()> {
     Ok(())
 }
 
-/// What a sandbox's disk begins with.
+/// Returns the initial content of a sandbox's writable disk.
 fn empty_upper() -> Result<Tree<Vec<u8>>> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     for (name, mode) in [("upper", 0o755), ("work", 0o700)] {

@@ -11,7 +11,7 @@ use crate::msb::{Msb, text};
 use crate::report::{Cache, Cell, Conditions, Durability, Plot, Row, Table, Target, Unit};
 use crate::sandbox::Sandbox;
 
-/// By how much an idle guest's disk may grow.
+/// The largest growth of an idle guest's disk.
 const GROWTH_MAX_BYTES: u64 = MIB;
 
 /// A sandbox without a command, and its disk.
@@ -22,7 +22,7 @@ struct Idle<'a> {
     fresh_bytes: u64,
 }
 
-/// Starts a guest with a disk of each size, waits, and looks at the disks.
+/// Starts a guest with a disk of each size, waits, and measures the disks again.
 pub(super) fn measure(
     arguments: &Arguments,
     image: &str,

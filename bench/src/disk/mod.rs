@@ -1,5 +1,5 @@
-//! A sandbox's writable disk before anything is written: how long it takes to make, what it takes of
-//! the host, and what an idle guest makes of it.
+//! A sandbox's writable disk before anything is written: the time to create it, its size on the
+//! host, and its growth under an idle guest.
 
 mod fresh;
 mod idle;
@@ -15,15 +15,15 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// A size, and what such a disk may be.
+/// The size of a disk, with the limits for it.
 struct Size {
     name: &'static str,
     bytes: u64,
-    /// The most that it takes of the host, fresh.
+    /// The most bytes that a fresh disk may occupy on the host.
     allocated_max_bytes: u64,
-    /// The longest that making it may take, where that is said.
+    /// The longest allowed time to create the disk. `None` if there is no target.
     made_max_s: Option<f64>,
-    /// Whether an idle guest is watched with it.
+    /// True if the disk is also measured under an idle guest.
     idle: bool,
 }
 
@@ -56,19 +56,19 @@ const SIZES: [Size; 3] = [
 #[command(after_help = "Examples:\n  \
     msb bench disk\n  \
     msb bench disk --idle-minutes 5 debian")]
-pub struct Arguments {
-    /// An image whose idle guests are watched too
+pub(crate) struct Arguments {
+    /// An image to run idle guests of, which are measured too
     image: Option<String>,
-    /// How long they are watched, in minutes
+    /// Time that idle guests run, in minutes
     #[arg(long, default_value_t = 10)]
     idle_minutes: u64,
-    /// The VMM: krun, qemu, or what fits this host
+    /// The VMM: krun, qemu, or auto for one that this host can run
     #[arg(long, default_value = "auto", env = "MSB_VMM")]
     vmm: String,
-    /// Counted rounds of making disks
+    /// Number of counted rounds of creating disks
     #[arg(long, default_value_t = 20)]
     rounds: usize,
-    /// Where they are made
+    /// The directory in which disks are created
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     work: PathBuf,
     #[command(flatten)]

@@ -8,10 +8,10 @@ use super::running::Running;
 use super::{conditions, memory};
 use crate::report::{Cell, Plot, Row, Table, Target, Unit};
 
-/// What a process of the machine may grow by for each command in flight, in KiB.
+/// The largest growth of a process of the machine for each concurrent command, in KiB.
 const GROWTH_MAX_KIB: u64 = 512;
 
-/// So many commands that all run at the same moment, each asked something then.
+/// Measures `count` commands that all run at the same moment and are all sent a line then.
 pub(super) fn measure(sandbox: &Running, count: usize) -> Result<(Table, Vec<Target>)> {
     let before = memory::of_machine(sandbox)?;
     let begun = Instant::now();

@@ -6,13 +6,14 @@ use anyhow::Result;
 
 use super::running::Running;
 
-/// What processes have in memory, in KiB, by their command's name. The process that has the guest's
-/// memory is left out, which under libkrun is the VMM's: there the guest's pages cannot be told from the
-/// VMM's own.
+/// Returns the resident memory of the machine's processes, in KiB, by the name of their command.
+///
+/// The process that holds the guest's memory is left out. Under libkrun this is the VMM process,
+/// whose own pages cannot be told from the guest's.
 pub(super) fn of_machine(sandbox: &Running) -> Result<BTreeMap<String, u64>> {
     let commands: &[&str] = match sandbox.vmm_has_memory {
-        true => &["network"],
-        false => &["vmm", "network"],
+        true => &["__network"],
+        false => &["__vmm", "__network"],
     };
     let directory = &sandbox.directory;
     let wanted = directory.to_string_lossy();
@@ -26,13 +27,16 @@ pub(super) fn of_machine(sandbox: &Running) -> Result<BTreeMap<String, u64>> {
         let words: Vec<&str> = arguments.split('\0').collect();
         let command = words.iter().find(|word| commands.contains(word));
         if let Some(command) = command.filter(|_| words.contains(&&*wanted)) {
-            found.insert((*command).to_owned(), resident_kib(&process));
+            found.insert(
+                command.trim_start_matches('_').to_owned(),
+                resident_kib(&process),
+            );
         }
     }
     Ok(found)
 }
 
-/// What a process has in memory, in KiB; nothing where it has ended.
+/// Returns the resident memory of a process, in KiB; 0 if it has ended.
 pub(super) fn of_process(id: u32) -> u64 {
     resident_kib(Path::new(&format!("/proc/{id}")))
 }
@@ -46,7 +50,7 @@ fn resident_kib(process: &Path) -> u64 {
         .unwrap_or_default()
 }
 
-/// The most by which any process of the machine has grown, in KiB.
+/// Returns the largest growth of any process of the machine, in KiB.
 pub(super) fn growth(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> u64 {
     let grown = |(name, now): (&String, &u64)| {
         now.saturating_sub(before.get(name).copied().unwrap_or_default())

@@ -1,5 +1,5 @@
-//! `msb exec` on one sandbox: how fast its output comes, against the same bytes through the VMM's
-//! console; many commands in flight; a reader that stalls. With each, what the host's memory does.
+//! `msb exec` on one sandbox: the throughput of its output against the VMM's console, many
+//! concurrent commands, and a reader that stalls. Each also measures the host's memory.
 
 mod crowd;
 mod memory;
@@ -19,22 +19,22 @@ use crate::report::{Cache, Conditions, Durability, Machine, Report, Showing};
 #[command(after_help = "Examples:\n  \
     msb bench exec debian\n  \
     msb bench exec --runs 2 --crowd 50 debian")]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// An image with a shell and coreutils
     image: String,
-    /// The VMM: krun, qemu, or what fits this host
+    /// The VMM: krun, qemu, or auto for one that this host can run
     #[arg(long, default_value = "auto", env = "MSB_VMM")]
     vmm: String,
-    /// How much goes through exec and the console in a run, in MiB
+    /// Size of the output of a run through exec and through the console, in MiB
     #[arg(long, default_value_t = 32)]
     output_mib: u32,
-    /// Counted runs of each
+    /// Number of counted runs of each
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Commands in flight
+    /// Number of concurrent commands
     #[arg(long, default_value_t = 200)]
     crowd: usize,
-    /// How long the reader stalls, in seconds
+    /// Time that the reader stalls, in seconds
     #[arg(long, default_value_t = 20)]
     stall_s: u64,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     Ok(Report::new("exec", machine, tables, targets))
 }
 
-/// Under which all of this is measured.
+/// Returns the conditions of all of these measurements.
 fn conditions(note: String) -> Conditions {
     Conditions {
         cache: Cache::Any,

@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::msb::{Msb, text, vmm_words};
 use crate::sandbox::Sandbox;
 
-/// A sandbox that runs while this value lives.
+/// A sandbox that runs until this value is dropped.
 pub(super) struct Running {
     sandbox: Sandbox,
-    /// Where its files are: every process of its machine has this among its arguments.
+    /// The sandbox's directory, which is among the arguments of every process of its machine.
     pub(super) directory: PathBuf,
-    /// Whether the guest's memory is the VMM process's own.
+    /// True if the guest's memory belongs to the VMM process itself.
     pub(super) vmm_has_memory: bool,
 }
 
@@ -34,7 +34,7 @@ impl Running {
         })
     }
 
-    /// `msb exec` of a line for the guest's shell, its three streams piped.
+    /// Returns `msb exec` of a line for the guest's shell, with its three streams piped.
     pub(super) fn shell(&self, line: &str) -> Command {
         let mut exec = self.sandbox.exec(&["--interactive"]);
         exec.args(["sh", "-c", line])
@@ -43,7 +43,7 @@ impl Running {
         exec
     }
 
-    /// What a line for the guest's shell prints.
+    /// Returns the output of a line for the guest's shell.
     pub(super) fn output(&self, line: &str) -> Result<String> {
         text(&mut self.shell(line))
     }

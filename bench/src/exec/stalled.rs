@@ -8,12 +8,12 @@ use super::running::Running;
 use super::{conditions, memory};
 use crate::report::{Cell, Plot, Row, Table, Target, Unit};
 
-/// What any process of msb's may grow by while nobody reads, in KiB.
+/// The largest growth of any process of msb while the reader stalls, in KiB.
 const GROWTH_MAX_KIB: u64 = 16 << 10;
-/// How much the guest may have written that nobody has read, in MiB.
+/// The largest amount that the guest may have written and the reader has not read, in MiB.
 const AHEAD_MAX_MIB: u64 = 16;
 
-/// A command that writes without end, to a reader that stops reading.
+/// Measures a command that writes without end, to a reader that stops reading.
 pub(super) fn measure(sandbox: &Running, stall_s: u64) -> Result<(Table, Vec<Target>)> {
     const WRITER: &str = "i=0; while :; do dd if=/dev/zero bs=1M count=1 status=none; \
         i=$((i+1)); echo $i > /tmp/written; done";
@@ -33,7 +33,7 @@ pub(super) fn measure(sandbox: &Running, stall_s: u64) -> Result<(Table, Vec<Tar
     let whole_mib = written_mib(sandbox)?;
     let machine_kib = memory::growth(&before, &memory::of_machine(sandbox)?);
     let client_kib = memory::of_process(child.id()).saturating_sub(client_before_kib);
-    // It goes on as soon as somebody reads.
+    // The command continues as soon as its output is read.
     for _ in 0..whole_mib + 4 {
         stdout.read_exact(&mut megabyte)?;
     }

@@ -8,14 +8,14 @@ use super::{conditions, memory};
 use crate::report::{Plot, Row, Table, Target, Unit};
 use crate::timing;
 
-/// Enough, whatever the console does.
+/// The rate that always meets the target.
 const ENOUGH_MIB_PER_S: f64 = 100.0;
-/// Or this share of what the console does.
+/// The share of the console's rate that also meets the target.
 const SHARE: f64 = 0.5;
-/// What the machine's own processes may grow by meanwhile, in KiB.
+/// The largest growth of the machine's own processes meanwhile, in KiB.
 const GROWTH_MAX_KIB: u64 = 32 << 10;
 
-/// The same bytes through exec's stdout and through the console, in turn.
+/// Measures the same bytes through exec's stdout and through the console, in turn.
 pub(super) fn measure(
     sandbox: &Running,
     output_mib: u32,

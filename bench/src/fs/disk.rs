@@ -10,7 +10,7 @@ use crate::msb::Msb;
 
 const BLOCK_BYTES: u64 = 4096;
 
-/// An image's disk, as it is stored: the metadata, then the layers, base first.
+/// An image's disk as the store holds it: the metadata, then the layers, base first.
 #[derive(Debug, Deserialize)]
 pub(super) struct Disk {
     fsmeta: PathBuf,
@@ -30,7 +30,7 @@ impl Disk {
         serde_json::from_str(&said).context("the image's description is not what it should be")
     }
 
-    /// Where its layers lie.
+    /// Returns the positions of the layers on the disk.
     pub(super) fn extents(&self) -> Vec<Extent> {
         let mut start_bytes = self.fsmeta_artifact.blocks * BLOCK_BYTES;
         let mut extents = Vec::new();
@@ -45,7 +45,7 @@ impl Disk {
         extents
     }
 
-    /// What a guest has as one disk.
+    /// Writes the disk to one file, as the guest sees it.
     pub(super) fn concatenate(&self, flat: &Path) -> Result<()> {
         let mut out = fs::File::create(flat)?;
         for part in std::iter::once(&self.fsmeta).chain(&self.layers) {

@@ -11,7 +11,8 @@ use crate::msb::{Msb, text};
 use crate::report::Cache;
 use crate::sandbox::Sandbox;
 
-/// Where the runner lies in the guest: in memory, so that dropping caches does not drop its code.
+/// The runner's path in the guest. It lies in memory, so that dropping caches does not drop its
+/// code.
 const RUNNER_PATH: &str = "/run/msb-bench-runner";
 
 /// Measures in a sandbox of the image.
@@ -22,7 +23,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     );
     let work = tempfile::tempdir_in(&arguments.work)
         .with_context(|| format!("cannot make a directory in {}", arguments.work.display()))?;
-    // What a workload changes there has other owners than the host's user only in the guest.
+    // A workload changes owners in this directory only from within the guest.
     let guest = Guest::start(arguments, msb, &work.path().canonicalize()?)?;
     guest.send_runner(work.path())?;
     let facts: Facts = serde_json::from_str(&text(&mut guest.runner(&["facts", "/"]))?)
@@ -52,15 +53,15 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     })
 }
 
-/// A sandbox that runs while this value lives.
+/// A sandbox that runs until this value is dropped.
 struct Guest {
     msb: Msb,
     sandbox: Sandbox,
 }
 
 impl Guest {
-    /// With every place mounted, and `shared` as the directory of the host. Without a network:
-    /// nothing needs it, and its device may be one too many.
+    /// Starts a sandbox with every place mounted, and `shared` as the host directory. It has no
+    /// network, which is not needed and could be one device too many.
     fn start(arguments: &Arguments, msb: &Msb, shared: &Path) -> Result<Self> {
         let guest = Self {
             msb: msb.clone(),
@@ -96,7 +97,7 @@ impl Guest {
         Ok(fs::remove_file(program)?)
     }
 
-    /// The runner in the guest, as root.
+    /// Returns the command that runs the runner in the guest, as root.
     fn runner(&self, words: &[&str]) -> Command {
         let mut exec = self.sandbox.exec(&["--interactive", "--user", "0"]);
         exec.arg(RUNNER_PATH).args(words);

@@ -1,5 +1,5 @@
-//! `msb bench fs`: filesystem workloads in a guest, timed there, on the image's files and on others
-//! in the same guest; and on the host's own kernel.
+//! `msb bench fs`: filesystem workloads in a guest, timed there, on the image's files and on other
+//! filesystems in the same guest, and on the host's own kernel.
 
 mod disk;
 mod guest;
@@ -21,7 +21,7 @@ use msb_bench_runner::{Facts, Line, Lower, Part, Place, Request, Sizes, Suite};
 use crate::msb::{Msb, vmm_words};
 use crate::report::{Cache, Machine, Report, Showing, Table};
 
-/// What `--help` says after the options.
+/// The help text after the options.
 pub(crate) const HELP: &str = "\
 A static program is put into a sandbox and runs the workloads there by the guest's own clock; the host \
 times nothing. Each round runs each workload in every place, one after the other.
@@ -53,26 +53,26 @@ Examples:
 
 /// Arguments of `msb bench fs`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// An image with Python's standard library in /usr/lib or /usr/local/lib
     #[arg(default_value = "docker.io/library/python:3.12-slim")]
     image: String,
-    /// The VMM: krun, qemu, or what fits this host
+    /// The VMM: krun, qemu, or auto for one that this host can run
     #[arg(long, default_value = "auto", env = "MSB_VMM")]
     vmm: String,
     /// Guest memory: half of it is for tmpfs, and a file that is larger than it is never warm
     #[arg(short, long, value_name = "SIZE", default_value = "2G")]
     memory: String,
-    /// How often each workload is run in each place, in turn
+    /// Number of rounds; each runs every workload in every place, in turn
     #[arg(long, default_value_t = 5)]
     rounds: u32,
     /// Only these suites
     #[arg(long = "suite", value_name = "NAMES", value_delimiter = ',', value_parser = words::suites())]
     suites: Vec<Suite>,
-    /// Only workloads whose name contains one of these words
+    /// Only workloads with one of these words in their name
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     only: Vec<String>,
-    /// What the image's files are measured against, beside the upper and tmpfs
+    /// Filesystems to compare the image's files with, beside the upper and tmpfs
     #[arg(
         long,
         value_enum,
@@ -80,35 +80,35 @@ pub struct Arguments {
         default_values = ["virtiofs", "overlay", "layers", "erofs", "ext4"]
     )]
     against: Vec<Against>,
-    /// The file for requests of 4 KiB, in MiB
+    /// Size of the file for requests of 4 KiB, in MiB
     #[arg(long, default_value_t = 1024)]
     file_mib: u64,
     /// Also drop the host's caches, which needs root
     #[arg(long)]
     host_cold: bool,
-    /// Measure a sandbox made with --rm, on whose root nothing waits for the disk
+    /// Measure a sandbox created with --rm, whose root never waits for the disk
     #[arg(long)]
     rm: bool,
-    /// One round of little work, to see that everything works: the figures mean nothing
+    /// Run one round with little work, to check that everything works: its figures mean nothing
     #[arg(long)]
     quick: bool,
-    /// Where the directory to share, and disks for the host's kernel, are made
+    /// The directory for the shared directory, and for disks for the host's kernel
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     work: PathBuf,
     #[command(flatten)]
     pub(crate) showing: Showing,
 }
 
-/// Where the same files are put to compare.
+/// A filesystem to compare the image's files with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Against {
-    /// A directory of the host, shared with the guest
+    /// A host directory, shared with the guest
     Virtiofs,
-    /// Plain directories on a volume, ten layers of them, as container engines have images
+    /// Ten layers of plain directories on a volume, as container engines store images
     Overlay,
     /// The image's layers, mounted one by one; needs losetup in the image
     Layers,
-    /// The image's disk, mounted with nothing over it; what only reads is run there
+    /// The image's disk, mounted without an overlay; only workloads that read run there
     Erofs,
     /// A volume
     Ext4,
@@ -116,21 +116,21 @@ enum Against {
     Native,
 }
 
-/// One run of the runner: what it was to measure, and what it said.
+/// The request and the output of one run of the runner.
 struct Outcome {
     request: Request,
     facts: Facts,
     lines: Vec<Line>,
-    /// What is said of the caches where they were dropped.
+    /// The label of the runs with dropped caches.
     cold: Cache,
-    /// Whether the root syncs nothing.
+    /// True if the sandbox's root syncs nothing.
     is_thrown_away: bool,
-    /// What paths are told from, where places lie in a directory that is made for the run.
+    /// The directory that paths are shown relative to, if the run created one for its places.
     directory: Option<PathBuf>,
 }
 
 impl Outcome {
-    /// A path in words: what leads to a directory that is gone by now is nobody's concern.
+    /// Formats a path for the report, without the temporary directory that held it.
     fn shown(&self, path: &Path) -> String {
         let within = self.directory.as_ref();
         let within = within.and_then(|directory| path.strip_prefix(directory).ok());
@@ -143,7 +143,8 @@ impl Arguments {
         self.against.contains(&against)
     }
 
-    /// A part of the workloads, and caches dropped on the host too, are results of their own.
+    /// Returns the name of the report. A selection of workloads and `--host-cold` make separate
+    /// results.
     fn name(&self) -> String {
         let mut name = "fs".to_owned();
         if !self.suites.is_empty() {
@@ -163,7 +164,7 @@ impl Arguments {
         name
     }
 
-    /// What to measure in these places.
+    /// Returns the request to measure in these places.
     fn request(&self, places: Vec<Place>, source: Lower, mut parts: Vec<Part>) -> Request {
         parts.retain(|part| self.suites.is_empty() || self.suites.contains(&part.suite));
         let full = Sizes::full(self.file_mib);
@@ -184,7 +185,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let outcome = guest::measure(arguments, msb)?;
     let mut tables = tables::of(&outcome, "in the guest");
-    // A target is about a whole suite.
+    // A target applies only to a whole suite.
     let whole = !arguments.quick && arguments.only.is_empty();
     let targets = if whole {
         targets::judge(&tables)

@@ -7,14 +7,14 @@ use anyhow::Result;
 use super::places::ROOT_OPTIONS;
 use crate::msb::text;
 
-/// Mounts of the host, undone with this value, the last first.
+/// Mounts on the host, unmounted in reverse order when this value is dropped.
 pub(super) struct Mounts {
     directory: PathBuf,
     made: Vec<PathBuf>,
 }
 
 impl Mounts {
-    /// Each in a directory of its own below this one.
+    /// Returns a set of mounts, each in its own directory below this one.
     pub(super) fn below(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -22,7 +22,7 @@ impl Mounts {
         }
     }
 
-    /// An image of a filesystem on a loop device.
+    /// Mounts an image of a filesystem through a loop device.
     pub(super) fn image(&mut self, name: &str, kind: &str, image: &Path) -> Result<PathBuf> {
         let options = if kind == "erofs" { "ro,loop" } else { "loop" };
         let mut mount = Command::new("mount");
@@ -32,8 +32,8 @@ impl Mounts {
         self.mount(name, &mut mount)
     }
 
-    /// Lower layers, the highest first, under what is written to `writable`. The options are those
-    /// of a guest's root, as far as the host's kernel has them on.
+    /// Mounts an overlay of `lowers`, the highest first, with its upper directory in `writable`.
+    /// The options are those of a guest's root, as far as the host's kernel supports them.
     pub(super) fn overlay(
         &mut self,
         name: &str,
@@ -47,7 +47,7 @@ impl Mounts {
         self.mount(name, &mut mount)
     }
 
-    /// The same served by `fuse-overlayfs`.
+    /// Mounts such an overlay with `fuse-overlayfs`.
     pub(super) fn fuse_overlay(
         &mut self,
         name: &str,
@@ -60,8 +60,8 @@ impl Mounts {
         self.mount(name, &mut mount)
     }
 
-    /// An overlay's options. Paths are relative, so that those of 127 layers fit into the page that
-    /// the kernel takes.
+    /// Returns an overlay's options for its layers. The paths are relative, so that those of 127
+    /// layers fit into the one page that the kernel accepts.
     fn layers(&self, lowers: &[PathBuf], writable: &Path) -> Result<String> {
         for name in ["upper", "work"] {
             fs::create_dir_all(writable.join(name))?;
@@ -92,7 +92,7 @@ impl Mounts {
 impl Drop for Mounts {
     fn drop(&mut self) {
         for target in self.made.iter().rev() {
-            // What stays shows in the host's list of mounts.
+            // A mount that stays shows in the host's list of mounts.
             let _ = Command::new("umount").arg(target).status();
         }
     }

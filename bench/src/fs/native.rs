@@ -1,4 +1,4 @@
-//! The image's disks and others on the host's own kernel, by the same runner.
+//! The image's disks and other filesystems on the host's own kernel, measured by the same runner.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use super::{Arguments, Outcome, places, runner};
 use crate::msb::{Msb, text};
 use crate::report::Cache;
 
-/// Room for the copies and what is written, sparse.
+/// The size of the sparse disk for copies and for the workloads' files.
 const WRITABLE_SIZE: &str = "8G";
 
 /// Measures on the host's kernel.
@@ -48,7 +48,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     })
 }
 
-/// Roots that show the image, and a plain filesystem.
+/// The mounted roots that show the image, and a plain filesystem.
 struct Roots {
     overlays: Vec<(&'static str, PathBuf)>,
     ext4: PathBuf,

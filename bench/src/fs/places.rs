@@ -4,39 +4,39 @@ use super::{Against, Arguments};
 
 /// The image's own files.
 pub(super) const IMAGE: &str = "image";
-/// The writable disk.
+/// A copy on the writable disk.
 pub(super) const UPPER: &str = "upper";
-/// The guest's memory.
+/// A copy in the guest's memory.
 pub(super) const TMPFS: &str = "tmpfs";
-/// A directory of the host.
+/// A copy in a host directory.
 pub(super) const VIRTIOFS: &str = "virtio-fs";
-/// Plain directories on a volume, one over the other: what a container engine makes.
+/// Plain directories on a volume, stacked by an overlay, as a container engine does.
 pub(super) const OVERLAY: &str = "overlay";
-/// The image's layers, mounted one by one, one over the other.
+/// The image's layers, mounted one by one and stacked by an overlay.
 pub(super) const LAYERS: &str = "n-layer";
-/// The image's disk with nothing over it: what is left to its overlay is the difference.
+/// The image's disk without an overlay. The difference to the image is the overlay's cost.
 pub(super) const EROFS: &str = "erofs";
-/// A volume; what the others are compared with.
+/// A copy on a volume, the baseline of the others.
 pub(super) const EXT4: &str = "ext4";
 
-/// Where the guest has its mounts.
+/// The mount points in the guest.
 pub(super) const TMPFS_PATH: &str = "/bench/tmpfs";
 pub(super) const VIRTIOFS_PATH: &str = "/bench/virtiofs";
 pub(super) const EXT4_PATH: &str = "/bench/ext4";
 const UPPER_PATH: &str = "/var/tmp/msb-bench";
-/// Where the overlay is mounted, its directories, and how many of them are lower ones.
+/// The mount point of the overlay, its directory, and the number of its lower layers.
 const OVERLAY_PATH: &str = "/bench/overlay";
 const OVERLAY_BASE: &str = "/bench/ext4/overlay";
 const OVERLAY_LAYERS: u32 = 10;
 const LAYERS_PATH: &str = "/bench/layers";
 const LAYERS_BASE: &str = "/bench/ext4/layers";
 const EROFS_PATH: &str = "/bench/erofs";
-/// The disk that an image is in a guest.
+/// The image's disk in a guest.
 const IMAGE_DISK: &str = "/dev/vda";
-/// What the root's overlay is mounted with.
+/// The mount options of the root's overlay.
 pub(super) const ROOT_OPTIONS: &str = ",redirect_dir=on,index=on,metacopy=on,xino=on";
 
-/// Places of a guest whose image has these layers on its disk.
+/// Returns the places of a guest whose image has these layers on its disk.
 pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) -> Vec<Place> {
     let copy = |name: &str, work: &str| Place {
         name: name.to_owned(),
@@ -92,15 +92,15 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) 
     places
 }
 
-/// What is measured in which of these places. First changes come last: they use the image's files
-/// up.
+/// Returns the suites, each with its places. The suite of first changes is the last, because it
+/// uses up the image's files.
 pub(super) fn parts(places: &[Place]) -> Vec<Part> {
     let all = |_: &str| true;
     let disks = |name: &str| name == UPPER || name == EXT4;
-    // What lies on the upper alone knows of no lower layers, and a bare image is not written to.
+    // A directory on the upper alone uses no lower layers, and a bare image cannot be written to.
     let own = |name: &str| name != LAYERS && name != EROFS;
     let changing = |name: &str| name != TMPFS && name != VIRTIOFS && name != EROFS;
-    // What a guest knows of virtio-fs is open on the host, which allows so many files.
+    // Each file that a guest knows of in virtio-fs is open on the host, which limits their number.
     let many = |name: &str| own(name) && name != VIRTIOFS;
     let new = |name: &str| many(name) && name != IMAGE;
     let part = |suite, cold, chosen: &dyn Fn(&str) -> bool| Part {

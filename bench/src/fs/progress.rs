@@ -2,23 +2,23 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use msb_bench_runner::{Line, Record};
 
-/// What a terminal takes for: go to the line's beginning, and clear it.
+/// The control characters that return to the start of the line and clear it.
 const AGAIN: &str = "\r\x1b[K";
 
-/// The last workload that was run, on a line of the terminal that goes with this value.
+/// The last workload that was run, on a line of the terminal. Dropping this clears the line.
 pub(super) struct Progress {
     is_shown: bool,
 }
 
 impl Progress {
-    /// Shown where standard error is a terminal.
+    /// Returns a display that is active if standard error is a terminal.
     pub(super) fn on_terminal() -> Self {
         Self {
             is_shown: io::stderr().is_terminal(),
         }
     }
 
-    /// Says what has been measured.
+    /// Shows the workload that was just measured.
     pub(super) fn tell(&self, line: &Line) {
         if let (true, Line::Measured(record)) = (self.is_shown, line) {
             show(&words(record));
@@ -27,7 +27,7 @@ impl Progress {
 }
 
 fn words(record: &Record) -> String {
-    // A guest may name them as it likes; the names are shown as plain words.
+    // A guest can choose any names, so only printable characters of them are shown.
     let plain = |name: &str| -> String {
         name.chars()
             .filter(char::is_ascii_graphic)
@@ -44,7 +44,7 @@ fn words(record: &Record) -> String {
 
 fn show(words: &str) {
     let mut terminal = io::stderr().lock();
-    // A terminal that went away needs no progress.
+    // Without a terminal there is no progress to show.
     let _ = write!(terminal, "{AGAIN}{words}").and_then(|()| terminal.flush());
 }
 

@@ -4,12 +4,12 @@ use crate::report::{Cell, Latency};
 
 const NS_PER_S: f64 = 1e9;
 
-/// What the runner measured of one suite with caches in one state.
+/// The runner's records of one suite with the caches in one state.
 pub(super) struct Records<'a> {
     all: Vec<&'a Record>,
-    /// Workloads, in their order.
+    /// The names of the workloads, in their order.
     pub(super) workloads: Vec<String>,
-    /// Places, in their order.
+    /// The names of the places, in their order.
     pub(super) places: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Every round of a workload in a place.
+    /// Returns the records of a workload in a place, by round.
     pub(super) fn of_cell(&self, workload: &str, place: &str) -> Vec<&'a Record> {
         let mut rounds: Vec<&Record> = self
             .all
@@ -47,8 +47,9 @@ impl<'a> Records<'a> {
         rounds
     }
 
-    /// What a workload cost in a place; `None` where it has not as many rounds as elsewhere, for
-    /// then rounds cannot be compared.
+    /// Returns the cost of a workload in a place.
+    ///
+    /// `None` if it has fewer rounds than in other places, because then rounds cannot be compared.
     pub(super) fn cell(&self, workload: &str, place: &str) -> Option<Cell> {
         let records = self.of_cell(workload, place);
         let most = self
@@ -119,7 +120,7 @@ mod tests {
             (cell.rounds, cell.operations, cell.errors),
             (vec![2.0, 3.0], 10, 2)
         );
-        // A round less than the others: its ratios would be those of different rounds.
+        // With one round less, the ratios would compare different rounds.
         assert_eq!(records.cell("scan", "ext4"), None);
         assert!(
             Records::of(&lines, &part, CacheState::Cold)

@@ -1,4 +1,4 @@
-//! The program that measures, and how one speaks with it.
+//! The program that measures, and the exchange of messages with it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -10,14 +10,14 @@ use msb_bench_runner::Line;
 
 use super::progress::Progress;
 
-/// The runner, static.
+/// The runner, a static executable.
 pub(super) static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-bench-runner"));
 
-/// A guest may say anything: no line is longer, and there are no more lines.
+/// A hostile guest can print anything, so the length and the number of lines are limited.
 const LINE_MAX_BYTES: u64 = 64 << 10;
 const LINES_MAX: usize = 1_000_000;
 
-/// Runs the command that starts the runner, and hears it out.
+/// Runs the command that starts the runner, and reads its output to the end.
 pub(super) fn converse(command: &mut Command) -> Result<Vec<Line>> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -61,7 +61,7 @@ fn next_line(output: &mut impl BufRead) -> Result<Option<Line>> {
     Ok(Some(line))
 }
 
-/// Whether this process can drop the host's caches.
+/// Returns true if this process can drop the host's caches.
 pub(super) fn can_drop_caches() -> bool {
     fs::File::options()
         .write(true)

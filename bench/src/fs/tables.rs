@@ -7,15 +7,17 @@ use crate::report::{Cache, Cell, Conditions, Plot, Row, Table, Unit};
 
 const NS_PER_S: f64 = 1e9;
 
-/// A table with what it is about.
+/// A table, with the suite and the state of the caches that it shows.
 pub(super) struct Shown {
     pub(super) suite: Suite,
     pub(super) cache: CacheState,
     pub(super) table: Table,
 }
 
-/// For each suite and state of the caches that has records: what workloads cost, what their single
-/// operations did, and by how much filesystems grew.
+/// Returns tables for each suite and state of the caches that has records.
+///
+/// They show the times of workloads, the percentiles of single operations, and the growth of
+/// filesystems.
 pub(super) fn of(outcome: &Outcome, kernel: &str) -> Vec<Shown> {
     let mut tables = Vec::new();
     for part in &outcome.request.parts {
@@ -49,7 +51,7 @@ pub(super) fn of(outcome: &Outcome, kernel: &str) -> Vec<Shown> {
     tables
 }
 
-/// Whole workloads, beside plain ext4 where it was measured.
+/// Returns the times of whole workloads, with plain ext4 as the baseline if it was measured.
 fn times(title: String, conditions: Conditions, records: &Records<'_>) -> Table {
     let cell = |workload: &str, place: &str| records.cell(workload, place);
     Table {
@@ -66,7 +68,7 @@ fn times(title: String, conditions: Conditions, records: &Records<'_>) -> Table 
     }
 }
 
-/// Three percentiles of what is the product's own, and of what it is compared with.
+/// Returns three percentiles of the first place, which is msb's own, and of the last.
 fn single_operations(title: &str, conditions: Conditions, records: &Records<'_>) -> Table {
     let (first, last) = (records.places.first(), records.places.last());
     let mut places: Vec<&String> = first.into_iter().chain(last).collect();
@@ -106,7 +108,7 @@ fn single_operations(title: &str, conditions: Conditions, records: &Records<'_>)
     }
 }
 
-/// What is used more after a workload than before it.
+/// Returns the growth of the used space during a workload.
 fn growth(title: &str, conditions: Conditions, records: &Records<'_>) -> Table {
     let cell = |workload: &str, place: &str| {
         let records = records.of_cell(workload, place);

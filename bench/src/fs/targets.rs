@@ -5,15 +5,15 @@ use super::tables::Shown;
 use super::words::cache;
 use crate::report::{Table, Target};
 
-/// Of plain ext4's speed in what only reads the image's files, at least.
+/// The least share of plain ext4's speed in workloads that only read the image's files.
 const WARM_SHARE: f64 = 0.95;
 const COLD_SHARE: f64 = 1.0;
-/// Of the speed of an overlay over plain directories in the fourteen, at least.
+/// The least share of an overlay's speed over plain directories, in the fourteen mixed workloads.
 const OVERLAY_SHARE: f64 = 1.0;
-/// Times virtio-fs's speed in the seven, at least.
+/// The least multiple of virtio-fs's speed in the seven metadata workloads.
 const VIRTIOFS_TIMES: f64 = 20.0;
 
-/// Those of the fourteen that only read the image's files. The others write, or read what they wrote.
+/// The mixed workloads that only read the image's files. The others write, or read their own files.
 const READERS: [&str; 4] = [
     "metadata_scan_stdlib",
     "read_all_py_stdlib",
@@ -21,7 +21,7 @@ const READERS: [&str; 4] = [
     "concurrent_read_4t",
 ];
 
-/// Judges the image's column where what it is to be compared with was measured.
+/// Judges the image's column against each column that was measured.
 pub(super) fn judge(tables: &[Shown]) -> Vec<Target> {
     let whole = |shown: &&Shown| shown.table.columns.iter().any(|column| column == IMAGE);
     let mut targets = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn judge(tables: &[Shown]) -> Vec<Target> {
     targets
 }
 
-/// The seven, and those of the fourteen that are like them.
+/// Returns the seven metadata workloads, and the mixed ones that only read.
 fn readers(metadata: &Table, mixed: &Table) -> Table {
     let is_reader = |name: &String| READERS.contains(&name.as_str());
     let mut readers = metadata.clone();
@@ -65,7 +65,7 @@ fn readers(metadata: &Table, mixed: &Table) -> Table {
     readers
 }
 
-/// The image's speed over another place's, the geometric mean of all workloads.
+/// Judges the geometric mean of the image's speed relative to another place's, over all workloads.
 fn speed(table: &Table, other: &str, wanted: f64, words: &str) -> Option<Target> {
     let column = |name: &str| table.columns.iter().position(|column| column == name);
     let against = Table {

@@ -4,7 +4,7 @@ use msb_bench_runner::{CacheState, Line, Lowers, Mounted, Part, Place, Suite};
 use super::Outcome;
 use crate::report::{Cache, Conditions, Durability, Unit};
 
-/// The suites, in the order that they are run in.
+/// The suites, in the order in which they run.
 const SUITES: [Suite; 10] = [
     Suite::Metadata,
     Suite::Mixed,
@@ -21,7 +21,7 @@ const SUITES: [Suite; 10] = [
 const NOT_IN_VIRTIOFS: &str =
     "not in virtio-fs: each file that a guest knows there is an open one of the host's user";
 
-/// What a suite is called on the command line.
+/// Returns a suite's name on the command line.
 pub(super) const fn name(suite: Suite) -> &'static str {
     match suite {
         Suite::Mixed => "mixed",
@@ -37,7 +37,7 @@ pub(super) const fn name(suite: Suite) -> &'static str {
     }
 }
 
-/// Takes a suite's name from the command line.
+/// Returns the parser of a suite's name on the command line.
 pub(super) fn suites() -> impl TypedValueParser<Value = Suite> {
     PossibleValuesParser::new(SUITES.map(name)).try_map(|word| {
         let mut suites = SUITES.into_iter();
@@ -47,7 +47,7 @@ pub(super) fn suites() -> impl TypedValueParser<Value = Suite> {
     })
 }
 
-/// What a suite is about.
+/// Returns a suite's title.
 pub(super) const fn title(suite: Suite) -> &'static str {
     match suite {
         Suite::Mixed => "Fourteen mixed workloads",
@@ -63,7 +63,7 @@ pub(super) const fn title(suite: Suite) -> &'static str {
     }
 }
 
-/// The state of the caches in a word.
+/// Returns the state of the caches as one word.
 pub(super) const fn cache(cache: CacheState) -> &'static str {
     match cache {
         CacheState::Warm => "warm",
@@ -71,7 +71,7 @@ pub(super) const fn cache(cache: CacheState) -> &'static str {
     }
 }
 
-/// What figures of a part were taken under. The `first` table of all says what holds for all.
+/// Returns the conditions of a part's figures. The `first` table also lists what applies to all.
 pub(super) fn conditions(
     outcome: &Outcome,
     part: &Part,
@@ -126,7 +126,7 @@ fn of_all(outcome: &Outcome) -> Vec<String> {
     words
 }
 
-/// Where the columns' files lie.
+/// Describes the location of each column's files.
 fn where_(outcome: &Outcome, part: &Part) -> String {
     let places = outcome.request.places.iter();
     let here = places.filter(|place| part.places.contains(&place.name));
@@ -212,7 +212,7 @@ fn about(outcome: &Outcome, suite: Suite) -> Vec<String> {
     notes
 }
 
-/// The first that failed in each place.
+/// Lists each distinct failure by workload and place.
 fn failures(outcome: &Outcome, part: &Part) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for line in &outcome.lines {
@@ -234,7 +234,7 @@ fn failures(outcome: &Outcome, part: &Part) -> Vec<String> {
     said
 }
 
-/// What of some suites was not run, by reason.
+/// Lists the workloads of some suites that were left out, grouped by reason.
 fn left_out(outcome: &Outcome, of: impl Fn(Suite) -> bool) -> Vec<String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in &outcome.lines {

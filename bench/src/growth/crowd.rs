@@ -10,13 +10,13 @@ use crate::msb::{Msb, text};
 use crate::report::{Cell, Durability, Plot, Row, Table, Unit};
 use crate::sandbox::Sandbox;
 
-/// How many run at once where it is looked at.
+/// The numbers of running sandboxes at which a point is measured.
 const COUNTS: [u32; 5] = [1, 10, 25, 50, 100];
-/// Files of the image that all of them have.
+/// The number of files in the image of all sandboxes.
 const FILES: u32 = 1_000;
 
-/// Starts sandboxes of one image beside those that run already: what the next one takes, and what
-/// all of them have of the host's memory.
+/// Starts sandboxes of one image beside running ones. Measures the time of each start, and the
+/// host's memory for all of them.
 pub(super) fn measure(bed: &Bed<'_>) -> Result<Vec<Table>> {
     let most = bed.arguments.most_sandboxes;
     let counts: Vec<u32> = COUNTS.into_iter().filter(|&count| count <= most).collect();
@@ -78,7 +78,7 @@ fn start(msb: &Msb, vmm: &str, number: usize) -> Result<(Sandbox, f64)> {
     Ok((sandbox, begun.elapsed().as_secs_f64()))
 }
 
-/// Of all that run together.
+/// Returns the memory of all running sandboxes together.
 fn memory_bytes(msb: &Msb) -> Result<f64> {
     let stats = msb.output(["stats", "--no-stream", "--format", "json"])?;
     let stats: Value = serde_json::from_str(&stats)?;

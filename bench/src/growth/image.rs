@@ -6,23 +6,24 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes in a file: few, so that what is measured is what a file costs, not its bytes.
+/// The size of a file: small, so that the cost of a file is measured and not that of its bytes.
 const CONTENT_BYTES: usize = 100;
-/// Files in a directory.
+/// The number of files in a directory.
 const DIRECTORY_FILES: u32 = 100;
 
-/// An image that is made for one point of a series.
+/// The shape of an image that is made for one point of a series.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) layers: u32,
-    /// Of all layers together.
+    /// The number of files of all layers together.
     pub(super) files: u32,
-    /// In a layer of their own on top, which may have none.
+    /// The number of whiteouts in an additional top layer, which may be 0. `None` without that
+    /// layer.
     pub(super) whiteouts: Option<u32>,
 }
 
 impl Shape {
-    /// Files spread over layers.
+    /// Returns an image with its files spread over layers.
     pub(super) const fn spread(layers: u32, files: u32) -> Self {
         Self {
             layers,
@@ -31,8 +32,9 @@ impl Shape {
         }
     }
 
-    /// A layer of files, and one of whiteouts over some of them: there even without a whiteout, for a
-    /// layer more or less is not what is compared.
+    /// Returns an image with a layer of files, and a layer of whiteouts over some of them. The
+    /// second layer exists even without a whiteout, so that the number of layers is always the
+    /// same.
     pub(super) const fn covered(files: u32, whiteouts: u32) -> Self {
         Self {
             layers: 1,
@@ -41,7 +43,7 @@ impl Shape {
         }
     }
 
-    /// Writes it as an OCI layout.
+    /// Writes the image as an OCI layout.
     pub(super) fn write(&self, directory: &Path) -> Result<()> {
         fs::create_dir_all(directory.join("blobs/sha256"))?;
         let mut layers = Vec::new();
@@ -56,7 +58,7 @@ impl Shape {
     }
 }
 
-/// A blob that is in the layout.
+/// A blob in the layout.
 struct Blob {
     digest: String,
     size_bytes: u64,
@@ -67,7 +69,7 @@ fn path_of(number: u32) -> String {
     format!("d{}/d{directory}/f{number}", directory % DIRECTORY_FILES)
 }
 
-/// Others in each file: what an image has twice is stored once.
+/// Returns content that differs in each file, because an image stores equal content only once.
 fn content_of(number: u32) -> [u8; CONTENT_BYTES] {
     let mut content = [b'.'; CONTENT_BYTES];
     content[..4].copy_from_slice(&number.to_le_bytes());
@@ -100,7 +102,7 @@ fn append(tar: &mut tar::Builder<&mut dyn Write>, path: &str, content: &[u8]) ->
     tar.append_data(&mut header, path, content)
 }
 
-/// Writes a blob and gives what it is known by.
+/// Writes a blob and returns its digest and size.
 fn blob(directory: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Blob> {
     let unfinished = directory.join("unfinished");
     let mut out = Hashing {
@@ -165,7 +167,7 @@ fn json_blob(directory: &Path, value: &Value) -> Result<Blob> {
     blob(directory, |out| out.write_all(&bytes))
 }
 
-/// This host's architecture, as images name it.
+/// Returns this host's architecture as OCI images name it.
 fn oci_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -1,27 +1,28 @@
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Result;
 
 use super::image::Shape;
 use super::{Arguments, conditions};
 use crate::measure::{self, Cost};
-use crate::msb::Msb;
+use crate::msb::{Msb, this_program};
 use crate::report::{Cell, Durability, Plot, Row, Table, Target, Unit};
 
-/// The most that loading may cost with the most whiteouts, in times of none.
+/// The largest ratio of the time with the most whiteouts to the time with none.
 const WHITEOUTS_MAX: f64 = 1.3;
-/// Most memory of a load, of an image with less than 32 MiB of metadata.
+/// The most memory that a load may use, for an image with less than 32 MiB of metadata.
 const MEMORY_MAX_MIB: f64 = 128.0;
-/// Metadata of so many files stays below that.
+/// A number of files whose metadata stays below that size.
 const MEMORY_FILES: f64 = 100_000.0;
 
-/// What all points share.
+/// The program and the arguments that all points share.
 pub(super) struct Bed<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) msb: &'a Msb,
 }
 
-/// What one point took, round by round.
+/// The costs of one point, round by round.
 #[derive(Default)]
 struct Point {
     msb: Vec<Cost>,
@@ -29,7 +30,7 @@ struct Point {
 }
 
 impl Bed<'_> {
-    /// Two tables: the time of a load, and the memory.
+    /// Returns two tables: the time of a load, and its peak memory.
     pub(super) fn series(
         &self,
         of: &str,
@@ -89,20 +90,18 @@ impl Bed<'_> {
         let home = tempfile::tempdir_in(&self.arguments.work)?;
         let mut command = self.msb.in_home(home.path()).command();
         command.args(["load", "--quiet", "--tag", "bench/image:latest"]);
-        measure::cost(self.msb, command.arg(layout), home.path())
+        measure::cost(command.arg(layout), home.path())
     }
 
     fn bound(&self, layout: &Path) -> Result<Cost> {
         let directory = tempfile::tempdir_in(&self.arguments.work)?;
-        let mut command = self.msb.command();
-        command
-            .args(["bench", "bound"])
-            .args([layout, directory.path()]);
-        measure::cost(self.msb, &command, directory.path())
+        let mut command = Command::new(this_program()?);
+        command.arg("bound").args([layout, directory.path()]);
+        measure::cost(&command, directory.path())
     }
 }
 
-/// Of the series of files: memory has a limit.
+/// Judges the series of files: memory has a limit.
 pub(super) fn memory_targets(tables: &[Table]) -> Vec<Target> {
     let Some(memory) = tables.last() else {
         return Vec::new();
@@ -126,7 +125,7 @@ pub(super) fn memory_targets(tables: &[Table]) -> Vec<Target> {
     judged.into_iter().collect()
 }
 
-/// Of the series of whiteouts: the most cost little more than none.
+/// Judges the series of whiteouts: the most may cost little more than none.
 pub(super) fn whiteout_targets(tables: &[Table]) -> Vec<Target> {
     let ends = tables.first().and_then(|times| {
         let first = times.rows.first()?;

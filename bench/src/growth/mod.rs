@@ -1,5 +1,5 @@
-//! How msb's cost grows: with layers, with files, with whiteouts. Each point is an image made for it,
-//! loaded by msb and by the bound in turn; of some, sandboxes are made and started too.
+//! The growth of msb's cost with layers, files and whiteouts. Each point is an image made for it,
+//! which msb and the bound load in turn. For some points sandboxes are also created and started.
 
 mod crowd;
 mod image;
@@ -15,11 +15,11 @@ use image::Shape;
 use crate::msb::{Msb, vmm_words};
 use crate::report::{Cache, Conditions, Durability, Machine, Report, Showing};
 
-/// Files that are spread over the layers of the first series.
+/// The number of files that are spread over the layers of the first series.
 const SPREAD_FILES: u32 = 12_700;
 const LAYERS: [u32; 5] = [1, 8, 32, 64, 127];
 const FILES: [u32; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
-/// Files below the whiteouts of the last series, whose whiteouts are at most so many.
+/// The number of files below the whiteouts of the last series, which has at most as many whiteouts.
 const BASE_FILES: u32 = 60_000;
 const WHITEOUTS: [u32; 4] = [0, 1_000, 5_000, 20_000];
 
@@ -28,23 +28,23 @@ const WHITEOUTS: [u32; 4] = [0, 1_000, 5_000, 20_000];
 #[command(after_help = "Examples:\n  \
     msb bench growth\n  \
     msb bench growth --most-files 1000 --no-sandboxes")]
-pub struct Arguments {
-    /// Counted rounds of each point
+pub(crate) struct Arguments {
+    /// Number of counted rounds of each point
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Only points with at most so many files
+    /// Only points with at most this number of files
     #[arg(long, value_name = "FILES", default_value_t = 100_000)]
     most_files: u32,
     /// Do not start sandboxes
     #[arg(long)]
     no_sandboxes: bool,
-    /// Have at most so many of them at once
+    /// Largest number of sandboxes at once
     #[arg(long, value_name = "SANDBOXES", default_value_t = 100)]
     most_sandboxes: u32,
-    /// The VMM that sandboxes are started with: krun, qemu, or what fits this host
+    /// The VMM to start sandboxes with: krun, qemu, or auto for one that this host can run
     #[arg(long, default_value = "auto", env = "MSB_VMM")]
     vmm: String,
-    /// Where images are made and taken
+    /// The directory in which images are made and loaded
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     work: PathBuf,
     #[command(flatten)]
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     Ok(Report::new("growth", Machine::this(vmm), tables, targets))
 }
 
-/// Under which a series is measured.
+/// Returns the conditions of a series.
 fn conditions(arguments: &Arguments, durability: Durability, note: &str) -> Conditions {
     Conditions {
         cache: Cache::Warm,

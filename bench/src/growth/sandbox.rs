@@ -11,18 +11,19 @@ use crate::report::{Cell, Durability, Plot, Row, Table, Target, Unit};
 use crate::sandbox::Sandbox;
 
 pub(super) const IMAGE: &str = "bench/image:latest";
-/// The most that anything may cost with the most layers, in times of one layer.
+/// The largest ratio of the cost with the most layers to the cost with one layer.
 const GROWTH_MAX: f64 = 1.1;
 
-/// How many are created in a round: one takes a few milliseconds, which a disk's hiccup doubles.
+/// The number of sandboxes created in a round. One takes a few milliseconds, which a delay of the
+/// disk can double.
 const CREATIONS: usize = 20;
-/// How many are started in a round.
+/// The number of sandboxes started in a round.
 const STARTS: usize = 3;
 
-/// One of the figures, with its name.
+/// A name, and the figures that it stands for.
 type Named = (&'static str, fn(&Figures) -> &Vec<f64>);
 
-/// What a sandbox of one image costs, round by round.
+/// The costs of a sandbox of one image, round by round.
 #[derive(Default)]
 struct Figures {
     create_s: Vec<f64>,
@@ -30,13 +31,13 @@ struct Figures {
     memory_bytes: Vec<f64>,
 }
 
-/// An msb with one image in a home of its own, which goes with this value.
+/// An msb with one image in its own home, which is removed when this value is dropped.
 pub(super) struct Home {
     pub(super) msb: Msb,
     _directory: tempfile::TempDir,
 }
 
-/// The home of an image of this shape.
+/// Returns a home with an image of this shape.
 pub(super) fn home_of(bed: &Bed<'_>, shape: &Shape) -> Result<Home> {
     let layout = tempfile::tempdir_in(&bed.arguments.work)?;
     shape.write(layout.path())?;
@@ -51,7 +52,7 @@ pub(super) fn home_of(bed: &Bed<'_>, shape: &Shape) -> Result<Home> {
     })
 }
 
-/// Makes and starts sandboxes of images with few and many layers, in turn.
+/// Creates and starts sandboxes of images with few and many layers, in turn.
 pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Vec<Target>)> {
     let mut homes = Vec::new();
     for shape in shapes {
@@ -78,7 +79,7 @@ pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Ve
     Ok((tables(bed, shapes, &figures), targets(&figures)))
 }
 
-/// A sandbox that is started and removed.
+/// Measures a sandbox that is started and removed.
 fn started(msb: &Msb, vmm: &str, figures: &mut Figures) -> Result<()> {
     let sandbox = created(msb, &mut Figures::default())?;
     let begun = Instant::now();
@@ -93,7 +94,7 @@ fn started(msb: &Msb, vmm: &str, figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// One sandbox, which goes with this value.
+/// Creates one sandbox, which is removed when the result is dropped.
 fn created(msb: &Msb, figures: &mut Figures) -> Result<Sandbox> {
     let sandbox = Sandbox::named(msb, "growth");
     let begun = Instant::now();
@@ -152,7 +153,7 @@ fn tables(bed: &Bed<'_>, shapes: &[Shape], figures: &[&Figures]) -> Vec<Table> {
     ]
 }
 
-/// The last point against the first.
+/// Compares the last point with the first.
 fn targets(figures: &[&Figures]) -> Vec<Target> {
     let (Some(first), Some(last)) = (figures.first(), figures.last()) else {
         return Vec::new();

@@ -6,18 +6,18 @@ use anyhow::Result;
 
 use super::registry::Registry;
 use crate::layout;
-use crate::msb::Msb;
+use crate::msb::{Msb, this_program};
 
-/// A script's beginning: every layer's tar on standard output, one after the other.
+/// The start of a script that handles each layer in turn, with its blob in `$blob`.
 const EACH_LAYER: &str = "set -e; cd \"$0\"; n=0; for blob do n=$((n + 1)); ";
-/// gzip or plain, by the first two bytes.
+/// Writes a layer's tar to standard output. gzip itself tells if the blob is compressed.
 const PLAIN: &str =
     "if gzip -t \"$blob\" 2>/dev/null; then gzip -dc \"$blob\"; else cat \"$blob\"; fi";
 
-/// What pulls from the registry too, as `msb pull` does.
+/// The tool that pulls from the registry too, as `msb pull` does.
 pub(super) const SKOPEO_PULL: &str = "skopeo copy docker://";
 
-/// One way to take an image.
+/// One way to load an image.
 #[derive(Debug)]
 pub(super) struct Contestant {
     pub(super) name: &'static str,
@@ -35,7 +35,7 @@ enum Way {
     MsbPull {
         reference: String,
     },
-    /// A shell's script with the directory and the layers' blobs as its words.
+    /// A shell script. Its arguments are the directory and the layers' blobs.
     Script {
         text: String,
         blobs: Vec<PathBuf>,
@@ -53,7 +53,8 @@ enum Way {
     },
 }
 
-/// Those that are installed, the bound first; which they are, and why others are left out.
+/// Returns the installed contestants, the bound first. The notes have their versions, and the names
+/// of missing ones.
 pub(super) fn all(directory: &Path, registry: &Registry) -> Result<(Vec<Contestant>, Vec<String>)> {
     let layout = std::path::absolute(directory)?;
     let tag = layout::tag(&layout)?;
@@ -130,9 +131,9 @@ pub(super) fn all(directory: &Path, registry: &Registry) -> Result<(Vec<Contesta
     Ok((contestants, notes))
 }
 
-/// What a program says of itself.
+/// Returns the line with a program's version. `None` if it prints none.
 fn version(program: &str) -> Option<String> {
-    // mkfs.erofs before 1.6 knows -V alone.
+    // mkfs.erofs before 1.6 accepts only -V.
     let said = ["--version", "-V"].map(|option| Command::new(program).arg(option).output());
     said.into_iter()
         .flatten()
@@ -144,7 +145,8 @@ fn version(program: &str) -> Option<String> {
         })
 }
 
-/// From tars where this mkfs.erofs takes them (since 1.7), from an unpacked tree otherwise.
+/// Returns a script that makes an image of each layer. It passes the tar to mkfs.erofs, or an
+/// unpacked tree to a mkfs.erofs before 1.7, which accepts no tars.
 fn mkfs_script(options: &str) -> String {
     let help = Command::new("mkfs.erofs").arg("--help").output();
     let takes_tars = help.is_ok_and(|help| {
@@ -168,7 +170,7 @@ fn installed(program: &str) -> bool {
 }
 
 impl Contestant {
-    /// Whether it is msb or the bound: what must not fail.
+    /// Returns true for msb and the bound, which must not fail.
     pub(super) const fn is_ours(&self) -> bool {
         matches!(
             self.way,
@@ -176,14 +178,12 @@ impl Contestant {
         )
     }
 
-    /// Its command line, to write into `directory`.
-    pub(super) fn command(&self, msb: &Msb, directory: &Path) -> Command {
-        match &self.way {
+    /// Returns the command line that writes into `directory`.
+    pub(super) fn command(&self, msb: &Msb, directory: &Path) -> Result<Command> {
+        Ok(match &self.way {
             Way::Bound { layout } => {
-                let mut command = msb.command();
-                command
-                    .args(["bench", "bound"])
-                    .args([layout.as_path(), directory]);
+                let mut command = Command::new(this_program()?);
+                command.arg("bound").args([layout.as_path(), directory]);
                 command
             }
             Way::MsbLoad { layout } => {
@@ -227,11 +227,11 @@ impl Contestant {
                 command.arg(image("dir:", directory, ""));
                 command
             }
-        }
+        })
     }
 }
 
-/// As umoci and skopeo name images.
+/// Returns the name of an image for umoci and skopeo.
 fn image(transport: &str, path: &Path, tag: &str) -> std::ffi::OsString {
     let mut words = std::ffi::OsString::from(transport);
     words.push(path);

@@ -1,6 +1,8 @@
-//! What taking an image costs: `msb load`, `msb pull` from a registry on loopback, and the tools that
-//! do a part of the same work, against the bound: the same blobs read, hashed, decompressed, hashed
-//! again and written, two at a time, without parsing.
+//! The cost of loading an image: `msb load`, `msb pull` from a registry on loopback, and tools that
+//! do a part of the same work.
+//!
+//! All are compared with the bound: the same blobs read, hashed, decompressed, hashed again and
+//! written, two at a time, without parsing.
 
 mod contestant;
 mod page_cache;
@@ -30,13 +32,13 @@ use crate::{bound, layout};
     skopeo copy docker://python:3.12-slim oci:python:latest\n  \
     msb bench image python --html image.html"
 )]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// An OCI layout directory with one image
     layout: PathBuf,
-    /// Counted rounds; in each, every contestant runs once
+    /// Number of counted rounds; in each, every contestant runs once
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Where all of them write
+    /// The directory that all contestants write to
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     work: PathBuf,
     /// Drop the image's blobs from the page cache before each run
@@ -48,12 +50,12 @@ pub struct Arguments {
 
 /// Arguments of `msb bench bound`.
 #[derive(Debug, clap::Args)]
-pub struct BoundArguments {
+pub(crate) struct BoundArguments {
     layout: PathBuf,
     directory: PathBuf,
 }
 
-/// The bound by itself.
+/// Runs the bound.
 pub(crate) fn bound(arguments: &BoundArguments) -> Result<()> {
     bound::run(
         &layout::layer_blobs(&arguments.layout)?,
@@ -66,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     let registry = registry::Registry::start(&arguments.layout)?;
     let (installed, mut notes) = contestant::all(&arguments.layout, &registry)?;
     let (mut contestants, mut outcomes) = (Vec::new(), Vec::new());
-    // A round that is not counted, in which a tool may show that it cannot do this image at all.
+    // The first round is not counted. It shows if a tool cannot handle this image at all.
     for contestant in installed {
         match once(arguments, msb, &blobs, &contestant) {
             Ok(_) => {
@@ -79,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
             Err(error) => return Err(error),
         }
     }
-    // All in turn, so that a drifting machine drifts under all.
+    // All run in turn, so that changes of the machine's speed affect all equally.
     for _ in 0..arguments.rounds {
         for (contestant, outcome) in contestants.iter().zip(&mut outcomes) {
             let (cost, left_bytes) = once(arguments, msb, &blobs, contestant)?;
@@ -100,7 +102,8 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     ))
 }
 
-/// One run in a directory of its own; what it took, and what it left on the disk, in bytes.
+/// Runs a contestant once, in its own directory. Returns its cost, and the bytes that it left on
+/// the disk.
 fn once(
     arguments: &Arguments,
     msb: &Msb,
@@ -111,8 +114,8 @@ fn once(
         page_cache::drop_cached(blobs)?;
     }
     let directory = tempfile::tempdir_in(&arguments.work)?;
-    let command = contestant.command(msb, directory.path());
-    let cost = measure::cost(msb, &command, directory.path())
+    let command = contestant.command(msb, directory.path())?;
+    let cost = measure::cost(&command, directory.path())
         .with_context(|| format!("{} failed", contestant.name))?;
     Ok((cost, allocated_bytes(directory.path())?))
 }

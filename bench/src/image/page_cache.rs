@@ -5,11 +5,11 @@ use rustix::fs::{Advice, fadvise};
 
 use crate::layout::Blob;
 
-/// Lets the kernel forget what it has of the blobs in memory.
+/// Removes the blobs from the kernel's page cache.
 pub(super) fn drop_cached(blobs: &[Blob]) -> Result<()> {
     for blob in blobs {
         let file = File::open(&blob.path)?;
-        // Pages that are not yet written stay.
+        // Dirty pages cannot be dropped.
         rustix::fs::fdatasync(&file)?;
         fadvise(&file, 0, None, Advice::DontNeed)?;
     }

@@ -1,5 +1,5 @@
-//! The least of a registry that an image can be pulled from (OCI distribution-spec 1.1, section
-//! "Pull"), on the loopback interface: so little that what is measured is the puller.
+//! A minimal registry on the loopback interface (OCI distribution-spec 1.1, section "Pull"). It
+//! does so little that the measured cost is the puller's.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -13,7 +13,7 @@ use crate::layout;
 const NAME: &str = "bench/image";
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// Serves one layout for as long as the process lives.
+/// A registry that serves one layout until the process ends.
 #[derive(Debug)]
 pub(super) struct Registry {
     address: SocketAddr,
@@ -28,14 +28,14 @@ impl Registry {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (manifest, blobs) = (manifest.clone(), blobs.clone());
-                // A client that goes away ends its own connection, nothing else.
+                // A client that disconnects ends only its own connection.
                 std::thread::spawn(move || answer_all(&stream, &manifest, &blobs));
             }
         });
         Ok(Self { address })
     }
 
-    /// What to pull.
+    /// Returns the reference to pull.
     pub(super) fn reference(&self) -> String {
         format!("{}/{NAME}:latest", self.address)
     }
@@ -43,7 +43,7 @@ impl Registry {
 
 /// Answers the requests of a connection until it is closed.
 fn answer_all(stream: &TcpStream, manifest: &str, blobs: &Path) -> io::Result<()> {
-    // An answer is on its way as soon as it is written.
+    // Every answer must be sent at once.
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
     loop {
@@ -64,7 +64,7 @@ fn answer_all(stream: &TcpStream, manifest: &str, blobs: &Path) -> io::Result<()
     }
 }
 
-/// What a path names.
+/// The object that a path names.
 enum Found {
     Nothing,
     Root,

@@ -4,10 +4,10 @@ use crate::layout::Blob;
 use crate::measure::Cost;
 use crate::report::{Cache, Cell, Conditions, Durability, Plot, Row, Table, Target, Unit};
 
-/// The most that a load and a pull may take, in times of the bound.
+/// The largest ratio of the time of a load or a pull to that of the bound.
 const LOAD_MAX: f64 = 1.25;
 
-/// What a contestant took in each counted round.
+/// The costs of a contestant in each counted round.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     name: &'static str,
@@ -112,7 +112,7 @@ pub(super) fn of(
     ]
 }
 
-/// What must hold of load and pull.
+/// Judges the load and the pull.
 pub(super) fn targets(outcomes: &[Outcome]) -> Vec<Target> {
     let named = |name: &str| outcomes.iter().find(|outcome| outcome.name == name);
     let Some(bound) = named("the bound") else {

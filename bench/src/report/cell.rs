@@ -1,20 +1,20 @@
 use serde::Serialize;
 
-/// What one thing cost: a figure of every counted round, and what is known of the single operations.
+/// The cost of one item: a figure of every counted round, and the latencies of single operations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Cell {
-    /// In the table's unit, round by round; rounds of a table's cells were run in turn.
+    /// Figures in the table's unit, round by round. Rounds of a table's cells ran in turn.
     pub(crate) rounds: Vec<f64>,
-    /// Of the operations of a round: the median of the rounds.
+    /// Latencies of the operations of a round: medians of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency: Option<Latency>,
-    /// Operations that a round consists of.
+    /// The number of operations in a round.
     pub(crate) operations: u64,
-    /// Operations that failed, of all rounds.
+    /// The number of failed operations in all rounds.
     pub(crate) errors: u64,
 }
 
-/// How long single operations took, in seconds.
+/// Percentiles of the durations of single operations, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
@@ -22,7 +22,7 @@ pub(crate) struct Latency {
     pub(crate) p99: f64,
 }
 
-/// Least, median and most of some figures.
+/// The least, the median and the greatest of some figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) least: f64,
@@ -31,7 +31,7 @@ pub(crate) struct Spread {
 }
 
 impl Cell {
-    /// One figure, of what is not repeated.
+    /// Returns a cell with the figure of a single measurement.
     pub(crate) fn once(figure: f64) -> Self {
         Self::of_rounds(vec![figure])
     }
@@ -49,7 +49,7 @@ impl Cell {
         Spread::of(self.rounds.clone())
     }
 
-    /// This over another, round by round; `None` where there is nothing to divide.
+    /// Returns the ratio to another cell, round by round. `None` if no pair of rounds has a ratio.
     pub(crate) fn ratio_to(&self, other: &Self) -> Option<Spread> {
         let pairs = self.rounds.iter().zip(&other.rounds);
         Spread::of(
@@ -62,7 +62,7 @@ impl Cell {
 }
 
 impl Spread {
-    /// Of no figures there is none.
+    /// Returns the spread of some figures. `None` if there are none.
     pub(crate) fn of(mut figures: Vec<f64>) -> Option<Self> {
         figures.sort_by(f64::total_cmp);
         Some(Self {

@@ -1,42 +1,42 @@
 use serde::Serialize;
 
-/// What figures were taken under: said beside every table.
+/// The conditions of a table's figures, shown beside it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Conditions {
     pub(crate) cache: Cache,
     pub(crate) durability: Durability,
-    /// Where the files lie that are worked on.
+    /// The location of the files that are worked on.
     pub(crate) place: String,
-    /// What else a reader must know.
+    /// Further notes for the reader.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
 }
 
-/// What was in memory before the clock started.
+/// The state of the caches before the clock started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cache {
-    /// What is read had been read before.
+    /// The data had been read before.
     Warm,
-    /// The guest's caches were dropped, the host's not.
+    /// Only the guest's caches were dropped.
     ColdGuest,
     /// The guest's and the host's caches were dropped.
     Cold,
-    /// Caches make no difference, or each column says its own.
+    /// Caches make no difference, or each column states its own.
     Any,
 }
 
-/// What is on the disk when an operation is said to be done.
+/// The state of the disk when an operation counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Durability {
-    /// Nothing is promised: no operation syncs.
+    /// No operation syncs, so nothing is guaranteed.
     None,
     /// Every file is synced before it counts as written.
     Synced,
     /// Nothing is written.
     ReadOnly,
-    /// Rows differ, each says its own.
+    /// Rows differ, and each states its own.
     Mixed,
 }
 
@@ -63,7 +63,7 @@ impl Durability {
 }
 
 impl Conditions {
-    /// In one sentence after the other, without full stops.
+    /// Returns the conditions as sentences without full stops.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = vec![
             self.cache.words().to_owned(),

@@ -1,8 +1,8 @@
-//! A report as one page that loads nothing.
+//! A report as one page that loads nothing else.
 
 use std::fmt::Write as _;
 
-use super::plot::{self, escaped};
+use super::plot;
 use super::table::Table;
 use super::{Report, terminal};
 
@@ -17,11 +17,26 @@ th,td{padding:.2em .7em;text-align:right;border-bottom:1px solid #ddd;white-spac
 th:first-child,td:first-child{text-align:left}
 svg{width:100%;height:auto;margin:.6em 0}
 svg text{font:12px system-ui,sans-serif;fill:#222}
-.grid{stroke:#e3e3e3}.one{stroke:#222}.whisker{stroke:#222;stroke-width:1.2}
 .missed{color:#b00020;font-weight:600}
 ";
 
-/// The whole page.
+/// Escapes `text` for use between tags and in attributes.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// Returns the whole page.
 pub(crate) fn page(report: &Report) -> String {
     let title = escaped(&format!("msb bench {}", report.benchmark));
     let mut page = format!(

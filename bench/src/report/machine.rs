@@ -2,22 +2,22 @@ use std::fs;
 
 use serde::Serialize;
 
-/// What the figures were taken on.
+/// The machine that the figures were measured on.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,
     pub(crate) processors: usize,
     pub(crate) memory_bytes: u64,
-    /// The host's kernel, as `uname -sr` says it.
+    /// The host's kernel, as in `uname -sr`.
     pub(crate) kernel: String,
     pub(crate) msb: String,
-    /// What ran guests, and how: `None` where none ran.
+    /// The VMM and how it ran guests. `None` if no guest ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vmm: Option<String>,
 }
 
 impl Machine {
-    /// This one. What it does not tell stays empty.
+    /// Returns this machine. Properties that cannot be read are empty or 0.
     pub(crate) fn this(vmm: Option<String>) -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let value = |text: &str, name: &str| {

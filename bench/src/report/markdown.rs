@@ -1,4 +1,4 @@
-//! A report as a section of a Markdown file that has one a benchmark.
+//! A report as a section of a Markdown file that has a section for each benchmark.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::{Report, terminal};
 const HEAD: &str = "# Results\n\nThe newest run of each benchmark, written by the command under its \
     heading. Ratios travel between machines, times do not.\n";
 
-/// The file with this report's section in the place of an older one, or at its end.
+/// Returns the file with this report's section in place of an older one, or at its end.
 pub(crate) fn with_section(file: &str, report: &Report) -> String {
     let heading = format!("\n## bench {}\n", report.benchmark);
     let section = format!("{heading}{}", body(report));

@@ -1,5 +1,5 @@
-//! What a benchmark found, and its faces: a table on the terminal, JSON, Markdown, and a page of HTML
-//! with plots.
+//! The result of a benchmark, and its output formats: a table on the terminal, JSON, Markdown, and
+//! a page of HTML with plots.
 
 mod cell;
 mod conditions;
@@ -21,30 +21,34 @@ pub(crate) use unit::Unit;
 
 use serde::Serialize;
 
-/// One benchmark's outcome.
+/// The options that `msb bench` adds.
+const MSB_OPTIONS: [&str; 2] = ["--msb", "--home"];
+
+/// The result of one benchmark.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Its name, as `fs`, with the options that make another benchmark of it.
+    /// The benchmark's name, such as `fs`, with the options that make it a different benchmark.
     pub(crate) benchmark: String,
-    /// What is typed to repeat it.
+    /// The command line that repeats it.
     pub(crate) command: String,
-    /// When it ended, in seconds since 1970.
+    /// The time of its end, in seconds since the epoch.
     pub(crate) measured_s: i64,
     pub(crate) machine: Machine,
     pub(crate) tables: Vec<Table>,
     pub(crate) targets: Vec<Target>,
 }
 
-/// Something that must hold, and whether it does.
+/// A condition that must hold, and the verdict.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Target {
     pub(crate) met: bool,
-    /// What was found, with what was wanted.
+    /// The figure found, with the figure wanted.
     pub(crate) words: String,
 }
 
 impl Report {
-    /// What `benchmark` found on this machine, now, by the command line of this process.
+    /// Returns the report of `benchmark` on this machine. The time and the command line are the
+    /// current ones of this process.
     pub(crate) fn new(
         benchmark: impl Into<String>,
         machine: Machine,
@@ -61,7 +65,7 @@ impl Report {
         }
     }
 
-    /// The day it was measured, as 2026-01-31.
+    /// Returns the day of the measurement, such as 2026-01-31.
     fn day(&self) -> String {
         jiff::Timestamp::from_second(self.measured_s).map_or_else(
             |_| String::new(),
@@ -78,21 +82,22 @@ impl Target {
         }
     }
 
-    /// Judged: `met` or `MISSED`.
+    /// Returns the verdict: `met` or `MISSED`.
     const fn verdict(&self) -> &'static str {
         if self.met { "met" } else { "MISSED" }
     }
 }
 
-/// What is typed to measure the same again; how it is shown is not of it.
+/// Returns the command line that repeats the measurement. It leaves out the options for the output
+/// and the choice of the msb.
 fn command(mut words: impl Iterator<Item = String>) -> String {
-    let mut command = String::from("msb");
+    let mut command = String::from("msb bench");
     while let Some(word) = words.next() {
         let (option, has_value) = match word.split_once('=') {
             Some((option, _)) => (option, true),
             None => (word.as_str(), false),
         };
-        if !Showing::OPTIONS.contains(&option) {
+        if !Showing::OPTIONS.contains(&option) && !MSB_OPTIONS.contains(&option) {
             command.push(' ');
             command.push_str(&word);
         } else if !has_value {
@@ -111,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_command_is_told_without_how_it_was_shown() {
-        let typed = "bench fs --html a.html --rounds 3 --results=b.md --format json image";
+        let typed = "--msb /bin/msb --home=/h fs --html a.html --rounds 3 --results=b.md --format json image";
         let words = typed.split(' ').map(str::to_owned);
         assert_eq!(command(words), "msb bench fs --rounds 3 image");
     }

@@ -1,4 +1,4 @@
-//! A report with everything in it, for the tests of its faces.
+//! A report with every kind of content, for the tests of the output formats.
 
 use super::{
     Cache, Cell, Conditions, Durability, Latency, Machine, Plot, Report, Row, Table, Target, Unit,

@@ -5,16 +5,16 @@ use anyhow::{Context as _, Result};
 
 use super::{Report, html, markdown, terminal};
 
-/// How a report is shown: options that every benchmark takes.
+/// The options for a report's output, which every benchmark accepts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Showing {
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value = "table", help_heading = "Report")]
     format: Format,
-    /// Also write a page of HTML with plots, which needs nothing else
+    /// Also write the report as one self-contained page of HTML with plots
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     html: Option<PathBuf>,
-    /// Also put the report into a Markdown file, in the place of an older one of the same benchmark
+    /// Also write the report to a Markdown file, in place of an older one of the same benchmark
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     results: Option<PathBuf>,
 }
@@ -26,7 +26,7 @@ enum Format {
 }
 
 impl Showing {
-    /// How its options are typed; each has a value.
+    /// The names of these options, each of which has a value.
     pub(crate) const OPTIONS: [&str; 3] = ["--format", "--html", "--results"];
 
     #[expect(clippy::print_stdout, reason = "the report is this command's output")]
@@ -40,7 +40,7 @@ impl Showing {
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         if let Some(path) = &self.results {
-            // A file that is not there yet has no sections.
+            // A file that does not exist yet has no sections.
             let before = fs::read_to_string(path).unwrap_or_default();
             fs::write(path, markdown::with_section(&before, report))
                 .with_context(|| format!("cannot write {}", path.display()))?;

@@ -4,41 +4,41 @@ use super::cell::{Cell, Spread};
 use super::conditions::Conditions;
 use super::unit::Unit;
 
-/// Figures side by side.
+/// Figures side by side, with their conditions.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Table {
     pub(crate) title: String,
     pub(crate) conditions: Conditions,
     pub(crate) unit: Unit,
     pub(crate) columns: Vec<String>,
-    /// The column that the others are divided by.
+    /// The index of the column that the others are divided by.
     pub(crate) baseline: Option<usize>,
     pub(crate) rows: Vec<Row>,
     #[serde(skip)]
     pub(crate) plot: Plot,
 }
 
-/// One line: what was done, and what it cost in each column.
+/// One row: an item, with its cost in each column.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Where the line stands on the axis of a plot of lines.
+    /// The row's position on the axis of a plot of lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<f64>,
-    /// One a column; `None` where it was not measured.
+    /// A cell for each column; `None` if it was not measured.
     pub(crate) cells: Vec<Option<Cell>>,
 }
 
-/// How a table is drawn.
+/// The kind of a table's plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plot {
-    /// Not at all.
+    /// The table has no plot.
     None,
-    /// A bar a cell: the ratio to the baseline, on a logarithmic axis.
+    /// A bar for each cell: the ratio to the baseline, on a logarithmic axis.
     Ratios,
-    /// A line a column, through what stands at each row's place.
+    /// A line for each column, through the medians at the rows' positions.
     Lines,
-    /// A bar a row, its columns laid end to end.
+    /// A bar for each row, with its columns end to end.
     Stacked,
 }
 
@@ -64,13 +64,13 @@ impl Row {
 }
 
 impl Table {
-    /// A column over the baseline in a row; `None` for the baseline itself.
+    /// Returns the ratio of a column to the baseline in a row. `None` for the baseline itself.
     pub(crate) fn ratio(&self, row: &Row, column: usize) -> Option<Spread> {
         let baseline = self.baseline.filter(|&baseline| baseline != column)?;
         row.cell(column)?.ratio_to(row.cell(baseline)?)
     }
 
-    /// The geometric mean of a column's median ratios; `None` where it has none.
+    /// Returns the geometric mean of a column's median ratios. `None` if it has no ratios.
     pub(crate) fn geometric_mean(&self, column: usize) -> Option<f64> {
         let logarithms: Vec<f64> = self
             .rows

@@ -1,11 +1,11 @@
-//! A report as text: what `msb bench` prints.
+//! A report as text, the default output of `msb bench`.
 
 use std::fmt::Write as _;
 
 use super::table::{Row, Table};
 use super::{Report, Target};
 
-/// The whole report.
+/// Returns the complete report.
 pub(crate) fn text(report: &Report) -> String {
     let mut text = format!(
         "{}\n{}\n",
@@ -52,8 +52,8 @@ fn table_text(table: &Table) -> String {
     text
 }
 
-/// The table's cells as words, the line of headings first: a column has its figure and, beside a
-/// baseline, its ratio.
+/// Returns the table's cells as text, the headings first. A column has its figure and, if there is
+/// a baseline, its ratio.
 pub(crate) fn grid(table: &Table) -> Vec<Vec<String>> {
     let mut headings = vec![String::new()];
     for (number, column) in table.columns.iter().enumerate() {
@@ -92,7 +92,7 @@ fn line(table: &Table, row: &Row) -> Vec<String> {
     line
 }
 
-/// The geometric means of the ratios, where a table has more than one line of them.
+/// Returns the row of geometric means of the ratios. `None` for a table with a single row.
 fn mean_line(table: &Table) -> Option<Vec<String>> {
     table.baseline.filter(|_| table.rows.len() > 1)?;
     let mut line = vec!["geometric mean".to_owned()];

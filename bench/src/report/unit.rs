@@ -1,17 +1,17 @@
 use serde::Serialize;
 
-/// What the figures of a table count.
+/// The unit of a table's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {
-    /// Less is better.
+    /// Times; less is better.
     Seconds,
-    /// Less is better.
+    /// Sizes; less is better.
     Bytes,
 }
 
 impl Unit {
-    /// For a person: three figures, and the unit that fits.
+    /// Formats a value with three significant digits and the fitting unit.
     pub(crate) fn shown(self, value: f64) -> String {
         if value == 0.0 {
             return "0".to_owned();
@@ -34,7 +34,7 @@ impl Unit {
     }
 }
 
-/// In the first unit that is not larger than the value; the last one otherwise.
+/// Formats a value in the first unit that is not larger than it, or otherwise in the last.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let fitting = units.iter().find(|(size, _)| value.abs() >= *size);
     let Some((size, name)) = fitting.or_else(|| units.last()) else {

@@ -1,4 +1,4 @@
-//! Streams of chunks, for code that reads and writes and waits.
+//! Streams of chunks, for blocking readers and writers.
 
 use std::io::{self, Read, Write};
 
@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 
 use crate::CHUNK_MAX_BYTES;
 
-/// Bytes that come in chunks. Reading waits for them, so it is for threads that may wait.
+/// A reader of bytes that arrive in chunks. Reads block, so it is for threads that may block.
 #[derive(Debug)]
 pub struct ChunkReader {
     chunks: mpsc::Receiver<io::Result<Bytes>>,
     current: Bytes,
 }
 
-/// Bytes that go in chunks, to whatever takes them.
+/// A writer that passes bytes on in chunks of at most [`CHUNK_MAX_BYTES`].
 #[derive(Debug)]
 pub struct ChunkWriter<F> {
     send: F,
@@ -22,7 +22,7 @@ pub struct ChunkWriter<F> {
 }
 
 impl ChunkReader {
-    /// What a channel brings, until it ends or brings an error.
+    /// Returns a reader of the channel's chunks, until the channel ends or delivers an error.
     pub fn new(chunks: mpsc::Receiver<io::Result<Bytes>>) -> Self {
         Self {
             chunks,
@@ -46,8 +46,9 @@ impl Read for ChunkReader {
 }
 
 impl<F: FnMut(Bytes) -> bool> ChunkWriter<F> {
-    /// `send` passes a chunk on and says whether anybody wants more; it may wait. What was not
-    /// flushed is lost.
+    /// Returns a writer that passes chunks to `send`, which may block.
+    ///
+    /// `send` returns false if no more chunks are wanted. Bytes that were not flushed are lost.
     pub fn new(send: F) -> Self {
         Self {
             send,

@@ -3,26 +3,27 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
 
 use crate::exec::Command;
 use crate::v1::keeper_client::KeeperClient;
 use crate::v1::sandbox_client::SandboxClient;
 use crate::v1::{
-    Attach, Exec, ExecInput, HelloReply, HelloRequest, PowerOffRequest, ResizeRequest,
-    ShutdownRequest, SignalJobRequest, SignalRequest, StatsReply, StatsRequest, StopFirst,
-    WindowSize, exec_input,
+    Attach, DiskErrorsRequest, DiskFailure, Exec, ExecInput, HelloReply, HelloRequest,
+    PowerOffRequest, ResizeRequest, ShutdownRequest, SignalJobRequest, SignalRequest, StatsReply,
+    StatsRequest, StopFirst, WatchDisksRequest, WindowSize, exec_input,
 };
 use crate::{
     ClientError, Connection, Heartbeat, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, check_length,
     greeting,
 };
 
-/// What requests are addressed to; nothing looks at it.
+/// The origin of all requests; the servers ignore it.
 const ORIGIN: &str = "http://sandbox";
-/// Chunks of input that wait for the connection.
+/// The number of inputs that may wait for the connection.
 const PENDING_INPUTS: usize = 4;
 
-/// A sandbox that is connected to. Its clones share the connection.
+/// A connection to a sandbox. Clones share the connection.
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) sandbox: SandboxClient<Connection>,
@@ -31,10 +32,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a sandbox over a stream that is its server's from the first byte.
+    /// Connects to a sandbox over a stream on which the server expects HTTP/2 from the first byte.
     ///
     /// # Errors
-    /// When the stream fails.
+    /// If the stream fails.
     pub async fn connect<T>(stream: T) -> Result<Self, ClientError>
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -52,10 +53,10 @@ impl Client {
         })
     }
 
-    /// Connects to the agent over its port: waits for the guest's greeting and answers it first.
+    /// Connects to the agent over its port, after the guest's greeting.
     ///
     /// # Errors
-    /// When the port ends first, or the guest speaks another transport.
+    /// If the port ends before the greeting, or the guest uses another transport.
     pub async fn connect_port<T>(mut port: T) -> Result<Self, ClientError>
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -66,10 +67,10 @@ impl Client {
         Self::connect(port).await
     }
 
-    /// Asks who the agent is; the answer comes once the guest is up.
+    /// Returns the agent's version and times. The answer comes once the guest is up.
     ///
     /// # Errors
-    /// When it cannot be reached, answers wrongly or is too old.
+    /// If the call fails or the agent is too old.
     pub async fn hello(&mut self) -> Result<HelloReply, ClientError> {
         let request = HelloRequest { version: VERSION };
         let reply = self.sandbox.hello(request).await;
@@ -87,8 +88,8 @@ impl Client {
     /// Starts a command.
     ///
     /// # Errors
-    /// [`Refused`](ClientError::Refused) when the agent says why it does not run,
-    /// [`TooLong`](ClientError::TooLong) before it is asked.
+    /// [`Refused`](ClientError::Refused) if the agent reports why it cannot run,
+    /// [`TooLong`](ClientError::TooLong) before the agent is asked.
     pub async fn exec(&mut self, exec: Exec) -> Result<Command, ClientError> {
         check_length(&exec)?;
         let (inputs, pending) = beginning_with(exec_input::Input::Start(exec)).await;
@@ -97,11 +98,11 @@ impl Client {
         Command::started(self.clone(), inputs, events).await
     }
 
-    /// Joins the command that the sandbox was created for, once it runs.
+    /// Attaches to the main command, once it runs.
     ///
     /// # Errors
-    /// [`Refused`](ClientError::Refused) when it did not run, [`Over`](ClientError::Over) when it
-    /// has ended.
+    /// [`Refused`](ClientError::Refused) if it could not be started, [`Over`](ClientError::Over) if
+    /// it has ended.
     pub async fn attach(&mut self, attach: Attach) -> Result<Command, ClientError> {
         let (inputs, pending) = beginning_with(exec_input::Input::Attach(attach)).await;
         let events = self.keeper.attach(pending).await;
@@ -109,10 +110,10 @@ impl Client {
         Command::started(self.clone(), inputs, events).await
     }
 
-    /// Starts a command that nobody waits for, and gives the number it is kept under.
+    /// Starts a job and returns its number.
     ///
     /// # Errors
-    /// [`Call`](ClientError::Call) with the reason when it does not run.
+    /// [`Call`](ClientError::Call) with the reason if it cannot be started.
     pub async fn start_job(&mut self, exec: Exec) -> Result<u64, ClientError> {
         check_length(&exec)?;
         let reply = self.keeper.start_job(exec).await;
@@ -120,23 +121,23 @@ impl Client {
         Ok(reply.into_inner().job_id)
     }
 
-    /// Sends the signal with this number of Linux to a command that nobody waits for, and to what it
-    /// started.
+    /// Sends a signal to a job's process group, by its number on Linux.
     ///
     /// # Errors
-    /// [`Call`](ClientError::Call) with the reason when it does not run.
+    /// [`Call`](ClientError::Call) with the reason if the job is not running.
     pub async fn signal_job(&mut self, job_id: u64, signal: i32) -> Result<(), ClientError> {
         let request = SignalJobRequest { job_id, signal };
         let reply = self.keeper.signal_job(request).await;
         reply.map_err(ClientError::of("signal a job")).map(drop)
     }
 
-    /// Asks the guest to power off; the answer comes once its disks are unmounted. Processes get
-    /// `grace` to end by themselves, two seconds where the caller does not say; `first` before the
-    /// others.
+    /// Asks the guest to shut down. The answer comes once its disks are unmounted.
+    ///
+    /// Processes have `grace` to end themselves, two seconds if it is `None`. The command `first`
+    /// is ended before the others.
     ///
     /// # Errors
-    /// When it cannot be reached or answers wrongly.
+    /// If the call fails.
     pub async fn shutdown(
         &mut self,
         grace: Option<Duration>,
@@ -149,18 +150,40 @@ impl Client {
         reply.map_err(ClientError::of("shutdown")).map(drop)
     }
 
-    /// Asks what the guest's kernel has counted. The figures are the guest's own word.
+    /// Returns the counters of the guest's kernel. The guest can report any figure.
     ///
     /// # Errors
-    /// [`Unimplemented`](ClientError::Unimplemented) of an agent that is older than the call.
+    /// [`Unimplemented`](ClientError::Unimplemented) if the agent is older than this call.
     pub async fn stats(&mut self) -> Result<StatsReply, ClientError> {
         let reply = self.sandbox.stats(StatsRequest {}).await;
         Ok(reply.map_err(ClientError::of("stats"))?.into_inner())
     }
 
-    /// Ends the machine at once, after [`shutdown`](Self::shutdown). Comes back when it is gone.
+    /// Reports disks that fail, since the machine's start. The report is the guest's word.
+    ///
+    /// # Errors
+    /// [`Unimplemented`](ClientError::Unimplemented) if the agent is older than the call.
+    pub async fn watch_disks(&mut self) -> Result<Streaming<DiskFailure>, ClientError> {
+        let failures = self.sandbox.watch_disks(WatchDisksRequest {}).await;
+        let failures = failures.map_err(ClientError::of("watch the disks"))?;
+        Ok(failures.into_inner())
+    }
+
+    /// Returns a line for each disk that has failed since the machine was started, as the supervisor
+    /// recorded it.
+    ///
+    /// # Errors
+    /// [`Unimplemented`](ClientError::Unimplemented) if the VMM process is older than the call.
+    pub async fn disk_errors(&mut self) -> Result<Vec<String>, ClientError> {
+        let reply = self.keeper.disk_errors(DiskErrorsRequest {}).await;
+        let reply = reply.map_err(ClientError::of("ask for errors of disks"))?;
+        Ok(reply.into_inner().messages)
+    }
+
+    /// Ends the machine at once, after [`shutdown`](Self::shutdown). Returns when the machine has
+    /// ended.
     pub async fn power_off(&mut self) {
-        // Whatever this gives, there is nobody left to have answered.
+        // The call always ends in an error, because the machine does not answer any more.
         let _ = self.sandbox.power_off(PowerOffRequest {}).await;
     }
 
@@ -179,23 +202,23 @@ impl Client {
         reply.map_err(ClientError::of("resize")).map(drop)
     }
 
-    /// What is heard of the other end, whatever is asked of it.
+    /// Returns the connection's heartbeat, which counts everything that the other end sends.
     pub fn heartbeat(&self) -> Heartbeat {
         self.heartbeat.clone()
     }
 
-    /// The generated client, to pass calls on unchanged.
+    /// Returns the generated client, to forward calls unchanged.
     pub fn raw(&self) -> SandboxClient<Connection> {
         self.sandbox.clone()
     }
 }
 
-/// Inputs whose first is on its way.
+/// Returns a stream of inputs that begins with `first`, and its sender.
 async fn beginning_with(
     first: exec_input::Input,
 ) -> (mpsc::Sender<ExecInput>, ReceiverStream<ExecInput>) {
     let (inputs, pending) = mpsc::channel(PENDING_INPUTS);
-    // There is room: nothing was sent before.
+    // The channel has room: nothing was sent before.
     let _ = inputs.send(ExecInput { input: Some(first) }).await;
     (inputs, ReceiverStream::new(pending))
 }

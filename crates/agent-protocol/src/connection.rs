@@ -18,17 +18,18 @@ use crate::services::{Services, agent_service};
 use crate::v1::keeper_server::Keeper;
 use crate::v1::sandbox_server::Sandbox;
 
-/// The most calls at a time on one connection.
+/// The largest number of calls at a time on one connection.
 const CALLS_MAX: u32 = 256;
-/// The most bytes of one call that wait for their reader.
+/// The flow-control window of one call, in bytes.
 const CALL_WINDOW_BYTES: u32 = 128 << 10;
-/// Room for every call's window, so that calls whose readers sleep never stop the others.
+/// The window of the connection. It has room for every call's window, so that a call without a
+/// reader never stops the others.
 const CONNECTION_WINDOW_BYTES: u32 = CALLS_MAX * CALL_WINDOW_BYTES;
 /// The longest list of headers, in bytes.
 const HEADERS_MAX_BYTES: u32 = 16 << 10;
 
-/// How long a peer may take to give a sign of life before the connection ends: for ever. Whoever waits
-/// gives up sooner, and the connection is there when a paused machine goes on.
+/// The time after which HTTP/2 would close a silent connection: in effect, never. A caller gives up
+/// sooner, and the connection still exists when a paused machine continues.
 const SIGN_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The client's end of an HTTP/2 connection.
@@ -36,7 +37,7 @@ const SIGN_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 pub struct Connection(SendRequest<Body>);
 
 impl Connection {
-    /// Begins a connection, which a task of its own drives.
+    /// Opens a connection, which its own task drives.
     pub(crate) async fn open<T>(stream: T) -> Result<(Self, Heartbeat), hyper::Error>
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -72,10 +73,10 @@ impl Service<Request<Body>> for Connection {
     }
 }
 
-/// Serves a client of the agent until it has gone.
+/// Serves a client of the agent until it disconnects.
 ///
 /// # Errors
-/// When the connection breaks, or brings what is not HTTP/2.
+/// If the connection breaks, or the client does not send HTTP/2.
 pub async fn serve<T, S>(stream: T, sandbox: S) -> Result<(), hyper::Error>
 where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -87,10 +88,10 @@ where
         .await
 }
 
-/// Serves a client of the sandbox's process until it has gone.
+/// Serves a client of the supervisor until it disconnects.
 ///
 /// # Errors
-/// When the connection breaks, or brings what is not HTTP/2.
+/// If the connection breaks, or the client does not send HTTP/2.
 pub async fn serve_kept<T, S>(stream: T, service: S) -> Result<(), hyper::Error>
 where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -112,10 +113,10 @@ fn server() -> hyper::server::conn::http2::Builder<TokioExecutor> {
     builder
 }
 
-/// The guest's side of the port: greets, then serves the host until it has gone.
+/// Serves the guest's side of the port: greets, then serves the host until it disconnects.
 ///
 /// # Errors
-/// When the port fails, or the host speaks another transport.
+/// If the port fails, or the host uses another transport.
 pub async fn serve_port<T, S>(mut port: T, service: S) -> io::Result<()>
 where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,

@@ -5,10 +5,10 @@ use tonic::{Code, Status};
 use crate::TooLong;
 use crate::v1::{ExitStatus, Failure};
 
-/// Why a call got no good answer.
+/// The error of a call to a sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The agent cannot be reached.
+    /// The connection to the agent cannot be established.
     #[error("cannot reach the guest's agent")]
     Io(#[source] io::Error),
     /// The connection failed.
@@ -17,59 +17,59 @@ pub enum ClientError {
     /// The agent is older than the call.
     #[error("the guest's agent is too old for this: {call}; stop the sandbox and start it again")]
     Unimplemented {
-        /// What was asked for.
+        /// The name of the call.
         call: &'static str,
     },
-    /// The agent speaks a version that this host does not.
+    /// The agent's version is not one that this host supports.
     #[error("the guest's agent speaks version {version}, this msb {oldest} to {newest}")]
     Version {
         /// The agent's version.
         version: u32,
-        /// The oldest that this host talks to.
+        /// The oldest version that this host supports.
         oldest: u32,
-        /// This host's own.
+        /// The host's own version.
         newest: u32,
     },
-    /// A command is longer than the agent takes.
+    /// A command is longer than the agent accepts.
     #[error(transparent)]
     TooLong(#[from] TooLong),
     /// The call failed.
     #[error("the guest's agent gave no answer to {call}: {message}")]
     Call {
-        /// What was asked for.
+        /// The name of the call.
         call: &'static str,
-        /// What came instead.
+        /// The message of the gRPC status.
         message: String,
     },
-    /// The agent says nothing at all.
+    /// The agent does not answer at all.
     #[error("{message}; msb waited for {call}")]
     Silent {
-        /// What was asked for.
+        /// The name of the call.
         call: &'static str,
-        /// Since when.
+        /// The supervisor's message, with the duration of the silence.
         message: String,
     },
-    /// The agent answered something else.
+    /// The agent's answer does not fit the call.
     #[error("the guest's agent answered out of turn")]
     OutOfTurn,
-    /// The command ended before anybody joined it.
+    /// The command ended before a client attached to it.
     #[error("the command has ended")]
     Over(ExitStatus),
-    /// The agent says why not.
+    /// The agent reports why it cannot run the command.
     #[error("{}", .0.message)]
     Refused(Failure),
-    /// The guest cannot do that with its files.
+    /// The guest cannot perform a call on files.
     #[error("{message}")]
     Files {
-        /// The kind of reason.
+        /// The gRPC code of the reason.
         code: Code,
-        /// One line: what failed, on what, why.
+        /// One line: what failed, on which object, and why.
         message: String,
     },
 }
 
 impl ClientError {
-    /// Of a call on files, whose answer may be why not.
+    /// Converts the status of a call on files, which may carry a reason of the guest.
     pub(crate) fn of_files(call: &'static str) -> impl Fn(Status) -> Self {
         move |status| match status.code() {
             Code::NotFound
@@ -89,7 +89,7 @@ impl ClientError {
     pub(crate) fn of(call: &'static str) -> impl Fn(Status) -> Self {
         move |status| match status.code() {
             Code::Unimplemented => Self::Unimplemented { call },
-            // The sandbox's process says so, of the agent.
+            // The supervisor sends this code if the agent is silent.
             Code::DeadlineExceeded => Self::Silent {
                 call,
                 message: status.message().to_owned(),

@@ -5,16 +5,16 @@ use tonic::Streaming;
 use crate::v1::{ExecEvent, ExecInput, ExitStatus, WindowSize, exec_event, exec_input};
 use crate::{Client, ClientError};
 
-/// A command that runs, seen from the host. Dropping its parts ends it.
+/// A running command, seen from the host. Dropping its parts ends it.
 #[derive(Debug)]
 pub struct Command {
-    /// Its process id in the guest.
+    /// The command's process ID in the guest.
     pub pid: u32,
-    /// Where its input goes. Dropping it ends standard input.
+    /// The command's standard input. Dropping it ends standard input.
     pub inputs: Inputs,
-    /// Where its output comes from. Dropping it kills the command.
+    /// The command's output. Dropping it kills the command.
     pub outputs: Outputs,
-    /// Signals and sizes, which wait for nothing that the command reads.
+    /// Signals and window sizes, which do not wait for the command to read its input.
     pub control: Control,
 }
 
@@ -22,25 +22,25 @@ pub struct Command {
 #[derive(Debug, Clone)]
 pub struct Inputs(mpsc::Sender<ExecInput>);
 
-/// A command's output and its end.
+/// A command's output and its exit.
 #[derive(Debug)]
 pub struct Outputs(Streaming<ExecEvent>);
 
-/// What is told a command besides its input.
+/// The control of a command, besides its input.
 #[derive(Debug, Clone)]
 pub struct Control {
     client: Client,
     exec_id: u64,
 }
 
-/// What comes from a command that runs.
+/// An event of a running command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// Bytes of standard output, or of the terminal.
     Stdout(Bytes),
     /// Bytes of standard error.
     Stderr(Bytes),
-    /// It ended, and all its output has come.
+    /// The command ended, and all its output has arrived.
     Exited(ExitStatus),
 }
 
@@ -69,8 +69,9 @@ impl Command {
 }
 
 impl Inputs {
-    /// Sends at most [`CHUNK_MAX_BYTES`](crate::CHUNK_MAX_BYTES), and waits until there is room for
-    /// them. Whether the command still wants them.
+    /// Sends bytes to standard input, and waits until there is room for them. Returns false if the
+    /// command accepts no more input. `bytes` are at most
+    /// [`CHUNK_MAX_BYTES`](crate::CHUNK_MAX_BYTES) long.
     pub async fn send(&self, bytes: Bytes) -> bool {
         let input = Some(exec_input::Input::Stdin(bytes));
         self.0.send(ExecInput { input }).await.is_ok()
@@ -78,16 +79,16 @@ impl Inputs {
 
     /// Ends standard input, and nothing else.
     pub async fn end(&self) {
-        // A command that has ended wants no more anyway.
+        // A command that has ended needs no end of its input.
         self.send(Bytes::new()).await;
     }
 }
 
 impl Outputs {
-    /// What comes next; `None` when the agent hung up.
+    /// Returns the next event. `None` if the agent has closed the stream.
     ///
     /// # Errors
-    /// When the connection fails or brings something else.
+    /// If the connection fails, or an event is out of turn.
     pub async fn next(&mut self) -> Result<Option<Output>, ClientError> {
         match self.event().await? {
             None => Ok(None),
@@ -109,23 +110,28 @@ impl Outputs {
 }
 
 impl Control {
-    /// What the agent calls the command.
+    /// Returns a connection with the sandbox that the command runs in.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Returns the agent's number for the command.
     pub const fn exec_id(&self) -> u64 {
         self.exec_id
     }
 
-    /// Sends the signal with this number of Linux to the command's process group.
+    /// Sends a signal to the command's process group, by its number on Linux.
     ///
     /// # Errors
-    /// When the agent cannot be reached, or the command has ended.
+    /// If the call fails, or the command has ended.
     pub async fn signal(&mut self, signal: i32) -> Result<(), ClientError> {
         self.client.signal(self.exec_id, signal).await
     }
 
-    /// Tells the command's terminal its new size.
+    /// Sets the size of the command's terminal.
     ///
     /// # Errors
-    /// When the agent cannot be reached, or the command has ended.
+    /// If the call fails, or the command has ended.
     pub async fn resize(&mut self, size: WindowSize) -> Result<(), ClientError> {
         self.client.resize(self.exec_id, size).await
     }

@@ -11,25 +11,25 @@ use crate::v1::{
 };
 use crate::{Client, ClientError};
 
-/// Chunks of an archive that wait for the connection.
+/// The number of chunks that may wait for the connection.
 const PENDING_CHUNKS: usize = 4;
 
-/// Bytes that come from the guest: an archive, or a file's content.
+/// A stream of bytes from the guest: an archive, or a file's content.
 #[derive(Debug)]
 pub struct Archive {
     chunks: Streaming<Chunk>,
     call: &'static str,
 }
 
-/// What is in a directory, as it comes from the guest.
+/// A stream of a directory's entries from the guest.
 #[derive(Debug)]
 pub struct Listing(Streaming<ListReply>);
 
 impl Archive {
-    /// What comes next; `None` at the end.
+    /// Returns the next bytes. `None` at the end.
     ///
     /// # Errors
-    /// When the guest cannot go on, or the connection fails.
+    /// If the guest cannot continue, or the connection fails.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         let chunk = self.chunks.message().await;
         let chunk = chunk.map_err(ClientError::of_files(self.call))?;
@@ -38,10 +38,10 @@ impl Archive {
 }
 
 impl Listing {
-    /// The entries that come next; `None` at the end.
+    /// Returns the next entries. `None` at the end.
     ///
     /// # Errors
-    /// When the guest cannot go on, or the connection fails.
+    /// If the guest cannot continue, or the connection fails.
     pub async fn next(&mut self) -> Result<Option<Vec<ListEntry>>, ClientError> {
         let reply = self.0.message().await;
         let reply = reply.map_err(ClientError::of_files("list"))?;
@@ -50,30 +50,30 @@ impl Listing {
 }
 
 impl Client {
-    /// What a file is; of a symlink, with `follow`, what it leads to.
+    /// Returns the type and attributes of a file. With `follow` a symlink is followed.
     ///
     /// # Errors
-    /// When it cannot be looked at, or the agent cannot be reached.
+    /// If the file cannot be inspected, or the call fails.
     pub async fn stat(&mut self, path: Bytes, follow: bool) -> Result<FileStat, ClientError> {
         let reply = self.sandbox.stat(StatRequest { path, follow }).await;
         let reply = reply.map_err(ClientError::of_files("stat"))?.into_inner();
         reply.stat.ok_or(ClientError::OutOfTurn)
     }
 
-    /// What is in a directory.
+    /// Lists a directory.
     ///
     /// # Errors
-    /// When it cannot be read, or the agent cannot be reached.
+    /// If the directory cannot be read, or the call fails.
     pub async fn list(&mut self, path: Bytes) -> Result<Listing, ClientError> {
         let reply = self.sandbox.list(ListRequest { path }).await;
         let reply = reply.map_err(ClientError::of_files("list"))?;
         Ok(Listing(reply.into_inner()))
     }
 
-    /// What a file holds.
+    /// Reads a file's content.
     ///
     /// # Errors
-    /// When it cannot be opened, or the agent cannot be reached.
+    /// If the file cannot be opened, or the call fails.
     pub async fn read_file(&mut self, path: Bytes) -> Result<Archive, ClientError> {
         let call = "read file";
         let reply = self.sandbox.read_file(ReadFileRequest { path }).await;
@@ -84,16 +84,16 @@ impl Client {
     /// Removes a file.
     ///
     /// # Errors
-    /// When it cannot be removed, or the agent cannot be reached.
+    /// If the file cannot be removed, or the call fails.
     pub async fn remove(&mut self, request: RemoveRequest) -> Result<(), ClientError> {
         let reply = self.sandbox.remove(request).await;
         reply.map_err(ClientError::of_files("remove")).map(drop)
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     ///
     /// # Errors
-    /// When it cannot be made, or the agent cannot be reached.
+    /// If the directory cannot be created, or the call fails.
     pub async fn make_directory(
         &mut self,
         request: MakeDirectoryRequest,
@@ -104,11 +104,13 @@ impl Client {
             .map(drop)
     }
 
-    /// Makes or replaces a file with content that comes in chunks. `Ok(None)` is its end: where the channel
-    /// ends without it, the file stays as it was.
+    /// Creates or replaces a file with content that arrives in chunks.
+    ///
+    /// `None` in the channel marks the end of the content. If the channel closes without it, the
+    /// file stays unchanged.
     ///
     /// # Errors
-    /// When it cannot be written, or the agent cannot be reached.
+    /// If the file cannot be written, or the call fails.
     pub async fn write_file(
         &mut self,
         start: WriteFile,
@@ -130,15 +132,15 @@ impl Client {
         };
         let sending = tokio::spawn(sending);
         let reply = self.sandbox.write_file(ReceiverStream::new(pending)).await;
-        // An answer before the end: the guest wants no more.
+        // After an early answer the guest wants no more chunks.
         sending.abort();
         reply.map_err(ClientError::of_files("write file")).map(drop)
     }
 
-    /// Gives a file another name.
+    /// Renames a file.
     ///
     /// # Errors
-    /// When it cannot be renamed, or the agent cannot be reached.
+    /// If the file cannot be renamed, or the call fails.
     pub async fn rename(&mut self, request: RenameRequest) -> Result<(), ClientError> {
         let reply = self.sandbox.rename(request).await;
         reply.map_err(ClientError::of_files("rename")).map(drop)
@@ -147,16 +149,16 @@ impl Client {
     /// Sets a file's permission bits.
     ///
     /// # Errors
-    /// When they cannot be set, or the agent cannot be reached.
+    /// If the bits cannot be set, or the call fails.
     pub async fn set_mode(&mut self, request: SetModeRequest) -> Result<(), ClientError> {
         let reply = self.sandbox.set_mode(request).await;
         reply.map_err(ClientError::of_files("set mode")).map(drop)
     }
 
-    /// A file, or a directory and all that is in it, as a tar archive.
+    /// Reads a file, or a directory and everything in it, as a tar archive.
     ///
     /// # Errors
-    /// When it cannot be opened, or the agent cannot be reached.
+    /// If the file cannot be opened, or the call fails.
     pub async fn get_archive(
         &mut self,
         request: GetArchiveRequest,
@@ -167,11 +169,13 @@ impl Client {
         Ok(Archive { chunks, call })
     }
 
-    /// Unpacks a tar archive whose bytes come in chunks. One that fails ends when the channel does;
-    /// the channel closes when the guest wants no more of it.
+    /// Unpacks a tar archive whose bytes arrive in chunks.
+    ///
+    /// To abandon an archive, close the channel early. The guest closes it when it wants no more
+    /// bytes.
     ///
     /// # Errors
-    /// When it cannot be unpacked, or the agent cannot be reached.
+    /// If the archive cannot be unpacked, or the call fails.
     pub async fn put_archive(
         &mut self,
         start: PutArchive,
@@ -191,7 +195,7 @@ impl Client {
         };
         let sending = tokio::spawn(sending);
         let reply = self.sandbox.put_archive(ReceiverStream::new(pending)).await;
-        // An answer before the end: the guest wants no more.
+        // After an early answer the guest wants no more chunks.
         sending.abort();
         reply
             .map_err(ClientError::of_files("put archive"))

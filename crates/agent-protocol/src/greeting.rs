@@ -2,24 +2,24 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// What follows the greeting: HTTP/2 from the next byte on.
+/// The transport after the greeting: HTTP/2 from the next byte on.
 const TRANSPORT: u32 = 2;
 
-/// What the guest sends first, and again whenever it starts over.
+/// The guest's greeting, sent first and after each restart of the guest's side.
 const FROM_GUEST: &[u8; 12] = b"msb guest \r\n";
-/// What the host answers.
+/// The host's answer.
 const FROM_HOST: &[u8; 12] = b"msb host  \r\n";
-/// The most bytes of something else that are passed over while a greeting is looked for.
+/// The largest number of other bytes that are skipped before a greeting.
 const NOISE_MAX_BYTES: usize = 1 << 20;
 
-/// Greets from the guest's side: says hello and waits for the host to answer. What an earlier
-/// session left in the port is passed over.
+/// Greets from the guest's side: sends the greeting and waits for the host's answer. Bytes that an
+/// earlier session left in the port are skipped.
 pub(crate) async fn greet_host(io: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
     send(io, FROM_GUEST).await?;
     receive(io, FROM_HOST).await
 }
 
-/// Greets from the host's side: waits for the guest, then answers.
+/// Greets from the host's side: waits for the guest's greeting, then answers.
 pub(crate) async fn greet_guest(io: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
     receive(io, FROM_GUEST).await?;
     send(io, FROM_HOST).await

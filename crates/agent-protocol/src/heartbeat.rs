@@ -1,8 +1,8 @@
-//! Whether the other end of a connection is still there.
+//! Detection of a silent peer.
 //!
-//! HTTP/2 asks a quiet peer for a sign of life every [`INTERVAL`]. Nothing here ends a connection whose
-//! peer gives none: a machine that was paused goes on where it stood. Whoever waits for an answer
-//! decides how long a silence is too long.
+//! HTTP/2 sends a ping to a quiet peer every [`INTERVAL`]. Nothing here closes a connection whose
+//! peer does not answer: a paused machine continues where it stopped. The caller that waits for an
+//! answer decides how long a silence is too long.
 
 use std::io;
 use std::pin::Pin;
@@ -14,21 +14,21 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How long a peer that has nothing to say is left alone before it is asked for a sign of life.
+/// The idle time after which HTTP/2 sends a ping to a quiet peer.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(10);
-/// In which steps a silence is measured. A process that was stopped itself counts one, however long it
-/// stood still.
+/// The step in which silence is measured. If this process itself was stopped, that counts as one
+/// step, however long it lasted.
 const STEP: Duration = Duration::from_secs(1);
 
-/// What has been heard of a peer. Its clones are of the same connection.
+/// A count of the reads from a peer. Clones belong to the same connection.
 #[derive(Debug, Clone, Default)]
 pub struct Heartbeat {
     reads: Arc<AtomicU64>,
 }
 
 impl Heartbeat {
-    /// Returns once the peer has sent nothing for `limit`, counted from now on. A limit below the
-    /// interval at which a quiet peer is asked, 10 s, finds peers silent that are not.
+    /// Waits until the peer has sent nothing for `limit`, counted from now on. A limit below the
+    /// ping interval of 10 s reports peers that are only idle.
     pub async fn silence(&self, limit: Duration) {
         let mut steps = interval(STEP);
         steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -50,7 +50,7 @@ impl Heartbeat {
     }
 }
 
-/// A stream that notes when something comes.
+/// A stream that counts the reads that return bytes.
 #[derive(Debug)]
 pub(crate) struct Heard<T> {
     stream: T,

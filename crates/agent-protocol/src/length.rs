@@ -3,26 +3,26 @@ use prost::Message as _;
 use crate::MESSAGE_MAX_BYTES;
 use crate::v1::Exec;
 
-/// What is around a command in the message that carries it, in bytes.
+/// The size of the message around a command, in bytes.
 const AROUND_BYTES: usize = 16;
 
-/// A command is longer than the agent takes.
+/// The error for a command that is longer than the agent accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the command, its arguments and its environment take {bytes} bytes, and the guest's agent takes {limit_bytes}; \
      put what is long into a file"
 )]
 pub struct TooLong {
-    /// How long it is.
+    /// The encoded length of the command, in bytes.
     pub bytes: usize,
-    /// How long it may be.
+    /// The largest accepted length, in bytes.
     pub limit_bytes: usize,
 }
 
-/// Looks whether a command is short enough for the agent, which ends the call of one that is not.
+/// Checks that a command is short enough for the agent, which would end the call of a longer one.
 ///
 /// # Errors
-/// When it is not.
+/// If the command is too long.
 pub fn check_length(exec: &Exec) -> Result<(), TooLong> {
     let bytes = exec.encoded_len();
     let limit_bytes = MESSAGE_MAX_BYTES - AROUND_BYTES;

@@ -1,8 +1,8 @@
-//! The words that host and guest agent exchange: gRPC, as `proto/msb/v1/sandbox.proto` has it.
+//! The protocol between host and guest agent: gRPC, defined by `proto/msb/v1/sandbox.proto`.
 //!
-//! After a greeting that finds the start of the conversation, one HTTP/2 connection runs over the
-//! virtio-console port; the host is its client. The process that owns the machine serves the same
-//! service on a Unix socket, so any gRPC client can talk to a sandbox.
+//! After a greeting that marks the start of a session, one HTTP/2 connection runs over the
+//! virtio-console port, with the host as the client. The supervisor serves the same service on a
+//! Unix socket, so any gRPC client can talk to a sandbox.
 
 mod chunks;
 mod client;
@@ -15,7 +15,7 @@ mod heartbeat;
 mod length;
 mod services;
 
-/// What is generated from `proto/`: the messages, the client, and the server's trait.
+/// The generated code of `proto/`: the messages, the clients, and the servers' traits.
 #[allow(
     missing_docs,
     unreachable_pub,
@@ -39,19 +39,19 @@ pub use heartbeat::Heartbeat;
 pub use length::{TooLong, check_length};
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 
-/// The version of the service. What an older peer lacks it answers with `UNIMPLEMENTED`.
+/// The version of the service. An older peer answers calls that it lacks with `UNIMPLEMENTED`.
 pub const VERSION: u32 = 2;
 
-/// The oldest agent that this host talks to.
+/// The oldest version of an agent that this host supports.
 pub const OLDEST_VERSION: u32 = 2;
 
 /// The longest message, in bytes. A longer one ends its call.
 pub const MESSAGE_MAX_BYTES: usize = 1 << 20;
 
-/// The most bytes of standard input or output in one message.
+/// The largest part of standard input or output in one message, in bytes.
 pub const CHUNK_MAX_BYTES: usize = 64 << 10;
 
-/// What a `Ulimit` may be called: docker's names of the resources of setrlimit(2).
+/// The names of a `Ulimit`: docker's names of the resources of setrlimit(2).
 pub const ULIMIT_NAMES: [&str; 15] = [
     "core",
     "cpu",

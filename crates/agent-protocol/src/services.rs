@@ -12,7 +12,7 @@ use crate::MESSAGE_MAX_BYTES;
 use crate::v1::keeper_server::{Keeper, KeeperServer};
 use crate::v1::sandbox_server::{Sandbox, SandboxServer};
 
-/// The services of a sandbox's process: a call goes to the one that its path names.
+/// The services of the supervisor. A call goes to the service that its path names.
 #[derive(Debug)]
 pub(crate) struct Services<S> {
     sandbox: SandboxServer<S>,
@@ -29,7 +29,7 @@ impl<S: Sandbox + Keeper + Clone> Services<S> {
     }
 }
 
-/// The one service of the agent.
+/// Returns the agent's only service.
 pub(crate) fn agent_service<S: Sandbox>(service: S) -> SandboxServer<S> {
     SandboxServer::new(service).max_decoding_message_size(MESSAGE_MAX_BYTES)
 }
@@ -57,7 +57,7 @@ impl<S: Sandbox + Keeper> Service<Request<Incoming>> for Services<S> {
         if service == Some(KeeperServer::<S>::NAME) {
             self.keeper.call(request)
         } else {
-            // It answers calls that it does not know with UNIMPLEMENTED.
+            // The service answers unknown calls with `UNIMPLEMENTED`.
             self.sandbox.call(request)
         }
     }

@@ -5,16 +5,16 @@ use rustix::fs::{FileType, OFlags};
 
 use crate::guarded_file::open_as;
 
-/// Says one line on the machine's console. Nobody else may be listening.
+/// Writes one line to the machine's console, whether or not anything reads it.
 pub(crate) fn say(line: &str) {
-    // Root in the guest may stop it, or put a FIFO in its place.
+    // Root in the guest may block the console, or put a FIFO in its place.
     if let Ok(mut console) = open_as("/dev/console", FileType::CharacterDevice, OFlags::WRONLY) {
-        // There is nowhere left to report that this failed.
+        // A failure cannot be reported anywhere else.
         let _ = writeln!(console, "msb-agent: {line}");
     }
 }
 
-/// An error and its causes on one line.
+/// Returns an error and its sources as one line.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();

@@ -12,7 +12,7 @@ use rustix::io::{Errno, ioctl_fionbio, read, write};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Any file that can be waited for, as a stream: a pipe's end, a terminal, the agent's port.
+/// A file that can be polled, as a stream: a pipe's end, a terminal, the agent's port.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     inner: AsyncFd<OwnedFd>,
@@ -45,7 +45,7 @@ impl AsyncRead for Descriptor {
                 }
                 Err(Errno::AGAIN) => ready.clear_ready(),
                 Err(Errno::INTR) => {}
-                // How a terminal says that its last user has gone.
+                // A terminal reports EIO when its last user has closed it.
                 Err(Errno::IO) => return Poll::Ready(Ok(())),
                 Err(error) => return Poll::Ready(Err(error.into())),
             }

@@ -1,4 +1,4 @@
-//! What the guest's kernel counts, for the host.
+//! Statistics of the guest's kernel, for the host.
 
 use std::fs;
 
@@ -6,20 +6,20 @@ use msb_agent_protocol::v1::StatsReply;
 
 use crate::guarded_file::read_regular;
 
-/// The most that is read of one file in `/proc`.
+/// The most that is read of one file in `/proc`, in bytes.
 const FILE_MAX_BYTES: u64 = 1 << 20;
-/// What `/proc/stat` counts in: `USER_HZ` is 100 on every architecture that msb runs on.
+/// The unit of `/proc/stat`, in microseconds: `USER_HZ` is 100 on every supported architecture.
 const MICROSECONDS_PER_TICK: u64 = 10_000;
-/// What `/proc/diskstats` counts in, whatever the disk's sectors are.
+/// The unit of `/proc/diskstats`, in bytes, whatever the disk's sector size.
 const SECTOR_BYTES: u64 = 512;
-/// The device that the host gives the guest.
+/// The network device that the host gives the guest.
 const NETWORK_DEVICE: &str = "eth0";
-/// How the names of the host's disks begin.
+/// The prefix of the names of the host's disks.
 const DISK_PREFIX: &str = "vd";
-/// `PF_KTHREAD` (linux/sched.h)
+/// `PF_KTHREAD` (linux/sched.h), the flag of the kernel's own threads.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Reads all figures. One that cannot be read is left out.
+/// Reads all statistics. A value that cannot be read is left out.
 pub(crate) fn read() -> StatsReply {
     let memory = text("/proc/meminfo").unwrap_or_default();
     let disks = text("/proc/diskstats").and_then(|text| disk_bytes(&text));
@@ -38,11 +38,12 @@ pub(crate) fn read() -> StatsReply {
 
 fn text(path: &str) -> Option<String> {
     let bytes = read_regular(path, FILE_MAX_BYTES).ok()?;
-    // A process may call itself anything.
+    // A process may have a name that is not UTF-8.
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// `cpu  user nice system idle iowait irq softirq steal ...`: all but idle, iowait and steal.
+/// Sums the busy times of all processors: all but idle, iowait and steal. The line is
+/// `cpu  user nice system idle iowait irq softirq steal ...`.
 fn busy_us(stat: &str) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = numbers(line);
@@ -53,7 +54,7 @@ fn busy_us(stat: &str) -> Option<u64> {
     Some(busy.saturating_mul(MICROSECONDS_PER_TICK))
 }
 
-/// `Name:   number kB`
+/// Returns the value of the line `Name:   number kB`, in bytes.
 fn memory_bytes(meminfo: &str, name: &str) -> Option<u64> {
     let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned());
     let value = meminfo.lines().find_map(value)?;
@@ -61,7 +62,8 @@ fn memory_bytes(meminfo: &str, name: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// `major minor name reads merged sectors ms writes merged sectors ...`
+/// Sums the bytes read from and written to all disks. A line is
+/// `major minor name reads merged sectors ms writes merged sectors ...`.
 fn disk_bytes(diskstats: &str) -> Option<(u64, u64)> {
     let mut sum = None;
     for line in diskstats.lines() {
@@ -87,7 +89,8 @@ fn add(sum: Option<(u64, u64)>, more: (u64, u64)) -> Option<(u64, u64)> {
     Some((a.saturating_add(more.0), b.saturating_add(more.1)))
 }
 
-/// `name: bytes packets errs drop fifo frame compressed multicast bytes ...`
+/// Returns the bytes received and sent. A line is
+/// `name: bytes packets errs drop fifo frame compressed multicast bytes ...`.
 fn network_bytes(devices: &str) -> Option<(u64, u64)> {
     let counts = devices.lines().find_map(|line| {
         let (name, counts) = line.split_once(':')?;
@@ -96,14 +99,14 @@ fn network_bytes(devices: &str) -> Option<(u64, u64)> {
     Some((*counts.first()?, *counts.get(8)?))
 }
 
-/// The leading numbers of a line.
+/// Returns the leading numbers of a line.
 fn numbers(line: &str) -> Vec<u64> {
     line.split_whitespace()
         .map_while(|word| word.parse().ok())
         .collect()
 }
 
-/// All threads of all processes but this one and the kernel's.
+/// Counts all threads of all processes except this one and the kernel's.
 fn tasks() -> Option<u64> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let own = std::process::id();
@@ -114,8 +117,9 @@ fn tasks() -> Option<u64> {
     Some(threads.fold(0, u64::saturating_add))
 }
 
-/// `pid (name) state ppid pgrp session tty tpgid flags ... num_threads` (field 20); none of a thread of
-/// the kernel's. The name may hold anything, brackets too.
+/// Returns the number of threads of a process; `None` for a thread of the kernel. The line is
+/// `pid (name) state ppid pgrp session tty tpgid flags ... num_threads` (field 20).
+/// The name may contain anything, brackets too.
 fn threads(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();

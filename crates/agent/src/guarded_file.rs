@@ -1,4 +1,4 @@
-//! Files that an image or a guest may have put anything in the place of: a FIFO, a device, a socket.
+//! Files that an image or a guest may have replaced by anything: a FIFO, a device, a socket.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -6,17 +6,17 @@ use std::io::{self, Read as _};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::path::Arg;
 
-/// What an open must not do: wait for another process, become this session's terminal, or last
-/// beyond an exec.
+/// Flags of a guarded open. It does not wait for another process, does not set this session's
+/// terminal, and does not last beyond an exec.
 const NEVER_WAITING: OFlags = OFlags::NONBLOCK
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Opens a file that must be of this type. Neither the open nor what is done with it afterwards
-/// waits for another process.
+/// Opens a file that must be of this type. Neither the open nor later reads and writes wait for
+/// another process.
 ///
 /// # Errors
-/// `InvalidInput` where something else has the name, and what the kernel says.
+/// `InvalidInput` if the file has another type, and the kernel's errors.
 pub(crate) fn open_as(path: impl Arg, expected: FileType, access: OFlags) -> io::Result<File> {
     let file = open(path, access | NEVER_WAITING, Mode::empty())?;
     if FileType::from_raw_mode(fstat(&file)?.st_mode) == expected {
@@ -26,10 +26,10 @@ pub(crate) fn open_as(path: impl Arg, expected: FileType, access: OFlags) -> io:
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// Returns what a regular file holds, at most its first `limit_bytes`.
+/// Returns the content of a regular file, at most its first `limit_bytes`.
 ///
 /// # Errors
-/// `InvalidInput` where something else has the name, and what the kernel says.
+/// `InvalidInput` if the file has another type, and the kernel's errors.
 pub(crate) fn read_regular(path: impl Arg, limit_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_as(path, FileType::RegularFile, OFlags::RDONLY)?;
     let mut bytes = Vec::new();
@@ -47,7 +47,8 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A new directory that holds what may stand in a file's place; it goes with this value.
+    /// A new directory with files of every type that may stand in a file's place. It is removed
+    /// when this value is dropped.
     pub(crate) struct Misfits(PathBuf);
 
     impl Misfits {

@@ -1,11 +1,12 @@
-//! The guest agent: PID 1 of every sandbox.
+//! The guest agent, PID 1 of every sandbox.
 //!
-//! It makes the sandbox's root of the image and the upper disk, then runs what the host asks for
-//! until the host asks it to stop. Built static, packed alone into the boot disk.
+//! It makes the sandbox's root of the image and the upper disk, then runs the host's commands until
+//! the host shuts the sandbox down. It is built static, and is the only program on the boot disk.
 
 mod boot;
 mod console;
 mod descriptor;
+mod disk_failures;
 mod exec;
 mod figures;
 mod files;
@@ -17,23 +18,30 @@ mod shutdown;
 mod trim;
 mod uptime;
 
+/// How long the last words of a machine may take to be written.
+const LAST_WORDS_TIME: std::time::Duration = std::time::Duration::from_millis(200);
+
 fn main() {
     let started_us = uptime::now_us();
     read_ahead();
     match run(started_us) {
         Ok(()) => {}
-        Err(error) => console::say(&console::chain(&error)),
+        Err(error) => {
+            console::say(&console::chain(&error));
+            // What was said may still be on its way to the host's log.
+            std::thread::sleep(LAST_WORDS_TIME);
+        }
     }
     // PID 1 must not return: the kernel would panic.
     shutdown::power_off()
 }
 
-/// Has the kernel read the whole of this program at once, while it runs: it would read piece by piece as it
-/// comes to each, and wait.
+/// Makes the kernel read the whole program at once, in the background. Otherwise it would read each
+/// page when it is first used, and wait each time.
 fn read_ahead() {
     use rustix::fs::{Advice, Mode, OFlags, fadvise, open};
     let program = open("/init", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    // It runs without, too.
+    // The program runs without it, too.
     let _ = program.and_then(|program| fadvise(&program, 0, None, Advice::WillNeed));
 }
 

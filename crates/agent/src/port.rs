@@ -10,15 +10,15 @@ use crate::descriptor::Descriptor;
 use crate::reaper::Reaper;
 use crate::service::{BootTimes, Service};
 
-/// The name that the host gave the port (`AGENT_PORT_NAME` on its side).
+/// The name that the host gives the port (`AGENT_PORT_NAME` on the host's side).
 const PORT_NAME: &str = "msb.agent";
-/// How long the port may take to appear.
+/// The time that the port may take to appear.
 const APPEAR_LIMIT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// How long to wait before greeting again when the host is not there.
+/// The pause between two greetings while the host does not answer.
 const GREETING_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Serves the host, again and again if it goes away and comes back.
+/// Serves the host, and serves it again each time it disconnects and comes back.
 pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
     let service = Service::new(Reaper::start()?, boot_times);
     let device = find().await?;
@@ -30,7 +30,7 @@ pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
             Mode::empty(),
         )?;
         let served = msb_agent_protocol::serve_port(Descriptor::new(port)?, service.clone()).await;
-        // Without a host every greeting fails alike; once is enough to say so.
+        // Without a host every greeting fails alike; one report is enough.
         let failure = served.err().map(|error| error.to_string());
         if failure != last_failure {
             console::say(failure.as_deref().unwrap_or("the host is gone"));
@@ -40,7 +40,7 @@ pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
     }
 }
 
-/// The port's device node.
+/// Returns the port's device node, and waits until it exists.
 async fn find() -> io::Result<String> {
     let deadline = tokio::time::Instant::now() + APPEAR_LIMIT;
     loop {

@@ -10,10 +10,10 @@ use tokio::sync::oneshot;
 
 type Waiting = HashMap<i32, oneshot::Sender<ExitStatus>>;
 
-/// Reaps every child of PID 1 and tells how those that somebody waits for have ended.
+/// Reaps every child of PID 1 and delivers the exit status of each that is waited for.
 ///
 /// All of the agent runs on one thread, and nothing is awaited between a spawn and
-/// [`Reaper::wait_for`], so no end is missed.
+/// [`Reaper::wait_for`], so no exit is missed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reaper {
     waiting: Arc<Mutex<Waiting>>,
@@ -27,7 +27,7 @@ impl Reaper {
         Ok(reaper)
     }
 
-    /// How the child `pid` will have ended.
+    /// Returns the future exit status of the child `pid`.
     pub(crate) fn wait_for(&self, pid: i32) -> oneshot::Receiver<ExitStatus> {
         let (sender, receiver) = oneshot::channel();
         self.waiting().insert(pid, sender);
@@ -43,7 +43,7 @@ impl Reaper {
             while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
                 let waiting = self.waiting().remove(&pid.as_raw_nonzero().get());
                 if let (Some(sender), Some(status)) = (waiting, exit_status(status)) {
-                    // Who waited may have gone.
+                    // The receiver may have been dropped.
                     let _ = sender.send(status);
                 }
             }
@@ -60,5 +60,6 @@ fn exit_status(status: WaitStatus) -> Option<ExitStatus> {
     };
     Some(ExitStatus {
         status: Some(status),
+        ..ExitStatus::default()
     })
 }

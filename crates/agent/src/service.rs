@@ -1,15 +1,17 @@
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
-    MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest, PutArchiveInput,
-    PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest,
-    ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest,
-    SignalReply, SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest, WriteFileInput,
-    WriteFileReply, exec_input, put_archive_input, write_file_input,
+    Chunk, DiskFailure, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply,
+    ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest,
+    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
+    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
+    ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest,
+    WatchDisksRequest, WriteFileInput, WriteFileReply, exec_input, put_archive_input,
+    write_file_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 use tokio::time::{Duration, Instant};
 
+use crate::disk_failures;
 use crate::exec::{self, Events, Running};
 use crate::figures;
 use crate::files::{self, Answers};
@@ -24,7 +26,7 @@ pub(crate) struct BootTimes {
     pub(crate) mounts_done_us: u64,
 }
 
-/// What the agent does for the host.
+/// The agent's service for the host.
 #[derive(Debug, Clone)]
 pub(crate) struct Service {
     reaper: Reaper,
@@ -197,12 +199,21 @@ impl Sandbox for Service {
         reply.map(Response::new)
     }
 
+    type WatchDisksStream = Answers<DiskFailure>;
+
+    async fn watch_disks(
+        &self,
+        _: Request<WatchDisksRequest>,
+    ) -> Result<Response<Self::WatchDisksStream>, Status> {
+        Ok(Response::new(disk_failures::watch()))
+    }
+
     async fn shutdown(
         &self,
         request: Request<ShutdownRequest>,
     ) -> Result<Response<ShutdownReply>, Status> {
         if !self.running.close() {
-            // Somebody else asked before; the machine's end is the answer.
+            // Another request began the shutdown; the machine's end answers this one.
             std::future::pending::<()>().await;
         }
         let request = request.into_inner();

@@ -10,16 +10,16 @@ use rustix::system::{RebootCommand, reboot};
 use crate::boot::{BOOT_ROOT, OLD_ROOT, kept_mounts, written_devices};
 use crate::{console, trim};
 
-/// How long processes may take to end by themselves, where the host does not say.
+/// The default time that processes may take to end by themselves.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
-/// How long the kernel may take to let a killed process or a disk go.
+/// The time that the kernel may take to release a killed process or a disk.
 const RELEASE_LIMIT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// How long the host may take to note what it was told last, and to let the machine go.
+/// The time that the host may take to record the last answer and to end the machine.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(2);
 
-/// Ends every process: by a signal that it may catch, at the deadline by one that it may not. What
-/// they say last is passed on meanwhile.
+/// Ends every process, by SIGTERM first and by SIGKILL at the deadline. Their output is passed on
+/// meanwhile.
 pub(crate) async fn end_processes(deadline: tokio::time::Instant) {
     signal_all(Signal::TERM);
     childless(deadline).await;
@@ -27,20 +27,20 @@ pub(crate) async fn end_processes(deadline: tokio::time::Instant) {
     childless(tokio::time::Instant::now() + RELEASE_LIMIT).await;
 }
 
-/// Waits until nothing else lives, or until the deadline.
+/// Waits until no other process is alive, or until the deadline.
 async fn childless(deadline: tokio::time::Instant) {
     while has_children() && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Whether any other process lives, or has not been reaped: all descend from PID 1.
+/// Returns true if another process is alive or not yet reaped: all descend from PID 1.
 fn has_children() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
-/// Gives back what is free on the disks, then unmounts them. Blocks; nothing else is to go on meanwhile.
+/// Gives free space of the disks back, then unmounts them. Blocks; nothing else may run meanwhile.
 pub(crate) fn unmount_everything() {
     sync();
     for mount in kept_mounts() {
@@ -54,15 +54,15 @@ pub(crate) fn unmount_everything() {
     sync();
 }
 
-/// Sends a signal to every process but this one. Threads of the kernel ignore it.
+/// Sends a signal to every process except this one. The kernel's threads ignore it.
 #[expect(unsafe_code, reason = "the call for all processes has no safe form")]
 fn signal_all(signal: Signal) {
-    // SAFETY: the call takes two numbers and touches no memory of this process. That there is no
-    // other process is no failure.
+    // SAFETY: the call takes two numbers and touches no memory of this process. It fails if no
+    // other process exists, which is no error here.
     unsafe { libc::kill(-1, signal.as_raw()) };
 }
 
-/// Goes back to the boot disk, so that overlay, upper and image have no user left.
+/// Makes the boot disk the root again, so that overlay, upper disk and image have no users.
 fn leave_root() -> rustix::io::Result<()> {
     chdir(BOOT_ROOT)?;
     let old = OLD_ROOT.trim_start_matches('/');
@@ -75,7 +75,7 @@ fn leave_root() -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// An exclusive open of a disk's device succeeds once nothing has it mounted.
+/// Waits until a disk is released: an exclusive open of its device succeeds once it is not mounted.
 fn wait_for_release(device: &str) {
     let deadline = Instant::now() + RELEASE_LIMIT;
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -88,19 +88,19 @@ fn wait_for_release(device: &str) {
     }
 }
 
-/// Ends the machine of a host that has heard all and says no more.
+/// Ends the machine if the host has its answer and does nothing more.
 pub(crate) async fn power_off_after_answer() {
     tokio::time::sleep(FAREWELL_LIMIT).await;
     power_off();
 }
 
-/// Ends the machine.
+/// Ends the machine, after a last sync. Reports a failure on the console.
 pub(crate) fn power_off() -> ! {
     sync();
     if let Err(error) = reboot(RebootCommand::Restart) {
         console::say(&format!("cannot power off: {error}"));
     }
-    // Only a machine without a working reset comes here.
+    // Only a machine without a working reset reaches this line.
     loop {
         sleep(Duration::from_secs(1));
     }

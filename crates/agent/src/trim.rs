@@ -1,5 +1,5 @@
 #![expect(unsafe_code, reason = "the request of filesystems has no safe form")]
-//! Space that is free on a disk goes back to the host: holes in the disk's file.
+//! Free space of a disk that goes back to the host, as holes in the disk's file.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, open, statvfs};
 use rustix::io::Errno;
 use rustix::ioctl::{Updater, ioctl, opcode};
 
-/// `FITRIM` (uapi/linux/fs.h): says of what is free in a range of bytes that nobody needs it.
+/// `FITRIM` (uapi/linux/fs.h), which discards the free blocks in a range of bytes.
 const FITRIM: u32 = opcode::read_write::<TrimRange>(b'X', 121);
 /// `struct fstrim_range` (uapi/linux/fs.h), in bytes.
 #[repr(C)]
@@ -19,14 +19,15 @@ struct TrimRange {
     minlen: u64,
 }
 
-/// How much of a disk is looked at between two looks at the clock, in bytes.
+/// The part of a disk that is trimmed between two checks of the time limit, in bytes.
 const STEP_BYTES: u64 = 1 << 30;
-/// Free pieces that are shorter stay, in bytes: a request for each would take longer than it is worth.
+/// The shortest free piece that is trimmed, in bytes: shorter ones are not worth a request each.
 const PIECE_MIN_BYTES: u64 = 64 << 10;
-/// What an end may take longer for it.
+/// The time that trimming may add to a shutdown.
 const TIME_LIMIT: Duration = Duration::from_millis(300);
 
-/// Gives back what is free on the disk that is mounted at `mount`, from its start, as far as time allows.
+/// Gives back the free space of the disk that is mounted at `mount`. Begins at the disk's start and
+/// stops at the time limit.
 pub(crate) fn give_back(mount: &Path) -> io::Result<()> {
     let space = statvfs(mount)?;
     let size_bytes = space.f_blocks.saturating_mul(space.f_frsize);
@@ -42,7 +43,7 @@ pub(crate) fn give_back(mount: &Path) -> io::Result<()> {
         };
         // SAFETY: the request takes a pointer to such a structure, which it reads and writes.
         match unsafe { ioctl(&directory, Updater::<FITRIM, TrimRange>::new(&mut range)) } {
-            // The disk knows nothing of it, or may only be read.
+            // The disk does not support it, or is read-only.
             Err(Errno::OPNOTSUPP | Errno::ROFS) => return Ok(()),
             done => done?,
         }

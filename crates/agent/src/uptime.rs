@@ -1,6 +1,6 @@
 use rustix::time::{ClockId, clock_gettime};
 
-/// Microseconds since the guest's kernel started.
+/// Returns the time since the guest's kernel started, in microseconds.
 pub(crate) fn now_us() -> u64 {
     let now = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);

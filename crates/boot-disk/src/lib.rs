@@ -1,8 +1,8 @@
-//! The kernel's root: the guest agent, packed as EROFS.
+//! The boot disk, the kernel's root filesystem: the guest agent, packed as EROFS.
 //!
-//! The libkrunfw kernel takes no initrd, and an agent inside the image's tree would tie every image
-//! to the agent's version. So the agent travels on a small read-only disk of its own: `/init`, and
-//! the empty directories that it mounts on.
+//! The libkrunfw kernel accepts no initrd, and an agent inside the image's tree would tie every
+//! image to the agent's version. So the agent lies on its own small read-only disk: `/init`, and
+//! the empty directories that it uses as mount points.
 //!
 //! ```
 //! let mut disk = std::io::Cursor::new(Vec::new());
@@ -22,9 +22,11 @@ static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent"));
 static AGENT_DIGEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent.sha256"));
 
 /// Where the agent mounts things, and where the sandbox's root goes at the end.
-const MOUNT_POINTS: [&str; 7] = ["dev", "image", "old", "proc", "root", "sys", "upper"];
+const MOUNT_POINTS: [&str; 8] = [
+    "dev", "image", "old", "proc", "root", "shared", "sys", "upper",
+];
 
-/// What this build's boot disk is known by: changes with the agent.
+/// Returns the identity of this build's boot disk in hexadecimal. It changes with the agent.
 pub fn identity() -> String {
     hex::encode(digest())
 }
@@ -38,10 +40,10 @@ fn digest() -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Writes the boot disk, the same bytes each time.
+/// Writes the boot disk. The bytes are the same each time.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn write<W: Read + Write + Seek>(out: W) -> Result<Summary, WriteError> {
     let digest = digest();
     let options = Options {

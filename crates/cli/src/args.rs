@@ -1,12 +1,11 @@
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-use msb_bench::Benchmark;
+use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    attach, completion, cp, create, df, doctor, exec, fs, image, images, inspect, jobs, kill,
-    limits, load, logs, network, port, prune, ps, pull, rename, restart, rm, run, share, start,
-    stats, stop, update, version, vmm, volume, wait,
+    attach, bench, completion, container_prune, cp, create, df, doctor, exec, fs, image, images,
+    inspect, jobs, kill, limits, load, logs, network, port, prune, ps, pull, rename, restart, rm,
+    run, share, start, stats, stop, system_prune, top, update, version, vmm, volume, wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -15,6 +14,8 @@ use crate::commands::{
 /// command writes goes to an ext4 disk of its own. No daemon, no root, no FUSE.
 #[derive(Debug, Parser)]
 #[command(name = "msb", version, max_term_width = 100, propagate_version = false)]
+// As docker has it, the last of several counts: what a script says can be said otherwise behind it.
+#[command(disable_version_flag = true, args_override_self = true)]
 #[command(after_help = "Examples:\n  \
     msb run --rm alpine echo hello      pull alpine if need be, run a command, print its output\n  \
     msb run --rm -it debian bash        an interactive shell\n  \
@@ -24,14 +25,26 @@ use crate::commands::{
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: GlobalArguments,
+    /// Print version
+    #[arg(short = 'V', short_alias = 'v', long, action = ArgAction::Version)]
+    version: Option<bool>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What every command takes stands under this heading, behind its own.
+/// The heading in help of the options that every command has, below the command's own options.
 pub(crate) const GLOBAL_HEADING: &str = "Global options";
 
-// What every command takes.
+// The commands that msb starts its own processes with. Users do not type such names, and clap
+// suggests them for no typing mistake.
+/// The command that runs a virtual machine.
+pub(crate) const VMM_COMMAND: &str = "__vmm";
+/// The command that serves a sandbox's network.
+pub(crate) const NETWORK_COMMAND: &str = "__network";
+/// The command that serves a shared directory.
+pub(crate) const SHARE_COMMAND: &str = "__share";
+
+// The options that every command has.
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArguments {
     /// Where msb keeps images, kernels and sandboxes [default: ~/.msb]
@@ -42,15 +55,62 @@ pub(crate) struct GlobalArguments {
     pub(crate) quiet: bool,
 }
 
-// A process builds the command that was typed and no other. A doc comment on its arguments would come in the
-// place of what is said here: they have plain ones.
+// A process builds only the command that was typed. A doc comment on a command's arguments would
+// replace the help text that is given here, so they have plain comments.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Download an image from a registry
+    /// Download images from a registry
     Pull(pull::Arguments),
     /// Take an image from an OCI layout, an OCI archive or a docker archive
     Load(load::Arguments),
+    #[command(flatten)]
+    Sandbox(SandboxCommand),
+    /// List images
+    Images(images::Arguments),
+    /// Inspect, verify and remove images
+    Image(image::Arguments),
+    /// Make, list and remove volumes: disks that outlive sandboxes
+    Volume(volume::Arguments),
+    /// Remove images that no sandbox uses, and left-overs of killed processes
+    Prune(prune::Arguments),
+    /// Show how much disk space images, sandboxes and volumes use
+    Df(df::Arguments),
+    /// Check whether this host can run sandboxes, and advise on what it lacks
+    Doctor(doctor::Arguments),
+    /// Measure what msb costs on this host, beside the least it could cost
+    Bench(bench::Arguments),
+    /// Print versions
+    Version(version::Arguments),
+    /// Print a completion script for a shell
+    Completion(completion::Arguments),
+    /// What an image may cost, and how to change that
+    #[command(hide = true)]
+    Limits(limits::Arguments),
+    /// Commands for sandboxes, as docker groups them
+    #[command(subcommand, hide = true)]
+    Container(ContainerCommand),
+    /// Remove images, as docker rmi does
+    #[command(hide = true)]
+    Rmi(image::RemoveArguments),
+    /// Commands for what msb keeps, as docker groups them
+    #[command(subcommand, hide = true)]
+    System(SystemCommand),
+    /// The process that a virtual machine runs in
+    #[command(name = VMM_COMMAND, hide = true)]
+    Vmm(vmm::Arguments),
+    /// The process that a sandbox's network is
+    #[command(name = NETWORK_COMMAND, hide = true)]
+    Network(network::Arguments),
+    /// The process that serves a shared directory
+    #[command(name = SHARE_COMMAND, hide = true)]
+    Share(share::Arguments),
+}
+
+/// What is done with sandboxes.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum SandboxCommand {
     /// Create a sandbox of an image and run a command in it
     Run(Box<run::Arguments>),
     /// Create a sandbox of an image without starting it
@@ -65,7 +125,7 @@ pub(crate) enum Command {
     Exec(exec::Arguments),
     /// Stop running sandboxes; what they wrote is kept
     Stop(stop::Arguments),
-    /// Kill running sandboxes, as a power cut would
+    /// Kill running sandboxes, as a power cut would, or signal their commands
     Kill(kill::Arguments),
     /// Wait until sandboxes have stopped, and print their commands' exit codes
     Wait(wait::Arguments),
@@ -73,6 +133,8 @@ pub(crate) enum Command {
     Logs(logs::Arguments),
     /// List the jobs of a sandbox: the commands that msb exec -d started
     Jobs(jobs::Arguments),
+    /// List the processes of a sandbox
+    Top(top::Arguments),
     /// Copy files between this host and a sandbox
     Cp(cp::Arguments),
     /// List, read and change a sandbox's files
@@ -86,7 +148,7 @@ pub(crate) enum Command {
     Ls(ps::Arguments),
     /// Print which ports of the host lead into a sandbox
     Port(port::Arguments),
-    /// Print everything about sandboxes, as JSON
+    /// Print everything about sandboxes, images or volumes, as JSON
     Inspect(inspect::Arguments),
     /// Change the disk size, processors or memory of sandboxes, from their next start on
     Update(update::Arguments),
@@ -94,37 +156,26 @@ pub(crate) enum Command {
     Rename(rename::Arguments),
     /// Remove sandboxes that do not run
     Rm(rm::Arguments),
-    /// List images
-    Images(images::Arguments),
-    /// Inspect, verify and remove images
-    Image(image::Arguments),
-    /// Make, list and remove volumes: disks that outlive sandboxes
-    Volume(volume::Arguments),
-    /// Remove images that no sandbox uses, and left-overs of killed processes
-    Prune(prune::Arguments),
+}
+
+/// `msb container`.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum ContainerCommand {
+    #[command(flatten)]
+    Sandbox(SandboxCommand),
+    /// Remove every sandbox that does not run
+    Prune(container_prune::Arguments),
+}
+
+/// `msb system`.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum SystemCommand {
     /// Show how much disk space images, sandboxes and volumes use
     Df(df::Arguments),
-    /// Check whether this host can run sandboxes, and advise on what it lacks
-    Doctor(doctor::Arguments),
-    /// Measure what msb costs on this host, beside the least it could cost
-    #[command(subcommand)]
-    Bench(Benchmark),
-    /// Print versions
-    Version(version::Arguments),
-    /// Print a completion script for a shell
-    Completion(completion::Arguments),
-    /// What an image may cost, and how to change that
-    #[command(hide = true)]
-    Limits(limits::Arguments),
-    /// The process that a virtual machine runs in
-    #[command(hide = true)]
-    Vmm(vmm::Arguments),
-    /// The process that a sandbox's network is
-    #[command(hide = true)]
-    Network(network::Arguments),
-    /// The process that serves a shared directory
-    #[command(hide = true)]
-    Share(share::Arguments),
+    /// Remove sandboxes that do not run, images that no sandbox uses, and left-overs
+    Prune(system_prune::Arguments),
 }
 
 #[cfg(test)]

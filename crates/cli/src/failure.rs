@@ -2,27 +2,35 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use image_store::{CheckError, FindError, LoadError, PullError};
-use msb_runtime::{KERNEL_REMEDY, StartError};
+use image_store::{CheckError, FindError, LoadError, OpenError, PullError};
+use msb_runtime::{FilesError, HomeError, KERNEL_REMEDY, StartError};
+use msb_vmm::ChooseError;
 
 use crate::output::Unwritable;
 
-/// msb itself failed, as docker has it: an image that cannot be had, a machine that does not boot.
+/// The exit code of msb's own failures, as in Docker: an image that is not available, a machine
+/// that does not boot.
 pub(crate) const EXIT_MSB_FAILED: u8 = 125;
 
-/// Why msb gives up, as the user reads it.
+/// The hint if msb cannot write to its home.
+const HOME_REMEDY: &str =
+    "msb keeps images and sandboxes there; set MSB_HOME to a directory that you can write";
+
+/// A failure of a command, in the form in which the user reads it.
 #[derive(Debug)]
 pub(crate) struct Failure {
     error: anyhow::Error,
     exit_code: u8,
-    /// Where msb keeps what it writes.
+    /// The home, `MSB_HOME`.
     home: Option<PathBuf>,
+    /// The remedy, if the error's type does not imply one.
+    hint: Option<String>,
 }
 
-/// A sandbox that was gone before its command had ended.
+/// A sandbox that ended before its command did.
 #[derive(Debug)]
 pub(crate) struct Vanished {
-    /// The last lines that its process and its kernel printed.
+    /// The last lines that its VMM process and its kernel printed.
     pub(crate) last_words: Vec<String>,
 }
 
@@ -34,35 +42,83 @@ impl std::fmt::Display for Vanished {
 
 impl std::error::Error for Vanished {}
 
-/// What every command gives: an exit code.
+/// A sandbox whose guest did not boot, so its command cannot have run.
+#[derive(Debug)]
+pub(crate) struct NotBooted;
+
+impl std::fmt::Display for NotBooted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("cannot start the sandbox")
+    }
+}
+
+/// A pull that the user interrupted.
+#[derive(Debug)]
+pub(crate) struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "interrupted: layers that came whole are kept, and the next pull fetches the rest",
+        )
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// The outcome of a command: an exit code, or a failure.
 pub(crate) type Outcome = Result<u8, Failure>;
 
 impl Failure {
-    /// One with another exit code than 125.
+    /// Returns a failure with another exit code than 125.
     pub(crate) fn with_exit_code(error: anyhow::Error, exit_code: u8) -> Self {
         Self {
             error,
             exit_code,
             home: None,
+            hint: None,
         }
     }
 
-    /// The same, of an msb that writes below `home`.
+    /// Returns the failure with the home, for its hints.
     pub(crate) fn in_home(mut self, home: &Path) -> Self {
         self.home = Some(home.to_owned());
         self
+    }
+
+    /// Returns the failure with the action that failed.
+    pub(crate) fn context<C>(mut self, what: C) -> Self
+    where
+        C: std::fmt::Display + Send + Sync + 'static,
+    {
+        self.error = self.error.context(what);
+        self
+    }
+
+    /// Returns the failure with a remedy for the user.
+    pub(crate) fn with_hint(mut self, hint: String) -> Self {
+        self.hint = Some(printable(&hint));
+        self
+    }
+
+    /// Returns true if the failure has a context of this type.
+    pub(crate) fn is_of<C>(&self) -> bool
+    where
+        C: std::fmt::Display + std::fmt::Debug + Send + Sync + 'static,
+    {
+        self.error.is::<C>()
     }
 
     pub(crate) const fn exit_code(&self) -> u8 {
         self.exit_code
     }
 
-    /// The error of this kind that it comes from, if it does.
+    /// Returns the error of this type among the causes; `None` if no cause has the type.
     pub(crate) fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
         self.error.chain().find_map(|cause| cause.downcast_ref())
     }
 
-    /// Prints `msb: what: why`, then hints on lines of their own.
+    /// Prints `msb: what: why`, then each hint on its own line.
     #[expect(
         clippy::print_stderr,
         reason = "the one place where failures are printed"
@@ -74,8 +130,8 @@ impl Failure {
         }
     }
 
-    /// The error and its causes on one line. Some of it may come from a registry or a guest, so
-    /// control characters are shown, not sent to the terminal.
+    /// Returns the error and its causes on one line. Parts of it may come from a registry or a
+    /// guest, so control characters are escaped.
     pub(crate) fn line(&self) -> String {
         let mut line = String::new();
         for (depth, cause) in self.error.chain().enumerate() {
@@ -89,7 +145,8 @@ impl Failure {
         printable(&line)
     }
 
-    /// Whether a disk that msb keeps something on is full.
+    /// Returns true if the cause is a full disk that msb writes to. Standard output and standard
+    /// error do not count.
     fn lacks_space(&self) -> bool {
         let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
         let mut errors = (self.error.chain()).filter_map(|cause| cause.downcast_ref::<io::Error>());
@@ -115,25 +172,30 @@ impl Failure {
                     .iter()
                     .map(|line| format!("  | {}", printable(line))),
             );
-            let hint = match () {
-                () if cause.is::<msb_runtime::KernelError>() => Some(KERNEL_REMEDY.to_owned()),
-                () => store_hint(cause),
+            let of_cause = match cause.downcast_ref::<ChooseError>() {
+                Some(error) => error.hints(),
+                None if cause.is::<OpenError>() && !self.lacks_space() => {
+                    vec![HOME_REMEDY.to_owned()]
+                }
+                None => hint_of(cause).into_iter().collect(),
             };
-            hints.extend(hint.map(|hint| format!("hint: {hint}")));
+            hints.extend(of_cause.iter().map(|hint| format!("hint: {hint}")));
         }
+        hints.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
         hints
     }
 }
 
-/// What failed of several things, none of which keeps the others from being done.
+/// The failures of several actions, each of which is tried even if others fail.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
-    /// That of the last one, 0 where nothing failed.
+    /// Exit code of the last failure; 0 if nothing failed.
     pub(crate) code: u8,
 }
 
 impl Failures {
-    /// What was wanted; a failure to have it is said.
+    /// Returns the value of an outcome. `None` for a failure, which is printed and whose exit code
+    /// is recorded.
     pub(crate) fn note<T>(&mut self, outcome: Result<T, impl Into<Failure>>) -> Option<T> {
         match outcome {
             Ok(wanted) => Some(wanted),
@@ -147,17 +209,29 @@ impl Failures {
     }
 }
 
-fn store_hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     let pull = cause.downcast_ref::<PullError>().and_then(PullError::hint);
     let load = cause.downcast_ref::<LoadError>().and_then(LoadError::hint);
     let find = cause.downcast_ref::<FindError>().and_then(FindError::hint);
     let check = cause
         .downcast_ref::<CheckError>()
         .and_then(CheckError::hint);
-    pull.or(load).or(find).or(check)
+    let files = match cause.downcast_ref::<FilesError>() {
+        Some(FilesError::Stopped { name }) => Some(format!("msb start {name} starts it")),
+        _ => None,
+    };
+    let home = cause.downcast_ref::<HomeError>().map(HomeError::remedy);
+    let kernel = cause.is::<msb_runtime::KernelError>();
+    let kernel = kernel.then(|| KERNEL_REMEDY.to_owned());
+    pull.or(load)
+        .or(find)
+        .or(check)
+        .or(files)
+        .or(home)
+        .or(kernel)
 }
 
-/// What a machine printed before it failed.
+/// Returns the last lines that a machine printed before it failed.
 fn last_words<'a>(cause: &'a (dyn std::error::Error + 'static)) -> &'a [String] {
     match cause.downcast_ref::<StartError>() {
         Some(StartError::Ended { last_words, .. } | StartError::Silent { last_words, .. }) => {
@@ -169,7 +243,7 @@ fn last_words<'a>(cause: &'a (dyn std::error::Error + 'static)) -> &'a [String] 
     }
 }
 
-/// `text` on one line, with control characters escaped.
+/// Returns `text` on one line, with control characters escaped.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
@@ -188,6 +262,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             error: error.into(),
             exit_code: EXIT_MSB_FAILED,
             home: None,
+            hint: None,
         }
     }
 }
@@ -217,6 +292,25 @@ mod tests {
         assert_eq!(failures.note(failed), None);
         assert_eq!(failures.note(Ok::<_, Failure>(2)), Some(2));
         assert_eq!(failures.code, 125);
+    }
+
+    #[test]
+    fn what_to_do_stands_in_lines_of_its_own() {
+        let source = msb_vmm::Unavailable {
+            reason: "there is no /dev/kvm".to_owned(),
+            remedy: "load the module".to_owned(),
+        };
+        let failure = Failure::from(ChooseError::Unavailable {
+            vmm: "krun",
+            source,
+        });
+        assert_eq!(failure.line(), "cannot use krun: there is no /dev/kvm");
+        assert_eq!(
+            failure.hints(),
+            ["hint: load the module, or use --vmm qemu"]
+        );
+        let failure = Failure::from(anyhow::anyhow!("no")).with_hint("try\nagain".to_owned());
+        assert_eq!(failure.hints(), ["hint: try\\nagain"]);
     }
 
     #[test]

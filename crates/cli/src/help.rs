@@ -1,30 +1,70 @@
-//! What is printed for `--help`, and for a command line that makes no sense.
-
-use std::ffi::OsString;
+//! The output of `--help`, and of a command line that cannot be parsed.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as _, Command, CommandFactory as _};
 
 use crate::args::Arguments;
 use crate::commands::{create, ps, run};
+use crate::failure::printable;
+use crate::{docker, output};
 
-/// Prints what came instead of arguments. Whether it was asked for, and could be printed.
+/// Prints clap's result in place of arguments. Returns true if the user asked for it, as with
+/// `--help`, and it was printed.
 pub(crate) fn print(error: clap::Error) -> bool {
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let asked = !error.use_stderr();
-    let error = match error.kind() {
-        ErrorKind::DisplayHelp => in_order(error),
-        ErrorKind::MissingRequiredArgument => with_plain_usage(error, std::env::args_os()),
-        _ => error,
+    let (path, command) = typed_command(&words);
+    if let Some(line) = docker::answer(&error, &path, &words) {
+        output::answer(&printable(&line));
+        return false;
+    }
+    let printed = match error.kind() {
+        ErrorKind::DisplayHelp => in_order(error).print(),
+        ErrorKind::MissingSubcommand => command.clone().print_help(),
+        ErrorKind::MissingRequiredArgument => with_plain_usage(error, command).print(),
+        ErrorKind::UnknownArgument => without_dashes(error).print(),
+        ErrorKind::InvalidSubcommand => without_hidden(error, &command).print(),
+        _ => error.print(),
     };
-    let is_printed = error.print().is_ok();
-    asked && is_printed
+    asked && printed.is_ok()
 }
 
-/// Every command, with what its help shows in order: a command that is built late has the global
-/// options first, and its own headings after them.
-fn ordered() -> Command {
-    let at_once = |command: Command| command.defer(|command| command);
-    Arguments::command()
+/// Returns the command that was typed, as far as it exists, and its words. The command is built.
+pub(crate) fn typed_command(words: &[String]) -> (String, Command) {
+    let mut command = ordered();
+    command.build();
+    let mut path = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "--home" {
+            words.next();
+        } else if let Some(subcommand) = command.find_subcommand(word) {
+            path.push(subcommand.get_name().to_owned());
+            command = subcommand.clone();
+        } else if !word.starts_with('-') {
+            break;
+        }
+    }
+    (path.join(" "), command)
+}
+
+/// Returns every command, with its help in order. In a command that is built late, the global
+/// options would come first, before its own headings.
+pub(crate) fn ordered() -> Command {
+    let command = sandboxes_in_order(Arguments::command());
+    command.mut_subcommand("container", sandboxes_in_order)
+}
+
+/// Removes the deferred part of a command's construction.
+fn at_once(command: Command) -> Command {
+    command.defer(|command| command)
+}
+
+fn sandboxes_in_order(group: Command) -> Command {
+    group
         .mut_subcommand("run", |command| {
             run::Arguments::augment_args(at_once(command))
         })
@@ -33,7 +73,8 @@ fn ordered() -> Command {
         })
         .mut_subcommand("ls", |command| {
             let command = ps::Arguments::augment_args(at_once(command));
-            // It is taken for docker's sake; there is nothing to add.
+            // The option is accepted for compatibility with Docker; `ls` lists all sandboxes
+            // anyway.
             command.mut_arg("all", |argument| argument.hide(true))
         })
 }
@@ -42,20 +83,41 @@ fn in_order(error: clap::Error) -> clap::Error {
     ordered().try_get_matches().err().unwrap_or(error)
 }
 
-/// A usage line without the options that the environment has set, which nobody typed.
-fn with_plain_usage(mut error: clap::Error, words: impl Iterator<Item = OsString>) -> clap::Error {
-    let mut command = ordered();
-    command.build();
-    for word in words.skip(1) {
-        let subcommand = word.to_str().and_then(|word| command.find_subcommand(word));
-        if let Some(subcommand) = subcommand {
-            command = subcommand.clone();
-        } else if !command.has_subcommands() {
-            break;
-        }
-    }
+/// Gives the error a usage line without the options that the environment sets. The user did not
+/// type them.
+fn with_plain_usage(mut error: clap::Error, mut command: Command) -> clap::Error {
     let usage = ContextValue::StyledStr(command.render_usage());
     error.insert(ContextKind::Usage, usage);
+    error
+}
+
+/// Removes the advice to write `--` before an unknown option. Such an option is a mistake for one
+/// of msb's, or belongs to the command behind the image.
+fn without_dashes(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(mut advice)) = error.remove(ContextKind::Suggested) {
+        advice.retain(|line| !line.to_string().starts_with("to pass "));
+        if !advice.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(advice));
+        }
+    }
+    error
+}
+
+/// Removes the advice to type a hidden command.
+fn without_hidden(mut error: clap::Error, command: &Command) -> clap::Error {
+    let kind = ContextKind::SuggestedSubcommand;
+    if let Some(ContextValue::Strings(mut similar)) = error.remove(kind) {
+        similar.retain(|name| {
+            let found = command.find_subcommand(name);
+            found.is_some_and(|found| !found.is_hide_set())
+        });
+        if similar.is_empty() {
+            // The rest of clap's advice is an empty list.
+            error.remove(ContextKind::Suggested);
+        } else {
+            error.insert(kind, ContextValue::Strings(similar));
+        }
+    }
     error
 }
 
@@ -64,7 +126,7 @@ mod tests {
     use super::*;
     use crate::args::GLOBAL_HEADING;
 
-    /// What reads badly, or says nothing.
+    /// Phrases that read badly or say nothing.
     const BAD: &[&str] = &[
         "How to print",
         "Mark it",
@@ -79,7 +141,7 @@ mod tests {
         "what it lacks of",
     ];
 
-    /// Each visible command below this one, by its words.
+    /// Calls `look` for each visible command below this one, with the command's words.
     fn each(command: &Command, words: &str, look: &mut impl FnMut(&str, &Command)) {
         for subcommand in command.get_subcommands() {
             if subcommand.is_hide_set() || subcommand.get_name() == "help" {
@@ -113,14 +175,19 @@ mod tests {
 
     #[test]
     fn global_options_stand_last_and_words_stand_under_arguments() {
-        each(&all(), "msb", &mut |words, command| {
+        let command = all();
+        let container = command.find_subcommand("container").cloned();
+        let container = container.expect("it is there");
+        let mut look = |words: &str, command: &Command| {
             let help = command.clone().after_help(None).render_help().to_string();
             let headings: Vec<&str> = (help.lines())
                 .filter(|line| line.ends_with(':') && !line.starts_with(' '))
                 .collect();
             let global = format!("{GLOBAL_HEADING}:");
             assert_eq!(headings.last(), Some(&global.as_str()), "{words}: {help}");
-        });
+        };
+        each(&command, "msb", &mut look);
+        each(&container, "msb container", &mut look);
         let run = all().find_subcommand("run").cloned();
         let help = run.expect("it is there").render_help().to_string();
         let (before, _) = help.split_once("\nOptions:").expect("a heading");
@@ -131,11 +198,39 @@ mod tests {
     }
 
     #[test]
+    fn advice_names_no_hidden_command_and_no_dashes() {
+        let refused = |words: &[&str]| {
+            let error = Arguments::command().try_get_matches_from(words);
+            error.expect_err("a mistake")
+        };
+        for (word, similar) in [
+            ("netwrok", None),
+            ("__vm", None),
+            ("imags", Some("'images'")),
+        ] {
+            let error = without_hidden(refused(&["msb", word]), &all());
+            let text = error.render().to_string();
+            assert!(
+                !text.contains("__network") && !text.contains("\n\n\n"),
+                "{text}"
+            );
+            assert_eq!(text.contains("tip:"), similar.is_some(), "{text}");
+            assert!(text.contains(similar.unwrap_or_default()), "{text}");
+        }
+        let error = refused(&["msb", "run", "--bogus", "x"]);
+        assert!(error.render().to_string().contains("'-- --bogus'"));
+        assert!(!without_dashes(error).render().to_string().contains("tip:"));
+        let similar = without_dashes(refused(&["msb", "run", "--memori", "1g", "x"]));
+        assert!(similar.render().to_string().contains("'--memory'"));
+    }
+
+    #[test]
     fn a_usage_line_names_what_is_missing_and_nothing_of_the_environment() {
         let words = ["msb", "--home", "/somewhere", "rm"];
         let error = Arguments::command().try_get_matches_from(words);
         let error = error.expect_err("the sandbox is missing");
-        let error = with_plain_usage(error, words.iter().map(OsString::from));
+        let words = words.map(str::to_owned);
+        let error = with_plain_usage(error, typed_command(&words[1..]).1);
         let text = error.render().to_string();
         assert!(
             text.contains("\nUsage: msb rm [OPTIONS] <SANDBOX>...\n"),

@@ -1,7 +1,8 @@
 use std::collections::VecDeque;
 use std::io;
 
-/// The last `count` of what comes until there is no more. Memory holds no more than those.
+/// Returns the last `count` items of a sequence that ends with `None`. Holds at most one item more
+/// in memory.
 pub(crate) fn last_of<T>(
     count: usize,
     mut next: impl FnMut() -> io::Result<Option<T>>,

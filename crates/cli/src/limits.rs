@@ -2,27 +2,30 @@ use image_store::{InvalidLimit, Limit, Limits};
 
 use crate::output;
 
-/// Sets limits for all commands: what `--limit` takes, with commas between.
-const VARIABLE: &str = "MSB_LIMITS";
+/// The environment variable that sets limits for all commands: values of `--limit`, separated by
+/// commas.
+pub(crate) const VARIABLE: &str = "MSB_LIMITS";
+/// The environment variable that limits the space of all images, like `--store-limit`.
+pub(crate) const STORE_LIMIT_VARIABLE: &str = "MSB_STORE_LIMIT";
 
-// What an image may cost, as typed.
+// The options that limit an image's resources.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LimitArguments {
     /// Change what an image may cost, as layer-time=3d; msb help limits lists the names
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = checked)]
     settings: Vec<String>,
     /// Remove the least recently used images when all take more than this, as 20GiB
-    #[arg(long, env = "MSB_STORE_LIMIT", value_name = "SIZE", value_parser = output::parse_size)]
+    #[arg(long, env = STORE_LIMIT_VARIABLE, value_name = "SIZE", value_parser = output::parse_size)]
     store_limit: Option<u64>,
 }
 
 impl LimitArguments {
-    /// Most that all images may take, in bytes.
+    /// Returns the limit of the space of all images, in bytes; `None` if it is not limited.
     pub(crate) const fn store_limit_bytes(&self) -> Option<u64> {
         self.store_limit
     }
 
-    /// The defaults, changed by the environment, changed by what was typed.
+    /// Returns the limits: the defaults, changed by the environment, then by the options.
     pub(crate) fn limits(&self) -> anyhow::Result<Limits> {
         let mut limits = Limits::default();
         if let Ok(settings) = std::env::var(VARIABLE) {
@@ -38,12 +41,12 @@ impl LimitArguments {
     }
 }
 
-/// The setting, if it is one.
+/// Returns the setting if it is valid.
 fn checked(setting: &str) -> Result<String, InvalidLimit> {
     Limits::parse(setting).map(|_| setting.to_owned())
 }
 
-/// Every limit with its default.
+/// Returns the table of all limits with their defaults.
 pub(crate) fn table() -> String {
     let mut text = format!(
         "An image that costs more than a limit is refused. Change limits with --limit, as often as you \

@@ -2,16 +2,23 @@
 
 mod args;
 mod commands;
+mod completion;
+mod confirm;
+mod docker;
+mod environment;
 mod failure;
 mod help;
+mod image_pattern;
 mod last_of;
 mod limits;
 mod mount_words;
 mod output;
 mod patience;
 mod progress;
+mod reminder;
 mod signals;
 mod streams;
+mod template;
 mod terminal;
 mod words;
 
@@ -24,15 +31,23 @@ use msb_runtime::{Mark, Timeline, TimelineError};
 use args::Arguments;
 use failure::{EXIT_MSB_FAILED, Outcome};
 
-/// A file to note in how far the start of a sandbox is.
+/// The environment variable that names a file for the timeline of a start.
 const TIMELINE_VARIABLE: &str = "MSB_TIMELINE";
 
 fn main() -> ExitCode {
+    match completion::answer() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => {
+            help::print(error);
+            return ExitCode::from(EXIT_MSB_FAILED);
+        }
+    }
     let timeline = timeline();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are what was asked for; anything else is a mistake.
+            // Help and version were asked for; anything else is a mistake.
             return if help::print(error) {
                 ExitCode::SUCCESS
             } else {
@@ -53,7 +68,7 @@ fn run(arguments: Arguments, timeline: Result<Timeline, TimelineError>) -> Outco
     commands::run(arguments, timeline?)
 }
 
-/// That of the environment, which begins here.
+/// Opens the timeline that the environment names, and marks the start of this process in it.
 fn timeline() -> Result<Timeline, TimelineError> {
     let file = std::env::var_os(TIMELINE_VARIABLE).filter(|file| !file.is_empty());
     let timeline = Timeline::open(file.as_deref().map(Path::new))?;

@@ -1,4 +1,4 @@
-//! What users type of mounts: `-v`, `--mount`, `--tmpfs`.
+//! Options for mounts as users type them: `-v`, `--mount`, `--tmpfs`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,15 +7,15 @@ use msb_runtime::{Mount, Source, Target, VOLUME_BYTES};
 
 use crate::output::parse_size;
 
-/// `HOST:GUEST[:ro]`, `NAME:GUEST[:ro]` or `GUEST`.
+/// A value of `-v`: `HOST:GUEST[:ro]`, `NAME:GUEST[:ro]` or `GUEST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VolumeWord(pub(crate) Mount);
 
-/// `type=bind|volume|tmpfs,source=...,target=...,readonly`.
+/// A value of `--mount`: `type=bind|volume|tmpfs,source=...,target=...,readonly`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MountWord(pub(crate) Mount);
 
-/// `GUEST[:size=SIZE,mode=MODE,exec,ro]`.
+/// A value of `--tmpfs`: `GUEST[:size=SIZE,mode=MODE,exec,ro]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TmpfsWord(pub(crate) Mount);
 
@@ -43,7 +43,8 @@ impl FromStr for VolumeWord {
     }
 }
 
-/// A source as `-v` has it: a path begins with `/`, `.` or `~`, anything else is a name.
+/// Parses a source of `-v`: a path begins with `/` or `.`, anything else is a volume's name. A `~`
+/// that the shell did not expand is refused.
 fn named(source: &str) -> Result<Source, String> {
     if source.starts_with('~') {
         return Err(format!(
@@ -77,7 +78,7 @@ fn error(error: impl std::error::Error) -> String {
     error.to_string()
 }
 
-/// What `--mount` was told, key by key.
+/// The settings of `--mount`, by key.
 #[derive(Debug, Default)]
 struct Keys<'a> {
     kind: Option<&'a str>,
@@ -192,7 +193,7 @@ impl FromStr for TmpfsWord {
                 Some(("mode", value)) => bits = Some(mode(value)?),
                 None if option == "exec" => exec = true,
                 None if option == "ro" => read_only = true,
-                // As it is anyway.
+                // These options are the default.
                 None if ["rw", "noexec", "nosuid", "nodev"].contains(&option) => {}
                 _ => {
                     return Err(format!(

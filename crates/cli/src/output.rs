@@ -15,25 +15,26 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Prints text on standard output. A reader that went away is not an error.
+/// Prints text on standard output. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     offer(text).map(|_| ())
 }
 
-/// Prints text on standard output. Whether somebody still reads there.
+/// Prints text on standard output. Returns true if it still has a reader.
 pub(crate) fn offer(text: &str) -> io::Result<bool> {
     let offered = offer_to(&mut io::stdout().lock(), text);
     offered.map_err(|error| Stream::Stdout.unwritable(error))
 }
 
-/// Where this process writes.
+/// A stream that this process writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
     Stderr,
 }
 
-/// A stream that takes nothing more. What it leads to is not known: it is no file of msb's.
+/// A stream that cannot be written to. It may lead anywhere, so an error such as a full disk is not
+/// msb's own.
 #[derive(Debug)]
 pub(crate) struct Unwritable {
     stream: Stream,
@@ -41,7 +42,7 @@ pub(crate) struct Unwritable {
 }
 
 impl Stream {
-    /// An error of this stream, which is said to be one.
+    /// Returns an error that names this stream.
     pub(crate) fn unwritable(self, source: io::Error) -> io::Error {
         let stream = self;
         io::Error::other(Unwritable { stream, source })
@@ -78,7 +79,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
     print(&json)
 }
 
-/// Prints rows in columns, headed.
+/// Prints rows in columns, below a header.
 pub(crate) fn print_table<const N: usize>(
     header: [&str; N],
     rows: &[[String; N]],
@@ -86,26 +87,34 @@ pub(crate) fn print_table<const N: usize>(
     print(&table(header, rows))
 }
 
-/// Rows in columns, headed.
+/// Formats rows in columns, below a header.
 pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
-    let header = header.map(str::to_owned);
-    let rows = rows
-        .iter()
-        .map(|row| row.each_ref().map(|cell| printable(cell)));
-    let lines: Vec<[String; N]> = std::iter::once(header).chain(rows).collect();
-    let widths: [usize; N] = std::array::from_fn(|column| {
-        lines
-            .iter()
-            .map(|line| line[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    });
+    headed(&header, rows.iter().map(<[String; N]>::as_slice))
+}
+
+/// Formats rows with as many columns as the header.
+pub(crate) fn headed<'a>(header: &[&str], rows: impl Iterator<Item = &'a [String]>) -> String {
+    let header = header.iter().map(ToString::to_string).collect();
+    let rows = rows.map(|row| row.iter().map(|cell| printable(cell)).collect());
+    let lines: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+    columns(&lines)
+}
+
+/// Formats lines of cells. Each cell is as wide as the widest of its column.
+pub(crate) fn columns(lines: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for line in lines {
+        widths.resize(widths.len().max(line.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
     let mut text = String::new();
-    for line in &lines {
+    for line in lines {
         let cells: Vec<String> = line
             .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:width$}"))
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{cell:width$}"))
             .collect();
         text.push_str(cells.join("   ").trim_end());
         text.push('\n');
@@ -113,7 +122,7 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> 
     text
 }
 
-/// Says something to the user beside the data, on standard error.
+/// Prints a notice on standard error, apart from the data on standard output.
 #[expect(
     clippy::print_stderr,
     reason = "the one place where notices are printed"
@@ -122,7 +131,14 @@ pub(crate) fn notice(text: &str) {
     eprintln!("msb: {text}");
 }
 
-/// The same on a line of its own, where a terminal stands in the midst of another.
+/// Prints a whole sentence on standard error, the answer to a command line that msb refuses.
+#[expect(clippy::print_stderr, reason = "the sentence says itself who speaks")]
+pub(crate) fn answer(sentence: &str) {
+    eprintln!("{sentence}");
+}
+
+/// Prints a notice on a new line: the terminal's cursor may be within a line of the command's
+/// output.
 pub(crate) fn notice_below(text: &str) {
     if io::stderr().is_terminal() {
         notice_on(&mut io::stderr().lock(), &format!("\r\nmsb: {text}\n"));
@@ -131,17 +147,17 @@ pub(crate) fn notice_below(text: &str) {
     }
 }
 
-/// A notice that nobody can be shown is no reason to end.
+/// Writes a notice. A failure is ignored, because the command's work does not depend on it.
 fn notice_on(out: &mut impl io::Write, text: &str) {
     let _ = out.write_all(text.as_bytes());
 }
 
-/// Whether progress is worth drawing.
+/// Returns true if progress is shown.
 pub(crate) fn progress_is_seen(quiet: bool) -> bool {
     !quiet && io::stderr().is_terminal()
 }
 
-/// A size as docker prints it: decimal units, three digits.
+/// Formats a size as Docker does: decimal units, three digits.
 pub(crate) fn human_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut divisor = 1_u64;
@@ -159,7 +175,7 @@ pub(crate) fn human_size(bytes: u64) -> String {
     }
 }
 
-/// How long ago a time was, as docker prints it.
+/// Formats the time since an event as Docker does.
 pub(crate) fn human_age(seconds: u64) -> String {
     let (count, unit) = match seconds {
         0..60 => (seconds, "second"),
@@ -170,35 +186,66 @@ pub(crate) fn human_age(seconds: u64) -> String {
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
-/// Seconds since the epoch.
+/// Shortens `text` to at most `length_max` characters. The last one is an ellipsis if characters
+/// were left out.
+pub(crate) fn cut(text: &str, length_max: usize) -> String {
+    if text.chars().count() <= length_max {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(length_max.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// Formats a time, in seconds since the epoch, as RFC 3339 in UTC.
+pub(crate) fn time(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok();
+    let time = time.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    time.unwrap_or_default().to_string()
+}
+
+/// Returns the current time, in seconds since the epoch.
 pub(crate) fn now_s() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
 }
 
-/// A size as users type it: a number and `K`, `M`, `G` or `T` (powers of 1024), `B` or `iB` after
-/// it as they like.
+/// Parses a size as users type it, in bytes. It is a number, which may have a fraction, with `K`,
+/// `M`, `G` or `T` (powers of 1024) after it, and optionally `B` or `iB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is not a size; write 512M or 1.5G");
     let lower = text.to_ascii_lowercase();
     let digits_end = lower
-        .find(|c: char| !c.is_ascii_digit())
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(lower.len());
-    let (digits, unit) = lower.split_at(digits_end);
+    let (number, unit) = lower.split_at(digits_end);
     let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
         "" => 0,
         "k" => 10,
         "m" => 20,
         "g" => 30,
         "t" => 40,
-        _ => return Err(format!("'{text}' is not a size; write 512M or 8G")),
+        _ => return Err(wrong()),
     };
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| format!("'{text}' is not a size; write 512M or 8G"))?;
-    number
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    let fraction_bytes = match fraction {
+        "" => 0,
+        fraction => fraction_of(fraction, 1 << shift).ok_or_else(wrong)?,
+    };
+    whole
         .checked_mul(1 << shift)
+        .and_then(|bytes| bytes.checked_add(fraction_bytes))
         .ok_or_else(|| format!("'{text}' is too large"))
+}
+
+/// Returns the part of `unit_bytes` that decimal places stand for, rounded down. At most nine
+/// places are used.
+fn fraction_of(places: &str, unit_bytes: u64) -> Option<u64> {
+    let places = places.get(..places.len().min(9))?;
+    let numerator: u128 = places.parse().ok()?;
+    let denominator = 10_u128.pow(u32::try_from(places.len()).ok()?);
+    u64::try_from(u128::from(unit_bytes) * numerator / denominator).ok()
 }
 
 #[cfg(test)]
@@ -221,7 +268,24 @@ mod tests {
         assert_eq!(parse_size("8GiB"), Ok(8 << 30));
         assert_eq!(parse_size("1t"), Ok(1 << 40));
         assert_eq!(parse_size("4096"), Ok(4096));
+        assert_eq!(parse_size("1.5g"), Ok(3 << 29));
+        assert_eq!(parse_size("0.25M"), Ok(1 << 18));
+        assert_eq!(parse_size("1.9999999999999k"), Ok(2047));
+        for text in [
+            "1.g.",
+            ".5G",
+            "1.5.5G",
+            "1,5G",
+            "-1G",
+            "1.xG",
+            "16777216.5T",
+        ] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
         assert!(parse_size("x").is_err() && parse_size("1x").is_err() && parse_size("").is_err());
+        assert_eq!(cut("sleep infinity", 14), "sleep infinity");
+        assert_eq!(cut("sleep infinity", 6), "sleep…");
+        assert_eq!(time(1_700_000_000), "2023-11-14T22:13:20Z");
         assert_eq!(human_size(999), "999B");
         assert_eq!(human_size(1_500), "1.5kB");
         assert_eq!(human_size(270_300_000), "270MB");

@@ -1,28 +1,29 @@
-//! How often a command is asked to end before it is made to.
+//! The requests to end a command, by Ctrl-C or SIGTERM, that come before it is forced to.
 
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::SignalKind;
 
-/// Ctrl-C is one more of the last only within this time.
+/// The time within which Ctrl-C counts as a repetition of the last one.
 const IN_A_ROW: Duration = Duration::from_secs(10);
-/// Who sends SIGTERM to a process and to its group, as timeout(1) does, sends it twice within this time.
+/// The time within which a second SIGTERM is an echo of the first: timeout(1) sends it to a process
+/// and to its group.
 const AT_ONCE: Duration = Duration::from_millis(500);
-/// Which Ctrl-C in a row is answered with a warning; the one after it is enough.
+/// The number of the repeated Ctrl-C that is answered with a warning; the next one is enough.
 const WARNING_AT: u32 = 3;
 
-/// What a signal that came to this process is worth.
+/// The effect of a signal that this process received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Worth {
-    /// It is for the command.
+    /// The signal is passed to the command.
     Passed,
-    /// It is for the command, and the user is told what the next one does.
+    /// The signal is passed to the command, and the user is warned of the effect of the next one.
     Warning,
-    /// The command has been asked often enough.
+    /// The user has asked often enough for the command to end.
     Enough,
 }
 
-/// The signals that came until now.
+/// The signals that have been received.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
     interrupts: u32,
@@ -31,7 +32,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Counts a signal in.
+    /// Counts a signal and returns its effect.
     pub(crate) fn weigh(&mut self, kind: SignalKind, now: Instant) -> Worth {
         if kind == SignalKind::interrupt() {
             return self.interrupt(now);
@@ -71,7 +72,7 @@ mod tests {
         let weigh = |patience: &mut Patience, s| patience.weigh(SignalKind::interrupt(), at(s));
         assert_eq!(weigh(&mut patience, 0), Worth::Passed);
         assert_eq!(weigh(&mut patience, 1), Worth::Passed);
-        // Somebody who interrupts one thing after another is not in despair.
+        // Single interrupts with long pauses do not add up.
         for s in [20, 40, 60, 80] {
             assert_eq!(weigh(&mut patience, s), Worth::Passed);
         }

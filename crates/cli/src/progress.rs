@@ -8,14 +8,19 @@ use crate::output;
 
 const BAR: &str = "{prefix} {bar:30} {bytes:>10}/{total_bytes:<10} {msg}";
 
-/// Notes on one layer that are shown at most.
+/// The label of the bar for all layers, as wide as the labels of the layers' bars.
+const TOTAL: &str = "total       ";
+
+/// The most notes on one layer that are shown.
 const NOTES_SHOWN: usize = 3;
 
-/// One bar a layer on standard error, where that is a terminal.
+/// Progress bars on standard error, one for each layer and one for all. They are hidden if it is
+/// not a terminal.
 #[derive(Debug)]
 pub(crate) struct Bars {
     all: MultiProgress,
     layers: Mutex<HashMap<Digest, ProgressBar>>,
+    total: OnceLock<ProgressBar>,
     verifying: OnceLock<ProgressBar>,
     is_quiet: bool,
 }
@@ -30,18 +35,19 @@ impl Bars {
         Self {
             all: MultiProgress::with_draw_target(target),
             layers: Mutex::default(),
+            total: OnceLock::new(),
             verifying: OnceLock::new(),
             is_quiet: quiet,
         }
     }
 
-    /// Takes the bars off the screen.
+    /// Removes the bars from the screen.
     pub(crate) fn finish(&self) {
-        // A terminal that went away has nothing to clear.
+        // A terminal that was closed has nothing to clear.
         let _ = self.all.clear();
     }
 
-    /// Says what a layer lost on the way, with or without a terminal.
+    /// Reports a layer's losses during conversion, with or without a terminal.
     fn notes(&self, diff_id: &Digest, notes: &[Note], total: u64) {
         if self.is_quiet {
             return;
@@ -65,8 +71,16 @@ impl Bars {
 
     fn start(&self, layers: &[LayerSize]) {
         let style = ProgressStyle::with_template(BAR).expect("the template is well-formed");
+        let total = self.total.get_or_init(|| {
+            let total = self.all.add(ProgressBar::new(0));
+            total.set_style(style.clone());
+            total.set_prefix(TOTAL);
+            total
+        });
         for layer in layers {
-            let bar = self.all.add(ProgressBar::new(layer.size_bytes));
+            total.inc_length(layer.size_bytes);
+            let bar = ProgressBar::new(layer.size_bytes);
+            let bar = self.all.insert_before(total, bar);
             bar.set_style(style.clone());
             bar.set_prefix(short(&layer.diff_id));
             bar.set_message("waiting");
@@ -85,6 +99,23 @@ impl Bars {
         bar.set_position(0);
     }
 
+    /// Adds bytes to a layer's bar and to the total.
+    fn advance(&self, bar: &ProgressBar, bytes: u64) {
+        bar.inc(bytes);
+        if let Some(total) = self.total.get() {
+            total.inc(bytes);
+        }
+    }
+
+    /// Fills a layer's bar, and shows the layer's outcome.
+    fn complete(&self, diff_id: &Digest, message: &'static str) {
+        self.layer(diff_id, |bar| {
+            let left = bar.length().unwrap_or(0).saturating_sub(bar.position());
+            self.advance(bar, left);
+            bar.finish_with_message(message);
+        });
+    }
+
     fn layer(&self, diff_id: &Digest, change: impl FnOnce(&ProgressBar)) {
         self.with_layers(|bars| {
             if let Some(bar) = bars.get(diff_id) {
@@ -94,7 +125,7 @@ impl Bars {
     }
 
     fn with_layers<T>(&self, work: impl FnOnce(&mut HashMap<Digest, ProgressBar>) -> T) -> T {
-        // A thread that panicked leaves bars in any state, which is good enough for bars.
+        // A panic may leave the bars in any state; only the display depends on it.
         let mut layers = self
             .layers
             .lock()
@@ -116,19 +147,17 @@ impl Progress for Bars {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::Image { layers, .. } => self.start(layers),
-            Event::LayerPresent { diff_id } => self.layer(diff_id, |bar| {
-                bar.finish_with_message("already here");
-            }),
+            Event::LayerPresent { diff_id } => self.complete(diff_id, "already here"),
             Event::LayerWaiting { diff_id } => self.layer(diff_id, |bar| {
                 bar.set_message("waiting for another msb");
             }),
             Event::LayerStarted { diff_id } => self.layer(diff_id, |bar| {
                 bar.set_message("");
             }),
-            Event::LayerBytes { diff_id, bytes } => self.layer(diff_id, |bar| bar.inc(*bytes)),
-            Event::LayerDone { diff_id } => self.layer(diff_id, |bar| {
-                bar.finish_with_message("done");
-            }),
+            Event::LayerBytes { diff_id, bytes } => {
+                self.layer(diff_id, |bar| self.advance(bar, *bytes));
+            }
+            Event::LayerDone { diff_id } => self.complete(diff_id, "done"),
             Event::Verifying { bytes } => self.start_verifying(*bytes),
             Event::VerifiedBytes { bytes } => {
                 if let Some(bar) = self.verifying.get() {
@@ -143,7 +172,7 @@ impl Progress for Bars {
                 let what = crate::failure::printable(what);
                 let reason = crate::failure::printable(reason);
                 let line = format!("{what}: {reason}; again in {} s", after.as_secs());
-                // Without a terminal this says nothing, and the outcome says enough.
+                // Without a terminal the line is not shown; the outcome is enough then.
                 let _ = self.all.println(line);
             }
             Event::LayerNotes {
@@ -153,5 +182,40 @@ impl Progress for Bars {
             } => self.notes(diff_id, notes, *total),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_layers_together_are_counted_once_each() {
+        let bars = Bars::new(true);
+        let [one, other, third] = [&b"1"[..], b"2", b"3"].map(Digest::of);
+        let layers = [(one, 100), (other, 50), (third, 7)];
+        let layers = layers.map(|(diff_id, size_bytes)| LayerSize {
+            diff_id,
+            size_bytes,
+        });
+        bars.event(&Event::Image {
+            name: "app",
+            digest: &one,
+            layers: &layers,
+        });
+        let total = bars.total.get().expect("a bar");
+        assert_eq!((total.position(), total.length()), (0, Some(157)));
+        bars.event(&Event::LayerBytes {
+            diff_id: &one,
+            bytes: 60,
+        });
+        bars.event(&Event::LayerPresent { diff_id: &other });
+        assert_eq!(total.position(), 110);
+        bars.event(&Event::LayerBytes {
+            diff_id: &one,
+            bytes: 40,
+        });
+        bars.event(&Event::LayerDone { diff_id: &one });
+        assert_eq!(total.position(), 150);
     }
 }

@@ -1,18 +1,63 @@
-//! Passes the signals that this process gets on to a command in a sandbox.
+//! Signals of this process: those that end it, and those that it passes to a command in a sandbox.
 
 use std::io;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use msb_agent_protocol::Control;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::output;
 use crate::patience::{Patience, Worth};
 use crate::terminal;
 
-/// Sends the signals that this process gets to the command, and the terminal's new sizes. Says on
-/// `enough` when the user has asked often enough; before that, what `next` one more does.
+/// The signals that end a process, to be awaited beside its work. From the first wait on, they do
+/// not end the process by themselves.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupts(OnceLock<watch::Receiver<Option<SignalKind>>>);
+
+impl Interrupts {
+    /// Waits for the first signal since the first wait. Returns the exit code of a process that
+    /// this signal ends.
+    pub(crate) async fn wait(&self) -> u8 {
+        let mut heard = self.0.get_or_init(listen).clone();
+        let kind = match heard.wait_for(Option::is_some).await {
+            Ok(kind) => *kind,
+            // No signal can be received, so signals end the process as usual.
+            Err(_) => std::future::pending().await,
+        };
+        let number = kind.map_or(0, |kind| kind.as_raw_value());
+        u8::try_from(128 + number).unwrap_or(u8::MAX)
+    }
+}
+
+/// Starts to receive the signals.
+fn listen() -> watch::Receiver<Option<SignalKind>> {
+    let (sender, heard) = watch::channel(None);
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ] {
+        let sender = sender.clone();
+        if let Ok(mut signal) = signal(kind) {
+            tokio::spawn(async move {
+                signal.recv().await;
+                sender.send_if_modified(|first| {
+                    let is_first = first.is_none();
+                    first.get_or_insert(kind);
+                    is_first
+                });
+            });
+        }
+    }
+    heard
+}
+
+/// Passes the signals of this process, and the terminal's new sizes, to the command. Sends on
+/// `enough` when the user has asked often enough. Before that, warns of the effect `next` of one
+/// more.
 pub(crate) async fn forward(
     control: Control,
     has_terminal: bool,
@@ -37,17 +82,17 @@ pub(crate) async fn forward(
             Worth::Passed => {}
             Worth::Warning => output::notice(&format!("still running; once more {next}")),
             Worth::Enough => {
-                // One is enough; who listened may be gone.
+                // One message is enough, and the receiver may be gone.
                 let _ = enough.try_send(());
                 continue;
             }
         }
-        // A guest that does not answer keeps no later signal from being heard.
+        // A guest that does not answer must not delay later signals.
         tokio::spawn(pass_on(control.clone(), kind, has_terminal));
     }
 }
 
-/// The command may just have ended.
+/// Passes one signal on. A failure is ignored, because the command may have ended.
 async fn pass_on(mut control: Control, kind: SignalKind, has_terminal: bool) {
     let _ = if kind != SignalKind::window_change() {
         control.signal(kind.as_raw_value()).await
@@ -56,4 +101,27 @@ async fn pass_on(mut control: Control, kind: SignalKind, has_terminal: bool) {
     } else {
         Ok(())
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_interrupt_is_heard_by_who_waits_later_too() {
+        let interrupts = Interrupts::default();
+        let soon = Duration::from_millis(50);
+        assert!(timeout(soon, interrupts.wait()).await.is_err());
+        let own = rustix::process::getpid();
+        rustix::process::kill_process(own, rustix::process::Signal::TERM).expect("sent");
+        let long = Duration::from_secs(10);
+        for _ in 0..2 {
+            let code = timeout(long, interrupts.wait()).await.expect("heard");
+            assert_eq!(code, 128 + 15);
+        }
+    }
 }

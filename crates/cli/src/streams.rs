@@ -1,62 +1,75 @@
-//! Joins this process's streams and signals to a command in a sandbox.
+//! Connects this process's streams and signals to a command in a sandbox.
 
 use std::io;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use msb_agent_protocol::{Bytes, ClientError, Command, Control, Inputs, Output, Outputs};
-use msb_runtime::{Exit, Mark, Timeline};
+use msb_agent_protocol::v1::ExitStatus;
+use msb_agent_protocol::{Bytes, Client, ClientError, Command, Control, Inputs, Output, Outputs};
+use msb_runtime::{EndReason, Exit, Mark, Timeline};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _, Stderr, Stdout};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::failure::Failure;
-use crate::output::Stream;
+use crate::failure::{Failure, printable};
+use crate::output::{self, Stream};
 use crate::signals;
 use crate::terminal::{self, RawTerminal};
 
-/// How long a command may take to end that was told that nobody reads what it prints.
+/// The time that a command may take to end after it got SIGPIPE.
 const UNREAD_LIMIT: Duration = Duration::from_secs(2);
 
-/// What of this process is joined to a command.
+/// The time that a sandbox's supervisor may take to list its failed disks.
+const DISK_ERRORS_LIMIT: Duration = Duration::from_secs(1);
+
+/// The parts of this process that are connected to a command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Joint {
-    /// The command has a terminal.
+    /// True if the command has a terminal.
     pub(crate) terminal: bool,
-    /// Standard input is passed on.
+    /// True if standard input is passed on.
     pub(crate) stdin: bool,
-    /// Ctrl-P Ctrl-Q, typed at a terminal, leaves the command to itself.
+    /// True if Ctrl-P Ctrl-Q, typed at a terminal, detaches from the command.
     pub(crate) can_leave: bool,
-    /// The command lives for this process, and goes with it.
+    /// True if the command ends with this process.
     pub(crate) is_ours: bool,
 }
 
-/// What became of a command that was joined.
+/// The way in which a connection to a command ended.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    /// It ended, with this exit code.
-    Exited(u8),
-    /// The user left it to itself.
+    /// The command ended with this exit code, perhaps because of a limit of its sandbox.
+    Exited { code: u8, reason: Option<EndReason> },
+    /// The user detached from the command.
     Left,
-    /// Its sandbox ended first.
+    /// The sandbox ended before the command did.
     Lost,
-    /// It goes on, and nobody reads what it prints.
+    /// The command goes on, and nothing reads its output.
     Unread,
-    /// It goes on, and what it prints cannot be written here.
+    /// The command goes on, and its output cannot be written.
     Unwritable(Failure),
-    /// It goes on, though the user asked it to end as often as anybody asks.
+    /// The command goes on, although the user has asked often enough for it to end.
     Enough,
 }
 
-/// The exit code of who prints for nobody, as SIGPIPE would give it.
+impl Ending {
+    pub(crate) fn exited(status: ExitStatus) -> Self {
+        Self::Exited {
+            code: Exit::code_of(status),
+            reason: EndReason::of(status),
+        }
+    }
+}
+
+/// The exit code of a process whose output nothing reads, as SIGPIPE would give it.
 pub(crate) const EXIT_UNREAD: u8 = 128 + 13;
-/// That of a command that was killed.
+/// The exit code of a command that was killed.
 pub(crate) const EXIT_KILLED: u8 = 128 + 9;
-/// That of who is interrupted and leaves a command behind.
+/// The exit code of a process that is interrupted and leaves its command running.
 pub(crate) const EXIT_INTERRUPTED: u8 = 128 + 2;
 
-/// Passes streams and signals of a command that has just started on until it ends.
+/// Passes the streams and signals of a command that has just started until it ends.
 pub(crate) async fn join(
     command: Command,
     joint: Joint,
@@ -72,7 +85,7 @@ pub(crate) async fn join(
     let is_typed = joint.terminal && terminal::stdin_is_terminal();
     let raw = is_typed.then(RawTerminal::enter).transpose()?;
     if is_typed {
-        // The terminal may have changed since the command was given its size.
+        // The terminal may have been resized since the command got its size.
         let _ = control.resize(terminal::size()).await;
     }
     let (leave, mut left) = mpsc::channel(1);
@@ -83,6 +96,7 @@ pub(crate) async fn join(
         std::thread::spawn(move || read_stdin(&sender, keys, &leave));
         sending = Some(tokio::spawn(send_stdin(inputs.clone(), pending)));
     }
+    let mut sandbox = control.client();
     let (enough, mut had_enough) = mpsc::channel(1);
     let next = if joint.is_ours {
         "kills it"
@@ -104,7 +118,11 @@ pub(crate) async fn join(
         Some(()) = had_enough.recv() => Ok(Ending::Enough),
     };
     drop(raw);
-    // Until now: the machine is kept for who has not heard the end.
+    if matches!(outcome, Ok(Ending::Exited { code: 1.., .. })) {
+        tell_disk_errors(&mut sandbox).await;
+    }
+    // The inputs stay open until here: the machine is kept while a client has not received the
+    // exit.
     if let Some(sending) = sending {
         sending.abort();
         let _ = sending.await;
@@ -113,20 +131,29 @@ pub(crate) async fn join(
     outcome
 }
 
-/// Where a command's output goes.
+/// Reports the failed disks, because the command's own output may not give the cause.
+async fn tell_disk_errors(sandbox: &mut Client) {
+    let asked = timeout(DISK_ERRORS_LIMIT, sandbox.disk_errors());
+    // A supervisor that does not answer, or is too old for the question, reports no disks.
+    for message in asked.await.unwrap_or(Ok(Vec::new())).unwrap_or_default() {
+        output::notice(&format!("of the sandbox: {}", printable(&message)));
+    }
+}
+
+/// The destination of a command's output.
 struct Streams<'a> {
     stdout: Stdout,
     stderr: Stderr,
-    /// Nothing came yet.
+    /// True until the first output.
     is_silent: bool,
-    /// Nobody reads any more; until when the command may end.
+    /// The deadline for the command's end if nothing reads the output.
     unread: Option<Instant>,
     timeline: &'a Timeline,
 }
 
 impl Streams<'_> {
-    /// Passes output on until the command ends. When nobody reads it any more, a command that is
-    /// `ours` is told so, as a pipe would tell it.
+    /// Passes output on until the command ends. If nothing reads the output any more, a command of
+    /// `ours` gets SIGPIPE, as from a pipe.
     async fn pass_on(
         &mut self,
         mut outputs: Outputs,
@@ -143,7 +170,7 @@ impl Streams<'_> {
             match output {
                 Ok(Some(Output::Exited(status))) => {
                     self.timeline.mark(Mark::ExitSeen)?;
-                    return Ok(Ending::Exited(Exit::code_of(status)));
+                    return Ok(Ending::exited(status));
                 }
                 Ok(Some(output)) => {
                     let was_read = self.unread.is_none();
@@ -157,7 +184,7 @@ impl Streams<'_> {
                         tokio::spawn(tell_unread(control));
                     }
                 }
-                // How the connection broke says only how it was noticed.
+                // The error of a broken connection does not tell why the sandbox ended.
                 Ok(None) | Err(_) => return Ok(Ending::Lost),
             }
         }
@@ -180,7 +207,7 @@ impl Streams<'_> {
     }
 }
 
-/// Writes to one of this process's streams. Whether somebody still reads there.
+/// Writes to one of this process's streams. Returns true if it still has a reader.
 async fn write(
     stream: &mut (impl AsyncWrite + Unpin),
     name: Stream,
@@ -197,7 +224,7 @@ async fn write(
     }
 }
 
-/// The command may just have ended.
+/// Sends SIGPIPE to the command. A failure is ignored, because the command may have ended.
 async fn tell_unread(mut control: Control) {
     let _ = control.signal(SignalKind::pipe().as_raw_value()).await;
 }
@@ -214,10 +241,10 @@ pub(crate) fn not_started(error: ClientError) -> Failure {
     }
 }
 
-/// The keys that leave a command, as docker has them.
+/// The keys that detach from a command, as in Docker.
 #[derive(Debug, Default)]
 struct LeaveKeys {
-    /// Ctrl-P was typed, and not passed on yet.
+    /// True if Ctrl-P was typed and has not been passed on yet.
     is_begun: bool,
 }
 
@@ -225,7 +252,7 @@ impl LeaveKeys {
     const BEGIN: u8 = 16;
     const END: u8 = 17;
 
-    /// What of the typed bytes is to be passed on; `None` when they say to leave.
+    /// Returns the typed bytes that are passed on; `None` if they ask to detach.
     fn filter(&mut self, typed: &[u8]) -> Option<Vec<u8>> {
         let mut passed = Vec::with_capacity(typed.len() + 1);
         for &byte in typed {
@@ -242,7 +269,8 @@ impl LeaveKeys {
     }
 }
 
-/// Reads standard input to its end. A thread of its own: such a read cannot be cancelled.
+/// Reads standard input to its end. Runs on its own thread, because such a read cannot be
+/// cancelled.
 fn read_stdin(sender: &mpsc::Sender<Bytes>, mut keys: Option<LeaveKeys>, leave: &mpsc::Sender<()>) {
     let mut stdin = io::stdin().lock();
     let mut chunk = vec![0; msb_agent_protocol::CHUNK_MAX_BYTES - 1];
@@ -270,7 +298,7 @@ fn read_stdin(sender: &mpsc::Sender<Bytes>, mut keys: Option<LeaveKeys>, leave: 
     }
 }
 
-/// Passes on what was read, until the command wants no more or there is no more.
+/// Sends input until it ends or the command reads no more.
 async fn send_stdin(inputs: Inputs, mut pending: mpsc::Receiver<Bytes>) {
     while let Some(bytes) = pending.recv().await {
         if !inputs.send(bytes).await {

@@ -3,14 +3,15 @@ use std::io::{self, IsTerminal as _};
 use msb_agent_protocol::v1::WindowSize;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-/// The user's terminal in raw mode; dropping it puts the old mode back.
+/// The user's terminal in raw mode. The previous mode is restored when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct RawTerminal {
     saved: Termios,
 }
 
 impl RawTerminal {
-    /// Hands every key to the guest's terminal: no echo, no line editing, no signals here.
+    /// Switches to raw mode, so that every key goes to the guest's terminal: no echo, no line
+    /// editing, no signals.
     pub(crate) fn enter() -> io::Result<Self> {
         let saved = tcgetattr(io::stdin())?;
         let mut raw = saved.clone();
@@ -22,17 +23,17 @@ impl RawTerminal {
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
-        // A terminal that went away needs no mode.
+        // A terminal that was closed has no mode to restore.
         let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.saved);
     }
 }
 
-/// Whether standard input is a terminal.
+/// Returns true if standard input is a terminal.
 pub(crate) fn stdin_is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
-/// The terminal's size; 24 by 80 where there is none, or it does not know.
+/// Returns the terminal's size; 24 by 80 if there is no terminal or its size is unknown.
 pub(crate) fn size() -> WindowSize {
     let size = tcgetwinsize(io::stdout())
         .or_else(|_| tcgetwinsize(io::stdin()))

@@ -1,9 +1,12 @@
-//! What users type that is more than a word: durations, labels, policies.
+//! Option values with a syntax of their own: times, labels, policies.
 
+use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use msb_runtime::RestartPolicy;
 
 /// A time span in whole seconds, as `90`, `90s` or `2h30m`.
@@ -27,7 +30,66 @@ impl FromStr for Duration {
     }
 }
 
-/// `KEY=VALUE`, or `KEY` alone.
+impl fmt::Display for Duration {
+    /// Writes the time span in the form that users type, in one word.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = i64::try_from(self.0).unwrap_or(i64::MAX);
+        let text = format!("{:#}", SignedDuration::from_secs(seconds));
+        f.write_str(&text.replace(' ', ""))
+    }
+}
+
+/// A point in time, in UTC if it has no zone. It is written as `10m` (ago), `2026-11-21`,
+/// `2026-11-21T10:00:00Z` or seconds since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment(pub(crate) Timestamp);
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds = || {
+            text.parse()
+                .ok()
+                .and_then(|seconds| Timestamp::from_second(seconds).ok())
+        };
+        let zoned = || text.parse::<Timestamp>().ok();
+        let in_utc = || {
+            let time: DateTime = text.parse().ok()?;
+            TimeZone::UTC.to_timestamp(time).ok()
+        };
+        let ago = || {
+            let span: SignedDuration = text
+                .parse()
+                .ok()
+                .filter(|span| *span >= SignedDuration::ZERO)?;
+            Timestamp::now().checked_sub(span).ok()
+        };
+        let moment = seconds().or_else(zoned).or_else(in_utc).or_else(ago);
+        moment
+            .map(Self)
+            .ok_or_else(|| "write 10m, 2h, 2026-11-21 or 2026-11-21T10:00:00Z".to_owned())
+    }
+}
+
+/// The number of last lines that are shown; `None` for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tail(pub(crate) Option<usize>);
+
+impl FromStr for Tail {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            // Docker accepts -1, too.
+            ("all" | "-1", _) => Ok(Self(None)),
+            (_, Ok(lines)) => Ok(Self(Some(lines))),
+            (_, Err(_)) => Err("write a number of lines, or all".to_owned()),
+        }
+    }
+}
+
+/// A label `KEY=VALUE`, or `KEY` alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Label {
     pub(crate) key: String,
@@ -52,7 +114,7 @@ impl FromStr for Label {
     }
 }
 
-/// `no`, `on-failure[:RETRIES]`, `always`.
+/// A restart policy: `no`, `on-failure[:RETRIES]`, `always`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Restart(pub(crate) RestartPolicy);
 
@@ -63,7 +125,7 @@ impl FromStr for Restart {
         let wrong = || format!("'{text}' is none of no, on-failure[:RETRIES], always");
         let policy = match text.split_once(':') {
             None if text == "no" => RestartPolicy::No,
-            // No daemon starts anything by itself after the host's own start.
+            // No daemon starts sandboxes after the host's own start, so both policies are the same.
             None if text == "always" || text == "unless-stopped" => RestartPolicy::Always,
             None if text == "on-failure" => RestartPolicy::OnFailure { retries_max: None },
             Some(("on-failure", retries)) => {
@@ -90,6 +152,45 @@ mod tests {
         for text in ["", "x", "-5s", "1ms", "h"] {
             assert!(text.parse::<Duration>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn points_in_time_are_read() {
+        for (text, second) in [
+            ("1763719200", 1_763_719_200),
+            ("2025-11-21T10:00:00Z", 1_763_719_200),
+            ("2025-11-21T12:00:00+02:00", 1_763_719_200),
+            ("2025-11-21T10:00:00", 1_763_719_200),
+            ("2025-11-21T10:00", 1_763_719_200),
+            ("2025-11-21", 1_763_683_200),
+        ] {
+            let moment = Timestamp::from_second(second).expect("a time");
+            assert_eq!(text.parse(), Ok(Moment(moment)), "{text}");
+        }
+        let ago: Moment = "10m".parse().expect("a time");
+        let passed = Timestamp::now().duration_since(ago.0);
+        assert!((600..660).contains(&passed.as_secs()), "{passed:?}");
+        for text in ["", "soon", "-5m", "2025-13-01", "99999999999999"] {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn tails_are_read() {
+        assert_eq!(
+            ("all".parse(), "-1".parse()),
+            (Ok(Tail(None)), Ok(Tail(None)))
+        );
+        assert_eq!("0".parse(), Ok(Tail(Some(0))));
+        assert!("-2".parse::<Tail>().is_err() && "x".parse::<Tail>().is_err());
+    }
+
+    #[test]
+    fn spans_of_time_are_written_as_they_are_read() {
+        for (seconds, text) in [(2, "2s"), (90, "1m30s"), (9000, "2h30m"), (0, "0s")] {
+            assert_eq!(Duration(seconds).to_string(), text);
+        }
+        assert_eq!("2h30m".parse(), Ok(Duration(9000)));
     }
 
     #[test]

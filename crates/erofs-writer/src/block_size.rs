@@ -1,6 +1,6 @@
 use crate::format::{BLOCK_BITS, SUPERBLOCK_OFFSET};
 
-/// The block size of an image that is read; what this crate writes has
+/// The block size of an image that is read. Images that this crate writes have
 /// [`crate::BLOCK_SIZE_BYTES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockSize {
@@ -8,44 +8,44 @@ pub(crate) struct BlockSize {
 }
 
 impl BlockSize {
-    /// log2 of the smallest block, a sector.
+    /// log2 of the smallest block in bytes: a sector of 512 bytes.
     const BITS_MIN: u8 = 9;
 
-    /// The size that `blkszbits` announces; `None` below a sector and above 4 KiB, the page that
-    /// a kernel everywhere has.
+    /// Returns the block size for `blkszbits`. `None` below 512 bytes and above 4 KiB, the smallest
+    /// page size of Linux, which a kernel on every machine can mount.
     pub(crate) fn from_bits(bits: u8) -> Option<Self> {
         (Self::BITS_MIN..=BLOCK_BITS)
             .contains(&bits)
             .then_some(Self { bits })
     }
 
-    /// Bytes of a block.
+    /// Returns the bytes of a block.
     pub(crate) const fn bytes(self) -> u64 {
         1 << self.bits
     }
 
-    /// The same, as a length in memory.
+    /// Returns the bytes of a block, as a length in memory.
     pub(crate) const fn length(self) -> usize {
         1 << self.bits
     }
 
-    /// Where a block starts, in bytes from its device's start.
+    /// Returns the start of a block, in bytes from its device's start.
     pub(crate) fn offset_bytes(self, block: u32) -> u64 {
         u64::from(block) << self.bits
     }
 
-    /// The blocks that `bytes` fill, the last of them perhaps in part.
+    /// Returns the number of blocks that hold `bytes`, including a partly filled last one.
     pub(crate) const fn blocks_of(self, bytes: u64) -> u64 {
         bytes.div_ceil(self.bytes())
     }
 
-    /// What of `bytes`, at least one, lies in their last block.
+    /// Returns the part of `bytes` that lies in their last block. `bytes` must be at least 1.
     pub(crate) const fn last_block_bytes(self, bytes: u64) -> u64 {
         bytes - (self.blocks_of(bytes) - 1) * self.bytes()
     }
 
-    /// How many bytes the superblock's checksum covers, from the superblock on: the rest of its
-    /// block, or a whole block where it begins one.
+    /// Returns the number of bytes, from the superblock on, that its checksum covers. They are the
+    /// rest of the superblock's block, or a whole block if the superblock starts one.
     pub(crate) const fn checksummed_bytes(self) -> usize {
         if self.length() > SUPERBLOCK_OFFSET {
             self.length() - SUPERBLOCK_OFFSET

@@ -4,33 +4,36 @@ use crate::length::blocks_of;
 /// Another device that holds data of this image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSlot {
-    /// Free text of at most 64 bytes, never parsed by a kernel. A digest is a good choice.
+    /// Free text of at most 64 bytes without NUL, which kernels do not parse. A digest is a good
+    /// choice.
     pub tag: String,
     /// Length of the device, in blocks.
     pub blocks: u32,
 }
 
-/// Where the device table starts when there is one, in bytes: right after the superblock.
+/// Offset of the device table, if there is one, in bytes: right after the superblock.
 pub(crate) const TABLE_OFFSET: usize = SUPERBLOCK_OFFSET + DEVICE_SLOT_BYTES;
 
-/// Blocks before the first block of data: the superblock's and whatever the table spills into.
+/// Returns the number of blocks before the first data block. They hold the superblock and the
+/// device table.
 pub(crate) fn head_blocks(devices: u16) -> u64 {
     const TABLE_OFFSET_BYTES: u64 = 1024 + 128;
     blocks_of(TABLE_OFFSET_BYTES + u64::from(devices) * 128)
 }
 
-/// The unified address space: every device as a range of blocks, the primary one from 0 on.
+/// The unified address space: every device as a range of blocks, the primary one from block 0.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AddressSpace {
-    /// First unified block and length of each device, the primary's first. A start of 0 in
-    /// another device says that it is not in the unified space.
+    /// First unified block and length in blocks of each device, the primary device first. A start
+    /// of 0 means that the device, unless it is the primary one, is not in the unified space.
     devices: Vec<(u32, u32)>,
-    /// Those of them that are in it, by their start.
+    /// The numbers of the devices in the unified space, sorted by their start.
     sorted: Vec<u16>,
 }
 
 impl AddressSpace {
-    /// One device after the other; `None` past 2^32 - 1 blocks in all.
+    /// Places the devices one after the other. `None` if they have more than 2^32 - 1 blocks in
+    /// all.
     pub(crate) fn new(primary_blocks: u32, devices: &[DeviceSlot]) -> Option<Self> {
         let mut ranges = vec![(0, primary_blocks)];
         let mut next = primary_blocks;
@@ -41,7 +44,7 @@ impl AddressSpace {
         Self::of_ranges(ranges)
     }
 
-    /// What a device table says; `None` where devices overlap or end past 2^32 blocks.
+    /// Reads a device table. `None` if devices overlap or end past 2^32 - 1 blocks.
     pub(crate) fn from_slots(
         primary_blocks: u32,
         slots: &[DeviceSlotDisk],
@@ -75,22 +78,22 @@ impl AddressSpace {
         Some(Self { devices, sorted })
     }
 
-    /// The first unified block of `device`; 0 for a device that is not there.
+    /// Returns the first unified block of `device`; 0 if the device does not exist.
     pub(crate) fn start(&self, device: u16) -> u32 {
         self.devices
             .get(usize::from(device))
             .map_or(0, |&(start, _)| start)
     }
 
-    /// Blocks of `device`; 0 for a device that is not there.
+    /// Returns the length of `device` in blocks; 0 if the device does not exist.
     pub(crate) fn blocks(&self, device: u16) -> u32 {
         self.devices
             .get(usize::from(device))
             .map_or(0, |&(_, blocks)| blocks)
     }
 
-    /// Whether blocks up to `end_block` may be on `device`. A slot that is all zeros, as mkfs.erofs
-    /// 1.5 leaves it, does not say how long its device is; only reading shows.
+    /// Returns true if blocks up to `end_block` may be on `device`. A slot of zeros, as mkfs.erofs
+    /// 1.5 leaves it, does not record the device's length, so only reading shows.
     pub(crate) fn may_hold(&self, device: u16, end_block: u64) -> bool {
         match self.devices.get(usize::from(device)) {
             None => false,
@@ -99,8 +102,8 @@ impl AddressSpace {
         }
     }
 
-    /// The device that a unified block lies on, and which of its blocks that is. A block that lies
-    /// on none is given to the primary device, which then does not have it.
+    /// Returns the device that holds a unified block, and the block's number on it. A block outside
+    /// every device is attributed to the primary device, which is too short for it.
     pub(crate) fn locate(&self, block: u32) -> (u16, u32) {
         let after = self
             .sorted
@@ -112,7 +115,7 @@ impl AddressSpace {
     }
 }
 
-/// A tag up to its first NUL, bytes that are not UTF-8 replaced.
+/// Returns a tag up to its first NUL; bytes that are not UTF-8 are replaced.
 fn tag(bytes: &[u8]) -> String {
     let end = bytes
         .iter()

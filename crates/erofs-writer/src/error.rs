@@ -1,25 +1,25 @@
 use std::io;
 
-use crate::xattr::NAME_MAX_BYTES as XATTR_NAME_MAX_BYTES;
+use crate::format::{CHUNKS_MAX, XATTR_NAME_MAX_BYTES};
 
-/// Why an image cannot be written. After any of these the output holds no image.
+/// A failure to write an image. After any of these errors the output holds no image.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The output failed.
+    /// The output could not be written or moved.
     #[error("cannot write the image at byte {offset_bytes}")]
     Io {
-        /// Where, from the image's start.
+        /// Offset of the failure, in bytes from the image's start.
         offset_bytes: u64,
-        /// What the output said.
+        /// The error of the output.
         #[source]
         source: io::Error,
     },
-    /// The output cannot be read where it was written, to compare what comes with what is there.
+    /// The output could not be read back, to compare new content with stored content.
     #[error("cannot read back the image at byte {offset_bytes}")]
     ReadBack {
-        /// Where, from the image's start.
+        /// Offset of the content, in bytes from the image's start.
         offset_bytes: u64,
-        /// What the output said.
+        /// The error of the output.
         #[source]
         source: io::Error,
     },
@@ -28,7 +28,7 @@ pub enum WriteError {
     Content {
         /// First block of the run that was being filled.
         start_block: u32,
-        /// What the reader said.
+        /// The error of the reader.
         #[source]
         source: io::Error,
     },
@@ -39,9 +39,9 @@ pub enum WriteError {
     ShortContent {
         /// First block of the run that was being filled.
         start_block: u32,
-        /// What was promised.
+        /// The promised length, in bytes.
         length_bytes: u64,
-        /// What came.
+        /// The number of bytes that the reader returned.
         actual_bytes: u64,
     },
     /// The options cannot be stored.
@@ -50,16 +50,16 @@ pub enum WriteError {
     /// A file of the tree cannot be stored.
     #[error("'{path}' cannot be stored")]
     Input {
-        /// Its path from the root, bytes outside ASCII escaped.
+        /// The file's path from the root, with bytes outside of ASCII escaped.
         path: String,
-        /// What is wrong with it.
+        /// The reason why the file cannot be stored.
         #[source]
         problem: InvalidInode,
     },
-    /// Block addresses have 32 bits, over all devices together.
+    /// The image and its devices have more blocks than 32-bit block addresses can name.
     #[error("the image and its devices have {blocks} blocks, the limit is 4294967295")]
     TooLarge {
-        /// How many it takes.
+        /// The number of blocks that the image and its devices need.
         blocks: u64,
     },
 }
@@ -67,22 +67,22 @@ pub enum WriteError {
 /// Options that EROFS cannot store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidOptions {
-    /// More than 15 bytes, or a NUL.
+    /// The volume name is longer than 15 bytes or holds a NUL.
     #[error("volume name {name:?} is longer than 15 bytes or holds a NUL")]
     VolumeName {
-        /// What was asked for.
+        /// The name in the options.
         name: String,
     },
-    /// More than 64 bytes.
+    /// A device's tag is longer than 64 bytes or holds a NUL.
     #[error("device tag {tag:?} is longer than 64 bytes or holds a NUL")]
     DeviceTag {
-        /// What was asked for.
+        /// The tag in the options.
         tag: String,
     },
-    /// More than 65,535.
+    /// There are more than 65,535 devices.
     #[error("{devices} devices, the limit is 65535")]
     Devices {
-        /// What was asked for.
+        /// The number of devices in the options.
         devices: usize,
     },
 }
@@ -90,98 +90,95 @@ pub enum InvalidOptions {
 /// An inode that EROFS cannot store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidInode {
-    /// A directory has exactly one name.
+    /// A directory has a second name; EROFS allows exactly one.
     #[error("a directory has a second name")]
     SecondDirectoryName,
-    /// More names than 32 bits count.
+    /// An inode has more links than 32 bits can count.
     #[error("{links} links, the limit is 4294967295")]
     TooManyLinks {
-        /// How many there are.
+        /// The number of links.
         links: u64,
     },
-    /// A second has fewer.
+    /// A timestamp has 1,000,000,000 nanoseconds or more.
     #[error("{nanoseconds} nanoseconds in a timestamp")]
     Nanoseconds {
-        /// How many there are.
+        /// Nanoseconds of the timestamp.
         nanoseconds: u32,
     },
-    /// The kernel refuses it.
+    /// A symbolic link's target is empty or longer than 4095 bytes; the kernel refuses it.
     #[error("a symbolic link's target has {length_bytes} bytes, it takes 1 to 4095")]
     SymlinkLength {
-        /// How long it is.
+        /// The target's length, in bytes.
         length_bytes: usize,
     },
-    /// The kernel refuses it.
+    /// A symbolic link's target holds a NUL; the kernel refuses it.
     #[error("a symbolic link's target holds a NUL")]
     SymlinkNul,
-    /// 12 bits of major, 20 bits of minor.
+    /// A device number exceeds 12 bits of major or 20 bits of minor.
     #[error("device number {major}:{minor} is out of range")]
     DeviceNumber {
-        /// Its major part.
+        /// The major device number.
         major: u32,
-        /// Its minor part.
+        /// The minor device number.
         minor: u32,
     },
-    /// `loff_t` is signed.
+    /// A file is longer than 2^63 - 1 bytes; the kernel's `loff_t` is signed.
     #[error("{size_bytes} bytes, the limit is 2^63 - 1")]
     FileSize {
-        /// How long it is.
+        /// The file's length, in bytes.
         size_bytes: u64,
     },
-    /// A merged image could not address it.
+    /// A file's content lies behind another image's inode; a merged image cannot address it.
     #[error("its content lies behind another image's inode")]
     InlineData,
-    /// Not ascending, overlapping, empty, or past the end of the file.
+    /// An extent is empty, not in ascending order, overlapping, or past the end of the file.
     #[error("the extent at file block {file_block} is empty, out of order or past the end")]
     ExtentOrder {
-        /// Where in the file.
+        /// The extent's start, in blocks from the start of the file.
         file_block: u64,
     },
-    /// Not on the device that it names.
+    /// An extent is not on the device that it names.
     #[error("blocks {start_block} to {end_block} are not on device {device}")]
     ExtentBounds {
-        /// Which device.
+        /// The device's number: 0 for the image itself, n for the n-th slot.
         device: u16,
-        /// First block.
+        /// First block of the extent on that device.
         start_block: u32,
-        /// Block after the last.
+        /// Block after the extent's last block.
         end_block: u64,
     },
-    /// A sparse file whose holes are many and small.
-    #[error(
-        "a sparse file needs {chunks} chunks, the limit is {}",
-        crate::inode::CHUNKS_MAX
-    )]
+    /// A sparse file needs more chunks than are supported: its holes are many and small.
+    #[error("a sparse file needs {chunks} chunks, the limit is {CHUNKS_MAX}")]
     TooManyChunks {
-        /// How many it takes.
+        /// The number of chunks that the file needs.
         chunks: u64,
     },
-    /// Not `user.`, `trusted.`, `security.` or a POSIX ACL.
+    /// An attribute is not in `user.`, `trusted.` or `security.`, and not a POSIX ACL.
     #[error("extended attribute '{name}' has a namespace that EROFS does not have")]
     XattrNamespace {
-        /// Its full name, escaped.
+        /// The attribute's full name, escaped.
         name: String,
     },
-    /// Nothing after the prefix, too much, or a NUL.
+    /// An attribute's name is too long, is empty after its prefix, or holds a NUL.
     #[error(
         "extended attribute '{name}' needs at most {XATTR_NAME_MAX_BYTES} bytes and a name after its namespace, without NUL"
     )]
     XattrName {
-        /// Its full name, escaped.
+        /// The attribute's full name, escaped.
         name: String,
     },
-    /// Length is stored in 16 bits.
+    /// An attribute's value is longer than 65,535 bytes; its length is stored in 16 bits.
     #[error("extended attribute '{name}' has {length_bytes} bytes, the limit is 65535")]
     XattrValue {
-        /// Its full name, escaped.
+        /// The attribute's full name, escaped.
         name: String,
-        /// How long it is.
+        /// The value's length, in bytes.
         length_bytes: usize,
     },
-    /// Length is stored in 16 bits, in units of 4 bytes.
+    /// An inode's attributes are too long; their length is stored in 16 bits, in units of 4 bytes.
     #[error("extended attributes take {length_bytes} bytes, the limit is 262148")]
     XattrTotal {
-        /// How long they are together.
+        /// The length of the whole xattr area, in bytes.
         length_bytes: usize,
     },
 }

@@ -1,8 +1,8 @@
 use crate::format::BLOCK_SIZE_BYTES;
 
-/// How long bytes in memory are, as offsets in an image count.
+/// The length of bytes in memory, as an offset in an image.
 pub(crate) trait Length {
-    /// Bytes.
+    /// Returns the length in bytes.
     fn length_bytes(&self) -> u64;
 }
 
@@ -12,7 +12,7 @@ impl Length for [u8] {
     }
 }
 
-/// The blocks that `bytes` fill, the last of them perhaps in part.
+/// Returns the number of blocks that hold `bytes`, including a partly filled last one.
 pub(crate) const fn blocks_of(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK_SIZE_BYTES)
 }

@@ -26,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! The image that comes out:
+//! The layout of the image:
 //!
 //! ```text
 //! block 0     1 KiB of zeros, superblock, device table
@@ -38,15 +38,15 @@
 //!             (the devices, where images are read as one disk)
 //! ```
 //!
-//! Data streams through once and is never held in memory; the metadata follows, the superblock
-//! comes last. The same input gives the same bytes: there is no clock, and what the tree leaves
-//! open is settled by sorting. `docs/formats/erofs.md` has every byte.
+//! Data streams through once and is never held in memory. The metadata follows it, and the
+//! superblock is written last. The same input gives the same bytes: no clock is read, and where the
+//! tree leaves an order open, sorting decides. `docs/formats/erofs.md` describes every byte.
 //!
 //! Limits: 4 KiB blocks, 2^32 - 1 of them over all devices; 65,535 devices; symlink targets of 4095
 //! bytes; xattr values of 65,535 bytes, 262,148 in all per inode; 2^24 chunks per sparse file. The
-//! reader knows what the writer writes and what `mkfs.erofs` writes without compression, in blocks
-//! of 512 to 4096 bytes; the rest is [`Unsupported`]. It takes memory and time in proportion to the
-//! image, whatever the image says.
+//! reader supports what the writer writes, and what `mkfs.erofs` writes without compression in
+//! blocks of 512 to 4096 bytes; the rest is [`Unsupported`]. Its memory and time are proportional
+//! to the image's size, whatever the image says.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]
@@ -57,7 +57,6 @@ mod device;
 mod dirent;
 mod dump;
 mod error;
-mod file_data;
 mod format;
 mod inode;
 mod length;
@@ -70,8 +69,7 @@ mod xattr;
 pub use device::DeviceSlot;
 pub use dump::DumpError;
 pub use error::{InvalidInode, InvalidOptions, WriteError};
-pub use file_data::{Extent, FileData};
-pub use format::BLOCK_SIZE_BYTES;
-pub use read::{Corrupt, FileReader, Image, OpenError, ReadAt, ReadError, Superblock, Unsupported};
+pub use fstree::{BLOCK_SIZE_BYTES, Extent, FileData, ReadAt, Run};
+pub use read::{Corrupt, FileReader, Image, OpenError, ReadError, Superblock, Unsupported};
 pub use verify::{Report, VerifyError};
-pub use write::{ImageWriter, Options, Run, Summary};
+pub use write::{ImageWriter, Options, Summary};

@@ -6,12 +6,12 @@ use crate::format::Incompat;
 use crate::length::Length;
 use crate::read::{Body, Image, Node, Structure};
 
-/// Some bytes of an image that mean something.
+/// A range of an image's bytes that belongs to one structure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Region {
-    /// From the image's start.
+    /// The range, in bytes from the image's start.
     pub(crate) range: Range<u64>,
-    /// What they mean.
+    /// The structure that the bytes hold.
     pub(crate) structure: Structure,
 }
 
@@ -23,7 +23,7 @@ impl Region {
         }
     }
 
-    /// The superblock and the device table.
+    /// Returns the regions of the superblock and the device table.
     pub(crate) fn of_head<R>(image: &Image<R>) -> Vec<Self> {
         let table_offset = [0; TABLE_OFFSET].length_bytes();
         let mut regions = vec![Self::new(&(1024..table_offset), Structure::SuperBlock)];
@@ -35,7 +35,7 @@ impl Region {
         regions
     }
 
-    /// The metadata of one inode.
+    /// Returns the regions of one inode's metadata.
     pub(crate) fn of_node(node: &Node) -> Vec<Self> {
         let nid = node.nid;
         let content = match node.body {
@@ -58,7 +58,7 @@ impl Region {
             .collect()
     }
 
-    /// The data of one inode that lies in the image itself.
+    /// Returns the regions of one inode's data that lie in the image itself.
     pub(crate) fn of_data(node: &Node, block_size: BlockSize) -> Vec<Self> {
         let Body::Regular(data) = &node.body else {
             return Vec::new();
@@ -73,7 +73,7 @@ impl Region {
     }
 }
 
-/// Brings regions into the order of the image.
+/// Sorts regions by their place in the image.
 pub(crate) fn sort(regions: &mut [Region]) {
     regions.sort_by_key(|region| (region.range.start, region.range.end));
 }

@@ -6,33 +6,33 @@ use crate::block_size::BlockSize;
 use crate::read::{Body, Corrupt, Fault, Image, Node, Nodes, ReadAt, ReadError, Structure};
 use crate::region::{Region, sort};
 
-/// What a sound image holds.
+/// The contents of an intact image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Inodes of every type.
+    /// Number of inodes of every type.
     pub inodes: u64,
-    /// Directories among them.
+    /// Number of directories, including the root.
     pub directories: u64,
-    /// Regular files among them.
+    /// Number of regular files.
     pub regular_files: u64,
-    /// Bytes of metadata, without padding.
+    /// Length of the metadata in bytes, without padding.
     pub metadata_bytes: u64,
-    /// Bytes of files' content, holes included.
+    /// Total length of the files' content in bytes, including holes.
     pub content_bytes: u64,
 }
 
-/// Why an image is not sound.
+/// A reason why an image is not intact.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// It cannot be read to its end.
+    /// A structure of the image cannot be read.
     #[error("the image cannot be read to its end")]
     Read(#[from] ReadError),
-    /// Its parts contradict each other.
+    /// Two structures of the image contradict each other.
     #[error("the image contradicts itself")]
     Inconsistent(#[source] Corrupt),
 }
 
-/// What the names met so far say.
+/// The facts from the inodes and names that have been read.
 #[derive(Debug, Default)]
 struct Ledger {
     report: Report,
@@ -50,11 +50,13 @@ struct Links {
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Reads every structure and checks that they agree: names in order, `.` and `..`, link and
-    /// inode counts, xattr filters, every extent on its device, nothing in the same place as
-    /// something else, zeros behind the end of each file in the image itself.
+    /// Reads every structure and checks that they agree.
     ///
-    /// File data is not read: nothing in an image vouches for it.
+    /// It checks the order of names, `.` and `..`, the link and inode counts, the xattr filters,
+    /// that every extent is on its device, that no metadata overlaps other metadata or file data,
+    /// and that the bytes behind the end of each file in the image itself are zero.
+    ///
+    /// File data is not read: no structure of an image holds a checksum of it.
     pub fn verify(&self) -> Result<Report, VerifyError> {
         let superblock = |fault| inconsistent(Structure::SuperBlock, 1024, fault);
         let size_bytes = self.size_bytes;
@@ -80,7 +82,8 @@ impl<R: ReadAt> Image<R> {
         ledger.close()
     }
 
-    /// A memory map shows what lies between a file's end and its last block's.
+    /// Checks that the bytes between a file's end and the end of its last block are zero. A memory
+    /// map shows them to a program.
     fn check_padding(&self, node: &Node) -> Result<(), VerifyError> {
         let Body::Regular(data) = &node.body else {
             return Ok(());

@@ -1,23 +1,23 @@
-//! POSIX access control lists: as `system.posix_acl_*` shows them (uapi/linux/posix_acl_xattr.h),
-//! and as ext4 stores them (fs/ext4/acl.h), which leaves out the numbers that say nothing.
+//! POSIX access control lists in their two forms: the value of the xattrs `system.posix_acl_*`
+//! (uapi/linux/posix_acl_xattr.h), and the on-disk form (fs/ext4/acl.h), which omits undefined ids.
 
-/// `POSIX_ACL_XATTR_VERSION`
+/// `POSIX_ACL_XATTR_VERSION` (uapi/linux/posix_acl_xattr.h).
 const XATTR_VERSION: u32 = 2;
-/// `EXT4_ACL_VERSION`
+/// `EXT4_ACL_VERSION` (fs/ext4/acl.h).
 const DISK_VERSION: u32 = 1;
-/// `ACL_UNDEFINED_ID`: whom an entry concerns follows from its tag.
+/// `ACL_UNDEFINED_ID`: the tag alone says to whom the entry applies.
 const UNDEFINED: u32 = u32::MAX;
 
-/// Who an entry is for.
+/// Kind of an entry, derived from its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A user or group by number.
+    /// A user or a group with a numeric id.
     Named,
-    /// Owner, owning group, mask or others.
+    /// The owner, the owning group, the mask or others.
     Unnamed,
 }
 
-/// `ACL_*`, uapi/linux/posix_acl.h
+/// Returns the kind of an `ACL_*` tag (uapi/linux/posix_acl.h); `None` if the tag is unknown.
 const fn kind(tag: u16) -> Option<Kind> {
     match tag {
         0x02 | 0x08 => Some(Kind::Named),
@@ -26,7 +26,7 @@ const fn kind(tag: u16) -> Option<Kind> {
     }
 }
 
-/// The stored form; `None` for what is no list, or one without entries.
+/// Returns the on-disk form of a list; `None` if `value` is not a valid list or has no entries.
 pub(crate) fn to_disk(value: &[u8]) -> Option<Vec<u8>> {
     let entries = value.strip_prefix(&XATTR_VERSION.to_le_bytes())?;
     let (entries, rest) = entries.as_chunks::<8>();
@@ -50,7 +50,7 @@ pub(crate) fn to_disk(value: &[u8]) -> Option<Vec<u8>> {
     Some(disk)
 }
 
-/// The shown form; `None` for what is no list.
+/// Returns the xattr form of a list; `None` if `disk` is not a valid list.
 pub(crate) fn from_disk(disk: &[u8]) -> Option<Vec<u8>> {
     let mut rest = disk.strip_prefix(&DISK_VERSION.to_le_bytes())?;
     let mut value = XATTR_VERSION.to_le_bytes().to_vec();
@@ -76,7 +76,7 @@ pub(crate) fn from_disk(disk: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// user::rwx user:1000:r-- group::r-x mask::r-x other::---
+    /// The list `user::rwx user:1000:r-- group::r-x mask::r-x other::---`.
     const SHOWN: [u8; 44] = [
         2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xe8, 3, 0, 0, 4, 0, 5, 0, 255,
         255, 255, 255, 16, 0, 5, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,

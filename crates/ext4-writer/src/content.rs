@@ -6,25 +6,25 @@ use fstree::ReadAt;
 use crate::format::BLOCK_SIZE;
 use crate::length::Length as _;
 
-/// The content of a regular file that is to be written. It is opened when its turn comes, and closed
-/// before the next one's.
+/// Content of a regular file to write. It is opened just before it is written, and closed before
+/// the next file's content is opened.
 pub trait FileContent {
-    /// Its length, in bytes.
+    /// Returns the file's size, in bytes.
     fn size_bytes(&self) -> u64;
 
-    /// Opens it.
+    /// Opens the content for reading.
     ///
     /// # Errors
-    /// When it cannot be read any more.
+    /// If the content can no longer be read.
     fn open(&self) -> io::Result<OpenedContent<'_>>;
 }
 
-/// A file's content while it is written.
+/// Opened content of a file.
 pub struct OpenedContent<'a> {
-    /// The bytes, holes too.
+    /// All bytes of the file, holes included.
     pub bytes: Box<dyn ReadAt + 'a>,
-    /// Where they are more than zeros, in bytes, in ascending order. What lies between, in whole
-    /// blocks, becomes a hole.
+    /// Ranges that may hold other bytes than zeros, in bytes and in ascending order. Whole blocks
+    /// outside of these ranges become holes.
     pub data: Vec<Range<u64>>,
 }
 
@@ -41,7 +41,8 @@ impl FileContent for Vec<u8> {
     }
 }
 
-/// The blocks of a file of this size that hold any of these bytes, in as few ranges as there can be.
+/// Returns the blocks of a file of `size_bytes` that hold bytes of `data`, in as few ranges as
+/// possible.
 pub(crate) fn blocks_with(data: &[Range<u64>], size_bytes: u64) -> Vec<Range<u64>> {
     let mut blocks: Vec<Range<u64>> = Vec::new();
     for range in data {
@@ -63,7 +64,7 @@ pub(crate) fn blocks_with(data: &[Range<u64>], size_bytes: u64) -> Vec<Range<u64
 mod tests {
     use super::*;
 
-    /// Ranges of bytes of a file of some size, and the ranges of its blocks.
+    /// Ranges of data, the file's size and the expected ranges of blocks; the first two in bytes.
     type Case = (&'static [(u64, u64)], u64, &'static [(u64, u64)]);
 
     #[test]

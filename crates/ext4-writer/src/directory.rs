@@ -5,10 +5,10 @@ use crate::checksum::crc32c;
 use crate::format::{BLOCK_BYTES, DirEntryHead, DirEntryTail, TAIL_FILE_TYPE};
 
 const TAIL_BYTES: usize = size_of::<DirEntryTail>();
-/// What entries have of a block.
+/// Bytes of a block that hold entries; the tail takes the rest.
 const ROOM_BYTES: usize = BLOCK_BYTES - TAIL_BYTES;
 
-/// One name in a directory.
+/// A name in a directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) inode: u32,
@@ -22,8 +22,8 @@ impl Entry<'_> {
     }
 }
 
-/// The blocks of a directory with these entries, `.` and `..` among them, in this order. `seed` is
-/// the checksum seed of the directory's inode.
+/// Returns the blocks of a directory with these entries, which include `.` and `..`, in this order.
+/// `seed` is the checksum seed of the directory's inode.
 pub(crate) fn encode(entries: &[Entry<'_>], seed: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = entries;
@@ -36,7 +36,8 @@ pub(crate) fn encode(entries: &[Entry<'_>], seed: u32) -> Vec<u8> {
     bytes
 }
 
-/// How many of the entries fit one block: at least one, for a name is 255 bytes at most.
+/// Returns the number of entries that fit one block: at least one, because a name has at most 255
+/// bytes.
 fn fitting(entries: &[Entry<'_>]) -> usize {
     let mut used = 0;
     entries
@@ -48,7 +49,7 @@ fn fitting(entries: &[Entry<'_>]) -> usize {
         .count()
 }
 
-/// One block: the last entry's length reaches to the tail.
+/// Encodes one block. The `rec_len` of the last entry reaches to the tail.
 fn block(entries: &[Entry<'_>], seed: u32) -> [u8; BLOCK_BYTES] {
     let mut bytes = [0; BLOCK_BYTES];
     let mut at = 0;
@@ -81,7 +82,7 @@ fn block(entries: &[Entry<'_>], seed: u32) -> [u8; BLOCK_BYTES] {
     bytes
 }
 
-/// `EXT4_FT_*`
+/// Returns the `EXT4_FT_*` code of a file type (fs/ext4/ext4.h).
 pub(crate) const fn code(file_type: FileType) -> u8 {
     match file_type {
         FileType::Regular => 1,

@@ -2,109 +2,110 @@ use std::io;
 
 use crate::{SIZE_MAX_BYTES, SIZE_MIN_BYTES};
 
-/// Why an image was not written.
+/// An error while an image is written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The output failed.
     #[error("cannot write the image at byte {offset_bytes}")]
     Io {
-        /// Where.
+        /// Offset of the failed write, in bytes; the image's size if the length could not be set.
         offset_bytes: u64,
-        /// Why.
+        /// Cause reported by the output.
         #[source]
         source: io::Error,
     },
-    /// No image has this size.
+    /// The size is outside of [`SIZE_MIN_BYTES`] to [`SIZE_MAX_BYTES`].
     #[error("a size of {size_bytes} bytes is outside {SIZE_MIN_BYTES} to {SIZE_MAX_BYTES}")]
     Size {
-        /// The size asked for.
+        /// Requested size, in bytes.
         size_bytes: u64,
     },
-    /// No journal has this size.
+    /// The journal's size is out of range.
     #[error("a journal of {journal_bytes} bytes is outside {minimum_bytes} to {maximum_bytes}")]
     Journal {
-        /// The size asked for.
+        /// Requested size, in bytes.
         journal_bytes: u64,
-        /// The smallest that the kernel takes.
+        /// Smallest size that the kernel accepts, in bytes.
         minimum_bytes: u64,
-        /// The largest that fits this image's first group.
+        /// Largest size that fits the image's first group, in bytes.
         maximum_bytes: u64,
     },
-    /// The label does not fit.
+    /// The label is longer than `s_volume_name`, which has 16 bytes.
     #[error("a label of {length_bytes} bytes is longer than 16")]
     Label {
-        /// How long it is.
+        /// Length of the label, in bytes.
         length_bytes: usize,
     },
-    /// The tree needs more than the image has.
+    /// The tree needs more blocks or inodes than the image has.
     #[error("the tree needs more {what} than the image has ({available})")]
     Full {
-        /// Blocks or inodes.
+        /// Unit that ran out: `blocks` or `inodes`.
         what: &'static str,
-        /// How many there are.
+        /// Number of such units in the image.
         available: u64,
     },
-    /// A file's content cannot be read.
+    /// The content of a file cannot be read.
     #[error("cannot read what /{} is to hold", .path.escape_ascii())]
     Content {
-        /// Its first path.
+        /// First path of the file, without a leading slash.
         path: Vec<u8>,
-        /// Why not.
+        /// Cause reported by the content.
         #[source]
         source: io::Error,
     },
-    /// One file cannot be stored.
+    /// A file cannot be stored.
     #[error("cannot store /{}", .path.escape_ascii())]
     Inode {
-        /// Its first path.
+        /// First path of the file, without a leading slash.
         path: Vec<u8>,
-        /// Why not.
+        /// Property of the file that cannot be stored.
         #[source]
         problem: InvalidInode,
     },
 }
 
-/// Why ext4 cannot store a file, as far as it is written here.
+/// A property of a file that this writer cannot store in ext4.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidInode {
-    /// A namespace that ext4 has no number for, or another form of value.
+    /// The xattr's namespace is not supported, or its name in the namespace is empty or too long.
     #[error("the xattr {} is of a namespace that is not supported", .name.escape_ascii())]
     XattrNamespace {
-        /// The xattr.
+        /// Full name of the xattr.
         name: Vec<u8>,
     },
-    /// No list that the kernel would show: version 2, entries of eight bytes, at least one.
+    /// The value is not a list in the kernel's form: version 2, then at least one entry of eight
+    /// bytes.
     #[error("the xattr {} is no access control list", .name.escape_ascii())]
     Acl {
-        /// The xattr.
+        /// Full name of the xattr.
         name: Vec<u8>,
     },
-    /// They fill more than a block.
+    /// The xattrs do not fit one block.
     #[error("its xattrs need {needed_bytes} bytes, the limit is {limit_bytes}")]
     XattrsTooLarge {
-        /// What they need.
+        /// Bytes that the xattrs need.
         needed_bytes: usize,
-        /// What there is.
+        /// Bytes that a block has for xattrs.
         limit_bytes: usize,
     },
-    /// A symlink's target.
+    /// The target of a symlink is empty or too long.
     #[error("its target has {length_bytes} bytes, the limit is 4095 and at least 1")]
     SymlinkTarget {
-        /// How long it is.
+        /// Length of the target, in bytes.
         length_bytes: usize,
     },
-    /// More links than an inode counts.
+    /// The file has more links than `EXT4_LINK_MAX`.
     #[error("it has {links} links, the limit is 65000")]
     Links {
-        /// How many.
+        /// Number of links to the file.
         links: u64,
     },
-    /// More than a file's blocks are counted.
+    /// The file has more than 2^32 - 1 blocks.
     #[error("it has {size_bytes} bytes, the limit is {limit_bytes}")]
     Size {
-        /// How long it is.
+        /// Size of the file, in bytes.
         size_bytes: u64,
-        /// How long it may be.
+        /// Largest supported size, in bytes.
         limit_bytes: u64,
     },
 }

@@ -3,15 +3,15 @@ use zerocopy::{U16, U32};
 
 use crate::format::{BLOCK_BYTES, EXTENT_MAGIC, Extent, ExtentHeader, ExtentIndex};
 
-/// The most entries of a node within an inode.
+/// Capacity of a node in an inode, in entries.
 const IN_INODE_MAX: u16 = 4;
-/// The most of one in a block, which a checksum ends.
+/// Capacity of a node in a block, in entries; a checksum follows them.
 const IN_BLOCK_MAX: u16 = 340;
-/// Where in a block that checksum stands (`EXT4_EXTENT_TAIL_OFFSET`).
+/// Offset of that checksum in a block, in bytes (`EXT4_EXTENT_TAIL_OFFSET`).
 pub(crate) const TAIL_OFFSET: usize = 12 + 12 * 340;
 const _: () = assert!(TAIL_OFFSET + 4 == BLOCK_BYTES);
 
-/// Blocks of a file that lie together.
+/// Consecutive blocks of a file that are also consecutive in the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) file_block: u64,
@@ -19,23 +19,24 @@ pub(crate) struct Run {
     pub(crate) blocks: u64,
 }
 
-/// A file's extents.
+/// Extent tree of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExtentTree {
-    /// Its root, `i_block`.
+    /// Root node, stored in `i_block`.
     pub(crate) i_block: [[u8; 4]; 15],
-    /// Blocks of content and of nodes.
+    /// Number of blocks, of content and of nodes.
     pub(crate) blocks: u64,
 }
 
-/// An extent or what stands for a node of them, and the first block of the file that it maps.
+/// An extent, or an index entry of a node, with the first block of the file that it maps.
 struct Entry {
     file_block: U32<zerocopy::LE>,
     bytes: [u8; 12],
 }
 
-/// Makes a tree of runs in ascending order, each within one group, so that its length fits. Nodes that
-/// the inode cannot hold are given to `put`, without their checksums; it says in which blocks they lie.
+/// Builds the extent tree of runs in ascending order. Each run lies within one group, so its length
+/// fits `ee_len`. Nodes that do not fit the inode are passed to `put` without their checksums;
+/// `put` returns the block of each.
 pub(crate) fn tree<E>(
     runs: &[Run],
     mut put: impl FnMut(Vec<u8>) -> Result<u64, E>,

@@ -1,9 +1,9 @@
-//! The feature bits of a superblock, as the kernel names them (fs/ext4/ext4.h).
+//! Feature bits of the superblock, named as in fs/ext4/ext4.h.
 
 use bitflags::bitflags;
 
 bitflags! {
-    /// `s_feature_compat`: who does not know them may read and write.
+    /// `s_feature_compat`: a reader that does not know a bit may read and write the image.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Compat: u32 {
         const DIR_PREALLOC = 0x1;
@@ -20,7 +20,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// `s_feature_ro_compat`: who does not know them may read.
+    /// `s_feature_ro_compat`: a reader that does not know a bit may only read the image.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct RoCompat: u32 {
         const SPARSE_SUPER = 0x1;
@@ -42,7 +42,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// `s_feature_incompat`: who does not know them must not read.
+    /// `s_feature_incompat`: a reader that does not know a bit must not read the image.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Incompat: u32 {
         const COMPRESSION = 0x1;
@@ -65,7 +65,7 @@ bitflags! {
 }
 
 impl Incompat {
-    /// What the reader reads. Encrypted and case-folding inodes are refused one by one.
+    /// Features that the reader supports. Encrypted and case-folding inodes are refused one by one.
     pub(crate) const READ: Self = Self::FILETYPE
         .union(Self::RECOVER)
         .union(Self::META_BG)

@@ -1,36 +1,36 @@
-//! The structures on disk, as the kernel names them.
+//! On-disk structures, with the field names of the kernel's headers.
 
 use zerocopy::byteorder::{BE, LE};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, U16, U32, U64, Unaligned};
 
-/// Bytes in a block, always.
+/// Block size of a written image, in bytes.
 pub(crate) const BLOCK_BYTES: usize = 4096;
-/// The same as a number of bytes in the image.
+/// Block size of a written image, in bytes, for offsets in the image.
 pub(crate) const BLOCK_SIZE: u64 = 4096;
-/// `s_blocks_per_group`: what one block of bitmap covers.
+/// `s_blocks_per_group` of a written image: the number of blocks that one block of bitmap covers.
 pub(crate) const BLOCKS_PER_GROUP: u32 = 32_768;
-/// `s_inode_size`, in bytes.
+/// `s_inode_size` of a written image, in bytes.
 pub(crate) const INODE_BYTES: usize = 256;
-/// `EXT4_GOOD_OLD_INODE_SIZE`
+/// `EXT4_GOOD_OLD_INODE_SIZE`, in bytes: an inode without extra fields.
 pub(crate) const OLD_INODE_BYTES: usize = 128;
-/// `s_want_extra_isize`: the fields past the first 128 bytes.
+/// `s_want_extra_isize` of a written image: the bytes of fields past the first 128.
 pub(crate) const EXTRA_ISIZE: u16 = 32;
-/// The first inode that is not reserved.
+/// First inode that is not reserved (`EXT4_GOOD_OLD_FIRST_INO`).
 pub(crate) const FIRST_INODE: u32 = 11;
-/// `EXT4_ROOT_INO`
+/// `EXT4_ROOT_INO`: the root directory.
 pub(crate) const ROOT_INODE: u32 = 2;
-/// `EXT4_RESIZE_INO`
+/// `EXT4_RESIZE_INO`: maps the blocks that are reserved for further descriptors.
 pub(crate) const RESIZE_INODE: u32 = 7;
-/// `EXT4_JOURNAL_INO`
+/// `EXT4_JOURNAL_INO`: the journal of a written image.
 pub(crate) const JOURNAL_INODE: u32 = 8;
-/// `EXT4_SUPER_MAGIC`
+/// `EXT4_SUPER_MAGIC`, the value of `s_magic`.
 pub(crate) const MAGIC: u16 = 0xef53;
-/// `EXT4_CRC32C_CHKSUM`
+/// `EXT4_CRC32C_CHKSUM`, the value of `s_checksum_type`.
 pub(crate) const CHECKSUM_CRC32C: u8 = 1;
-/// Where the first superblock stands, in bytes.
+/// Offset of the first superblock, in bytes from the start of the image.
 pub(crate) const SUPERBLOCK_OFFSET: u64 = 1024;
 
-/// `struct ext4_super_block`, fs/ext4/ext4.h; sizes in blocks unless said otherwise.
+/// `struct ext4_super_block` (fs/ext4/ext4.h); sizes in blocks unless stated otherwise.
 #[derive(Debug, Clone, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct SuperBlock {
@@ -87,7 +87,7 @@ pub(crate) struct SuperBlock {
     pub(crate) s_hash_seed: [u8; 16],
     pub(crate) s_def_hash_version: u8,
     pub(crate) s_jnl_backup_type: u8,
-    /// Bytes.
+    /// Size of a group descriptor, in bytes.
     pub(crate) s_desc_size: U16<LE>,
 
     pub(crate) s_default_mount_opts: U32<LE>,
@@ -98,9 +98,9 @@ pub(crate) struct SuperBlock {
     pub(crate) s_blocks_count_hi: U32<LE>,
     pub(crate) s_r_blocks_count_hi: U32<LE>,
     pub(crate) s_free_blocks_count_hi: U32<LE>,
-    /// Bytes.
+    /// Bytes past the first 128 that every inode has.
     pub(crate) s_min_extra_isize: U16<LE>,
-    /// Bytes.
+    /// Bytes past the first 128 that new inodes get.
     pub(crate) s_want_extra_isize: U16<LE>,
 
     pub(crate) s_flags: U32<LE>,
@@ -112,18 +112,18 @@ pub(crate) struct SuperBlock {
     pub(crate) s_checksum_type: u8,
     pub(crate) s_reserved_pad: U16<LE>,
     pub(crate) s_kbytes_written: U64<LE>,
-    /// Snapshots, error records, mount options: all zero where we write.
+    /// Snapshots, error records and mount options; all zero in a written image.
     pub(crate) unused_features: [u8; 0x240 - 0x180],
     pub(crate) s_usr_quota_inum: U32<LE>,
     pub(crate) s_grp_quota_inum: U32<LE>,
     pub(crate) s_overhead_clusters: U32<LE>,
     pub(crate) s_backup_bgs: [U32<LE>; 2],
-    /// Encryption.
+    /// `s_encrypt_algos` and `s_encrypt_pw_salt`.
     pub(crate) s_encrypt: [u8; 0x268 - 0x254],
     pub(crate) s_lpf_ino: U32<LE>,
     pub(crate) s_prj_quota_inum: U32<LE>,
     pub(crate) s_checksum_seed: U32<LE>,
-    /// High bytes of times, error codes, encoding of names.
+    /// High bytes of times, error codes and the encoding of names.
     pub(crate) unused_times: [u8; 0x280 - 0x274],
     pub(crate) s_orphan_file_inum: U32<LE>,
     pub(crate) s_reserved: [u8; 0x3fc - 0x284],
@@ -137,7 +137,7 @@ const _: () = assert!(std::mem::offset_of!(SuperBlock, s_log_groups_per_flex) ==
 const _: () = assert!(std::mem::offset_of!(SuperBlock, s_checksum_seed) == 0x270);
 const _: () = assert!(std::mem::offset_of!(SuperBlock, s_orphan_file_inum) == 0x280);
 
-/// `struct ext4_group_desc` with 64 bytes, fs/ext4/ext4.h.
+/// `struct ext4_group_desc` in its form of 64 bytes (fs/ext4/ext4.h).
 #[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct GroupDescriptor {
@@ -178,7 +178,7 @@ pub(crate) const BG_BLOCK_UNINIT: u16 = 2;
 /// `bg_flags`: the inode table reads as zeros (`EXT4_BG_INODE_ZEROED`).
 pub(crate) const BG_INODE_ZEROED: u16 = 4;
 
-/// `struct ext4_inode` up to `i_projid`, fs/ext4/ext4.h; xattrs follow to 256 bytes.
+/// `struct ext4_inode` up to `i_projid` (fs/ext4/ext4.h); xattrs follow up to 256 bytes.
 #[derive(Debug, Clone, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Inode {
@@ -192,12 +192,13 @@ pub(crate) struct Inode {
     pub(crate) i_dtime: U32<LE>,
     pub(crate) i_gid: U16<LE>,
     pub(crate) i_links_count: U16<LE>,
-    /// Sectors of 512 bytes.
+    /// Number of 512-byte sectors, or of blocks with `EXT4_HUGE_FILE_FL`.
     pub(crate) i_blocks_lo: U32<LE>,
 
     pub(crate) i_flags: U32<LE>,
     pub(crate) l_i_version: U32<LE>,
-    /// Extents, a fast symlink's target, or a device's number.
+    /// Root of an extent tree or block map, inline data, a fast symlink's target or a device
+    /// number.
     pub(crate) i_block: [[u8; 4]; 15],
     pub(crate) i_generation: U32<LE>,
     pub(crate) i_file_acl_lo: U32<LE>,
@@ -232,16 +233,16 @@ pub(crate) const ENCRYPT_FL: u32 = 0x800;
 pub(crate) const INDEX_FL: u32 = 0x1000;
 /// `i_flags`: `i_blocks` counts blocks, not sectors (`EXT4_HUGE_FILE_FL`).
 pub(crate) const HUGE_FILE_FL: u32 = 0x4_0000;
-/// `i_flags`: content is sealed by fs-verity (`EXT4_VERITY_FL`).
+/// `i_flags`: the content is protected by fs-verity (`EXT4_VERITY_FL`).
 pub(crate) const VERITY_FL: u32 = 0x10_0000;
-/// `i_flags`: the content is one xattr's value (`EXT4_EA_INODE_FL`).
+/// `i_flags`: the content is the value of one xattr (`EXT4_EA_INODE_FL`).
 pub(crate) const EA_INODE_FL: u32 = 0x20_0000;
 /// `i_flags`: the content begins in `i_block` (`EXT4_INLINE_DATA_FL`).
 pub(crate) const INLINE_DATA_FL: u32 = 0x1000_0000;
-/// `i_flags`: names fold their case (`EXT4_CASEFOLD_FL`).
+/// `i_flags`: names are looked up without regard to case (`EXT4_CASEFOLD_FL`).
 pub(crate) const CASEFOLD_FL: u32 = 0x4000_0000;
 
-/// `struct ext4_extent_header`, fs/ext4/ext4_extents.h.
+/// `struct ext4_extent_header` (fs/ext4/ext4_extents.h).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct ExtentHeader {
@@ -253,10 +254,10 @@ pub(crate) struct ExtentHeader {
 }
 const _: () = assert!(size_of::<ExtentHeader>() == 12);
 
-/// `eh_magic`
+/// `EXT4_EXT_MAGIC`, the value of `eh_magic`.
 pub(crate) const EXTENT_MAGIC: u16 = 0xf30a;
 
-/// `struct ext4_extent`, fs/ext4/ext4_extents.h; blocks.
+/// `struct ext4_extent` (fs/ext4/ext4_extents.h); in blocks.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Extent {
@@ -267,10 +268,10 @@ pub(crate) struct Extent {
 }
 const _: () = assert!(size_of::<Extent>() == 12);
 
-/// `ee_len` above this: the extent is allocated and not written (`EXT_INIT_MAX_LEN`).
+/// `EXT_INIT_MAX_LEN`: an extent with a larger `ee_len` is allocated and not written.
 pub(crate) const EXTENT_WRITTEN_MAX: u16 = 32_768;
 
-/// `struct ext4_extent_idx`, fs/ext4/ext4_extents.h; blocks.
+/// `struct ext4_extent_idx` (fs/ext4/ext4_extents.h); in blocks.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct ExtentIndex {
@@ -281,22 +282,22 @@ pub(crate) struct ExtentIndex {
 }
 const _: () = assert!(size_of::<ExtentIndex>() == 12);
 
-/// `EXT4_FT_DIR_CSUM`: the type that a directory's tail shows.
+/// `EXT4_FT_DIR_CSUM`: the file type in the tail of a directory's block.
 pub(crate) const TAIL_FILE_TYPE: u8 = 0xde;
 
-/// `struct ext4_dir_entry_2` before its name, fs/ext4/ext4.h.
+/// `struct ext4_dir_entry_2` without its name (fs/ext4/ext4.h).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct DirEntryHead {
     pub(crate) inode: U32<LE>,
-    /// Bytes to the next entry.
+    /// Distance to the next entry, in bytes.
     pub(crate) rec_len: U16<LE>,
     pub(crate) name_len: u8,
     pub(crate) file_type: u8,
 }
 const _: () = assert!(size_of::<DirEntryHead>() == 8);
 
-/// `struct ext4_dir_entry_tail`, fs/ext4/ext4.h: the checksum that ends a directory's block.
+/// `struct ext4_dir_entry_tail` (fs/ext4/ext4.h): the checksum at the end of a directory's block.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct DirEntryTail {
@@ -308,7 +309,7 @@ pub(crate) struct DirEntryTail {
 }
 const _: () = assert!(size_of::<DirEntryTail>() == 12);
 
-/// `struct ext4_xattr_header`, fs/ext4/xattr.h.
+/// `struct ext4_xattr_header` (fs/ext4/xattr.h).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct XattrHeader {
@@ -321,37 +322,38 @@ pub(crate) struct XattrHeader {
 }
 const _: () = assert!(size_of::<XattrHeader>() == 32);
 
-/// `h_magic`, also before the xattrs within an inode.
+/// `EXT4_XATTR_MAGIC`, the value of `h_magic`; it also precedes the xattrs in an inode.
 pub(crate) const XATTR_MAGIC: u32 = 0xea02_0000;
 
-/// `struct ext4_xattr_entry` before its name, fs/ext4/xattr.h.
+/// `struct ext4_xattr_entry` without its name (fs/ext4/xattr.h).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct XattrEntryHead {
     pub(crate) e_name_len: u8,
     pub(crate) e_name_index: u8,
-    /// Bytes from the block's beginning, or from the first entry within an inode.
+    /// Offset in bytes from the start of the block, or from the first entry in an inode.
     pub(crate) e_value_offs: U16<LE>,
     pub(crate) e_value_inum: U32<LE>,
-    /// Bytes.
+    /// Size of the value, in bytes.
     pub(crate) e_value_size: U32<LE>,
     pub(crate) e_hash: U32<LE>,
 }
 const _: () = assert!(size_of::<XattrEntryHead>() == 16);
 
-/// `JBD2_MAGIC_NUMBER`
+/// `JBD2_MAGIC_NUMBER`, the value of `h_magic` in a journal.
 pub(crate) const JOURNAL_MAGIC: u32 = 0xc03b_3998;
-/// `h_blocktype` of a superblock that says its features (`JBD2_SUPERBLOCK_V2`).
+/// `JBD2_SUPERBLOCK_V2`: the `h_blocktype` of a superblock with feature fields.
 pub(crate) const JOURNAL_SUPERBLOCK_V2: u32 = 4;
 
-/// `struct journal_superblock_s` as far as it is not zero, include/linux/jbd2.h. Big-endian.
+/// `struct journal_superblock_s` (include/linux/jbd2.h), big-endian, up to the last field that is
+/// written.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct JournalSuperBlock {
     pub(crate) h_magic: U32<BE>,
     pub(crate) h_blocktype: U32<BE>,
     pub(crate) h_sequence: U32<BE>,
-    /// Bytes.
+    /// Size of a block, in bytes.
     pub(crate) s_blocksize: U32<BE>,
     pub(crate) s_maxlen: U32<BE>,
     pub(crate) s_first: U32<BE>,
@@ -367,19 +369,19 @@ pub(crate) struct JournalSuperBlock {
 const _: () = assert!(size_of::<JournalSuperBlock>() == 68);
 const _: () = assert!(std::mem::offset_of!(JournalSuperBlock, s_uuid) == 0x30);
 
-/// A value from its two halves.
+/// Returns the value with these low 32 bits and these higher bits.
 pub(crate) fn whole(low: U32<LE>, high: impl Into<u64>) -> u64 {
     u64::from(low.get()) | high.into() << 32
 }
 
-/// The two halves of a block's address.
+/// Splits a value into its low and its high 32 bits.
 pub(crate) fn halves(value: u64) -> (U32<LE>, U32<LE>) {
     let low = u32::try_from(value & u64::from(u32::MAX)).expect("masked to 32 bits");
     let high = u32::try_from(value >> 32).expect("shifted to 32 bits");
     (U32::new(low), U32::new(high))
 }
 
-/// The two halves of a 32-bit value.
+/// Splits a value into its low and its high 16 bits.
 pub(crate) fn half_words(value: u32) -> (U16<LE>, U16<LE>) {
     let low = u16::try_from(value & 0xffff).expect("masked to 16 bits");
     let high = u16::try_from(value >> 16).expect("shifted to 16 bits");

@@ -1,22 +1,24 @@
 use crate::format::{BLOCK_SIZE, BLOCKS_PER_GROUP, INODE_BYTES};
+use crate::length::length;
 use crate::{Options, SIZE_MAX_BYTES, SIZE_MIN_BYTES, WriteError};
 
-/// Groups whose bitmaps and inode tables lie together in the first of them.
+/// Number of groups whose bitmaps and inode tables lie together in the first of them.
 pub(crate) const GROUPS_PER_FLEX: u32 = 16;
-/// log2 of [`GROUPS_PER_FLEX`].
+/// `s_log_groups_per_flex`: log2 of [`GROUPS_PER_FLEX`].
 pub(crate) const LOG_GROUPS_PER_FLEX: u8 = 4;
-/// Bytes in a group descriptor.
+/// Size of a group descriptor, in bytes.
 const DESCRIPTOR_BYTES: u64 = 64;
-/// Inodes of one block of an inode table.
+/// Number of inodes in one block of an inode table.
 const INODES_PER_BLOCK: u32 = 16;
-/// One inode for so much disk, as mke2fs has it.
+/// Bytes of disk for each inode, as mke2fs chooses.
 const BYTES_PER_INODE: u64 = 16 << 10;
-/// What mke2fs wants free in a last, short group beyond its own metadata; else it leaves it out.
+/// Blocks that a short last group must have free besides its own metadata. As mke2fs does, a group
+/// with fewer is left out.
 const LAST_GROUP_MIN_FREE_BLOCKS: u64 = 50;
-/// `JBD2_MIN_JOURNAL_BLOCKS`
+/// `JBD2_MIN_JOURNAL_BLOCKS`, in blocks.
 const JOURNAL_MIN_BLOCKS: u64 = 1024;
 
-/// Where the fixed parts of an image lie. Blocks and groups count from 0.
+/// Location of the fixed parts of an image. Blocks and groups count from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub(crate) blocks: u64,
@@ -60,7 +62,8 @@ impl Geometry {
         self.descriptor_blocks = (u64::from(self.groups) * DESCRIPTOR_BYTES).div_ceil(BLOCK_SIZE);
     }
 
-    /// Leaves out a last group that could hold little but its own metadata.
+    /// Leaves out a last group that has room for little but its own metadata. Returns true if it
+    /// did.
     fn drop_useless_last_group(&mut self) -> bool {
         let rest = self.blocks % u64::from(BLOCKS_PER_GROUP);
         let overhead = 3 + self.inode_table_blocks + self.descriptor_blocks;
@@ -71,7 +74,8 @@ impl Geometry {
         useless
     }
 
-    /// As mke2fs chooses, up to 64 MiB: a larger one only helps many writers at once.
+    /// Returns the journal's size, in blocks. The default is that of mke2fs, but at most 64 MiB,
+    /// because a larger journal only helps many concurrent writers.
     fn journal(&self, wanted_bytes: Option<u64>) -> Result<u64, WriteError> {
         let by_size = match self.blocks {
             0..32_768 => JOURNAL_MIN_BLOCKS,
@@ -97,12 +101,13 @@ impl Geometry {
         u64::from(group) * u64::from(BLOCKS_PER_GROUP)
     }
 
-    /// How many blocks a group has: the last may be short.
+    /// Returns the number of blocks in a group; the last group may be short.
     pub(crate) fn group_blocks(&self, group: u32) -> u64 {
         (self.blocks - self.first_block(group)).min(u64::from(BLOCKS_PER_GROUP))
     }
 
-    /// Blocks of the superblock and the descriptors, or of their copies, at the group's beginning.
+    /// Returns the number of blocks at the group's start that hold the superblock and the
+    /// descriptors, or their copies.
     pub(crate) fn head_blocks(&self, group: u32) -> u64 {
         if has_superblock(group) {
             1 + self.descriptor_blocks
@@ -111,7 +116,8 @@ impl Geometry {
         }
     }
 
-    /// Blocks at the group's beginning that hold metadata, its own and its flex group's.
+    /// Returns the number of blocks at the group's start that hold its own metadata and that of its
+    /// flex group.
     pub(crate) fn metadata_blocks(&self, group: u32) -> u64 {
         let flex = if group.is_multiple_of(GROUPS_PER_FLEX) {
             u64::from(self.flex_groups(group)) * (2 + self.inode_table_blocks)
@@ -138,7 +144,7 @@ impl Geometry {
         self.first_block(first) + self.head_blocks(first) + bitmaps + before
     }
 
-    /// How many groups the flex group has that begins with `first`.
+    /// Returns the number of groups in the flex group that begins with `first`.
     fn flex_groups(&self, first: u32) -> u32 {
         (self.groups - first).min(GROUPS_PER_FLEX)
     }
@@ -152,7 +158,7 @@ fn first_of_flex(group: u32) -> u32 {
     group - group % GROUPS_PER_FLEX
 }
 
-/// Whether a group has a copy of the superblock (`ext4_bg_has_super` with `sparse_super`).
+/// Returns true if a group has the superblock or a copy (`ext4_bg_has_super` with `sparse_super`).
 pub(crate) fn has_superblock(group: u32) -> bool {
     group <= 1 || [3, 5, 7].into_iter().any(|base| is_power(group, base))
 }
@@ -167,10 +173,6 @@ fn is_power(number: u32, base: u32) -> bool {
 
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).expect("the size limit keeps groups and inodes below 2^32")
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a length fits 64 bits")
 }
 
 #[cfg(test)]

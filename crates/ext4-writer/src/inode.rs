@@ -8,18 +8,18 @@ use crate::format::{
 };
 use crate::{InvalidInode, WriteError};
 
-/// `EXT4_LINK_MAX`, which only directories may pass, by counting 1 (`dir_nlink`).
+/// `EXT4_LINK_MAX`: only directories may have more links, and then count 1 (`dir_nlink`).
 const LINK_MAX: u64 = 65_000;
-/// The longest target that lies in the inode, in bytes.
+/// Longest target that is stored in the inode, in bytes.
 const FAST_SYMLINK_MAX: usize = 59;
-/// The longest target at all (`PATH_MAX` less its NUL), in bytes.
+/// Longest target of a symlink (`PATH_MAX` without its NUL), in bytes.
 const SYMLINK_MAX: usize = 4095;
-/// The longest file, in bytes: its blocks are counted in 32 bits, and all ones says something else.
+/// Largest file, in bytes: file blocks have 32-bit numbers, and the number of all ones is reserved.
 const FILE_MAX_BYTES: u64 = 0xffff_ffff * BLOCK_SIZE;
-/// The last second that the two extra bits of a timestamp reach.
+/// Last second that a timestamp with two extra bits can hold, since the epoch.
 const SECONDS_MAX: i64 = (1 << 34) - (1 << 31) - 1;
 
-/// Everything an inode's bytes are made of.
+/// Input for the encoding of an inode.
 #[derive(Debug)]
 pub(crate) struct Content<'a> {
     pub(crate) st_mode: u16,
@@ -27,20 +27,20 @@ pub(crate) struct Content<'a> {
     pub(crate) links: u64,
     pub(crate) size_bytes: u64,
     pub(crate) payload: Payload,
-    /// The block of xattrs; 0 without one.
+    /// Block that holds the xattrs; 0 if there is none.
     pub(crate) xattr_block: u64,
-    /// What follows the fields.
+    /// Xattrs that follow the inode's fields.
     pub(crate) xattrs: &'a [u8],
 }
 
-/// What `i_block` holds.
+/// Content of `i_block`, in one of two forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Payload {
     Extents(ExtentTree),
     Bytes(Vec<u8>),
 }
 
-/// The payload of an inode that needs no blocks, or `None` for one that may.
+/// Returns the payload of an inode that needs no blocks; `None` if the inode may need blocks.
 pub(crate) fn blockless<D>(kind: &FileKind<D>) -> Result<Option<Payload>, InvalidInode> {
     Ok(match kind {
         FileKind::Symlink(target) => match target.len() {
@@ -60,7 +60,8 @@ pub(crate) fn blockless<D>(kind: &FileKind<D>) -> Result<Option<Payload>, Invali
     })
 }
 
-/// The old form where it can say the number, as the kernel writes it (`ext4_mknod`).
+/// Encodes a device number, in the old form if that has room for it, as the kernel does
+/// (`ext4_mknod`).
 fn device_number(device: Device) -> Vec<u8> {
     let Device { major, minor } = device;
     if major < 256 && minor < 256 {
@@ -70,7 +71,7 @@ fn device_number(device: Device) -> Vec<u8> {
     [0_u32.to_le_bytes(), new.to_le_bytes()].concat()
 }
 
-/// Whether a file may be so long.
+/// Checks that a file of this size can be stored.
 pub(crate) const fn check_size(size_bytes: u64) -> Result<(), InvalidInode> {
     if size_bytes > FILE_MAX_BYTES {
         return Err(InvalidInode::Size {
@@ -81,12 +82,12 @@ pub(crate) const fn check_size(size_bytes: u64) -> Result<(), InvalidInode> {
     Ok(())
 }
 
-/// The checksum seed of an inode and all that belongs to it; its generation is always 0.
+/// Returns the checksum seed of an inode and of its blocks; the generation is always 0.
 pub(crate) fn seed(filesystem_seed: u32, number: u32) -> u32 {
     crc32c(crc32c(filesystem_seed, &number.to_le_bytes()), &[0; 4])
 }
 
-/// The inode's 256 bytes, with their checksum.
+/// Encodes an inode in 256 bytes, with its checksum.
 pub(crate) fn encode(content: &Content<'_>, seed: u32) -> Result<[u8; INODE_BYTES], InvalidInode> {
     let inode = fields(content)?;
     let mut bytes = [0; INODE_BYTES];
@@ -157,8 +158,8 @@ fn raw(bytes: &[u8]) -> [[u8; 4]; 15] {
     i_block
 }
 
-/// The low 32 bits of the seconds, and nanoseconds above two more bits of them. What lies outside
-/// 1901 to 2446 is moved to the nearest end.
+/// Returns the low 32 bits of the seconds, then the nanoseconds above two more bits of the seconds.
+/// A time outside of 1901 to 2446 is moved to the nearest end.
 fn timestamp(time: Timestamp) -> (zerocopy::U32<zerocopy::LE>, zerocopy::U32<zerocopy::LE>) {
     let seconds = time.seconds.clamp(i64::from(i32::MIN), SECONDS_MAX);
     let (low, _) = halves(seconds.cast_unsigned());
@@ -171,7 +172,7 @@ fn timestamp(time: Timestamp) -> (zerocopy::U32<zerocopy::LE>, zerocopy::U32<zer
 }
 
 impl WriteError {
-    /// Says whose problem it is.
+    /// Returns a function that adds the file's path to a problem.
     pub(crate) fn at(path: &[u8]) -> impl FnOnce(InvalidInode) -> Self + '_ {
         move |problem| Self::Inode {
             path: path.to_vec(),

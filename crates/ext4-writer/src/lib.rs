@@ -27,23 +27,26 @@
 //! # }
 //! ```
 //!
-//! The image that is written is what `mke2fs -O ^resize_inode -E lazy_itable_init=1` makes and the kernel leaves
-//! alone: every inode table is marked as zeroed, which on a fresh sparse file it is, so nothing is
-//! initialised in the background. Only the bytes that must exist are written.
+//! A written image has the form that `mke2fs -O ^resize_inode -E lazy_itable_init=1` produces.
+//! Every inode table is marked as zeroed, which is true of a new sparse file, so the kernel
+//! initialises nothing in the background. Only the bytes that must exist are written.
 //!
 //! ```text
 //! group 0:  superblock | descriptors | bitmaps and inode tables of 16 groups | journal | data
 //! group n:  (copies of superblock and descriptors, where n is 1 or a power of 3, 5, 7)
 //! ```
 //!
-//! The reader knows more than is written: what `mke2fs` makes of ext2, ext3 and ext4, and what the
-//! kernel makes of it in use. The journal of an image that was not unmounted is replayed in memory.
-//! What it does not know is [`Unsupported`]: encryption, fs-verity, case folding, shared blocks,
-//! xattrs that fill inodes, journals elsewhere, fast commits to replay. It takes memory and time in
-//! proportion to the image, whatever the image says. `docs/formats/ext4.md` has more.
+//! The reader supports more than is written: the ext2, ext3 and ext4 filesystems that `mke2fs`
+//! makes, and the changes that the kernel makes to them in use. The journal of an image that was
+//! not unmounted is replayed in memory. [`Unsupported`] lists the exceptions: encryption,
+//! fs-verity, case folding, shared blocks, xattrs that fill inodes, external journals, fast commits
+//! to replay. Reading takes memory and time in proportion to the image, whatever the image
+//! contains. `docs/formats/ext4.md` describes the format.
 //!
-//! Names: `struct ext4_super_block` and friends, fs/ext4/ext4.h and include/linux/jbd2.h.
+//! Fields are named as in `struct ext4_super_block` and the other structures of fs/ext4/ext4.h and
+//! include/linux/jbd2.h.
 
+#![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]
 
 mod acl;

@@ -1,23 +1,23 @@
 use std::fs::File;
 use std::io;
 
-/// Where an image goes: bytes at offsets. What is never written reads as zeros.
+/// Output of an image, written at offsets. Bytes that are never written read as zeros.
 pub trait SparseOutput {
-    /// Makes the output exactly this long; all of it reads as zeros.
+    /// Sets the length of the output to `length_bytes`; all of it then reads as zeros.
     ///
     /// # Errors
-    /// What the output gives.
+    /// An error of the output.
     fn set_len(&mut self, length_bytes: u64) -> io::Result<()>;
 
     /// Writes `bytes` at `offset_bytes`.
     ///
     /// # Errors
-    /// What the output gives.
+    /// An error of the output.
     fn write_all_at(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()>;
 }
 
 impl SparseOutput for &File {
-    /// The file must be new: what it held before stays.
+    /// Sets the file's length. The file must be new, because old content stays.
     fn set_len(&mut self, length_bytes: u64) -> io::Result<()> {
         File::set_len(self, length_bytes)
     }

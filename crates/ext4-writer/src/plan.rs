@@ -3,21 +3,21 @@ use fstree::{InodeId, Tree};
 use crate::WriteError;
 use crate::format::{FIRST_INODE, ROOT_INODE};
 
-/// Which inode gets which number, and what it is first called.
+/// Assignment of numbers to inodes, with the first path of each.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Every reachable inode, in the order of its number: the root, then 11 and on.
+    /// Every reachable inode in the order of the numbers: the root, then 11 and up.
     pub(crate) inodes: Vec<Planned>,
-    /// The number of each, by arena index; 0 for what cannot be reached.
+    /// Number of each inode, by arena index; 0 if the inode cannot be reached.
     numbers: Vec<u32>,
 }
 
-/// One inode to write.
+/// An inode to write.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) id: InodeId,
     pub(crate) number: u32,
-    /// The directory of its first name.
+    /// Directory of the inode's first name.
     pub(crate) parent: InodeId,
     pub(crate) path: Vec<u8>,
     pub(crate) links: u64,
@@ -61,7 +61,7 @@ impl Plan {
         self.numbers[id.index()]
     }
 
-    /// The highest number in use; those below it are in use or reserved.
+    /// Returns the highest number in use; lower numbers are in use or reserved.
     pub(crate) fn last_number(&self) -> u32 {
         let last = self
             .inodes

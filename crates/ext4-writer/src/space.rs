@@ -1,14 +1,15 @@
 use crate::WriteError;
 use crate::extent::Run;
 use crate::geometry::Geometry;
+use crate::length::index_of;
 
-/// Which blocks are taken. Within each group they are a prefix: metadata, then what was allocated.
+/// Allocator of blocks. The blocks in use are a prefix of each group: metadata, then allocations.
 #[derive(Debug)]
 pub(crate) struct Space<'a> {
     geometry: &'a Geometry,
-    /// Blocks taken in each group, from its first.
+    /// Number of blocks in use in each group, from its first.
     used: Vec<u64>,
-    /// The group that is being filled.
+    /// Group that is being filled.
     current: u32,
 }
 
@@ -24,7 +25,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Takes `blocks` blocks, in as few runs as there can be.
+    /// Allocates `blocks` blocks, in as few runs as possible.
     pub(crate) fn take(&mut self, blocks: u64) -> Result<Vec<Run>, WriteError> {
         let mut runs = Vec::new();
         let mut file_block = 0;
@@ -57,19 +58,15 @@ impl<'a> Space<'a> {
     }
 
     fn used_mut(&mut self, group: u32) -> &mut u64 {
-        &mut self.used[index(group)]
+        &mut self.used[index_of(group)]
     }
 
-    /// Blocks taken in a group.
+    /// Returns the number of blocks in use in a group.
     pub(crate) fn used(&self, group: u32) -> u64 {
-        self.used[index(group)]
+        self.used[index_of(group)]
     }
 
     pub(crate) fn free(&self) -> u64 {
         self.geometry.blocks - self.used.iter().sum::<u64>()
     }
-}
-
-fn index(group: u32) -> usize {
-    usize::try_from(group).expect("a group's number fits an index")
 }

@@ -24,14 +24,14 @@ const FEATURE_RO_COMPAT: RoCompat = RoCompat::SPARSE_SUPER
     .union(RoCompat::DIR_NLINK)
     .union(RoCompat::EXTRA_ISIZE)
     .union(RoCompat::METADATA_CSUM);
-/// `EXT4_DEFM_XATTR_USER | EXT4_DEFM_ACL`
+/// `EXT4_DEFM_XATTR_USER | EXT4_DEFM_ACL`, the value of `s_default_mount_opts`.
 const DEFAULT_MOUNT_OPTIONS: u32 = 0x4 | 0x8;
-/// `EXT4_FLAGS_SIGNED_HASH`
+/// `EXT2_FLAGS_SIGNED_HASH`, the value of `s_flags`.
 const SIGNED_HASH: u32 = 1;
-/// `DX_HASH_HALF_MD4`
+/// `DX_HASH_HALF_MD4`, the value of `s_def_hash_version`.
 const HALF_MD4: u8 = 1;
 
-/// What the superblock says beyond geometry and options.
+/// Superblock values that follow neither from the geometry nor from the options.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) free_blocks: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) journal: &'a ExtentTree,
 }
 
-/// The superblock as it stands in group 0, without a checksum.
+/// Returns the superblock of group 0, without a checksum.
 pub(crate) fn superblock(
     geometry: &Geometry,
     options: &Options,
@@ -57,7 +57,7 @@ pub(crate) fn superblock(
     sb.s_inodes_per_group = U32::new(geometry.inodes_per_group);
     sb.s_max_mnt_count = U16::new(u16::MAX);
     sb.s_magic = U16::new(MAGIC);
-    // Clean; continue on errors, as mke2fs has it.
+    // `EXT4_VALID_FS` and `EXT4_ERRORS_CONTINUE`, the defaults of mke2fs.
     sb.s_state = U16::new(1);
     sb.s_errors = U16::new(1);
     sb.s_rev_level = U32::new(1);
@@ -78,7 +78,7 @@ pub(crate) fn superblock(
     sb.s_want_extra_isize = U16::new(EXTRA_ISIZE);
     sb.s_log_groups_per_flex = LOG_GROUPS_PER_FLEX;
     sb.s_checksum_type = CHECKSUM_CRC32C;
-    // A copy of the journal's inode, for e2fsck to restore it from.
+    // e2fsck restores the journal's inode from this copy.
     sb.s_jnl_backup_type = 1;
     for (copy, original) in sb.s_jnl_blocks.iter_mut().zip(facts.journal.i_block) {
         *copy = U32::from_bytes(original);
@@ -102,17 +102,17 @@ fn label(text: &str) -> Result<[u8; 16], WriteError> {
     Ok(label)
 }
 
-/// The superblock, or its copy, as it stands in `group`.
+/// Returns the superblock, or its copy, for `group`.
 pub(crate) fn in_group(superblock: &SuperBlock, group: u32) -> SuperBlock {
     let mut copy = superblock.clone();
-    // The field has 16 bits; e2fsck looks at no more of the group's number.
+    // The field has 16 bits; e2fsck compares no more of the group's number.
     copy.s_block_group_nr = crate::format::half_words(group).0;
     let covered = copy.as_bytes().len() - size_of_val(&copy.s_checksum);
     copy.s_checksum = U32::new(crc32c(START, &copy.as_bytes()[..covered]));
     copy
 }
 
-/// An empty journal's superblock.
+/// Returns the superblock of an empty journal.
 pub(crate) fn journal_superblock(geometry: &Geometry, uuid: [u8; 16]) -> JournalSuperBlock {
     let narrow = |value: u64| u32::try_from(value).expect("a journal fits a group");
     let mut sb = JournalSuperBlock::new_zeroed();

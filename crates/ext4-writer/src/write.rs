@@ -13,30 +13,32 @@ use crate::format::{
 };
 use crate::geometry::{Geometry, has_superblock};
 use crate::inode::{self, Content, Payload};
+use crate::length::{index_of, length};
 use crate::plan::{Plan, Planned};
 use crate::space::Space;
 use crate::superblock::{self, Facts};
 use crate::xattr::{self, Place};
 use crate::{FileContent, Options, SparseOutput, WriteError};
 
-/// How much of a file is in memory at once.
+/// Size of the buffer for a file's content, in bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// What was written.
+/// Size and usage of a written image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
-    /// Blocks of the filesystem.
+    /// Number of blocks in the filesystem.
     pub blocks: u64,
-    /// Blocks that nothing uses.
+    /// Number of blocks that are not in use.
     pub free_blocks: u64,
-    /// Inodes of the filesystem.
+    /// Number of inodes in the filesystem, in use or not.
     pub inodes: u32,
 }
 
-/// Writes an ext4 with `tree` in it. The same arguments give the same bytes.
+/// Writes an ext4 filesystem that contains `tree`. The same arguments produce the same bytes.
 ///
 /// # Errors
-/// A size or tree that ext4 cannot have, an output that fails. The output is of no use then.
+/// If ext4 cannot have the size or the tree, if a file's content cannot be read, or if the output
+/// fails. The output is then unusable.
 pub fn write<C: FileContent>(
     tree: &Tree<C>,
     options: &Options,
@@ -66,10 +68,10 @@ struct Emitter<'a, C, O> {
     plan: &'a Plan,
     geometry: &'a Geometry,
     space: Space<'a>,
-    /// The checksum seed of the filesystem: its UUID's.
+    /// Checksum seed of the filesystem, computed from its UUID.
     seed: u32,
     output: O,
-    /// The groups of the directories written so far, plus one; 0 for other inodes.
+    /// Group plus 1 of each directory written so far; 0 for other inodes.
     used_dirs: Vec<u32>,
 }
 
@@ -92,7 +94,8 @@ impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
             .map_err(io_error)
     }
 
-    /// The journal comes first, in one piece, right after the first group's metadata.
+    /// Writes the journal first, so that it lies in one piece right after the first group's
+    /// metadata.
     fn write_journal(&mut self, options: &Options) -> Result<ExtentTree, WriteError> {
         let runs = self.space.take(self.geometry.journal_blocks)?;
         let superblock = superblock::journal_superblock(self.geometry, options.uuid);
@@ -144,7 +147,7 @@ impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
         self.put_inode(planned.number, &content, &planned.path)
     }
 
-    /// Writes what does not fit the inode; gives its size and where it lies.
+    /// Writes content that does not fit the inode. Returns its size in bytes and its location.
     fn write_blocks(
         &mut self,
         index: usize,
@@ -179,7 +182,7 @@ impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
         Ok((size_bytes, runs))
     }
 
-    /// Writes a file's content, a piece at a time, without its holes.
+    /// Writes a file's content in pieces, without its holes.
     fn write_file(&mut self, content: &C, path: &[u8]) -> Result<(u64, Vec<Run>), WriteError> {
         let unreadable = |source| WriteError::Content {
             path: path.to_vec(),
@@ -214,7 +217,7 @@ impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
         Ok((size_bytes, runs))
     }
 
-    /// The extent tree of an inode; nodes that it cannot hold are written.
+    /// Builds the extent tree of an inode and writes the nodes that do not fit the inode.
     fn extents(&mut self, runs: &[Run], number: u32) -> Result<ExtentTree, WriteError> {
         let seed = inode::seed(self.seed, number);
         extent::tree(runs, |mut node| {
@@ -277,7 +280,7 @@ impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
         (number - 1) / self.geometry.inodes_per_group
     }
 
-    /// Bitmaps, then descriptors and superblocks with all their copies.
+    /// Writes the bitmaps, then the descriptors and superblocks with all their copies.
     fn write_groups(
         &mut self,
         options: &Options,
@@ -323,7 +326,8 @@ impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
             .min(geometry.inodes_per_group);
         let mut descriptor = self.descriptor(group, used_blocks, used_inodes);
         let mut flags = BG_INODE_ZEROED;
-        // The kernel makes such a bitmap up by itself; the last group's end is not for it to guess.
+        // The kernel computes such a bitmap itself. The last group's is written, because that group
+        // may be short and the kernel must not guess its end.
         let is_last = group + 1 == geometry.groups;
         if used_blocks == geometry.head_blocks(group) && !is_last {
             flags |= BG_BLOCK_UNINIT;
@@ -392,7 +396,8 @@ impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
     }
 }
 
-/// A block of bits: the first `used` set, and those past `valid`, which stand for nothing.
+/// Returns a block of bits. The first `used` are set, and so are those past `valid`, which have no
+/// meaning.
 fn bitmap(used: u64, valid: u64) -> Vec<u8> {
     let mut bytes = vec![0_u8; BLOCK_BYTES];
     for (index, byte) in bytes.iter_mut().enumerate() {
@@ -412,12 +417,4 @@ fn payload_bytes(payload: &Payload) -> u64 {
         Payload::Bytes(bytes) => length(bytes.len()),
         Payload::Extents(_) => 0,
     }
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a length fits 64 bits")
-}
-
-fn index_of(offset_bytes: u64) -> usize {
-    usize::try_from(offset_bytes).expect("an offset within memory")
 }

@@ -7,17 +7,17 @@ use crate::checksum::crc32c;
 use crate::format::{BLOCK_BYTES, XATTR_MAGIC, XattrEntryHead, XattrHeader};
 use crate::{InvalidInode, acl};
 
-/// Bytes for xattrs in an inode of 256 bytes: what the fields leave, without the magic number.
+/// Bytes for xattrs in an inode of 256 bytes, after the fields and the magic number.
 const IN_INODE_BYTES: usize = 92;
 const HEADER_BYTES: usize = 32;
 const END_MARK_BYTES: usize = 4;
 
-/// A prefix of names and its number (fs/ext4/xattr.h).
+/// A prefix of xattr names, with its number (fs/ext4/xattr.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Namespace {
     index: u8,
     pub(crate) prefix: &'static [u8],
-    /// The prefix is the whole name.
+    /// True if the prefix is the whole name.
     is_whole: bool,
 }
 
@@ -43,18 +43,18 @@ impl Namespace {
         NAMESPACES.into_iter().find(|known| known.index == index)
     }
 
-    /// The value is an access control list, which has a form of its own on disk.
+    /// Returns true if the value is an access control list, which has its own on-disk form.
     pub(crate) const fn is_acl(self) -> bool {
         self.is_whole
     }
 
-    /// The value is the end of content that begins in the inode.
+    /// Returns true if the value is the end of content that begins in the inode.
     pub(crate) fn is_inline_data(self, name: &[u8]) -> bool {
         self.index == 7 && name == b"data"
     }
 }
 
-/// One xattr as ext4 names it.
+/// An xattr in the form that ext4 stores.
 #[derive(Debug, Clone)]
 struct Entry<'a> {
     index: u8,
@@ -62,18 +62,18 @@ struct Entry<'a> {
     value: Cow<'a, [u8]>,
 }
 
-/// Where an inode's xattrs go.
+/// Location of an inode's xattrs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// There are none.
+    /// The inode has no xattrs.
     Nowhere,
-    /// These bytes follow the inode's fields.
+    /// The xattrs follow the inode's fields.
     InInode(Vec<u8>),
-    /// This block, whose checksum is still missing.
+    /// The xattrs fill this block, whose checksum is still missing.
     InBlock(Vec<u8>),
 }
 
-/// Lays the xattrs out: all in the inode if they fit, else all in one block.
+/// Lays out the xattrs: all in the inode if they fit, otherwise all in one block.
 pub(crate) fn place(xattrs: &Xattrs) -> Result<Place, InvalidInode> {
     if xattrs.is_empty() {
         return Ok(Place::Nowhere);
@@ -82,7 +82,7 @@ pub(crate) fn place(xattrs: &Xattrs) -> Result<Place, InvalidInode> {
     for (name, value) in xattrs {
         entries.push(entry(name, value)?);
     }
-    // The order in which the kernel looks for them.
+    // The kernel searches for xattrs in this order.
     entries.sort_by_key(|entry| (entry.index, entry.name.len(), entry.name));
     let needed_bytes = END_MARK_BYTES + entries.iter().map(Entry::disk_bytes).sum::<usize>();
     if needed_bytes <= IN_INODE_BYTES {
@@ -110,13 +110,13 @@ pub(crate) fn place(xattrs: &Xattrs) -> Result<Place, InvalidInode> {
     Ok(Place::InBlock(bytes))
 }
 
-/// Stamps the checksum of an xattr block that lies at `block` (`ext4_xattr_block_csum`).
+/// Sets the checksum of an xattr block that lies at `block` (`ext4_xattr_block_csum`).
 pub(crate) fn seal(bytes: &mut [u8], seed: u32, block: u64) {
     let crc = crc32c(crc32c(seed, &block.to_le_bytes()), bytes);
     bytes[16..20].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// `system.` holds nothing but access control lists that a file could bring along.
+/// Converts an xattr to its stored form. In `system.`, only access control lists are accepted.
 fn entry<'a>(name: &'a [u8], value: &'a [u8]) -> Result<Entry<'a>, InvalidInode> {
     let known = NAMESPACES.iter().find_map(|namespace| {
         let rest = name.strip_prefix(namespace.prefix)?;
@@ -152,7 +152,7 @@ impl Entry<'_> {
         self.head_bytes() + self.value.len().next_multiple_of(4)
     }
 
-    /// `ext4_xattr_hash_entry`: name bytes, then the value's words.
+    /// Returns the hash of the name's bytes, then of the value's words (`ext4_xattr_hash_entry`).
     fn hash(&self) -> u32 {
         let name = self
             .name
@@ -166,14 +166,14 @@ impl Entry<'_> {
     }
 }
 
-/// `ext4_xattr_rehash`
+/// Returns the hash over all entries (`ext4_xattr_rehash`).
 fn block_hash(entries: &[Entry<'_>]) -> u32 {
     entries
         .iter()
         .fold(0_u32, |hash, entry| hash.rotate_left(16) ^ entry.hash())
 }
 
-/// Entries from the beginning, values from the end; offsets count from `base` bytes earlier.
+/// Encodes entries from the start and values from the end. Offsets count from `base` bytes earlier.
 fn encode(entries: &[Entry<'_>], room_bytes: usize, base: usize, hashed: bool) -> Vec<u8> {
     let mut bytes = vec![0; room_bytes];
     let mut head_at = 0;

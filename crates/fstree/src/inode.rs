@@ -2,63 +2,63 @@ use std::collections::BTreeMap;
 
 use crate::{InodeId, Metadata, Name};
 
-/// The names in a directory, in bytewise order. `.` and `..` are not among them.
+/// The names in a directory, in bytewise order. `.` and `..` are not included.
 pub type Directory = BTreeMap<Name, InodeId>;
 
-/// A device number, as `mknod` takes it.
+/// A device number, as passed to `mknod`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Device {
-    /// Which driver.
+    /// The number of the driver.
     pub major: u32,
-    /// Which of the driver's devices.
+    /// The number of one of the driver's devices.
     pub minor: u32,
 }
 
-/// What an inode is, with what only that kind has. `D` is a regular file's content.
+/// The kind of an inode, with the data that only that kind has. `D` is a regular file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileKind<D> {
-    /// A regular file.
+    /// A regular file, with its content.
     Regular(D),
-    /// A directory.
+    /// A directory, with its names.
     Directory(Directory),
-    /// A symbolic link and its target's bytes.
+    /// A symbolic link, with its target's bytes.
     Symlink(Box<[u8]>),
-    /// A character device.
+    /// A character device, with its number.
     CharDevice(Device),
-    /// A block device.
+    /// A block device, with its number.
     BlockDevice(Device),
-    /// A named pipe.
+    /// A named pipe; it has no data.
     Fifo,
-    /// A Unix socket.
+    /// A Unix socket; it has no data.
     Socket,
 }
 
-/// The type alone, with the kernel's `S_IFMT` codes (uapi/linux/stat.h).
+/// The type of an inode, with the kernel's `S_IFMT` codes (uapi/linux/stat.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum FileType {
-    /// `S_IFIFO`
+    /// A named pipe, `S_IFIFO`.
     Fifo = 0o010_000,
-    /// `S_IFCHR`
+    /// A character device, `S_IFCHR`.
     CharDevice = 0o020_000,
-    /// `S_IFDIR`
+    /// A directory, `S_IFDIR`.
     Directory = 0o040_000,
-    /// `S_IFBLK`
+    /// A block device, `S_IFBLK`.
     BlockDevice = 0o060_000,
-    /// `S_IFREG`
+    /// A regular file, `S_IFREG`.
     Regular = 0o100_000,
-    /// `S_IFLNK`
+    /// A symbolic link, `S_IFLNK`.
     Symlink = 0o120_000,
-    /// `S_IFSOCK`
+    /// A Unix socket, `S_IFSOCK`.
     Socket = 0o140_000,
 }
 
-/// One file of any kind. Its names are in the directories that link it.
+/// A file of any kind. Its names are in the directories that link it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inode<D> {
-    /// What every kind has.
+    /// The attributes that every kind has.
     pub metadata: Metadata,
-    /// What it is.
+    /// The kind of the inode, with its data.
     pub kind: FileKind<D>,
 }
 
@@ -76,19 +76,19 @@ impl FileType {
     /// `S_IFMT`: the bits of a mode that hold the type.
     pub const MASK: u16 = 0o170_000;
 
-    /// The type in a full `st_mode`, or `None` for a code that no kernel knows.
+    /// Returns the type in a full `st_mode`. `None` for a code that no kernel knows.
     pub fn from_mode(st_mode: u16) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|kind| kind.bits() == st_mode & Self::MASK)
     }
 
-    /// The `S_IFMT` bits of this type.
+    /// Returns the `S_IFMT` bits of this type.
     pub const fn bits(self) -> u16 {
         self as u16
     }
 
-    /// The letter that `ls -l` shows.
+    /// Returns the letter of this type in the output of `ls -l`.
     pub const fn letter(self) -> char {
         match self {
             Self::Fifo => 'p',
@@ -103,7 +103,7 @@ impl FileType {
 }
 
 impl<D> FileKind<D> {
-    /// The type alone.
+    /// Returns the type of this kind, without the data.
     pub const fn file_type(&self) -> FileType {
         match self {
             Self::Regular(_) => FileType::Regular,
@@ -116,7 +116,7 @@ impl<D> FileKind<D> {
         }
     }
 
-    /// The names in it, where it is a directory.
+    /// Returns the names in a directory. `None` for any other kind.
     pub const fn as_directory(&self) -> Option<&Directory> {
         match self {
             Self::Directory(names) => Some(names),
@@ -126,12 +126,12 @@ impl<D> FileKind<D> {
 }
 
 impl<D> Inode<D> {
-    /// Type and permission bits together: `st_mode`.
+    /// Returns `st_mode`: type and permission bits together.
     pub const fn st_mode(&self) -> u16 {
         self.kind.file_type().bits() | (self.metadata.mode & 0o7777)
     }
 
-    /// An empty directory.
+    /// Returns an empty directory.
     pub const fn directory(metadata: Metadata) -> Self {
         Self {
             metadata,

@@ -2,20 +2,21 @@ use std::collections::btree_map;
 
 use crate::{InodeId, Name, Tree};
 
-/// One name in a directory.
+/// A name in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// The directory.
+    /// The directory that holds the name.
     pub parent: InodeId,
-    /// The name.
+    /// The name itself, a single component.
     pub name: &'a Name,
-    /// What it names.
+    /// The inode that the name refers to.
     pub id: InodeId,
-    /// How many names lead here, this one among them.
+    /// Depth below the root; 1 for the root's own entries.
     pub depth: usize,
 }
 
-/// Every name that the root leads to, parents before children. Depth costs heap, not stack.
+/// An iterator over every name that can be reached from the root, parents before children. Depth
+/// costs heap, not stack.
 #[derive(Debug)]
 pub struct Links<'a, D> {
     tree: &'a Tree<D>,

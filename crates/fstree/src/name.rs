@@ -6,36 +6,38 @@ pub const NAME_MAX_BYTES: usize = 255;
 
 /// One component of a path: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
 ///
-/// Names are bytes. They order bytewise, shorter first, which is also the order in which EROFS
-/// stores them.
+/// Names are bytes. They are ordered bytewise, with a prefix before a longer name, as in EROFS.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Box<[u8]>);
 
-/// Why bytes are not a [`Name`].
+/// A reason why bytes are not a [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
-    /// No bytes at all.
+    /// The name has no bytes.
     #[error("a file name is empty")]
     Empty,
-    /// More than [`NAME_MAX_BYTES`].
+    /// The name is longer than [`NAME_MAX_BYTES`].
     #[error("a file name has {length_bytes} bytes, the limit is {NAME_MAX_BYTES}")]
     TooLong {
-        /// How long it is.
+        /// The length, in bytes.
         length_bytes: usize,
     },
-    /// `.` or `..`.
+    /// The name is `.` or `..`, which are reserved for directories.
     #[error("a file name is '.' or '..'")]
     Dots,
-    /// A byte that no name may hold.
+    /// The name holds a byte that is not allowed.
     #[error("a file name holds the byte {byte:#04x}")]
     ForbiddenByte {
-        /// NUL or `/`.
+        /// The byte, NUL or `/`.
         byte: u8,
     },
 }
 
 impl Name {
-    /// Checks `bytes` and makes a name of them.
+    /// Returns `bytes` as a name, after checking them.
+    ///
+    /// # Errors
+    /// The bytes are not a name.
     pub fn new(bytes: &[u8]) -> Result<Self, InvalidName> {
         match bytes {
             b"" => return Err(InvalidName::Empty),
@@ -53,7 +55,7 @@ impl Name {
         }
     }
 
-    /// The name's bytes.
+    /// Returns the name's bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

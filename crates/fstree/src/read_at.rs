@@ -2,18 +2,18 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes that can be read from any place, without a position of their own.
+/// Bytes that can be read at any offset, without a current position.
 pub trait ReadAt {
-    /// Fills `buf` from `offset_bytes` on.
+    /// Fills `buf` with the bytes from `offset_bytes` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` when the bytes end before, else what the system says.
+    /// `UnexpectedEof` if the bytes end before `buf` is full; otherwise the system's error.
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()>;
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn size_bytes(&self) -> io::Result<u64>;
 }
 

@@ -1,11 +1,11 @@
 use crate::{Directory, FileKind, Inode, Link, Links, Metadata, Name, Walk};
 
-/// An inode's place in its tree's arena. The root is 0.
+/// The index of an inode in its tree's arena. The root is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InodeId(u32);
 
 impl InodeId {
-    /// The place as an index, for tables that run beside the arena.
+    /// Returns the index, for tables that are parallel to the arena.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -13,110 +13,114 @@ impl InodeId {
 
 /// A filesystem: an arena of inodes, the first of which is the root directory.
 ///
-/// An inode whose last name is unlinked stays in the arena, unreachable; walks and link counts do
-/// not see it.
+/// An inode whose last name is removed stays in the arena. It cannot be reached, so walks and link
+/// counts do not include it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree<D> {
     inodes: Vec<Inode<D>>,
 }
 
 impl<D> Tree<D> {
-    /// A tree of one empty root directory.
+    /// Returns a tree with an empty root directory.
     pub fn new(root: Metadata) -> Self {
         Self {
             inodes: vec![Inode::directory(root)],
         }
     }
 
-    /// The root directory.
+    /// Returns the root directory.
     pub const fn root(&self) -> InodeId {
         InodeId(0)
     }
 
-    /// How many inodes the arena holds, reachable or not.
+    /// Returns the number of inodes in the arena, reachable or not.
     pub fn len(&self) -> usize {
         self.inodes.len()
     }
 
-    /// Never: a tree has a root.
+    /// Returns false, because every tree has a root.
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// The inode at `id`.
+    /// Returns the inode at `id`.
     pub fn inode(&self, id: InodeId) -> &Inode<D> {
         &self.inodes[id.index()]
     }
 
-    /// The inode at `id`, to change it.
+    /// Returns the inode at `id` for modification.
     pub fn inode_mut(&mut self, id: InodeId) -> &mut Inode<D> {
         &mut self.inodes[id.index()]
     }
 
-    /// Puts an inode into the arena, without a name yet.
+    /// Adds an inode to the arena, without a name, and returns its identifier.
     ///
     /// # Panics
-    /// Past 2^32 inodes, which no image format here can number either.
+    /// The tree has 2^32 inodes already. No image format of this project can number more.
     pub fn add(&mut self, inode: Inode<D>) -> InodeId {
         let id = u32::try_from(self.inodes.len()).expect("a tree has fewer than 2^32 inodes");
         self.inodes.push(inode);
         InodeId(id)
     }
 
-    /// The names in `directory`; `None` when it is something else.
+    /// Returns the names in `directory`. `None` if it is not a directory.
     pub fn directory(&self, directory: InodeId) -> Option<&Directory> {
         self.inode(directory).kind.as_directory()
     }
 
-    /// Names `id` in `parent` and gives back what had that name before.
+    /// Names `id` in `parent`. Returns the inode that had this name before, or `None` if it is new.
     ///
     /// # Panics
-    /// When `parent` is not a directory.
+    /// `parent` is not a directory.
     pub fn link(&mut self, parent: InodeId, name: Name, id: InodeId) -> Option<InodeId> {
         self.directory_mut(parent).insert(name, id)
     }
 
-    /// Takes `name` out of `parent` and gives back what it named.
+    /// Removes `name` from `parent`. Returns the inode that it referred to, or `None` if it is
+    /// absent.
     ///
     /// # Panics
-    /// When `parent` is not a directory.
+    /// `parent` is not a directory.
     pub fn unlink(&mut self, parent: InodeId, name: &[u8]) -> Option<InodeId> {
         self.directory_mut(parent).remove(name)
     }
 
-    /// What `name` in `parent` names; `None` too when `parent` is not a directory.
+    /// Returns the inode of `name` in `parent`. `None` if it does not exist or `parent` is not a
+    /// directory.
     pub fn lookup(&self, parent: InodeId, name: &[u8]) -> Option<InodeId> {
         self.directory(parent)?.get(name).copied()
     }
 
-    /// Follows `path` from the root by names alone: no symlinks, no `.` or `..`; empty components
-    /// are skipped.
+    /// Returns the inode at `path`, from the root. Symlinks, `.` and `..` are not followed, and
+    /// empty components are skipped. `None` if it does not exist.
     pub fn find(&self, path: &[u8]) -> Option<InodeId> {
         path.split(|&byte| byte == b'/')
             .filter(|component| !component.is_empty())
             .try_fold(self.root(), |directory, name| self.lookup(directory, name))
     }
 
-    /// How many names the directories hold, reachable or not.
+    /// Returns the number of names in all directories, including unreachable ones.
     pub fn names(&self) -> usize {
         let directories = self.inodes.iter();
         let directories = directories.filter_map(|inode| inode.kind.as_directory());
         directories.map(|names| names.len()).sum()
     }
 
-    /// Every name in the tree but the root's, parents before children, names in bytewise order.
-    /// Takes time for each name and none for depth.
+    /// Iterates over every name except the root's, parents before children. Names are in bytewise
+    /// order. The time depends on the number of names and not on their depth.
     pub fn links(&self) -> Links<'_, D> {
         Links::new(self)
     }
 
-    /// The same with the root and with paths, which take time and memory by their length.
+    /// Iterates over every name including the root's, with its path. Time and memory depend on the
+    /// length of the paths.
     pub fn walk(&self) -> Walk<'_, D> {
         Walk::new(self)
     }
 
-    /// `st_nlink` of every inode, by [`InodeId::index`]: the names that reach a file, 2 plus the
-    /// subdirectories of a directory, 0 for what cannot be reached.
+    /// Returns `st_nlink` of every inode, by [`InodeId::index`]. It is the number of names of a
+    /// file, 2 plus the number of subdirectories of a directory, and 0 for an inode that cannot be
+    /// reached.
     pub fn link_counts(&self) -> Vec<u64> {
         let mut counts = vec![0_u64; self.inodes.len()];
         counts[self.root().index()] = 2;
@@ -131,10 +135,10 @@ impl<D> Tree<D> {
         counts
     }
 
-    /// The same tree with each regular file's content replaced.
+    /// Returns the tree with the content of each regular file replaced by `content`.
     ///
     /// # Errors
-    /// The first that `content` gives.
+    /// The first error of `content`.
     pub fn try_map<E, F>(self, mut content: impl FnMut(D) -> Result<E, F>) -> Result<Tree<E>, F> {
         let inodes = self.inodes.into_iter().map(|inode| {
             let kind = match inode.kind {

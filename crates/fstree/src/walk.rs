@@ -1,26 +1,26 @@
 use crate::{Inode, InodeId, Links, Tree};
 
-/// One name met on a walk.
+/// A name that a walk visits.
 #[derive(Debug)]
 pub struct WalkEntry<'a, D> {
     /// Path from the root, without a leading `/`; empty for the root itself.
     pub path: Vec<u8>,
-    /// The directory that holds the name; the root for the root.
+    /// The directory that holds the name; for the root the root itself.
     pub parent: InodeId,
-    /// What the name names.
+    /// The identifier of the inode that the name refers to.
     pub id: InodeId,
-    /// The inode itself.
+    /// The inode that the name refers to.
     pub inode: &'a Inode<D>,
 }
 
-/// A walk over every name, parents before children, names in bytewise order.
+/// An iterator over every name with its path, parents before children, names in bytewise order.
 #[derive(Debug)]
 pub struct Walk<'a, D> {
     tree: &'a Tree<D>,
     root_is_due: bool,
     links: Links<'a, D>,
     path: Vec<u8>,
-    /// Where in `path` each name starts that leads to the last one.
+    /// The offsets in `path` at which the names on the way to the last one start.
     starts: Vec<usize>,
 }
 

@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Extended attributes: values by full name (`user.note`, `security.capability`), in the order of
-/// the names.
+/// Extended attributes: values by full name (`user.note`, `security.capability`), sorted by name.
 ///
-/// All of them are one piece of memory, little more than their names and values take: a tree may
-/// hold millions.
+/// All attributes are stored in one allocation, which is little more than their names and values: a
+/// tree may hold millions.
 ///
 /// ```
 /// let mut xattrs = fstree::Xattrs::from_iter([("user.b", "2"), ("user.a", "1")]);
@@ -15,76 +14,77 @@ use std::fmt;
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Xattrs {
-    /// For each: the length of its name and of its value as little-endian `u32`, both in bytes, then
-    /// the name, then the value.
+    /// The attributes in a row. Each has the length of its name and of its value in bytes, as
+    /// little-endian `u32`, followed by the name and the value.
     records: Box<[u8]>,
 }
 
-/// Goes through attributes in the order of their names.
+/// An iterator over attributes in the order of their names.
 #[derive(Debug, Clone)]
 pub struct XattrsIter<'a> {
     rest: &'a [u8],
 }
 
 impl Xattrs {
-    /// None.
+    /// Returns an empty set of attributes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no attributes.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of attributes.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
 
-    /// Names and values.
+    /// Iterates over names and values, sorted by name.
     pub fn iter(&self) -> XattrsIter<'_> {
         XattrsIter {
             rest: &self.records,
         }
     }
 
-    /// The names.
+    /// Iterates over the names, in bytewise order.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.iter().map(|(name, _)| name)
     }
 
-    /// The value of the attribute of this name.
+    /// Returns the value of the attribute of this name. `None` if it does not exist.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let mut pairs = self.iter();
         pairs.find_map(|(found, value)| (found == name).then_some(value))
     }
 
-    /// Whether there is an attribute of this name.
+    /// Returns true if an attribute of this name exists.
     pub fn contains(&self, name: &[u8]) -> bool {
         self.get(name).is_some()
     }
 
-    /// Sets an attribute. Whether there was none of this name.
+    /// Sets an attribute. Returns true if no attribute of this name existed.
     ///
-    /// Takes time in the size of all of them: many are better collected or extended with.
+    /// The time grows with the size of all attributes, so many should be collected or added with
+    /// `extend`.
     ///
     /// # Panics
-    /// When a name or a value has 4 GiB or more.
+    /// The name or the value has 4 GiB or more.
     pub fn insert(&mut self, name: &[u8], value: &[u8]) -> bool {
         let is_new = !self.contains(name);
         self.extend([(name, value)]);
         is_new
     }
 
-    /// Takes an attribute away. Whether it was there.
+    /// Removes an attribute. Returns true if it existed.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let was_there = self.contains(name);
         self.retain(|found, _| found != name);
         was_there
     }
 
-    /// Keeps the attributes of which `keep` says so, by name and value.
+    /// Keeps the attributes for which `keep` returns true, by name and value.
     pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
         let mut records = Vec::new();
         for (name, value) in self.iter().filter(|(name, value)| keep(name, value)) {
@@ -128,7 +128,7 @@ impl<'a> IntoIterator for &'a Xattrs {
     }
 }
 
-/// Of one name, the last counts.
+/// If a name occurs twice, its last value is kept.
 impl<N: AsRef<[u8]>, V: AsRef<[u8]>> FromIterator<(N, V)> for Xattrs {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
         let mut xattrs = Self::new();
@@ -137,7 +137,7 @@ impl<N: AsRef<[u8]>, V: AsRef<[u8]>> FromIterator<(N, V)> for Xattrs {
     }
 }
 
-/// Of one name, the last counts.
+/// If a name occurs twice, its last value is kept.
 impl<N: AsRef<[u8]>, V: AsRef<[u8]>> Extend<(N, V)> for Xattrs {
     fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, pairs: I) {
         let pairs: Vec<(N, V)> = pairs.into_iter().collect();

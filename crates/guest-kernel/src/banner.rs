@@ -1,18 +1,19 @@
 use memchr::memmem;
 
-/// How `linux_banner` begins (init/version-timestamp.c).
+/// The start of `linux_banner` (init/version-timestamp.c).
 const BANNER_START: &[u8] = b"Linux version ";
 
 /// `__NEW_UTS_LEN` (uapi/linux/utsname.h).
 const RELEASE_MAX_BYTES: usize = 64;
 
-/// The `uname -r` of a kernel image, from its banner.
+/// Returns the `uname -r` of a kernel image, from its banner. `None` if there is no valid banner.
 pub(crate) fn release(image: &[u8]) -> Option<String> {
     memmem::find_iter(image, BANNER_START)
         .find_map(|offset| first_word(image.get(offset + BANNER_START.len()..)?))
 }
 
-/// The printable word that `bytes` begin with; a release starts with a digit.
+/// Returns the printable word at the start of `bytes`. `None` unless it starts with a digit, as a
+/// release does, and is short enough.
 fn first_word(bytes: &[u8]) -> Option<String> {
     let window = bytes.get(..RELEASE_MAX_BYTES + 1).unwrap_or(bytes);
     let word = window.split(|byte| !byte.is_ascii_graphic()).next()?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 /// The file names that a kernel may have in the store's kernel directory.
 const STORE_NAMES: [&str; 2] = ["vmlinux", "libkrunfw.so.5"];
 
-/// Where distributions and `make install` put libkrunfw, in the order in which they are looked at.
+/// The paths of libkrunfw as installed by distributions and by `make install`, in search order.
 const SYSTEM_LIBRARIES: [&str; 5] = [
     MULTIARCH_LIBRARY,
     "/usr/lib64/libkrunfw.so.5",
@@ -13,15 +13,17 @@ const SYSTEM_LIBRARIES: [&str; 5] = [
     "/usr/local/lib/libkrunfw.so.5",
 ];
 
-/// Debian's place for it.
+/// The path of libkrunfw on Debian.
 const MULTIARCH_LIBRARY: &str = if cfg!(target_arch = "aarch64") {
     "/usr/lib/aarch64-linux-gnu/libkrunfw.so.5"
 } else {
     "/usr/lib/x86_64-linux-gnu/libkrunfw.so.5"
 };
 
-/// The places where a kernel is looked for, best first: what `MSB_KERNEL` names, and nothing else
-/// if it is set; otherwise the store's own directory, then the system's libraries.
+/// Returns the paths to search for a kernel, the preferred ones first.
+///
+/// If `MSB_KERNEL` is set, its path is the only one. Otherwise the store's own directory precedes
+/// the system's libraries.
 pub fn candidates(msb_kernel: Option<&OsStr>, store_directory: &Path) -> Vec<PathBuf> {
     if let Some(path) = msb_kernel.filter(|path| !path.is_empty()) {
         return vec![PathBuf::from(path)];

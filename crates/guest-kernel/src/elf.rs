@@ -9,11 +9,11 @@ use crate::KernelError;
 use crate::error::CorruptKind;
 use crate::pvh::{self, PvhNote};
 
-/// Where the kernel maps its own image: virtual = this + physical (`__START_KERNEL_map`,
-/// arch/x86/include/asm/page_64_types.h).
+/// The difference between virtual and physical addresses of the kernel's own image. This is
+/// `__START_KERNEL_map` (arch/x86/include/asm/page_64_types.h).
 const KERNEL_MAP: u64 = 0xffff_ffff_8000_0000;
 
-/// Where the image begins in the file: page-aligned, so that a loader may map it.
+/// The offset of the image in the file: page-aligned, so that a loader may map it.
 const IMAGE_OFFSET_BYTES: usize = 4096;
 
 const FILE_HEADER_BYTES: u16 = 64;
@@ -21,7 +21,7 @@ const PROGRAM_HEADER_BYTES: u16 = 56;
 const _: () = assert!(size_of::<FileHeader64<Le>>() == 64);
 const _: () = assert!(size_of::<ProgramHeader64<Le>>() == 56);
 
-/// The memory image of an x86-64 `vmlinux`, and how to start it.
+/// The memory image of an x86-64 `vmlinux`, with its load address and its entry point.
 #[derive(Debug)]
 pub(crate) struct RawKernel<'data> {
     /// The bytes as they lie in guest memory.
@@ -33,7 +33,7 @@ pub(crate) struct RawKernel<'data> {
 }
 
 impl<'data> RawKernel<'data> {
-    /// Checks that the entry lies in the image, and the image below 4 GiB.
+    /// Checks that the entry point lies in the image, and that the image starts below 4 GiB.
     pub(crate) fn new(
         image: &'data [u8],
         load_address: u64,
@@ -63,7 +63,8 @@ impl<'data> RawKernel<'data> {
     }
 }
 
-/// Whether `bytes` are a 64-bit little-endian ELF shared library; false for such an executable.
+/// Returns true for a 64-bit little-endian ELF shared library, and false for an executable.
+/// Anything else is an error.
 pub(crate) fn is_shared_library(bytes: &[u8]) -> Result<bool, KernelError> {
     let Ok((header, _)) = pod::from_bytes::<FileHeader64<Le>>(bytes) else {
         return Err(KernelError::NotAKernel);
@@ -85,7 +86,8 @@ pub(crate) fn is_shared_library(bytes: &[u8]) -> Result<bool, KernelError> {
     }
 }
 
-/// Writes `kernel` as an ELF that libkrun enters in 64-bit mode and QEMU through the PVH note.
+/// Encodes `kernel` as an ELF file. libkrun enters it in 64-bit mode, and QEMU through the PVH
+/// note.
 pub(crate) fn wrap(kernel: &RawKernel<'_>) -> Result<Vec<u8>, KernelError> {
     let note =
         pvh::find(kernel.image, |entry| kernel.holds(entry)).ok_or(KernelError::Unsupported {
@@ -141,7 +143,7 @@ fn note_segment(kernel: &RawKernel<'_>, note: PvhNote) -> ProgramHeader64<Le> {
     )
 }
 
-/// The program header of a range of the image.
+/// Returns the program header for a range of the image.
 fn segment(
     kind: ProgramType,
     flags: ProgramFlags,
@@ -167,7 +169,7 @@ fn segment(
     }
 }
 
-/// A length in memory as ELF stores it.
+/// Returns a length in memory as ELF stores it.
 fn file_word(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }

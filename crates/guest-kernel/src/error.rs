@@ -1,21 +1,21 @@
-/// Why bytes are not a kernel that msb can boot.
+/// The error for bytes that are not a kernel that msb can boot.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// Neither an ELF nor an arm64 `Image`.
+    /// The bytes are neither an ELF file nor an arm64 `Image`.
     #[error("neither a libkrunfw library nor a kernel")]
     NotAKernel,
-    /// A valid file of a kind that msb cannot use.
+    /// The file is valid, but of a kind that msb does not support.
     #[error("unsupported kernel file: {reason}")]
     Unsupported {
-        /// Which property it has or lacks.
+        /// The unsupported or missing property.
         reason: &'static str,
     },
-    /// The file contradicts itself.
+    /// The file is inconsistent.
     #[error("corrupt kernel file")]
     Corrupt(#[from] CorruptKernel),
 }
 
-/// What is wrong inside a kernel file.
+/// The inconsistency in a kernel file.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct CorruptKernel(#[from] pub(crate) CorruptKind);

@@ -5,20 +5,20 @@ use crate::KernelError;
 use crate::elf::RawKernel;
 use crate::error::CorruptKind;
 
-/// The symbol on the kernel's bytes; its size is the kernel's, rounded up by at most a page.
+/// The symbol of the kernel's bytes. Its size is the kernel's, rounded up by at most a page.
 const BUNDLE: &str = "KERNEL_BUNDLE";
 
-/// The function that hands out the load address, the entry and the size, all constants in it.
+/// The function that returns the load address, the entry point and the size, all as constants.
 const GET_KERNEL: &str = "krunfw_get_kernel";
 
-/// The longest code worth looking at: the function is some 60 bytes.
+/// The longest code to search: the function has about 60 bytes.
 const CODE_MAX_BYTES: usize = 512;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// What a libkrunfw library holds.
+/// The parts of a libkrunfw library that msb uses.
 pub(crate) struct Firmware<'data> {
-    /// The kernel as the library has it.
+    /// The kernel's bytes as the library holds them.
     pub(crate) bundle: &'data [u8],
     /// The machine code of `krunfw_get_kernel`.
     get_kernel_code: &'data [u8],
@@ -37,11 +37,11 @@ impl<'data> Firmware<'data> {
         })
     }
 
-    /// The x86-64 kernel, with the addresses that `krunfw_get_kernel` would hand out.
+    /// Returns the x86-64 kernel, with the addresses that `krunfw_get_kernel` would return.
     ///
-    /// The library is not executed: the three numbers are the only 32-bit constants that its code
-    /// stores through pointers, and they tell each other apart. The size is the bundle's, and of
-    /// the two addresses the load address is the lower.
+    /// The library is not executed. The three numbers are the only 32-bit constants that the
+    /// function's code stores through pointers, and their values tell them apart: the size is that
+    /// of the bundle, and of the two addresses the load address is the lower.
     pub(crate) fn raw_kernel(&self) -> Result<RawKernel<'data>, KernelError> {
         let bundle_bytes = u64::try_from(self.bundle.len()).unwrap_or(u64::MAX);
         let (sizes, mut addresses): (Vec<_>, Vec<_>) = stored_constants(self.get_kernel_code)
@@ -77,8 +77,9 @@ fn symbol_data<'data>(
     Ok(data)
 }
 
-/// The constants of all `mov qword [register], imm32` in x86-64 machine code: REX.W, opcode C7 /0,
-/// a register-indirect operand without displacement.
+/// Returns the constants of all `mov qword [register], imm32` in x86-64 machine code.
+///
+/// The encoding is REX.W, opcode C7 /0, and a register-indirect operand without displacement.
 fn stored_constants(code: &[u8]) -> impl Iterator<Item = u64> {
     code.windows(7).filter_map(|window| match *window {
         [0x48, 0xc7, 0 | 1 | 2 | 3 | 6 | 7, a, b, c, d] => {

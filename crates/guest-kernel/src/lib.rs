@@ -1,10 +1,10 @@
-//! The guest kernel: where it is found, and how it becomes one file that every VMM boots.
+//! The guest kernel: the search for it, and its conversion to one file that every VMM boots.
 //!
 //! libkrunfw ships a Linux kernel as data inside a shared library: on x86-64 the raw memory image
-//! of `vmlinux`, on arm64 an `Image`. The library is read as bytes and never loaded, so a kernel
-//! of another architecture or from an untrusted place can be looked at safely.
+//! of `vmlinux`, on arm64 an `Image`. The library is read as bytes and never loaded, so a kernel of
+//! another architecture or from an untrusted source can be inspected safely.
 //!
-//! On x86-64 the raw image is wrapped as one ELF with two ways in:
+//! On x86-64 the raw image is wrapped as one ELF file with two entry points:
 //!
 //! ```text
 //! ELF header   e_entry ─────────────────────────────┐ 64-bit entry: libkrun
@@ -31,28 +31,29 @@ pub use error::{CorruptKernel, KernelError};
 /// A kernel that every VMM of its architecture boots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestKernel {
-    /// The bytes to hand to the VMM as a file.
+    /// The bytes to pass to the VMM as a file.
     pub image: Vec<u8>,
-    /// What kind of file that is.
+    /// The format of `image`.
     pub format: KernelFormat,
-    /// The kernel's `uname -r`, where its banner is found.
+    /// The kernel's `uname -r`. `None` if the image has no banner.
     pub release: Option<String>,
 }
 
-/// How a [`GuestKernel`]'s bytes are laid out.
+/// The format of a [`GuestKernel`]'s bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelFormat {
-    /// x86-64: an ELF whose entry is the 64-bit one and whose PVH note names the 32-bit one.
+    /// x86-64: an ELF file with a 64-bit entry point, and a PVH note that names the 32-bit one.
     Elf,
     /// arm64: a flat `Image` (Documentation/arch/arm64/booting.rst).
     Image,
 }
 
-/// Makes a bootable kernel of a libkrunfw library, of a `vmlinux` with a PVH note, or of an arm64
-/// `Image`. The last two are passed through.
+/// Makes a bootable kernel from a libkrunfw library, a `vmlinux` or an arm64 `Image`.
+///
+/// A `vmlinux` must have a PVH note. It and an `Image` are returned unchanged.
 ///
 /// # Errors
-/// When the bytes are none of these, or contradict themselves.
+/// If the bytes are none of these, or are inconsistent.
 pub fn wrap(library_or_kernel: &[u8]) -> Result<GuestKernel, KernelError> {
     let (image, format) = if linux_image::is_arm64_image(library_or_kernel) {
         (library_or_kernel.to_vec(), KernelFormat::Image)

@@ -2,7 +2,7 @@
 const ARM64_MAGIC: &[u8] = b"ARM\x64";
 const ARM64_MAGIC_OFFSET: usize = 56;
 
-/// Whether `bytes` begin as an arm64 `Image` does.
+/// Returns true if `bytes` have the magic number of an arm64 `Image`.
 pub(crate) fn is_arm64_image(bytes: &[u8]) -> bool {
     bytes
         .get(ARM64_MAGIC_OFFSET..)

@@ -1,28 +1,30 @@
 use memchr::memmem;
 
-/// Name size 4, descriptor size (to be read), type `XEN_ELFNOTE_PHYS32_ENTRY`, name "Xen\0"
-/// (include/xen/interface/elfnote.h).
+/// The name of a PVH note (include/xen/interface/elfnote.h).
+///
+/// Before it stand its size, 4, the size of the descriptor, and the type
+/// `XEN_ELFNOTE_PHYS32_ENTRY`.
 const NAME: &[u8; 4] = b"Xen\0";
 const PHYS32_ENTRY: u32 = 18;
 
-/// Three words before the name.
+/// The three 32-bit words before the name.
 const HEADER_BYTES: usize = 12;
 
-/// Where a PVH note lies in some bytes, and the 32-bit entry it names.
+/// The position of a PVH note, and the 32-bit entry point that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PvhNote {
-    /// Bytes from the start of what was searched.
+    /// Offset in bytes from the start of the searched bytes.
     pub(crate) offset: usize,
-    /// Header, name and descriptor.
+    /// Size of the header, the name and the descriptor together.
     pub(crate) size_bytes: usize,
-    /// The physical address to start at, in 32-bit mode without paging.
+    /// The physical address of the entry point, for 32-bit mode without paging.
     pub(crate) entry: u64,
 }
 
-/// Finds the first 4-aligned PVH note whose entry `is_valid_entry`.
+/// Finds the first 4-aligned PVH note whose entry `is_valid_entry`. `None` if there is none.
 ///
-/// A kernel's note sections lie somewhere in its raw image without an index, so this looks at the
-/// bytes. The entry decides whether a match is a note or looks like one by chance.
+/// A kernel's note sections lie in its raw image without an index, so this searches the bytes. The
+/// entry point distinguishes a note from a chance match.
 pub(crate) fn find(image: &[u8], is_valid_entry: impl Fn(u64) -> bool) -> Option<PvhNote> {
     memmem::find_iter(image, NAME)
         .filter_map(|name_offset| read(image, name_offset.checked_sub(HEADER_BYTES)?))

@@ -6,8 +6,10 @@ use crate::KernelError;
 use crate::error::CorruptKind;
 use crate::pvh;
 
-/// Checks that `file` is an x86-64 kernel that both VMMs can start: every loaded segment lies in
-/// the file, the 64-bit entry in one of them, and a note segment holds the PVH note.
+/// Checks that `file` is an x86-64 kernel that both VMMs can start.
+///
+/// Every loaded segment must lie in the file, the 64-bit entry point in one of them, and a note
+/// segment must hold the PVH note.
 pub(crate) fn check(file: &[u8]) -> Result<(), KernelError> {
     let header = FileHeader64::<Le>::parse(file)?;
     if header.e_machine(Le) != EM_X86_64 {

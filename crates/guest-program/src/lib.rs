@@ -1,37 +1,37 @@
-//! Builds the static programs that run in guests, for the build scripts of the crates that carry them.
+//! Builds the static programs that run in guests, for build scripts of the crates that embed them.
 //!
-//! Every one is built alike: for the architecture that msb itself is built for, with the same compiler
-//! and lock file, in a target directory of their own that every profile of msb shares. What two of
-//! them use is compiled once, and no build waits for one that waits for it.
+//! All are built in the same way: for msb's own architecture, with the same compiler and lock file,
+//! in one target directory that all profiles of msb share. Their common dependencies are compiled
+//! once, and no build waits for another that waits for it.
 
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-/// A program for guests, a package of this workspace.
+/// A package of this workspace whose program runs in guests.
 #[derive(Debug, Clone, Copy)]
 pub struct GuestProgram<'a> {
-    /// The package, and its only program.
+    /// The name of the package, and of its only program.
     pub package: &'a str,
-    /// The environment variable that names a ready-made one instead.
+    /// The environment variable that names a prebuilt program to use instead.
     pub ready_made: &'a str,
-    /// The workspace, from the directory of the package that carries the program.
+    /// The workspace, relative to the directory of the package that embeds the program.
     pub workspace: &'a str,
-    /// What it is built from, from the workspace's directory.
+    /// The sources of the program, relative to the workspace.
     pub sources: &'a [&'a str],
 }
 
-/// Why there is no program.
+/// The error of a program that could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// This is no build script.
+    /// The caller is not a build script: cargo did not set this variable.
     #[error("cargo did not set {0}")]
     NoBuildScript(&'static str),
     /// Cargo cannot be run.
     #[error("cannot run cargo: {0}")]
     Cargo(#[source] io::Error),
-    /// The program does not build for this target.
+    /// The build for this target failed.
     #[error("the build for {0} ended with {1}")]
     Failed(String, ExitStatus),
     /// The program at this path cannot be copied.
@@ -40,11 +40,12 @@ pub enum BuildError {
 }
 
 impl GuestProgram<'_> {
-    /// Leaves the program in the `OUT_DIR` of the build script that calls this, named as its package,
-    /// and tells cargo what it depends on.
+    /// Puts the program into the `OUT_DIR` of the calling build script, under the package's name.
+    ///
+    /// Also reports the program's dependencies to cargo.
     ///
     /// # Errors
-    /// It does not build, or the ready-made one cannot be read.
+    /// If the program does not build, or the prebuilt one cannot be read.
     #[expect(clippy::print_stdout, reason = "cargo reads a build script's output")]
     pub fn build(&self) -> Result<(), BuildError> {
         let out = PathBuf::from(variable("OUT_DIR")?);
@@ -68,7 +69,7 @@ impl GuestProgram<'_> {
             let source = workspace.join(source);
             println!("cargo::rerun-if-changed={}", source.display());
         }
-        // A guest is Linux, whatever the host is.
+        // A guest runs Linux on every host.
         let target = format!("{}-unknown-linux-gnu", variable("CARGO_CFG_TARGET_ARCH")?);
         let directory = target_directory(out).join("agent");
         let status = Command::new(variable("CARGO")?)
@@ -89,7 +90,8 @@ impl GuestProgram<'_> {
     }
 }
 
-/// Where cargo builds for: the directory with its tag, above what it gave the build script.
+/// Returns the target directory of the current build: the ancestor of `out` that has cargo's tag
+/// file.
 fn target_directory(out: &Path) -> &Path {
     out.ancestors()
         .find(|directory| directory.join("CACHEDIR.TAG").exists())

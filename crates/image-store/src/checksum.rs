@@ -10,31 +10,31 @@ use blake3::hazmat::{
 use fs_err as fs;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Length of a file's head, in bytes: a block.
+/// Length of a file's head, in bytes: one block.
 pub(crate) const HEAD_BYTES: usize = 4096;
-/// Bytes that are read from a file at a time.
+/// Size of the buffer for reading a file, in bytes.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// What the content of an artifact is known by: its BLAKE3 hash, as `b3sum` prints it, written
+/// The checksum of an artifact's content: its BLAKE3 hash, as `b3sum` prints it, written as
 /// `blake3:` and 64 lower-case hexadecimal digits.
 ///
-/// It takes a third of the time of SHA-256 where processors have instructions for that, and its
-/// tree lets the first block of a file come last, as an image's does.
+/// With the processor's vector instructions it takes a third of the time of SHA-256. Because it is
+/// a tree hash, the first block of a file can come last, as that of an EROFS image does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Checksum(blake3::Hash);
 
-/// A text is not `blake3:` and 64 lower-case hexadecimal digits.
+/// An error for a text that is not `blake3:` and 64 lower-case hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not blake3: and 64 lower-case hexadecimal digits")]
 pub struct InvalidChecksum;
 
 impl Checksum {
-    /// The checksum of `bytes`.
+    /// Returns the checksum of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes))
     }
 
-    /// The checksum of a file, and its length in bytes.
+    /// Returns the checksum of a file, and the file's length in bytes.
     pub(crate) fn of_file(path: &Path) -> io::Result<(Self, u64)> {
         let mut file = fs::File::open(path)?;
         let mut hasher = Hasher::new();
@@ -89,15 +89,15 @@ impl<'de> Deserialize<'de> for Checksum {
     }
 }
 
-/// The checksum of a file in the making, whose head comes when all behind it has come.
+/// Checksum of a file that is being written, whose head comes after everything behind it.
 ///
-/// The hash is a binary tree over the file whose left subtrees hold a power of two of bytes each
-/// (BLAKE3 specification, 2.4). So the head is the first leaf's subtree, and its right neighbours
-/// begin, and are long, one head, two heads, four, ...
+/// The hash is a binary tree over the file, and each left subtree holds a power of two of bytes
+/// (BLAKE3 specification, 2.4). So the head is the leftmost subtree. The subtrees to its right are
+/// one, two, four and more heads long, and each begins at an offset equal to its length.
 pub(crate) struct HeadLast {
-    /// Those that are full, in order.
+    /// Finished subtrees, in order.
     neighbours: Vec<ChainingValue>,
-    /// The next one, where it begins, and how much of it came, in bytes.
+    /// The next subtree, its offset, and the number of bytes that it has so far.
     neighbour: Hasher,
     start_bytes: usize,
     filled_bytes: usize,
@@ -113,7 +113,7 @@ impl HeadLast {
         }
     }
 
-    /// Takes the next bytes behind the head.
+    /// Adds the next bytes behind the head.
     pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.filled_bytes == self.start_bytes {
@@ -130,7 +130,7 @@ impl HeadLast {
         }
     }
 
-    /// Takes the head.
+    /// Adds the head and returns the checksum.
     pub(crate) fn finish(self, head: &[u8; HEAD_BYTES]) -> Checksum {
         if self.filled_bytes == 0 {
             return Checksum::of(head);
@@ -146,7 +146,7 @@ impl HeadLast {
 
 fn neighbour_at(start_bytes: usize) -> Hasher {
     let mut hasher = Hasher::new();
-    // The crate counts files in 64 bits, and a file of more than 2^63 bytes there is none.
+    // The crate counts in 64 bits; no file has more than 2^63 bytes.
     hasher.set_input_offset(u64::try_from(start_bytes).unwrap_or(u64::MAX));
     hasher
 }

@@ -6,49 +6,50 @@ use sha2::{Digest as _, Sha256};
 
 use crate::text::excerpt;
 
-/// Hexadecimal digits of a SHA-256 digest.
+/// Number of hexadecimal digits of a SHA-256 digest.
 pub(crate) const HEX_DIGITS: usize = 64;
 
-/// A SHA-256 digest, written `sha256:` and 64 lower-case hexadecimal digits.
+/// A SHA-256 digest, written as `sha256:` and 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// Why a text is not a digest that msb takes.
+/// An error for a text that is not a digest that msb accepts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDigest {
-    /// Another algorithm than SHA-256.
+    /// The algorithm is not SHA-256.
     #[error("digest algorithm '{algorithm}' is not supported, only sha256 is")]
     Algorithm {
-        /// Its name, cut and escaped.
+        /// Name of the algorithm, shortened and escaped.
         algorithm: String,
     },
-    /// Not `sha256:` and 64 lower-case hexadecimal digits.
+    /// The text is not `sha256:` and 64 lower-case hexadecimal digits.
     #[error("'{text}' is not sha256: and 64 lower-case hexadecimal digits")]
     Format {
-        /// The text, cut and escaped.
+        /// The text, shortened and escaped.
         text: String,
     },
 }
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Returns the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The 64 hexadecimal digits alone.
+    /// Returns the 64 hexadecimal digits alone.
     pub fn hex(&self) -> String {
         let mut digits = vec![0; HEX_DIGITS];
         hex::encode_to_slice(self.0, &mut digits).expect("two digits a byte");
         String::from_utf8(digits).expect("digits are ASCII")
     }
 
-    /// The 32 bytes.
+    /// Returns the digest as 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The digest of these hexadecimal digits; `None` unless they are 64, in lower case.
+    /// Returns the digest with these digits; `None` unless they are 64 lower-case hexadecimal
+    /// digits.
     pub(crate) fn from_hex(digits: &str) -> Option<Self> {
         let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if digits.len() != HEX_DIGITS || !digits.bytes().all(lower) {
@@ -59,7 +60,8 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// A UUID that stands for what was digested: the first 16 bytes of the digest of its text.
+    /// Returns a UUID for the digested content: the first 16 bytes of the digest of this digest's
+    /// text.
     pub(crate) fn uuid(&self) -> [u8; 16] {
         let Self(bytes) = Self::of(self.to_string().as_bytes());
         *bytes.first_chunk().expect("a digest has 32 bytes")
@@ -109,7 +111,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A digest in the making.
+/// State of a digest that is being computed.
 #[derive(Clone, Default)]
 pub(crate) struct Hasher(Sha256);
 

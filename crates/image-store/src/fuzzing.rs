@@ -1,4 +1,4 @@
-//! The parsers of hostile bytes, for the fuzz targets alone.
+//! Parsers of untrusted bytes, for the fuzz targets alone.
 
 use std::io::{self, BufReader, Read};
 
@@ -8,10 +8,10 @@ use crate::image::{ConfigFile, Document, select};
 use crate::registry::Challenge;
 use crate::{Digest, Platform, Reference, pipeline};
 
-/// A layer's blob as the pipeline decompresses it.
+/// Returns the content of a layer's blob, decompressed as in the pipeline.
 ///
 /// # Errors
-/// Compressions that msb does not read.
+/// If the blob cannot be read or msb does not support its compression.
 pub fn decompressed(blob: &[u8]) -> io::Result<Box<dyn Read + '_>> {
     let (compression, source) = pipeline::detect(blob)?;
     let budget = pipeline::Budget::new(&Limits::default());
@@ -19,11 +19,11 @@ pub fn decompressed(blob: &[u8]) -> io::Result<Box<dyn Read + '_>> {
         .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-/// Everything that a registry or an archive says before any layer. What is taken must come back
-/// the same from its own text.
+/// Parses everything that a registry or an archive sends before the layers. A value that is
+/// accepted must equal the value parsed from its own text.
 ///
 /// # Panics
-/// When it does not.
+/// If the two values differ.
 pub fn documents(bytes: &[u8]) {
     if let Ok(Document::Index(entries)) = Document::parse(bytes, None) {
         let _ = select(&entries, &Platform::host());

@@ -1,9 +1,9 @@
-//! Images in: from a registry or an archive into a content-addressed store, as artifacts that a
-//! virtual machine boots from.
+//! Import of images from a registry or an archive into a content-addressed store, as artifacts that
+//! a virtual machine boots from.
 //!
-//! Each layer becomes one EROFS image, in one pass from its source to its place; the layers'
-//! metadata is merged into a further one; a VMDK descriptor makes one disk of them all. Artifacts
-//! are named by what they are made from and are the same bytes wherever they are made.
+//! Each layer becomes one EROFS image, in one pass from its source to its file. The layers'
+//! metadata is merged into a further EROFS image, and a VMDK descriptor makes one disk of them all.
+//! Artifacts are named by their input and consist of the same bytes wherever they are made.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -21,9 +21,9 @@
 //! # }
 //! ```
 //!
-//! Any number of processes may use a store at once; `docs/store.md` says how, and what a crash leaves.
-//! Everything that a registry or an archive says is checked before it is used, and read into bounded
-//! memory.
+//! Any number of processes may use a store at once; `docs/store.md` describes how, and the state
+//! after a crash. All data from a registry or an archive is checked before it is used, and read
+//! into bounded memory.
 
 mod archive;
 mod checksum;
@@ -55,8 +55,8 @@ pub use progress::{Event, LayerSize, Progress};
 pub use pull::{PullError, PullOptions};
 pub use reference::{InvalidReference, ManifestDigest, Reference};
 pub use registry::{
-    Credential, CredentialSource, CredentialsError, Proxies, Registries, RegistriesError,
-    RegistryError, RegistryLimits, RegistrySettings, configured_registries,
+    ConnectError, Credential, CredentialSource, CredentialsError, Proxies, Registries,
+    RegistriesError, RegistryError, RegistryLimits, RegistrySettings, configured_registries,
 };
 pub use store::{
     AssembleError, CheckError, Damage, ErofsRecord, FORMAT_VERSION, FindError, Hold, ImageRecord,

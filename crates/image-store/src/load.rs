@@ -18,69 +18,70 @@ use crate::store::stamp::Trust;
 use crate::store::{Store, StoredImage};
 use crate::text::excerpt;
 
-/// Where an archive is.
+/// Location of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadSource {
     /// A directory with an OCI layout, an OCI archive or a docker archive.
     Path(PathBuf),
-    /// An archive on standard input. It cannot be sought in, so it is kept in a file meanwhile.
+    /// An archive on standard input, which is not seekable and therefore copied to a temporary
+    /// file.
     Stdin,
 }
 
-/// How to load.
+/// Options of a load.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
-    /// The image's name, instead of what the archive calls it.
+    /// Name of the image, in place of its name in the archive.
     pub name: Option<Reference>,
-    /// Which of an index's images; `None` for the host's.
+    /// Platform of the image to choose from an index; `None` for the host's.
     pub platform: Option<Platform>,
-    /// Digest what the store has of the image already, and make anew what is damaged.
+    /// True to verify by digest the parts that are already stored, and to make damaged ones again.
     pub verify: bool,
-    /// What an image may cost.
+    /// Limits on the cost of an image.
     pub limits: Limits,
 }
 
-/// Why nothing, or not all, was loaded.
+/// An error that ended a load before all images were stored.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The archive cannot be followed.
+    /// The archive cannot be used.
     #[error("cannot load {source_name}")]
     Archive {
-        /// Where it is.
+        /// Path of the archive, or `standard input`.
         source_name: String,
-        /// Why not.
+        /// Cause reported by the archive's reader.
         #[source]
         source: Box<ArchiveError>,
     },
-    /// One name cannot name several images.
+    /// A name was given, but the archive has several images.
     #[error("cannot load {source_name} as {name}: it has {images} images")]
     OneNameForMany {
-        /// Where it is.
+        /// Path of the archive, or `standard input`.
         source_name: String,
-        /// The name.
+        /// Name that was given.
         name: String,
-        /// How many images there are.
+        /// Number of images in the archive.
         images: usize,
     },
-    /// The archive gives an image a name that is none.
+    /// The archive contains an invalid name for an image.
     #[error("cannot load {source_name}: it names an image '{name}'")]
     Name {
-        /// Where it is.
+        /// Path of the archive, or `standard input`.
         source_name: String,
-        /// The name, cut and escaped.
+        /// The name, shortened and escaped.
         name: String,
-        /// What is wrong with it.
+        /// Cause reported by the name's parser.
         #[source]
         source: InvalidReference,
     },
-    /// An image's layers did not get into the store.
+    /// An image of the archive cannot be stored.
     #[error("cannot load image {digest} of {source_name}")]
     Import {
-        /// Where the archive is.
+        /// Path of the archive, or `standard input`.
         source_name: String,
-        /// Which image.
+        /// Digest of the image's manifest.
         digest: Digest,
-        /// Why not.
+        /// Cause reported by the import.
         #[source]
         source: Box<ImportError>,
     },
@@ -90,7 +91,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// What the user can do about it.
+    /// Returns a hint for the user; `None` if there is no remedy.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io(error) => space_hint(error),
@@ -117,7 +118,7 @@ impl LoadSource {
 
     fn origin(&self) -> Origin {
         match self {
-            // A directory that is gone by now leaves the path as it was given.
+            // If the current directory no longer exists, the path stays relative.
             Self::Path(path) => Origin::Path(std::path::absolute(path).unwrap_or(path.clone())),
             Self::Stdin => Origin::StandardInput,
         }
@@ -125,12 +126,13 @@ impl LoadSource {
 }
 
 impl Store {
-    /// Loads every image of an archive that is for the platform, under the names that the archive
-    /// gives, or else by its digest alone. All documents are checked before the first layer is read.
+    /// Loads every image of an archive that fits the platform. Each gets its names in the archive;
+    /// an image without a name is known by its digest. All documents are checked before the first
+    /// layer is read.
     ///
     /// # Errors
-    /// When the archive is none, is not whole, or not what its digests say, or the host fails.
-    /// Images that were complete by then stay.
+    /// If the archive is invalid, incomplete or does not match its digests, or if the host fails.
+    /// Images that were complete before stay in the store.
     pub async fn load(
         &self,
         source: &LoadSource,
@@ -207,7 +209,7 @@ async fn open(
     }
 }
 
-/// What to call an image.
+/// Returns the names for an image.
 fn names(
     source: &LoadSource,
     options: &LoadOptions,

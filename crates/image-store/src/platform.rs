@@ -5,22 +5,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::excerpt;
 
-/// What an image runs on: operating system, architecture and its variant, by Go's names.
+/// Platform that an image runs on: operating system, architecture and variant, by Go's names.
 ///
-/// Kept in normal form: `x86_64` is `amd64`, `aarch64` is `arm64`, the variants that every machine
-/// of an architecture has (`amd64/v1`, `arm64/v8`) are left out.
+/// Platforms have a normal form: `x86_64` is `amd64`, `aarch64` is `arm64`, and a variant that
+/// every machine of the architecture has (`amd64/v1`, `arm64/v8`) is omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Platform {
-    /// `linux`.
+    /// Operating system, such as `linux`.
     pub os: String,
-    /// `amd64`, `arm64` and so on.
+    /// Architecture, such as `amd64` or `arm64`.
     pub architecture: String,
-    /// `v7` and so on.
+    /// Variant of the architecture, such as `v7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
 }
 
-/// Not `OS/ARCHITECTURE[/VARIANT]`, `OS` or `ARCHITECTURE`.
+/// An error for a text that is not `OS/ARCHITECTURE[/VARIANT]`, `OS` or `ARCHITECTURE`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a platform: write it like linux/amd64 or linux/arm/v7")]
 pub struct InvalidPlatform {
@@ -28,7 +28,7 @@ pub struct InvalidPlatform {
 }
 
 impl Platform {
-    /// Of these parts, in normal form.
+    /// Creates a platform of these parts, in normal form.
     pub fn new(os: &str, architecture: &str, variant: Option<&str>) -> Self {
         let architecture = match architecture {
             "x86_64" | "x86-64" => "amd64",
@@ -47,13 +47,19 @@ impl Platform {
         }
     }
 
-    /// Linux on this host's processor, which is what a sandbox here runs.
+    /// Returns Linux on this host's processor, the platform of its sandboxes.
     pub fn host() -> Self {
         Self::new("linux", std::env::consts::ARCH, None)
     }
 
-    /// How well an image for `offered` serves this platform, lower being better; `None` for not at
-    /// all. A 32-bit ARM runs what was built for older ones.
+    /// Returns true if an image for `offered` runs on this platform: it is for the same one, or for an older
+    /// variant that its processors run too.
+    pub fn takes(&self, offered: &Self) -> bool {
+        self.rank(offered).is_some()
+    }
+
+    /// Ranks an image for `offered` on this platform; lower is better. Returns `None` if the image
+    /// cannot run. A 32-bit ARM processor runs images for older ones.
     pub(crate) fn rank(&self, offered: &Self) -> Option<u32> {
         if self.os != offered.os || self.architecture != offered.architecture {
             return None;

@@ -5,104 +5,103 @@ use oci_layers::Note;
 
 use crate::Digest;
 
-/// Where a pull or a load tells how far it is. Called from several threads, so it must be quick.
+/// A receiver of progress events of a pull or a load. Several threads call it, so it must be quick.
 pub trait Progress: Debug + Send + Sync {
-    /// Something happened.
+    /// Receives an event.
     fn event(&self, event: &Event<'_>);
 }
 
-/// One step of a pull or a load. Layers are named by their diff ID; one that an image lists twice
-/// appears once.
+/// A step of a pull or a load. Layers are identified by their diff ID; a layer that an image lists
+/// twice appears once.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// An image was found and is about to be brought in.
+    /// An image was found and its import begins.
     Image {
-        /// Its name, or its digest when it has none.
+        /// Name of the image; its digest if it has no name.
         name: &'a str,
-        /// The digest of its manifest.
+        /// Digest of the manifest.
         digest: &'a Digest,
-        /// Its layers, base first.
+        /// Layers of the image, the base layer first.
         layers: &'a [LayerSize],
     },
-    /// The layer was here already.
+    /// The layer is already in the store.
     LayerPresent {
-        /// Which.
+        /// Diff ID of the layer.
         diff_id: &'a Digest,
     },
-    /// Another process is bringing the layer in; this one waits for it.
+    /// Another process imports the layer; this process waits for it.
     LayerWaiting {
-        /// Which.
+        /// Diff ID of the layer.
         diff_id: &'a Digest,
     },
-    /// The layer's bytes begin to come.
+    /// The layer's import begins.
     LayerStarted {
-        /// Which.
+        /// Diff ID of the layer.
         diff_id: &'a Digest,
     },
-    /// More of the layer's bytes, as stored at the source, were read.
+    /// More bytes of the layer's blob were read.
     LayerBytes {
-        /// Which.
+        /// Diff ID of the layer.
         diff_id: &'a Digest,
-        /// How many more, in bytes.
+        /// Number of bytes since the previous event.
         bytes: u64,
     },
-    /// The layer is made, and lacks something that its archive has.
+    /// The layer was converted, but lacks something that its archive has.
     LayerNotes {
-        /// Which.
+        /// Diff ID of the layer.
         diff_id: &'a Digest,
-        /// What it lacks, as far as that is kept.
+        /// Notes on the losses that were kept.
         notes: &'a [Note],
-        /// How many notes there were.
+        /// Number of all notes, kept or not.
         total: u64,
     },
     /// The layer is in the store.
     LayerDone {
-        /// Which.
+        /// Diff ID of the layer.
         diff_id: &'a Digest,
     },
-    /// A registry failed for the moment and is asked again.
+    /// A registry failed temporarily and will be asked again.
     Retrying {
-        /// What is asked for: an address.
+        /// Address or object that is requested.
         what: &'a str,
-        /// Why.
+        /// Error of the last attempt.
         reason: &'a str,
-        /// How long until then.
+        /// Time until the next attempt.
         after: Duration,
     },
-    /// The layers are made; their metadata is merged, while the last may still be on their way to
-    /// the disk.
+    /// All layers are written and their metadata is merged; the last ones may still be syncing.
     Merging {
-        /// The digest of the image's manifest.
+        /// Digest of the image's manifest.
         digest: &'a Digest,
     },
-    /// Artifacts are about to be digested.
+    /// The verification of artifacts begins.
     Verifying {
-        /// Their length, in bytes.
+        /// Length of all artifacts, in bytes.
         bytes: u64,
     },
-    /// An artifact was digested.
+    /// An artifact was verified.
     VerifiedBytes {
-        /// Its length, in bytes.
+        /// Length of the artifact, in bytes.
         bytes: u64,
     },
     /// The image is in the store.
     Done {
-        /// The digest of its manifest.
+        /// Digest of the image's manifest.
         digest: &'a Digest,
     },
 }
 
-/// A layer and how much there is to read of it.
+/// A layer and the length of its blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerSize {
-    /// Which.
+    /// Diff ID of the layer.
     pub diff_id: Digest,
-    /// Its length as stored at the source, in bytes.
+    /// Length of the blob, in bytes.
     pub size_bytes: u64,
 }
 
-/// Tells nobody.
+/// Ignores all events.
 impl Progress for () {
     fn event(&self, _: &Event<'_>) {}
 }

@@ -14,51 +14,51 @@ use crate::store::session::Session;
 use crate::store::stamp::Trust;
 use crate::store::{Store, StoredImage};
 
-/// How to pull.
+/// Options of a pull.
 #[derive(Debug, Clone, Default)]
 pub struct PullOptions {
-    /// Which of an index's images; `None` for the host's.
+    /// Platform of the image to choose from an index; `None` for the host's.
     pub platform: Option<Platform>,
-    /// Speak HTTP without TLS. Registries on the loopback interface are spoken to so, unless they answer
-    /// TLS, or certificate authorities are named.
+    /// True to use HTTP without TLS. Registries on the loopback interface are used without TLS
+    /// anyway, unless they answer TLS or certificate authorities are named.
     pub plain_http: bool,
-    /// Where credentials come from.
+    /// Source of the credentials.
     pub credentials: CredentialSource,
-    /// Digest what the store has of the image already, and make anew what is damaged.
+    /// True to verify by digest the parts that are already stored, and to make damaged ones again.
     pub verify: bool,
     /// Mirrors, proxies and certificates.
     pub registries: Registries,
-    /// How long to wait for registries, and how often to ask.
+    /// Timeouts, retries and size limits for registries.
     pub patience: RegistryLimits,
-    /// What the image may cost.
+    /// Limits on the cost of the image.
     pub limits: Limits,
 }
 
-/// What is pulled, and what the store shall know of it.
+/// Reference to pull, with the names and the origin to record.
 pub(crate) struct Target<'a> {
     pub(crate) reference: &'a Reference,
     pub(crate) names: &'a [Reference],
     pub(crate) origin: Origin,
 }
 
-/// Why an image was not pulled.
+/// An error while an image is pulled.
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
-    /// The registry did not give its documents, or not the right ones.
+    /// The registry did not deliver valid documents.
     #[error("cannot pull {reference}")]
     Registry {
-        /// What was to be pulled.
+        /// Name of the image to pull.
         reference: String,
-        /// Why not.
+        /// Cause reported by the registry client.
         #[source]
         source: RegistryError,
     },
-    /// Its layers did not get into the store.
+    /// The image's layers cannot be stored.
     #[error("cannot pull {reference}")]
     Import {
-        /// What was to be pulled.
+        /// Name of the image to pull.
         reference: String,
-        /// Why not.
+        /// Cause reported by the import.
         #[source]
         source: ImportError,
     },
@@ -68,7 +68,7 @@ pub enum PullError {
 }
 
 impl PullError {
-    /// What the user can do about it.
+    /// Returns a hint for the user; `None` if there is no remedy.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Registry { source, .. } => source.hint().or_else(|| exceeded_hint(source)),
@@ -79,11 +79,11 @@ impl PullError {
 }
 
 impl Store {
-    /// Pulls an image: asks the registry which it is, fetches the layers that are not here, and
-    /// names it. What is complete is kept when something fails.
+    /// Pulls an image: resolves it at the registry, downloads the layers that are not in the store,
+    /// and records its name. After a failure, completed layers stay in the store.
     ///
     /// # Errors
-    /// When the registry, or the host, fails for good, or something is not what its digest says.
+    /// If the registry or the host fails permanently, or if something does not match its digest.
     pub async fn pull(
         &self,
         reference: &Reference,
@@ -101,7 +101,7 @@ impl Store {
         self.pull_as(&target, options, progress).await
     }
 
-    /// Pulls an image for the record and under the names that the target says.
+    /// Pulls an image with the names and the origin of the target.
     pub(crate) async fn pull_as(
         &self,
         target: &Target<'_>,
@@ -157,7 +157,7 @@ impl Store {
     }
 }
 
-/// The same, where a limit is among the causes.
+/// Returns a hint on the limit among the causes of an error; `None` if there is no limit.
 pub(crate) fn exceeded_hint(error: &(dyn Error + 'static)) -> Option<String> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -169,7 +169,7 @@ pub(crate) fn exceeded_hint(error: &(dyn Error + 'static)) -> Option<String> {
     None
 }
 
-/// What the user can do about an import that failed.
+/// Returns a hint on a failed import; `None` if there is no remedy.
 pub(crate) fn import_hint(error: &ImportError) -> Option<String> {
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -190,7 +190,7 @@ pub(crate) fn import_hint(error: &ImportError) -> Option<String> {
     None
 }
 
-/// How to raise a limit.
+/// Returns a hint on how to raise a limit.
 pub(crate) fn limit_hint(exceeded: &Exceeded) -> String {
     let name = exceeded.limit.name();
     format!(

@@ -1,7 +1,7 @@
-/// Most characters of foreign text in a message.
+/// Most characters of untrusted text in a message.
 const EXCERPT_CHARACTERS: usize = 160;
 
-/// The beginning of a text that somebody else wrote, on one line and safe for a terminal.
+/// Returns the beginning of an untrusted text, on one line and safe for a terminal.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut shown = String::new();
     for (index, character) in text.chars().enumerate() {
@@ -18,7 +18,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     shown
 }
 
-/// Whether it makes a terminal show other characters elsewhere, or on another line.
+/// Returns true for a character that makes a terminal show others out of order, or on another line.
 fn reorders(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -3,31 +3,31 @@ use std::path::PathBuf;
 
 use crate::Layer;
 
-/// Why a process is not confined. It must not go on to run a guest.
+/// The error of a process that could not be confined. It must not run a guest.
 #[derive(Debug, thiserror::Error)]
 pub enum JailError {
-    /// A file that the jail is to leave open cannot be found.
+    /// A file that the jail allows cannot be found.
     #[error("cannot let {} through the jail", .path.display())]
     File {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of opening it.
         #[source]
         source: io::Error,
     },
     /// The kernel has the layer and refused it.
     #[error("cannot {action}")]
     Refused {
-        /// What was tried.
+        /// The action that failed, as a verb phrase.
         action: &'static str,
-        /// Why.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// The host's kernel lacks a layer that was required.
+    /// The host's kernel lacks a required layer.
     #[error("MSB_JAIL=required, and {layer}")]
     Lacking {
-        /// Which layer, and what is lacking.
+        /// The layer, with a description of the missing part.
         layer: Layer,
     },
 }

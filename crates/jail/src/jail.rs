@@ -2,42 +2,43 @@ use std::path::PathBuf;
 
 use crate::{JailError, Report, Strictness, sys};
 
-/// What may be done with a file, or with everything below a directory.
+/// The rights to a file, or to everything below a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Read it; list it, where it is a directory.
+    /// Read a file; list a directory.
     Read,
-    /// Read it and run it.
+    /// Read and execute.
     Execute,
-    /// Read it, write it, cut it.
+    /// Read, write and truncate.
     Write,
-    /// Read it, write it, give it commands.
+    /// Read, write and issue ioctls.
     Device,
-    /// A directory: make files and directories in it, read, write, rename and remove them.
+    /// A directory: create files and directories in it, read, write, rename and remove them.
     Keep,
-    /// A directory that is another's too: whatever files allow but to run them, and to make devices.
+    /// A directory that the guest also changes: everything with files except to execute them and to
+    /// create device nodes.
     Share,
 }
 
-/// Which system calls are left.
+/// The system calls that a jail allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calls {
-    /// Those that msb's own threads were measured to make, and no others.
+    /// Only the calls that msb's own threads were measured to make.
     Attendant,
-    /// Those that the process of a network was measured to make, and no others: of sockets, those of IPv4
-    /// and IPv6, which it may connect and not listen on. It has one thread, and starts no other.
+    /// Only the calls that the network process was measured to make. It may create IPv4 and IPv6
+    /// sockets and connect them, and may not bind or listen. It cannot start threads.
     Network,
-    /// All but those that a VMM has no use for: no programs, no sockets, no other processes' memory,
-    /// no mounts, namespaces, keys, modules and the like.
+    /// All calls but those that a VMM does not need: starting programs, sockets, the memory of
+    /// other processes, mounts, namespaces, keys, modules and similar ones.
     Vmm,
-    /// As [`Calls::Vmm`], and owners, modes, times and xattrs of files may be changed. Landlock does not
-    /// bound where.
+    /// As [`Calls::Vmm`], and also the calls that change owners, modes, times and xattrs of files.
+    /// Landlock does not restrict the files that they apply to.
     Share,
-    /// As [`Calls::Vmm`], and programs may be started: for the time until the VMM is.
+    /// As [`Calls::Vmm`], and also the calls that start programs: for the time until the VMM runs.
     Starter,
 }
 
-/// What is left to a thread, and to the threads and programs that it starts.
+/// The rights that a thread keeps, with the threads and programs that it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jail {
     pub(crate) files: Vec<(PathBuf, Access)>,
@@ -46,7 +47,7 @@ pub struct Jail {
 }
 
 impl Jail {
-    /// One with no files at all.
+    /// Returns a jail that allows no files.
     pub const fn new(calls: Calls) -> Self {
         Self {
             files: Vec::new(),
@@ -55,15 +56,15 @@ impl Jail {
         }
     }
 
-    /// Leaves a file, or everything below a directory. It has to be there when the jail is put on,
-    /// and follows symlinks then.
+    /// Allows a file, or everything below a directory. The path must exist when the jail is put on,
+    /// and symlinks in it are followed then.
     #[must_use]
     pub fn with(mut self, path: impl Into<PathBuf>, access: Access) -> Self {
         self.files.push((path.into(), access));
         self
     }
 
-    /// The same for what not every host has.
+    /// Allows those of `paths` that exist on this host.
     #[must_use]
     pub fn with_any(self, paths: impl IntoIterator<Item: Into<PathBuf>>, access: Access) -> Self {
         let there = paths.into_iter().map(Into::into);
@@ -72,32 +73,33 @@ impl Jail {
             .fold(self, |jail, path| jail.with(path, access))
     }
 
-    /// Leaves signals to processes outside of this jail, as far as there are calls for it. The signal
-    /// by which a process dies with its parent is one of the parent's: without this, a jail that the
-    /// parent puts on later keeps it in.
+    /// Allows signals to processes outside of this jail, if the calls allow them.
+    ///
+    /// The signal that kills a process together with its parent counts as a signal of the parent.
+    /// Without this right, a jail that the parent puts on later blocks that signal.
     #[must_use]
     pub const fn with_signals(mut self) -> Self {
         self.has_signals = true;
         self
     }
 
-    /// The system calls that are left.
+    /// Returns the system calls that are allowed.
     pub const fn calls(&self) -> Calls {
         self.calls
     }
 
-    /// The files that are left, in the order in which they were named.
+    /// Returns the allowed files and their rights, in the order in which they were added.
     pub fn files(&self) -> impl Iterator<Item = (&std::path::Path, Access)> {
         self.files
             .iter()
             .map(|(path, access)| (path.as_path(), *access))
     }
 
-    /// Puts it on the calling thread, for good.
+    /// Confines the calling thread, irrevocably.
     ///
     /// # Errors
-    /// A file that is not there, a layer that the kernel has and refuses, and with
-    /// [`Strictness::Required`] a layer that it lacks.
+    /// A file that does not exist, a layer that the kernel has and refuses, or, with
+    /// [`Strictness::Required`], a layer that the kernel lacks.
     pub fn put_on(&self, strictness: Strictness) -> Result<Report, JailError> {
         if strictness == Strictness::Off {
             return Ok(Report::default());
@@ -110,7 +112,7 @@ impl Jail {
     }
 }
 
-/// With [`Strictness::Required`], every layer must be on.
+/// Fails if a layer is not completely on and `strictness` is [`Strictness::Required`].
 pub(crate) fn require(report: &Report, strictness: Strictness) -> Result<(), JailError> {
     match report.lacking().next() {
         Some(layer) if strictness == Strictness::Required => Err(JailError::Lacking {

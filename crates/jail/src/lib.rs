@@ -1,9 +1,9 @@
-//! What a process of msb may still do, said as a value and put on for good.
+//! The confinement of a process of msb: a description of the rights it keeps, applied irrevocably.
 //!
-//! Whoever takes over a VMM has the rights of its process. So each thread of that process, before a
-//! guest runs, puts on a [`Jail`]: a description of the files, programs and system calls that are
-//! left to it and to whatever it starts. What holds for the process as a whole goes first, with
-//! [`renounce`]: privileges, core dumps, limits.
+//! An attacker who takes over a VMM has the rights of its process. So each thread of that process
+//! puts on a [`Jail`] before a guest runs: a description of the files, programs and system calls
+//! that the thread and everything it starts may still use. [`renounce`] comes first and applies to
+//! the process as a whole: privileges, core dumps, limits.
 //!
 //! ```text
 //! renounce   process  no new privileges, no capabilities, no cores, rlimits
@@ -12,8 +12,9 @@
 //!                     seccomp:  the system calls that are left
 //! ```
 //!
-//! Nothing of it can be taken off again. A host that lacks a layer is told of in the [`Report`];
-//! with [`Strictness::Required`] that is an error. On other systems than Linux every layer is off.
+//! Nothing of this can be undone. The [`Report`] lists the layers that a host lacks; with
+//! [`Strictness::Required`] a missing layer is an error. On systems other than Linux every layer is
+//! off.
 
 mod error;
 mod jail;

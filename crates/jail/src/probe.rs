@@ -1,4 +1,4 @@
-//! Trying what a jail must not allow, from inside it.
+//! Attempts at actions that a jail must not allow, made from inside it.
 
 use std::fmt;
 use std::fs;
@@ -10,24 +10,24 @@ use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getppid, getrlimit, setrlimit, test_kill_process};
 
-/// Something to try.
+/// An action to attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Read a file.
     Read(PathBuf),
-    /// Open a file for writing, as it is.
+    /// Open a file for writing, without changing it.
     Write(PathBuf),
-    /// Make a file, and remove it.
+    /// Create a file, and remove it.
     Create(PathBuf),
     /// List a directory.
     List(PathBuf),
-    /// Give a file the mode that it has.
+    /// Set a file's mode to the mode that it has.
     Chmod(PathBuf),
-    /// Make a symlink, and remove it.
+    /// Create a symlink, and remove it.
     Symlink(PathBuf),
     /// Connect to a TCP port of this host.
     ConnectTcp,
-    /// Reach a TCP port of this host, whether or not somebody listens there.
+    /// Send a packet to a TCP port of this host; a refused connection counts as success.
     ReachTcp,
     /// Listen on a TCP port.
     ListenTcp,
@@ -39,43 +39,43 @@ pub enum Target {
     ConnectAbstract,
     /// Run a program.
     Spawn(PathBuf),
-    /// See whether the parent process takes signals.
+    /// Test if the parent process could be sent a signal.
     SignalParent,
     /// Raise the limit on core dumps.
     RaiseLimit,
-    /// Limit the parent process.
+    /// Set a limit of the parent process.
     LimitParent,
-    /// Become part of a new user namespace.
+    /// Enter a new user namespace.
     Namespace,
-    /// Mount something.
+    /// Mount a filesystem.
     Mount,
-    /// Have an environment.
+    /// Read an environment variable; an empty environment counts as a refusal.
     Environment,
     /// Start a thread.
     Thread,
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was done.
+    /// The action succeeded.
     Done,
-    /// It was refused for want of a right.
+    /// The action was refused for lack of a permission.
     Refused(io::Error),
-    /// It failed for another reason, which says nothing of the jail.
+    /// The action failed for another reason, which tells nothing about the jail.
     Failed(io::Error),
 }
 
-/// Something that was tried.
+/// An action that was attempted, with its result.
 #[derive(Debug)]
 pub struct Attempt {
-    /// What.
+    /// The action.
     pub target: Target,
-    /// What became of it.
+    /// The result.
     pub outcome: Outcome,
 }
 
-/// Tries everything in order. What is made is removed again, if that is allowed.
+/// Attempts all actions in order. Removes everything that they create, if the jail allows it.
 pub fn attempt_all(targets: impl IntoIterator<Item = Target>) -> Vec<Attempt> {
     let attempt = |target: Target| Attempt {
         outcome: outcome(attempt(&target)),

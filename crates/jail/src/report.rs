@@ -1,34 +1,34 @@
 use std::fmt;
 
-/// How a layer of a jail stands.
+/// The state of a layer, with a description for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// All of it is on.
+    /// The layer is completely on.
     On(String),
     /// A part is on; the host's kernel lacks the rest.
     Partly(String),
-    /// Nothing of it is on.
+    /// The layer is off.
     Off(String),
 }
 
 /// One layer of a jail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// What it is called: `landlock`, `seccomp`, `privileges`.
+    /// The name of the layer: `landlock`, `seccomp` or `privileges`.
     pub name: &'static str,
-    /// How it stands.
+    /// The state of the layer.
     pub standing: Standing,
 }
 
-/// Which layers were put on.
+/// The state of each layer of a jail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Each layer that was tried.
+    /// Every layer that was tried, in the order of the attempts.
     pub layers: Vec<Layer>,
 }
 
 impl Report {
-    /// The layers that are not wholly on.
+    /// Returns the layers that are not completely on.
     pub fn lacking(&self) -> impl Iterator<Item = &Layer> {
         let is_on = |layer: &&Layer| matches!(layer.standing, Standing::On(_));
         self.layers.iter().filter(move |layer| !is_on(layer))

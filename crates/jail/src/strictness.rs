@@ -3,24 +3,24 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The environment variable that says how strict to be: a word of [`Strictness`].
+/// The environment variable that sets the strictness, by the name of a [`Strictness`].
 pub const JAIL_VARIABLE: &str = "MSB_JAIL";
 
-/// What to do where the host lacks a layer of a jail.
+/// The reaction to a host that lacks a layer of a jail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strictness {
-    /// Confine nothing: for debugging.
+    /// Confine nothing. This is for debugging.
     Off,
-    /// Put on what the host has, and report the rest.
+    /// Apply the layers that the host has, and report the rest.
     #[default]
     Auto,
-    /// Refuse to go on without every layer.
+    /// Refuse to continue unless every layer is on.
     Required,
 }
 
 impl Strictness {
-    /// What `MSB_JAIL` calls it.
+    /// Returns the value of `MSB_JAIL` for this strictness.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -36,11 +36,11 @@ impl fmt::Display for Strictness {
     }
 }
 
-/// A word that says no strictness.
+/// The error for a word that does not name a strictness.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{word}' is no strictness of the jail: expected off, auto or required")]
 pub struct UnknownStrictness {
-    /// The word.
+    /// The word that was refused.
     pub word: String,
 }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that many may take of, up to a limit. Clones share the limit and what was taken.
+/// A limited number of bytes that several holders share. Clones share the limit and the account.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget(Arc<Account>);
 
@@ -11,7 +11,7 @@ struct Account {
     taken_bytes: AtomicUsize,
 }
 
-/// Bytes that were taken of a budget. They are given back when this is dropped.
+/// Bytes that were taken from a budget. Dropping the claim gives them back.
 #[derive(Debug)]
 pub(crate) struct Claim {
     budget: Budget,
@@ -26,12 +26,12 @@ impl Budget {
         }))
     }
 
-    /// Sets another limit. What was taken stays taken.
+    /// Sets another limit. Bytes that were taken before stay taken.
     pub(crate) fn set_limit(&self, limit_bytes: usize) {
         self.0.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
 
-    /// Takes `bytes`, or returns `None` if fewer are left.
+    /// Takes `bytes` from the budget. `None` if fewer are left.
     pub(crate) fn take(&self, bytes: usize) -> Option<Claim> {
         let limit_bytes = self.0.limit_bytes.load(Ordering::Relaxed);
         let add = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= limit_bytes);
@@ -45,7 +45,7 @@ impl Budget {
         })
     }
 
-    /// Returns how many bytes can still be taken.
+    /// Returns the number of bytes that can still be taken.
     pub(crate) fn left_bytes(&self) -> usize {
         let limit_bytes = self.0.limit_bytes.load(Ordering::Relaxed);
         limit_bytes.saturating_sub(self.0.taken_bytes.load(Ordering::Relaxed))

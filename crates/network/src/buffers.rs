@@ -1,11 +1,11 @@
 use crate::budget::{Budget, Claim};
 use crate::limits::{TCP_BUFFER_MAX_BYTES, TCP_BUFFER_MIN_BYTES};
 
-/// A buffer takes no more than this part of what is left of its budget.
+/// A buffer takes at most one part in this many of what is left of its budget.
 const PARTS: usize = 64;
 
-/// How large the two buffers of a connection are: the fewer bytes are left, the smaller. The
-/// smallest size is there for every connection, and is not counted.
+/// The size of a connection's two buffers: the fewer bytes are left, the smaller they are. Every
+/// connection gets the smallest size, which is not counted.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     pub(crate) bytes: usize,

@@ -3,8 +3,8 @@ use std::net::{SocketAddr, UdpSocket};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
-/// Returns a non-blocking datagram socket that talks to `peer` alone. The kernel chooses its port, so
-/// it needs no `bind`, which the process of a network is refused.
+/// Returns a non-blocking datagram socket that exchanges datagrams with `peer` alone. The kernel
+/// chooses its port, so it needs no `bind`, which the network process may not call.
 pub(crate) fn connected_socket(peer: SocketAddr) -> io::Result<UdpSocket> {
     let family = match peer {
         SocketAddr::V4(_) => AddressFamily::INET,

@@ -8,27 +8,26 @@ use crate::link::GATEWAY_ADDRESS;
 use crate::packet::FlowKey;
 use crate::queue::{Receiver, Sender, queue};
 
-/// The ports of the gateway that published ports' clients appear at: the dynamic ones.
+/// The gateway's ports that clients of published ports appear at: the dynamic range (RFC 6335).
 const GATEWAY_PORTS: std::ops::RangeInclusive<u16> = 49_152..=65_535;
 
-/// Who began a flow.
+/// The side that opened a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     Guest,
-    /// Somebody at this address, who came to a published port.
+    /// A client of a published port, with its address.
     Peer(IpAddr),
 }
 
-/// The flows of one protocol, each a queue of packets that a task takes from.
+/// The flows of one protocol. Each is a queue of packets that a task reads.
 ///
-/// Flows that begin outside have a share that is smaller than the whole, so that whoever reaches a
-/// published port leaves the guest its own. Of this share one peer gets no more than it leaves to
-/// others.
+/// Inbound flows may use only a part of the limit, so that clients of a published port leave the
+/// rest to the guest. One peer gets at most as many of this part as it leaves free for others.
 #[derive(Debug)]
 pub(crate) struct Flows {
     open: HashMap<FlowKey, Flow>,
     limit: usize,
-    /// What the packets of all flows may take.
+    /// The memory that the waiting packets of all flows may take.
     queued: Budget,
     next_port: u16,
 }
@@ -49,7 +48,8 @@ impl Flows {
         }
     }
 
-    /// Hands a packet to its flow. `false` where there is none. A flow that has too many waiting loses it.
+    /// Passes a packet to its flow. Returns false if the flow does not exist. A flow whose queue is
+    /// full loses the packet.
     pub(crate) fn deliver(&mut self, key: &FlowKey, packet: &[u8], payload: Range<usize>) -> bool {
         let Some(flow) = self.open.get(key) else {
             return false;
@@ -61,8 +61,8 @@ impl Flows {
         is_there
     }
 
-    /// Returns a new flow's queue, or `None` where there are too many flows. Nothing waits in it before
-    /// it is opened.
+    /// Opens a flow and returns its queue. `None` if there are too many flows. The queue accepts
+    /// packets only after [`Receiver::open`].
     pub(crate) fn open(&mut self, key: FlowKey, origin: Origin) -> Option<Receiver> {
         if !self.has_room(origin) {
             self.open.retain(|_, flow| !flow.queue.is_closed());
@@ -94,7 +94,8 @@ impl Flows {
         of_peer < ARRIVALS_MAX.saturating_sub(arrivals)
     }
 
-    /// Returns a key for a flow to `guest_port` that begins outside.
+    /// Returns a key for an inbound flow to `guest_port`. `None` if every port of the gateway is in
+    /// use.
     pub(crate) fn key_from_outside(&mut self, guest_port: u16) -> Option<FlowKey> {
         for _ in GATEWAY_PORTS {
             let port = self.next_port;
@@ -126,7 +127,7 @@ mod tests {
         Flows::new(limit, Budget::new(1 << 20))
     }
 
-    /// Opens as many flows as there is room for.
+    /// Opens as many flows as the limit allows.
     fn fill(flows: &mut Flows, origin: Origin) -> Vec<Receiver> {
         let open = || {
             let key = flows.key_from_outside(80).unwrap();
@@ -174,7 +175,7 @@ mod tests {
         let second = fill(&mut flows, peer(2));
         assert_eq!(second.len(), ARRIVALS_MAX / 4);
         drop(first);
-        // Those that have ended count no more.
+        // Flows that have ended do not count.
         assert!(!fill(&mut flows, peer(1)).is_empty());
     }
 }

@@ -1,5 +1,6 @@
-//! Ethernet frames on a stream socket: each has its length before it, 4 bytes, big-endian. QEMU's
-//! `-netdev socket` and `stream` and libkrun's unixstream backend speak so.
+//! Ethernet frames on a stream socket, each behind its length: 4 bytes, big-endian.
+//!
+//! QEMU's `-netdev socket` and `-netdev stream` and libkrun's unixstream backend use this format.
 
 use std::io;
 use std::ops::Range;
@@ -11,16 +12,16 @@ use tokio::sync::mpsc;
 
 use crate::link::MTU_BYTES;
 
-/// Bytes of the length before a frame.
+/// Size of the length before a frame.
 const LENGTH_BYTES: usize = 4;
 /// The longest frame that fits the wire. A guest can give its device a larger MTU, and a VMM passes
-/// such frames on: they are dropped here.
+/// such frames on; they are dropped here.
 const FRAME_MAX_BYTES: usize = u16_to_usize(MTU_BYTES) + ETHERNET_HEADER_LEN;
 /// The longest frame that any VMM passes on (QEMU's `NET_BUFSIZE` is 69,632 bytes).
 const STREAM_FRAME_MAX_BYTES: usize = 128 * 1024;
-/// How much is read at once.
+/// The size of the read buffer.
 const READ_BYTES: usize = 64 * 1024;
-/// How many frames are written at once.
+/// The number of frames that are written at once, at most.
 const BATCH_FRAMES: usize = 64;
 
 #[expect(clippy::as_conversions, reason = "no other conversion is const")]
@@ -28,7 +29,7 @@ const fn u16_to_usize(value: u16) -> usize {
     value as usize
 }
 
-/// The frames that the guest sends, in a buffer that never grows.
+/// The frames that the guest sends, in a buffer of fixed size.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
@@ -43,18 +44,19 @@ impl FrameReader {
         }
     }
 
-    /// Returns the next frame that has come whole. Those that do not fit the wire are left out.
+    /// Returns the next complete frame. `None` if more bytes must be read first. Skips frames that
+    /// do not fit the wire.
     ///
     /// # Errors
-    /// When what comes are no frames.
+    /// If a length is larger than any VMM's largest frame: the bytes are not frames.
     pub(crate) fn next(&mut self) -> io::Result<Option<&[u8]>> {
         self.frames.next()
     }
 
-    /// Waits until more has come. `false` when the VMM has gone. May be cancelled.
+    /// Reads more bytes. Returns false if the VMM has closed the socket. Safe to cancel.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// If the socket fails.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         let length = self.socket.read(self.frames.room()).await?;
         self.frames.filled.end += length;
@@ -65,9 +67,9 @@ impl FrameReader {
 #[derive(Debug)]
 struct FrameBuffer {
     bytes: Box<[u8]>,
-    /// What was read and not yet taken.
+    /// The bytes that were read and not yet taken.
     filled: Range<usize>,
-    /// How much of what comes next belongs to a frame that is too long.
+    /// The number of bytes still to come that belong to a frame that is too long.
     skipped_bytes: usize,
 }
 
@@ -80,7 +82,8 @@ impl FrameBuffer {
         }
     }
 
-    /// Where to read to. There is room: a frame that is not whole is shorter than the buffer.
+    /// Returns the free part of the buffer. It is never empty: an incomplete frame is shorter than
+    /// the buffer.
     fn room(&mut self) -> &mut [u8] {
         self.bytes.copy_within(self.filled.clone(), 0);
         self.filled = 0..self.filled.len();
@@ -116,7 +119,7 @@ impl FrameBuffer {
     }
 }
 
-/// Writes frames to the guest until nobody has any more, or the VMM has gone.
+/// Writes frames to the guest until every sender is gone, or the VMM has closed the socket.
 pub(crate) async fn write_frames(
     mut socket: OwnedWriteHalf,
     mut frames: mpsc::Receiver<Vec<u8>>,

@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 use crate::ports::Ports;
 
-/// How many addresses are kept at most; names that resolve to more open no further ones.
+/// The largest number of addresses kept. Addresses beyond it stay closed.
 const ADDRESSES_MAX: usize = 4096;
-/// How many rules may open one address.
+/// The largest number of rules that may open one address.
 const RULES_MAX: usize = 16;
-/// How long an address is kept at least: programs connect some time after they asked.
+/// The shortest time that an address is kept: programs connect some time after they resolve.
 const KEPT_MIN: Duration = Duration::from_secs(60);
-/// And at most.
+/// The longest time that an address is kept.
 const KEPT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Addresses that names of `allow` rules were resolved to.
@@ -57,7 +57,8 @@ impl Learned {
         openings.is_some_and(|openings| openings.iter().any(is_open))
     }
 
-    /// Nothing is half done while the lock is held, so whoever panicked left it in order.
+    /// Locks the map. Every change to it is complete within one lock, so a panic leaves it
+    /// consistent.
     fn lock(&self) -> MutexGuard<'_, HashMap<Ipv4Addr, Vec<Opening>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

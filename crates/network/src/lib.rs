@@ -6,13 +6,14 @@
 //!                                                                  └─ names ────── the host's resolvers
 //! ```
 //!
-//! [`Network`] is one sandbox's network, in a process of its own. Once it listens on the published
-//! ports it needs no privilege, and the VMM no socket but the one for frames. What the guest may reach is said by [`Settings`]; the order in
-//! which its rules decide is in `docs/network.md`.
+//! [`Network`] is one sandbox's network; it runs in its own process. Once it listens on the
+//! published ports it needs no privilege, and the VMM needs no socket but the one for frames.
+//! [`Settings`] say what the guest may connect to; `docs/network.md` gives the order in which its
+//! rules decide.
 //!
-//! **Limits.** Connections, flows, questions for names and everything that waits are bounded. A peer
-//! that does not read stops the other: nothing is kept for it beyond its TCP buffers. IPv4, TCP and
-//! UDP only; fragments are dropped; only the gateway answers a ping.
+//! **Limits.** Connections, flows, DNS queries and every queue are bounded. A side that does not
+//! read stops the other: nothing is kept for it beyond its TCP buffers. Only IPv4, TCP and UDP are
+//! supported; fragments are dropped; only the gateway answers a ping.
 
 #![warn(clippy::as_conversions)]
 

@@ -1,50 +1,51 @@
-//! How much of the host a guest's network may take.
+//! Limits on the host resources that a guest's network may use.
 
 use std::time::Duration;
 
-/// TCP connections at once.
+/// The largest number of TCP connections at once.
 pub(crate) const TCP_FLOWS_MAX: usize = 1024;
-/// UDP flows at once: pairs of a port of the guest and an address with port beyond.
+/// The largest number of UDP flows at once. A flow is a guest port with a remote address and port.
 pub(crate) const UDP_FLOWS_MAX: usize = 1024;
-/// How many of each of these may have begun outside, at published ports. The rest is always there for
-/// what the guest begins.
+/// The largest number of each of these that may be inbound. The rest is reserved for flows that the
+/// guest opens.
 pub(crate) const ARRIVALS_MAX: usize = 512;
 
-/// The largest and the smallest buffer for each direction of a connection, in bytes.
+/// The largest and the smallest buffer for each direction of a connection.
 pub(crate) const TCP_BUFFER_MAX_BYTES: usize = 64 * 1024;
 pub(crate) const TCP_BUFFER_MIN_BYTES: usize = 4 * 1024;
-/// What all buffers that are larger than the smallest may take together, in bytes: as much for
-/// connections of the guest's, and as much for arrivals.
+/// The memory for all buffers above the smallest size. It applies once to the guest's connections
+/// and once to inbound ones.
 pub(crate) const TCP_BUFFERS_BYTES: usize = 6 << 20;
 
-/// Packets that wait for one flow; further ones are dropped, as a full queue of a router does.
+/// The number of packets that may wait for one flow. More are dropped, as a router with a full
+/// queue does.
 pub(crate) const FLOW_QUEUE_PACKETS: usize = 128;
-/// The same in bytes.
+/// The memory of the packets that may wait for one flow.
 pub(crate) const FLOW_QUEUE_BYTES: usize = 192 * 1024;
-/// What may wait for all flows together, in bytes: as much that comes from the guest, and as much that
-/// comes from outside.
+/// The memory of the packets that may wait for all flows together. It applies once to packets from
+/// the guest and once to inbound ones.
 pub(crate) const FLOW_QUEUES_BYTES: usize = 3 << 20;
-/// Frames that wait for the guest. While there are so many, flows do not read from the host.
+/// The number of frames that may wait for the guest. While the queue is full, flows do not read
+/// from the host.
 pub(crate) const GUEST_QUEUE_FRAMES: usize = 256;
 
-/// Questions for names under way at once; further ones are dropped, and asked again by the guest.
+/// DNS queries in progress at once. Further ones are dropped, and the guest repeats them.
 pub(crate) const QUESTIONS_MAX: usize = 128;
-/// Connections over which names are asked for at once.
+/// TCP connections for DNS queries at once.
 pub(crate) const NAME_STREAMS_MAX: usize = 16;
 
-/// How long the host may take to connect.
+/// The time that the host may take to connect.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(60);
-/// How long an established connection may be silent: RFC 5382 asks translators for no less.
+/// The idle time of an established connection, the shortest that RFC 5382 allows a translator.
 pub(crate) const TCP_IDLE_LIMIT: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
-/// How long one that is being opened or closed may be silent, from the same.
+/// The idle time of a connection that is being opened or closed, also from RFC 5382.
 pub(crate) const TCP_PASSING_LIMIT: Duration = Duration::from_secs(4 * 60);
-/// How long a closed connection answers what the guest repeats.
+/// The time that a closed connection still answers retransmissions of the guest.
 pub(crate) const TCP_LINGER: Duration = Duration::from_millis(200);
-/// How long a UDP flow may be silent in which there was one question, and any other, as Linux's
-/// connection tracking has it.
+/// The idle time of a UDP flow with one query, and of any other, as in Linux's connection tracking.
 pub(crate) const UDP_QUESTION_LIMIT: Duration = Duration::from_secs(30);
 pub(crate) const UDP_STREAM_LIMIT: Duration = Duration::from_secs(120);
-/// How long a resolver may take to answer.
+/// The time that a resolver may take to answer.
 pub(crate) const RESOLVER_LIMIT: Duration = Duration::from_secs(4);
-/// How long a connection over which names are asked for may be silent.
+/// The idle time of a TCP connection for DNS queries.
 pub(crate) const NAME_STREAM_LIMIT: Duration = Duration::from_secs(30);

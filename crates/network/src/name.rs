@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A domain name as rules compare it: its labels, in lower case.
+/// A domain name in the form that rules compare: its labels in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DomainName {
     labels: Vec<String>,
@@ -10,17 +10,17 @@ pub(crate) struct DomainName {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamePattern {
     name: DomainName,
-    /// Whether the names below it are meant, and not itself.
+    /// True if the pattern matches the names below this one, and not the name itself.
     is_below: bool,
 }
 
-/// The longest name in text (RFC 1035, section 2.3.4), and the longest label.
+/// The longest name in text, and the longest label (RFC 1035, section 2.3.4).
 const NAME_MAX_BYTES: usize = 253;
 const LABEL_MAX_BYTES: usize = 63;
 
 impl DomainName {
-    /// Returns the name of these labels. `None` if one of them holds a dot, which would read as two
-    /// labels wherever the name is written, or a byte that is not printable ASCII.
+    /// Returns the name of these labels. `None` if a label holds a dot, which would read as two
+    /// labels in text, or a byte that is not printable ASCII.
     pub(crate) fn new<'a>(labels: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
         let label = |label: &[u8]| {
             let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'.';
@@ -31,7 +31,7 @@ impl DomainName {
         Some(Self { labels })
     }
 
-    /// Returns the name that `text` writes, with or without a dot at its end.
+    /// Parses a name, with or without a trailing dot.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.strip_suffix('.').unwrap_or(text);
         Self::new(text.split('.').map(str::as_bytes))
@@ -39,7 +39,7 @@ impl DomainName {
 }
 
 impl NamePattern {
-    /// The pattern that `text` writes; `None` where it is no name.
+    /// Parses a pattern. `None` if `text` is not a valid name.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (below, is_below) = match text.strip_prefix("*.") {
             Some(below) => (below, true),
@@ -60,7 +60,7 @@ impl NamePattern {
         is_name.then_some(Self { name, is_below })
     }
 
-    /// Whether it means `name`.
+    /// Returns true if the pattern matches `name`.
     pub(crate) fn matches(&self, name: &DomainName) -> bool {
         if !self.is_below {
             return *name == self.name;

@@ -1,4 +1,4 @@
-//! Questions for names: asked at the gateway, answered by the host's resolvers.
+//! DNS queries: the guest sends them to the gateway, and the host's resolvers answer them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,12 +20,12 @@ use crate::question::{QUESTION_MAX_BYTES, Question, Unasked};
 use crate::replies::DATAGRAM_MAX_BYTES;
 use crate::resolvers::Resolvers;
 
-/// The largest answer that is taken over UDP, in bytes; what a resolver may send at all.
+/// The largest answer accepted over UDP.
 const UDP_ANSWER_MAX_BYTES: usize = 4096;
-/// The largest answer that is taken over TCP, in bytes: all that its length can say.
+/// The largest answer accepted over TCP: the largest that its length field can express.
 const STREAM_ANSWER_MAX_BYTES: usize = 65_535;
 
-/// Over what a question came, and is passed on.
+/// The transport that a query arrived over, and is forwarded over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     Datagram,
@@ -51,12 +51,12 @@ impl NameService {
         }
     }
 
-    /// Returns the right to ask over a connection, or `None` if too many do.
+    /// Returns a permit for a TCP connection with queries. `None` if there are too many.
     pub(crate) fn stream_place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
-    /// Begins to answer a question. `None` if too many are under way; then nothing is kept of it.
+    /// Starts to answer a query. `None` if too many are in progress; nothing is kept of it then.
     pub(crate) fn answer(
         self: &Arc<Self>,
         question: &[u8],
@@ -92,7 +92,7 @@ impl NameService {
         question.reply(ResponseCode::ServFail)
     }
 
-    /// What is answered without asking anybody.
+    /// Returns the response code for a query that is answered without asking a resolver.
     fn refusal(&self, question: &Question) -> Option<ResponseCode> {
         if !self.policy.resolves(&question.name) {
             return Some(ResponseCode::NXDomain);
@@ -101,12 +101,14 @@ impl NameService {
         (question.query.query_type() == RecordType::AAAA).then_some(ResponseCode::NoError)
     }
 
-    /// Takes an answer to `question`: with the guest's own number, and in a size that reaches it.
+    /// Checks a resolver's answer to `question` and records its addresses. Returns it with the
+    /// guest's query ID, truncated if it does not fit a datagram. `None` if it is not a usable
+    /// answer.
     fn check(&self, question: &Question, answer: Vec<u8>, transport: Transport) -> Option<Vec<u8>> {
         let message = Message::from_vec(&answer).ok()?;
         let is_answer = message.message_type == MessageType::Response
             && message.queries.as_slice() == std::slice::from_ref(&question.query);
-        // A resolver that fails is not the last word while there is another.
+        // If a resolver fails, the next one is asked.
         let is_failure = matches!(
             message.response_code,
             ResponseCode::ServFail | ResponseCode::Refused
@@ -131,7 +133,7 @@ impl NameService {
         Some(answer)
     }
 
-    /// Answers the questions on a stream (RFC 7766), one after the other.
+    /// Answers the queries on a stream (RFC 7766), one after the other.
     pub(crate) async fn serve_stream(self: &Arc<Self>, mut stream: DuplexStream) -> io::Result<()> {
         loop {
             let question = read_message(&mut stream, QUESTION_MAX_BYTES);
@@ -153,7 +155,7 @@ impl NameService {
     }
 }
 
-/// Passes a question on to a resolver under another number, which nobody can guess.
+/// Forwards a query to a resolver under a random ID, which an attacker cannot guess.
 async fn ask(
     resolver: SocketAddr,
     question: &Question,
@@ -187,7 +189,7 @@ async fn ask_by_datagram(
     let mut answer = vec![0; UDP_ANSWER_MAX_BYTES];
     loop {
         let length = socket.recv(&mut answer).await?;
-        // What is not an answer to this question is somebody's guess.
+        // Anything but an answer to this query may be forged.
         if answer[..length].starts_with(&id) {
             answer.truncate(length);
             return Ok(answer);

@@ -17,25 +17,25 @@ use crate::resolvers::Resolvers;
 use crate::switch::Switch;
 use crate::{Publish, Settings};
 
-/// What is said on the frame socket, before any frame, once the network is ready for the guest.
+/// The bytes sent on the frame socket before any frame, once the network is ready for the guest.
 pub const READY: [u8; 4] = *b"net\n";
 
-/// How many who want in may wait to be let in.
+/// The number of inbound connections that may wait to be admitted.
 const ARRIVALS_WAITING_MAX: usize = 16;
 
-/// Descriptors that are neither listeners nor flows: of the event loop, the frame socket, the log, and
-/// of what is looked up for an instant.
+/// Descriptors that are neither listeners nor flows: of the event loop, the frame socket, the log,
+/// and files that are read for a moment.
 const DESCRIPTORS_BESIDE: usize = 32;
 
-/// Why a guest has no network any more.
+/// An error that ends a guest's network.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The host side failed.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The action that failed, as a verb phrase.
         action: &'static str,
-        /// Why.
+        /// The underlying error.
         #[source]
         source: io::Error,
     },
@@ -44,7 +44,7 @@ pub enum ServeError {
     Publish(#[from] PublishError),
 }
 
-/// A sandbox's network that listens on the ports that it publishes, and serves nobody yet.
+/// A sandbox's network that listens on its published ports and does not serve a guest yet.
 #[derive(Debug)]
 pub struct Network {
     runtime: Runtime,
@@ -54,11 +54,10 @@ pub struct Network {
 }
 
 impl Network {
-    /// Listens on the ports that are published, and reads whom to ask for names. What it does from then
-    /// on needs no privilege.
+    /// Listens on the published ports and finds the resolvers. Nothing after it needs a privilege.
     ///
     /// # Errors
-    /// When a port cannot be published.
+    /// If the event loop cannot be started, or a port cannot be published.
     pub fn bind(settings: &Settings) -> Result<Self, ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -73,29 +72,29 @@ impl Network {
         })
     }
 
-    /// Returns the published ports, each with the port of the host that was chosen for it where none
-    /// was said.
+    /// Returns the published ports, each with the host port that it listens on: the host chooses
+    /// one if the settings name none.
     pub fn published(&self) -> Vec<Publish> {
         let published = self.listeners.iter().map(|listener| listener.publish);
         published.collect()
     }
 
-    /// Returns the files and directories that it reads while it serves.
+    /// Returns the files and directories that the network reads while it serves.
     pub fn files(&self) -> Vec<PathBuf> {
         self.resolvers.files()
     }
 
-    /// Returns how many descriptors it has open at most.
+    /// Returns the largest number of descriptors that the network has open at once.
     pub fn descriptors_max(&self) -> u64 {
         let flows = TCP_FLOWS_MAX + UDP_FLOWS_MAX + QUESTIONS_MAX;
         let own = self.listeners.len() + ARRIVALS_WAITING_MAX + DESCRIPTORS_BESIDE;
         (flows + own).try_into().unwrap_or(u64::MAX)
     }
 
-    /// Is the network of the guest whose frames are on `socket`, until its VMM has gone.
+    /// Serves the guest whose frames are on `socket`, until its VMM closes it.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// If the socket fails.
     pub fn serve(self, socket: StdUnixStream) -> Result<(), ServeError> {
         let Self {
             runtime,
@@ -139,7 +138,7 @@ async fn switch_frames(
                     while let Some(frame) = reader.next().map_err(io_error("read frames"))? {
                         switch.take(frame);
                     }
-                    // The flows take what they were given before more is read for them.
+                    // Let the flows take their packets before more are read.
                     tokio::task::yield_now().await;
                 }
                 Ok(false) => return Ok(()),
@@ -147,13 +146,13 @@ async fn switch_frames(
                 Err(error) => return Err(io_error("read frames")(error)),
             },
             Some(arrival) = arrivals.recv() => switch.admit(arrival),
-            // Nobody takes frames any more.
+            // The VMM takes no more frames.
             _ = &mut writing => return Ok(()),
         }
     }
 }
 
-/// A VMM that dies resets its sockets.
+/// Returns true if the VMM has ended: a VMM that dies resets its sockets.
 fn has_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -7,14 +7,14 @@ use smoltcp::wire::{
 
 use crate::link::GUEST_ADDRESS;
 
-/// One end of a conversation in the guest, the other beyond it.
+/// The two ends of a flow: a port of the guest and a remote address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FlowKey {
     pub(crate) guest_port: u16,
     pub(crate) remote: SocketAddrV4,
 }
 
-/// An IPv4 packet from the guest that is whole and says the guest's own address.
+/// A complete IPv4 packet whose sender is the guest's own address.
 #[derive(Debug)]
 pub(crate) struct Packet<'a> {
     /// The packet from its IPv4 header on.
@@ -22,23 +22,23 @@ pub(crate) struct Packet<'a> {
     pub(crate) kind: Kind,
 }
 
-/// What a packet carries.
+/// The payload of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A segment; whether it opens a connection.
+    /// A TCP segment; `opens` is true if it opens a connection.
     Tcp { key: FlowKey, opens: bool },
-    /// A datagram, and where its payload is in the packet.
+    /// A UDP datagram, with the range of its payload in the packet.
     Udp {
         key: FlowKey,
         payload: std::ops::Range<usize>,
     },
-    /// A control message to this address.
+    /// An ICMP message to this address.
     Icmp { destination: Ipv4Addr },
 }
 
 impl<'a> Packet<'a> {
-    /// The packet in `frame`; `None` where it is of another protocol, damaged, a fragment, or says
-    /// another sender than the guest.
+    /// Parses the packet in `frame`. `None` if it has another protocol, is damaged, is a fragment,
+    /// or names a sender other than the guest.
     pub(crate) fn parse(frame: &'a [u8]) -> Option<Self> {
         let ethernet = EthernetFrame::new_checked(frame).ok()?;
         if ethernet.ethertype() != EthernetProtocol::Ipv4 {
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// Every checksum is computed and verified: no other party does it.
+/// Has smoltcp compute and verify every checksum: nothing else does.
 pub(crate) fn checksums() -> ChecksumCapabilities {
     ChecksumCapabilities::default()
 }

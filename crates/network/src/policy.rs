@@ -9,17 +9,17 @@ use crate::name::DomainName;
 use crate::own_address::is_own_address;
 use crate::{Reach, Rule, Settings};
 
-/// What the guest may reach, and which names it may ask for.
+/// The destinations that the guest may connect to, and the names that it may query.
 ///
-/// The first of these that speaks of a destination decides:
+/// The first of these that applies to a destination decides:
 ///
 /// 1. No rule opens `0.0.0.0/8`, multicast, or `240.0.0.0/4`.
 /// 2. A `deny` rule.
-/// 3. An `allow` rule of addresses. What is denied unless it is allowed needs a rule that lies
-///    within the denied range, so that `0.0.0.0/0` is the public network and not the host's own.
+/// 3. An `allow` rule of addresses. A range that is denied by default needs a rule that lies within
+///    it, so that `0.0.0.0/0` is the public network and not the host's own.
 /// 4. An `allow` rule of names, for the addresses that such a name was resolved to. It opens
-///    private ranges too, and never this host, link-local addresses or loopback.
-/// 5. What is denied unless it is allowed: [`DENIED`], and every address of this host.
+///    private ranges too, but never this host, link-local addresses or loopback.
+/// 5. The ranges that are denied by default: [`DENIED`], and every address of this host.
 /// 6. [`Reach`].
 #[derive(Debug)]
 pub(crate) struct Policy {
@@ -30,48 +30,50 @@ pub(crate) struct Policy {
     is_own: fn(Ipv4Addr) -> bool,
 }
 
-/// What no rule opens: "this host" by another name, and what is no single host.
+/// Ranges that no rule opens: another notation of "this host", and addresses of no single host.
 const NEVER: [Ipv4Net; 3] = [
     net(Ipv4Addr::new(0, 0, 0, 0), 8),
     net(Ipv4Addr::new(224, 0, 0, 0), 4),
     net(Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// What is denied unless it is allowed, and whether the rule for a name may open it: what IANA's
-/// registry of special-purpose addresses does not call globally reachable, and services of clouds.
+/// Ranges that are denied by default, each with whether a rule of names may open it.
+///
+/// These are the ranges that IANA's registry of special-purpose addresses does not call globally
+/// reachable, and services of clouds.
 const DENIED: [(Ipv4Net, bool); 14] = [
     (net(Ipv4Addr::new(10, 0, 0, 0), 8), true),
-    // A cloud's metadata service. It stands before the range that it lies in.
+    // A cloud's metadata service. It precedes the range that contains it.
     (net(Ipv4Addr::new(100, 100, 100, 200), 32), false),
     (net(Ipv4Addr::new(100, 64, 0, 0), 10), true),
     (net(Ipv4Addr::new(127, 0, 0, 0), 8), false),
-    // Azure's host, which answers every guest: certificates, settings, names.
+    // Azure's host, which serves certificates, settings and names to every guest.
     (net(Ipv4Addr::new(168, 63, 129, 16), 32), false),
-    // Link-local, and with it the metadata service of clouds, 169.254.169.254.
+    // Link-local addresses, which include the metadata service of clouds, 169.254.169.254.
     (net(Ipv4Addr::new(169, 254, 0, 0), 16), false),
     (net(Ipv4Addr::new(172, 16, 0, 0), 12), true),
-    // The wire between guest and gateway is of these, and a cloud's services.
+    // This range contains the wire between guest and gateway, and a cloud's services.
     (net(Ipv4Addr::new(192, 0, 0, 0), 24), false),
     // Documentation.
     (net(Ipv4Addr::new(192, 0, 2, 0), 24), false),
-    // The relays of 6to4, which is no more.
+    // The relays of 6to4, which is deprecated.
     (net(Ipv4Addr::new(192, 88, 99, 0), 24), false),
     (net(Ipv4Addr::new(192, 168, 0, 0), 16), true),
-    // Benchmarks of networks; proxies of the host invent addresses here.
+    // Benchmarks of networks; proxies on the host also allocate addresses in this range.
     (net(Ipv4Addr::new(198, 18, 0, 0), 15), false),
     // Documentation.
     (net(Ipv4Addr::new(198, 51, 100, 0), 24), false),
     (net(Ipv4Addr::new(203, 0, 113, 0), 24), false),
 ];
 
-/// Where names are asked for, which a guest whose names are ruled may do at the gateway only.
+/// The ports of DNS and of DNS over TLS. If names are denied, the guest may query only the gateway.
 const NAME_SERVICE_PORTS: [u16; 2] = [53, 853];
 
 const fn net(address: Ipv4Addr, bits: u8) -> Ipv4Net {
     Ipv4Net::new_assert(address, bits)
 }
 
-/// Why a destination is denied unless it is allowed.
+/// The range that denies a destination by default.
 struct Denial {
     bits: u8,
     opens_by_name: bool,
@@ -88,7 +90,7 @@ impl Policy {
         }
     }
 
-    /// Whether the guest may talk to `destination`.
+    /// Returns true if the guest may connect to `destination`.
     pub(crate) fn allows(&self, destination: SocketAddrV4) -> bool {
         let (address, port) = (*destination.ip(), destination.port());
         if NEVER.iter().any(|range| range.contains(&address)) {
@@ -111,13 +113,13 @@ impl Policy {
         denial.is_none() && self.reach == Reach::Outbound && !self.evades_names(port)
     }
 
-    /// Whether the guest may ask for `name`.
+    /// Returns true if the guest may query `name`.
     pub(crate) fn resolves(&self, name: &DomainName) -> bool {
         let named = |rules: &[Rule]| rules.iter().any(|rule| rule.names(name));
         !named(&self.deny) && (self.reach == Reach::Outbound || named(&self.allow))
     }
 
-    /// Takes note of an address that `name` was resolved to, which the guest may keep for `ttl`.
+    /// Records an address that `name` was resolved to, which the guest may use for `ttl`.
     pub(crate) fn learn(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
         for rule in self.allow.iter().filter(|rule| rule.names(name)) {
             self.learned.add(address, rule.ports, ttl, Instant::now());
@@ -141,7 +143,7 @@ impl Policy {
         })
     }
 
-    /// Whether other resolvers at this port would answer for names that are denied here.
+    /// Returns true if another resolver at this port could answer for names that are denied here.
     fn evades_names(&self, port: u16) -> bool {
         NAME_SERVICE_PORTS.contains(&port) && self.deny.iter().any(Rule::is_of_names)
     }
@@ -151,7 +153,7 @@ impl Policy {
 mod tests {
     use super::*;
 
-    /// Stands for an interface of the host, in the public range and in a private one.
+    /// Stands for two interfaces of the host, one in the public range and one in a private range.
     fn is_own(address: Ipv4Addr) -> bool {
         address.is_loopback() || ["8.8.4.9", "192.168.1.5"].contains(&&*address.to_string())
     }
@@ -251,7 +253,7 @@ mod tests {
                 "127.0.0.1:22",
                 "127.0.0.2:5432",
                 "0.0.0.0:5432",
-                // This host itself, by a rule for its whole network.
+                // A rule for the host's whole network does not open the host itself.
                 "192.168.1.5:22",
             ],
         );
@@ -325,8 +327,8 @@ mod tests {
 
     /// IANA's "IPv4 Special-Purpose Address Registry" as of 2024-11-28
     /// (https://www.iana.org/assignments/iana-ipv4-special-registry), each block with whether it is
-    /// globally reachable; 192.88.99.0/24, which is deprecated, has no such word there. Then the
-    /// addresses beyond them that clouds answer their guests at.
+    /// globally reachable. For 192.88.99.0/24, which is deprecated, the registry does not say. The
+    /// addresses behind them are further ones that clouds answer their guests at.
     const SPECIAL: [(&str, bool); 33] = [
         ("0.0.0.0/8", false),
         ("0.0.0.0/32", false),
@@ -338,7 +340,7 @@ mod tests {
         ("192.0.0.0/24", false),
         ("192.0.0.0/29", false),
         ("192.0.0.8/32", false),
-        // Globally reachable by the registry; denied with the block that the wire is of.
+        // Globally reachable by the registry, but denied with the block that contains the wire.
         ("192.0.0.9/32", false),
         ("192.0.0.10/32", false),
         ("192.0.0.170/32", false),
@@ -355,7 +357,7 @@ mod tests {
         ("203.0.113.0/24", false),
         ("240.0.0.0/4", false),
         ("255.255.255.255/32", false),
-        // Multicast has a registry of its own.
+        // Multicast has its own registry.
         ("224.0.0.0/4", false),
         // AWS and most others; AWS's containers; Alibaba; Oracle; Azure.
         ("169.254.169.254/32", false),
@@ -363,7 +365,7 @@ mod tests {
         ("100.100.100.200/32", false),
         ("192.0.0.192/32", false),
         ("168.63.129.16/32", false),
-        // Beside the last one there is nothing special.
+        // The address next to the last one is an ordinary one.
         ("168.63.129.17/32", true),
     ];
 

@@ -2,7 +2,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
-/// One port, or those from the first to the last.
+/// One port, or a range of ports with both its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
     first: u16,
@@ -10,23 +10,23 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Whether `port` is one of them.
+    /// Returns true if `port` is in the range.
     pub const fn contain(self, port: u16) -> bool {
         self.first <= port && port <= self.last
     }
 
-    /// Returns each of them in order.
+    /// Returns the ports in ascending order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = u16> {
         let count = usize::from(self.last - self.first) + 1;
         (0..count).map(move |index| self.first + u16::try_from(index).unwrap_or_default())
     }
 }
 
-/// Not a port, nor a range of ports.
+/// The error for text that is neither a port nor a range of ports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a port from 1 to 65535, nor a range of ports as 8000-8010")]
 pub struct InvalidPorts {
-    /// What was written.
+    /// The text that was refused.
     pub text: String,
 }
 

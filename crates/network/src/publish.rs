@@ -7,56 +7,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::Ports;
 
-/// A port of the host that leads to one of the guest's.
+/// A host port that leads to a port of the guest.
 ///
-/// `8080:80`, `0.0.0.0:8080:80`, `5353:53/udp`. Without a host address it is 127.0.0.1, so that
-/// nobody outside the host reaches the guest unless that is said. Without a port of the host, or with
-/// port 0, the host chooses a free one at each start: `80`, `0:80`, `0.0.0.0::80`.
+/// `8080:80`, `0.0.0.0:8080:80`, `5353:53/udp`. Without a host address the port listens on
+/// 127.0.0.1, so that other hosts can connect to the guest only if the user asks for it. Without a
+/// host port, or with port 0, the host chooses a free one at each start: `80`, `0:80`,
+/// `0.0.0.0::80`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Publish {
-    /// Where the host listens.
+    /// The host address and port to listen on; port 0 lets the host choose.
     pub host: SocketAddrV4,
     /// The port in the guest.
     pub guest_port: u16,
-    /// Over which protocol.
+    /// The transport protocol.
     pub protocol: Protocol,
 }
 
-/// What ports belong to.
+/// A transport protocol that has ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Streams.
+    /// TCP.
     Tcp,
-    /// Datagrams.
+    /// UDP.
     Udp,
 }
 
-/// Not a published port.
+/// The error for text that does not describe a published port.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPublish {
-    /// It cannot be read.
+    /// The text does not have the form of a published port.
     #[error(
         "'{text}' is not [[HOST_IP:][HOST_PORT]:]PORT[/tcp|udp] with an IPv4 address, and ports or \
          ranges of ports as 8000-8010"
     )]
     Form {
-        /// What was written.
+        /// The text that was refused.
         text: String,
     },
-    /// The ports of the host are not as many as the guest's.
+    /// The two ranges of ports have different lengths.
     #[error("'{text}': the two ranges of ports must be equally long")]
     Lengths {
-        /// What was written.
+        /// The text that was refused.
         text: String,
     },
 }
 
 impl Publish {
-    /// Returns the ports that `text` writes, as `-p` takes them: one, or a range of them.
+    /// Parses an argument of `-p`: one port, or a range of ports.
     ///
     /// # Errors
-    /// When it writes none, or ranges that do not fit together.
+    /// If `text` does not have this form, or its two ranges have different lengths.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, InvalidPublish> {
         let form = || InvalidPublish::Form {
             text: text.to_owned(),
@@ -85,8 +86,8 @@ impl Publish {
         Ok(pairs.map(|(host, guest)| publish(host, guest)).collect())
     }
 
-    /// Returns the port of the guest that `text` writes, as `80` or `53/udp`, published at one that the
-    /// host chooses. `None` if it is none.
+    /// Parses a guest port such as `80` or `53/udp`; the host chooses the host port. `None` if
+    /// `text` does not have this form.
     pub fn of_guest_port(text: &str) -> Option<Self> {
         let (host, guest, protocol) = split(text)?;
         let guest_port = guest.parse().ok().map(NonZeroU16::get)?;
@@ -98,10 +99,10 @@ impl Publish {
     }
 }
 
-/// The port of the host that stands for any free one.
+/// The host port that stands for any free port.
 const CHOSEN: &str = "0";
 
-/// The host's part, the guest's, and the protocol.
+/// Splits `text` into the host's part, the guest's part and the protocol.
 fn split(text: &str) -> Option<(&str, &str, Protocol)> {
     let (ports, protocol) = match text.split_once('/') {
         None => (text, Protocol::Tcp),

@@ -17,21 +17,21 @@ use crate::replies::DATAGRAM_MAX_BYTES;
 use crate::udp::HostEnd;
 use crate::{Protocol, Publish};
 
-/// How long a listener waits after an error, such as too many open files.
+/// The time that a listener waits after an error, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A port of the host cannot be published.
+/// The error of a host port that cannot be published.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {}/{} to publish it", publish.host, publish.protocol)]
 pub struct PublishError {
-    /// Which one.
+    /// The port.
     pub publish: Publish,
-    /// Why.
+    /// The error of the socket.
     #[source]
     pub source: io::Error,
 }
 
-/// Somebody outside who wants to talk to the guest.
+/// A connection or a sender of datagrams from outside, at a published port.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) peer: IpAddr,
@@ -39,7 +39,7 @@ pub(crate) struct Arrival {
     pub(crate) host: ArrivedBy,
 }
 
-/// The host's end of what begins outside.
+/// The host's end of an inbound flow.
 #[derive(Debug)]
 pub(crate) enum ArrivedBy {
     Stream(TcpStream),
@@ -49,7 +49,7 @@ pub(crate) enum ArrivedBy {
 /// A published port that is listened on.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    /// With the port that the host has chosen, where none was said.
+    /// The published port, with the host port that the host chose if the settings name none.
     pub(crate) publish: Publish,
     socket: ListenerSocket,
 }
@@ -60,12 +60,12 @@ enum ListenerSocket {
     Udp(UdpSocket),
 }
 
-/// Whether all of `published` can be listened on now.
+/// Checks that all of `published` can be listened on now.
 ///
 /// # Errors
-/// The first that cannot, most likely because another program listens there.
+/// The first port that cannot, usually because another program listens there.
 pub fn check_published(published: &[Publish]) -> Result<(), PublishError> {
-    // All at once: two that are the same are not both free.
+    // Keep every socket open until the end: two equal ports are not both free.
     let mut held = Vec::new();
     for &publish in published {
         let port: io::Result<OwnedFd> = match publish.protocol {
@@ -105,7 +105,7 @@ async fn bind(publish: Publish) -> io::Result<Listener> {
     Ok(Listener { publish, socket })
 }
 
-/// Sends everybody who comes to one of the listeners to `arrivals`.
+/// Sends every inbound connection and every new sender of datagrams to `arrivals`.
 pub(crate) fn take_arrivals(listeners: Vec<Listener>, arrivals: &mpsc::Sender<Arrival>) {
     let queued = Budget::new(FLOW_QUEUES_BYTES);
     for Listener { publish, socket } in listeners {
@@ -138,7 +138,7 @@ async fn accept(listener: TcpListener, guest_port: u16, arrivals: mpsc::Sender<A
     }
 }
 
-/// Sorts datagrams by who sent them: each sender is a flow.
+/// Sorts datagrams by their sender: each sender is a flow.
 async fn sort(
     socket: Arc<UdpSocket>,
     guest_port: u16,
@@ -166,7 +166,7 @@ async fn sort(
         }
         let (queue, datagrams) = queue(&queued);
         datagrams.open();
-        // The queue is new, and its end is here.
+        // The queue is new, and its receiver still exists.
         let _ = queue.send(datagram, 0..length);
         peers.insert(peer, queue);
         let host = HostEnd::Shared {

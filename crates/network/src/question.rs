@@ -1,39 +1,38 @@
-//! A question for a name, taken apart and built anew.
+//! DNS queries: parsed, and built anew to be forwarded.
 
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, RecordType};
 
 use crate::name::DomainName;
 
-/// The longest question that is read. One name and what resolvers add to it are far shorter.
+/// The longest query that is read. One name with the additions of resolvers is far shorter.
 pub(crate) const QUESTION_MAX_BYTES: usize = 1232;
-/// How long an answer over UDP the host's resolvers are told to be welcome, in bytes: what passes
-/// every path unfragmented.
+/// The largest UDP answer that the host's resolvers may send, in bytes: it passes every path
+/// unfragmented.
 const ANSWER_BYTES: u16 = 1232;
-/// Types that ask for a zone, or for all there is, or that are no types of data (RFC 6895, 3.1).
+/// Types that query a zone or all records, or are not data types (RFC 6895, section 3.1).
 const NO_DATA_TYPES: std::ops::RangeInclusive<u16> = 249..=255;
 const NO_TYPE: u16 = 0;
 const OPT_TYPE: u16 = 41;
 
-/// A question of the guest's that may be passed on. The host's resolvers get nothing of what the guest
-/// sent but what is held here.
+/// A query of the guest that may be forwarded. The host's resolvers get only the fields below.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// The guest's number for it.
+    /// The ID that the guest chose.
     pub(crate) id: u16,
     pub(crate) query: Query,
     pub(crate) name: DomainName,
     wants_recursion: bool,
-    /// Whether the guest speaks EDNS, and then, whether it takes DNSSEC records.
+    /// `None` if the guest does not use EDNS, otherwise the DNSSEC OK bit.
     dnssec_ok: Option<bool>,
 }
 
-/// A question that nobody is asked.
+/// A query that is not forwarded.
 #[derive(Debug)]
 pub(crate) enum Unasked {
-    /// It is no question, and is not answered.
+    /// The message is not a query, and gets no answer.
     Silent,
-    /// It is answered with this.
+    /// The gateway answers with this message.
     Answered(Vec<u8>),
 }
 
@@ -68,7 +67,7 @@ impl Question {
         })
     }
 
-    /// Returns the question as it is passed on, under another number.
+    /// Encodes the query to be forwarded under another ID. `None` if it cannot be encoded.
     pub(crate) fn to_wire(&self, id: u16) -> Option<Vec<u8>> {
         let mut message = Message::query();
         message.metadata.id = id;
@@ -83,7 +82,7 @@ impl Question {
         message.to_vec().ok()
     }
 
-    /// Returns an answer without records.
+    /// Returns a response without records. `None` if it cannot be encoded.
     pub(crate) fn reply(&self, code: ResponseCode) -> Option<Vec<u8>> {
         let mut question = Message::query();
         question.metadata.id = self.id;
@@ -160,7 +159,7 @@ mod tests {
         let edns = passed_on.edns.as_ref().unwrap();
         assert!(edns.flags().dnssec_ok && edns.max_payload() == ANSWER_BYTES);
         assert!(edns.options().as_ref().is_empty());
-        // header, name, type and class, OPT
+        // Header; name, type and class; OPT record.
         assert_eq!(passed_on.to_vec().unwrap().len(), 12 + 13 + 4 + 11);
     }
 

@@ -1,5 +1,5 @@
-//! The packets that wait for one flow, bounded by their number and their bytes, and together with
-//! those of all other flows.
+//! The packets that wait for one flow. Their number and their bytes are bounded, and so are the
+//! bytes of all flows together.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use tokio::sync::mpsc;
 use crate::budget::{Budget, Claim};
 use crate::limits::{FLOW_QUEUE_BYTES, FLOW_QUEUE_PACKETS};
 
-/// What a packet takes besides its own bytes: what the allocator and the queue add.
+/// The memory that the allocator and the queue add to a packet.
 const PACKET_EXTRA_BYTES: usize = 128;
 
-/// The end that packets are put into.
+/// The sending end of a flow's queue.
 #[derive(Debug)]
 pub(crate) struct Sender {
     sender: mpsc::Sender<Waiting>,
@@ -19,7 +19,7 @@ pub(crate) struct Sender {
     all: Budget,
 }
 
-/// The end that a flow takes packets from. What it has taken counts until it is dropped.
+/// The receiving end of a flow's queue. A packet that was taken counts until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     receiver: mpsc::Receiver<Waiting>,
@@ -38,7 +38,7 @@ pub(crate) struct Waiting {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ended;
 
-/// A queue that counts against `all`. It holds nothing before it is opened.
+/// Creates a queue that counts against `all`. It accepts no packet until it is opened.
 pub(crate) fn queue(all: &Budget) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::channel(FLOW_QUEUE_PACKETS);
     let own = Budget::new(0);
@@ -51,7 +51,7 @@ pub(crate) fn queue(all: &Budget) -> (Sender, Receiver) {
 }
 
 impl Sender {
-    /// Puts a copy of a packet into the queue, or drops it where there is no room.
+    /// Puts a copy of a packet into the queue, or drops it if there is no room.
     pub(crate) fn send(&self, packet: &[u8], payload: Range<usize>) -> Result<(), Ended> {
         if self.is_closed() {
             return Err(Ended);
@@ -69,31 +69,31 @@ impl Sender {
         Ok(())
     }
 
-    /// Whether the flow has ended.
+    /// Returns true if the flow has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 }
 
 impl Receiver {
-    /// Lets packets wait from now on.
+    /// Lets the queue accept packets from now on.
     pub(crate) fn open(&self) {
         self.own.set_limit(FLOW_QUEUE_BYTES);
     }
 
-    /// Waits for the next packet. `None` if nobody sends any more.
+    /// Waits for the next packet. `None` if all senders are gone.
     pub(crate) async fn recv(&mut self) -> Option<Waiting> {
         self.receiver.recv().await
     }
 
-    /// Returns the next packet if one is there.
+    /// Returns the next packet. `None` if the queue is empty.
     pub(crate) fn try_recv(&mut self) -> Option<Waiting> {
         self.receiver.try_recv().ok()
     }
 }
 
 impl Waiting {
-    /// A packet that no queue counts, as each flow has one while it is opened.
+    /// Wraps a packet that no queue counts; each flow has one while it is opened.
     pub(crate) fn uncounted(packet: &[u8]) -> Self {
         Self {
             packet: packet.into(),

@@ -1,4 +1,4 @@
-//! Frames that the gateway makes by itself.
+//! Frames that the gateway itself makes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -12,10 +12,10 @@ use smoltcp::wire::{
 use crate::link::{GATEWAY_ADDRESS, GATEWAY_MAC, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES};
 use crate::packet::checksums;
 
-/// How many bytes of a packet are sent back with why it was not passed on (RFC 1812, 4.3.2.3).
+/// The number of bytes quoted in an error about a packet (RFC 1812, section 4.3.2.3).
 const QUOTED_MAX_BYTES: usize = 512;
 const HOP_LIMIT: u8 = 64;
-/// The largest payload of a datagram that is not cut into fragments.
+/// The largest payload of a datagram that is not fragmented.
 pub(crate) const DATAGRAM_MAX_BYTES: usize =
     u16_to_usize(MTU_BYTES) - smoltcp::wire::IPV4_HEADER_LEN - UDP_HEADER_LEN;
 
@@ -34,7 +34,7 @@ pub(crate) fn write_ethernet_header(frame: &mut [u8], ethertype: EthernetProtoco
     .emit(&mut EthernetFrame::new_unchecked(frame));
 }
 
-/// A frame that holds an IPv4 packet to the guest.
+/// Returns a frame that holds an IPv4 packet to the guest.
 fn ip_frame(
     source: Ipv4Addr,
     protocol: IpProtocol,
@@ -56,7 +56,8 @@ fn ip_frame(
     frame
 }
 
-/// A datagram from `source` to a port of the guest; `None` where it does not fit a frame.
+/// Returns a frame with a datagram from `source` to a port of the guest. `None` if the payload does
+/// not fit a frame.
 pub(crate) fn datagram(source: SocketAddrV4, guest_port: u16, payload: &[u8]) -> Option<Vec<u8>> {
     if payload.len() > DATAGRAM_MAX_BYTES {
         return None;
@@ -78,7 +79,7 @@ pub(crate) fn datagram(source: SocketAddrV4, guest_port: u16, payload: &[u8]) ->
     }))
 }
 
-/// Says that an IPv4 packet of the guest's was not passed on, and why.
+/// Returns an ICMP error for an IPv4 packet of the guest that was not forwarded.
 pub(crate) fn unreachable(packet: &[u8], reason: Icmpv4DstUnreachable) -> Option<Vec<u8>> {
     let quoted = Ipv4Packet::new_checked(packet).ok()?;
     let header = Ipv4Repr::parse(&quoted, &checksums()).ok()?;
@@ -88,11 +89,11 @@ pub(crate) fn unreachable(packet: &[u8], reason: Icmpv4DstUnreachable) -> Option
         header,
         data: &payload[..payload.len().min(QUOTED_MAX_BYTES)],
     };
-    // The gateway speaks for whoever is beyond it.
+    // The gateway answers in place of the hosts beyond it.
     Some(control_message(GATEWAY_ADDRESS, &icmp))
 }
 
-/// The answer to a ping of the gateway.
+/// Returns the answer to a ping of the gateway. `None` if the packet is not an echo request.
 pub(crate) fn echo(packet: &[u8]) -> Option<Vec<u8>> {
     let ip = Ipv4Packet::new_checked(packet).ok()?;
     let icmp = Icmpv4Packet::new_checked(ip.payload()).ok()?;
@@ -118,7 +119,8 @@ fn control_message(source: Ipv4Addr, icmp: &Icmpv4Repr<'_>) -> Vec<u8> {
     })
 }
 
-/// Refuses a TCP segment of the guest's (RFC 9293, 3.10.7.1); a refusal is not refused.
+/// Returns the reset of a TCP segment (RFC 9293, section 3.10.7.1). `None` if the segment is itself
+/// a reset.
 pub(crate) fn reset(packet: &[u8]) -> Option<Vec<u8>> {
     let ip = Ipv4Packet::new_checked(packet).ok()?;
     let segment = TcpPacket::new_checked(ip.payload()).ok()?;
@@ -158,7 +160,7 @@ pub(crate) fn reset(packet: &[u8]) -> Option<Vec<u8>> {
     ))
 }
 
-/// Answers who has an address: the gateway has every one but the guest's own.
+/// Answers an ARP request: the gateway has every address but the guest's own.
 pub(crate) fn address_resolution(frame: &[u8]) -> Option<Vec<u8>> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Arp {

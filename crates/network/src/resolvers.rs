@@ -7,18 +7,18 @@ use fs_err as fs;
 
 use crate::link::DNS_PORT;
 
-/// Where a host says who answers its own questions for names.
+/// The host's own list of resolvers.
 const RESOLV_CONF: &str = "/etc/resolv.conf";
-/// As many as the host's own resolver asks (`MAXNS`).
+/// The number of resolvers that the host's own resolver asks (`MAXNS` of resolv.h).
 const RESOLVERS_MAX: usize = 3;
-/// A longer file than this is not one.
+/// A longer file is not a list of resolvers.
 const FILE_MAX_BYTES: u64 = 64 * 1024;
 
-/// Whom to ask: those that were said, or the host's, as they are now.
+/// The resolvers to ask: those of the settings, or the host's current ones.
 #[derive(Debug)]
 pub(crate) struct Resolvers {
     said: Vec<SocketAddr>,
-    /// Those that the host's file named when it was last read.
+    /// The resolvers that the host's file named when it was last read.
     last: Mutex<Vec<SocketAddr>>,
 }
 
@@ -35,8 +35,9 @@ impl Resolvers {
         resolvers
     }
 
-    /// A host's resolvers change with the networks that it joins, so they are read each time. Where the
-    /// file has gone, or another that may not be read has taken its place, the last ones are asked.
+    /// Returns the current resolvers. The file is read each time, because a host's resolvers change
+    /// with the networks that it joins. If the file is missing or cannot be read, the last ones are
+    /// returned.
     pub(crate) fn now(&self) -> Vec<SocketAddr> {
         if !self.said.is_empty() {
             return self.said.clone();
@@ -45,7 +46,7 @@ impl Resolvers {
         if let Ok(text) = read(Path::new(RESOLV_CONF)) {
             let found = parse(&text);
             *last = match found.is_empty() {
-                // What resolv.conf(5) says of a file without a name server.
+                // The default of resolv.conf(5) for a file without a name server.
                 true => vec![SocketAddr::new(IpAddr::from([127, 0, 0, 1]), DNS_PORT)],
                 false => found,
             };
@@ -53,8 +54,10 @@ impl Resolvers {
         last.clone()
     }
 
-    /// Returns what is read for [`Resolvers::now`]: the file, and where it is a symlink to a directory
-    /// of its own, that directory, in which it is replaced by another. `/etc` as a whole is not read.
+    /// Returns the paths that [`Resolvers::now`] reads.
+    ///
+    /// This is the file; or, if it is a symlink into a directory of a resolver program, that
+    /// directory, in which the file is replaced by another. It is never the whole of `/etc`.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         if !self.said.is_empty() {
             return Vec::new();
@@ -67,8 +70,8 @@ impl Resolvers {
     }
 }
 
-/// Whether a directory is one of programs that keep a host's resolvers: it lies below `/run`, where such
-/// programs make their own.
+/// Returns true if a directory belongs to a program that maintains the host's resolvers: it lies
+/// below `/run`, where such programs create their directories.
 fn is_of_resolvers(directory: &Path) -> bool {
     directory.starts_with("/run") && directory.components().count() > 2
 }

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::name::{DomainName, NamePattern};
 use crate::ports::Ports;
 
-/// What `--net-allow` and `--net-deny` take: addresses or names, and maybe ports.
-///
-/// `10.0.0.0/8`, `192.168.1.7:5432`, `example.com`, `*.example.com:443`, `1.1.1.1:8000-8010`.
+/// A rule of `--net-allow` or `--net-deny`: addresses or names, with or without ports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Rule {
@@ -18,46 +16,46 @@ pub struct Rule {
     pub(crate) ports: Option<Ports>,
 }
 
-/// Whom a rule is about.
+/// The destinations that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     Addresses(Ipv4Net),
     Names(NamePattern),
 }
 
-/// Not a rule.
+/// The error for text that is not a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRule {
-    /// Its ports cannot be read.
+    /// The ports cannot be parsed.
     #[error("'{rule}': a port is 1 to 65535, and a range of ports is written 8000-8010")]
     Ports {
-        /// The rule as it was written.
+        /// The rule that was refused.
         rule: String,
     },
-    /// It names IPv6 addresses, which a sandbox does not reach at all.
+    /// The rule names IPv6 addresses, which sandboxes do not support.
     #[error("'{rule}': sandboxes have no IPv6")]
     Ipv6 {
-        /// The rule as it was written.
+        /// The rule that was refused.
         rule: String,
     },
-    /// Neither addresses nor a name.
+    /// The target is neither an address, nor a range, nor a name.
     #[error(
         "'{rule}' is no rule: an IPv4 address, a range as 10.0.0.0/8, a name or *.name, \
          each with or without :port"
     )]
     Target {
-        /// The rule as it was written.
+        /// The rule that was refused.
         rule: String,
     },
 }
 
 impl Rule {
-    /// Whether it is about this port.
+    /// Returns true if the rule applies to this port.
     pub(crate) fn has_port(&self, port: u16) -> bool {
         self.ports.is_none_or(|ports| ports.contain(port))
     }
 
-    /// The range of addresses that it is about, if that holds `address` and `port`.
+    /// Returns the rule's address range. `None` if it does not hold `address` and `port`.
     pub(crate) fn range_of(&self, address: Ipv4Addr, port: u16) -> Option<&Ipv4Net> {
         match &self.target {
             Target::Addresses(range) if range.contains(&address) && self.has_port(port) => {
@@ -67,17 +65,17 @@ impl Rule {
         }
     }
 
-    /// Whether it is about this name.
+    /// Returns true if the rule applies to this name.
     pub(crate) fn names(&self, name: &DomainName) -> bool {
         matches!(&self.target, Target::Names(pattern) if pattern.matches(name))
     }
 
-    /// Whether it is about names.
+    /// Returns true if the rule is one of names.
     pub const fn is_of_names(&self) -> bool {
         matches!(self.target, Target::Names(_))
     }
 
-    /// Whether it is about some ports only.
+    /// Returns true if the rule is restricted to some ports.
     pub const fn is_of_ports(&self) -> bool {
         self.ports.is_some()
     }

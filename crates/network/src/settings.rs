@@ -4,29 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Publish, Rule};
 
-/// A sandbox's network as its description keeps it.
+/// The network of a sandbox, as the sandbox's record stores it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Settings {
-    /// What is reached that no rule speaks of.
+    /// The default for destinations that no rule applies to.
     pub reach: Reach,
-    /// What is reached in any case.
+    /// Rules that allow destinations.
     pub allow: Vec<Rule>,
-    /// What is not reached in any case.
+    /// Rules that deny destinations. They take precedence over `allow`.
     pub deny: Vec<Rule>,
-    /// Ports of the host that lead into the guest.
+    /// Host ports that lead into the guest.
     pub publish: Vec<Publish>,
-    /// Who answers the guest's questions for names; nobody here means the host's resolvers.
+    /// The resolvers that answer the guest's queries; empty for the host's own.
     pub resolvers: Vec<SocketAddr>,
 }
 
-/// What a sandbox reaches that no rule speaks of.
+/// The destinations that a sandbox can connect to without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {
-    /// Everything that is not private, local or special.
+    /// Every address that is not private, local or special.
     #[default]
     Outbound,
-    /// Nothing: what rules allow, and nobody else.
+    /// No address: only rules allow destinations.
     Listed,
 }

@@ -1,4 +1,4 @@
-//! Where every frame of the guest's goes.
+//! The switch that passes every frame of the guest to its flow.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -28,19 +28,20 @@ use crate::tcp::{TcpFlow, prepare};
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
 use crate::wire::Wire;
 
-/// The gateway: it takes frames and gives them to flows.
+/// The gateway's switch: it takes frames from the guest and passes them to flows.
 pub(crate) struct Switch {
     policy: Arc<Policy>,
     names: Arc<NameService>,
     to_guest: mpsc::Sender<Vec<u8>>,
     tcp: Flows,
     udp: Flows,
-    /// What the larger buffers of the guest's connections may take, and those of arrivals.
+    /// The memory for larger buffers of the guest's connections. The next field is for inbound
+    /// ones.
     buffers: Budget,
     arrivals_buffers: Budget,
 }
 
-/// Whom a flow of the guest's is for.
+/// The destination of a flow that the guest opens.
 enum Target {
     Host(SocketAddrV4),
     Names,
@@ -65,7 +66,7 @@ impl Switch {
         }
     }
 
-    /// Takes a frame from the guest. What is no packet for anybody is dropped.
+    /// Takes a frame from the guest. A frame without a destination is dropped.
     pub(crate) fn take(&mut self, frame: &[u8]) {
         let Some(packet) = Packet::parse(frame) else {
             self.reply(replies::address_resolution(frame));
@@ -77,7 +78,7 @@ impl Switch {
             Kind::Icmp { destination } if destination == GATEWAY_ADDRESS => {
                 self.reply(replies::echo(packet.bytes));
             }
-            // Other hosts cannot be pinged; errors of the guest's are for nobody.
+            // Other hosts cannot be pinged, and ICMP errors from the guest have no recipient.
             Kind::Icmp { .. } => {}
         }
     }
@@ -90,7 +91,7 @@ impl Switch {
             self.reply(replies::reset(segment));
             return;
         }
-        // Without a place the segment is dropped, and comes again.
+        // If there is no room for a flow, the segment is dropped, and the guest repeats it.
         match self.target(key.remote) {
             Target::Denied => self.reply(replies::unreachable(segment, DENIED)),
             Target::Names => {
@@ -142,7 +143,7 @@ impl Switch {
         }
     }
 
-    /// Has a question for a name answered, unless too many are under way.
+    /// Answers a DNS query, unless too many are in progress.
     fn take_question(&self, key: FlowKey, question: &[u8]) {
         let Some(answer) = self.names.answer(question, Transport::Datagram) else {
             return;
@@ -153,7 +154,7 @@ impl Switch {
             let frame =
                 answer.and_then(|answer| replies::datagram(key.remote, key.guest_port, &answer));
             if let Some(frame) = frame {
-                // Whoever does not read loses answers: nothing counts those that would wait.
+                // A guest that does not read loses answers, because no budget counts waiting ones.
                 let _ = to_guest.try_send(frame);
             }
         });
@@ -167,7 +168,7 @@ impl Switch {
         }
     }
 
-    /// Takes somebody from outside to the guest.
+    /// Admits an inbound connection or flow to the guest.
     pub(crate) fn admit(&mut self, arrival: Arrival) {
         let origin = Origin::Peer(arrival.peer);
         match arrival.host {
@@ -200,7 +201,8 @@ impl Switch {
         });
     }
 
-    /// Where what the guest sends to `remote` goes: the gateway stands for the host's loopback.
+    /// Returns the target of the guest's packets to `remote`. The gateway stands for the host's
+    /// loopback.
     fn target(&self, remote: SocketAddrV4) -> Target {
         let address = match *remote.ip() {
             GATEWAY_ADDRESS if remote.port() == DNS_PORT => return Target::Names,
@@ -214,7 +216,7 @@ impl Switch {
         }
     }
 
-    /// Sends a frame of the gateway's own, unless too many wait for the guest.
+    /// Sends a frame of the gateway, unless the queue to the guest is full.
     fn reply(&self, frame: Option<Vec<u8>>) {
         if let Some(frame) = frame {
             let _ = self.to_guest.try_send(frame);
@@ -222,11 +224,11 @@ impl Switch {
     }
 }
 
-/// What the guest is told about a destination that its rules deny. A connection fails at once, and
-/// with another error than one that is refused there.
+/// The ICMP code for a destination that the rules deny. A connection fails at once, and with
+/// another error than one that the destination refuses.
 const DENIED: Icmpv4DstUnreachable = Icmpv4DstUnreachable::CommProhibited;
 
-/// A connection of the guest's that is not established yet.
+/// A connection of the guest that is not established yet.
 struct Opening {
     key: FlowKey,
     syn: Waiting,
@@ -235,8 +237,8 @@ struct Opening {
 }
 
 impl Opening {
-    /// Connects to a host, then lets the guest's connection be established. Until then nothing is
-    /// kept of what the guest sends, but its first segment.
+    /// Connects to a host, then establishes the guest's connection. Until then only the guest's
+    /// first segment is kept.
     async fn connect(self, address: SocketAddrV4, buffers: Budget) {
         let connected = match timeout(CONNECT_LIMIT, TcpStream::connect(address)).await {
             Ok(connected) => connected.and_then(|stream| prepare(&stream).map(|()| stream)),
@@ -270,11 +272,11 @@ async fn serve_names(opening: Opening, names: Arc<NameService>, _place: OwnedSem
     let Some(flow) = opening.accept(Buffers::new(&Budget::new(0))) else {
         return;
     };
-    // Both end with the connection.
+    // Both futures end with the connection.
     let _ = tokio::join!(flow.join(guest_side), names.serve_stream(service_side));
 }
 
-/// Sends a frame once there is room for it; a guest that has gone needs none.
+/// Sends a frame once there is room for it. A guest that has gone does not need it.
 async fn send(to_guest: &mpsc::Sender<Vec<u8>>, frame: Option<Vec<u8>>) {
     if let Some(frame) = frame {
         let _ = to_guest.send(frame).await;

@@ -1,4 +1,4 @@
-//! One TCP connection of the guest's, and the stream on the host that it is joined to.
+//! One TCP connection of the guest, and the host stream that it is joined to.
 
 use std::future::poll_fn;
 use std::io;
@@ -21,18 +21,18 @@ use crate::packet::FlowKey;
 use crate::queue::Receiver;
 use crate::wire::{Gone, Wire};
 
-/// No timer is finer.
+/// The shortest delay of a timer.
 const TICK: Duration = Duration::from_millis(1);
 
 /// A stream on the host.
 pub(crate) trait HostStream: AsyncRead + AsyncWrite + Unpin + Send {
-    /// Lets the end of the stream be seen as a reset, not as an orderly end.
+    /// Makes the peer see the end of the stream as a reset, not as an orderly end.
     fn reset_at_end(&self);
 }
 
 impl HostStream for TcpStream {
     fn reset_at_end(&self) {
-        // Without it the peer sees an end where there was a failure; nothing else depends on it.
+        // If this fails, the peer sees an end in place of a failure; nothing else depends on it.
         let _ = set_socket_linger(self, Some(Duration::ZERO));
     }
 }
@@ -41,36 +41,36 @@ impl HostStream for DuplexStream {
     fn reset_at_end(&self) {}
 }
 
-/// Sets up a stream of the host for a connection of the guest's.
+/// Prepares a host stream for a connection of the guest.
 pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
-    // The guest's own segments say what is to be sent at once.
+    // The guest's own segments already decide when data is sent.
     stream.set_nodelay(true)?;
-    // A peer that is gone without a word does not keep its place for ever.
+    // A peer that vanished silently must not keep its flow indefinitely.
     Ok(set_socket_keepalive(stream, true)?)
 }
 
-/// A connection of the guest's with a TCP stack of its own: what goes wrong in one stays in it.
+/// A connection of the guest with its own TCP stack, so that a failure stays within it.
 pub(crate) struct TcpFlow {
     wire: Wire,
     packets: Receiver,
-    /// How large the socket's buffers are, for as long as it has them.
+    /// The claim on the memory of the socket's buffers.
     _buffers: Buffers,
     interface: Interface,
     sockets: SocketSet<'static>,
     handle: SocketHandle,
     started: Instant,
-    /// When it was last heard of.
+    /// The time of the last packet or the last transfer.
     active: Instant,
 }
 
-/// Which of the two directions have ended.
+/// The directions that have ended.
 #[derive(Default)]
 struct Ends {
     guest: bool,
     host: bool,
 }
 
-/// What happened next.
+/// The next event of a connection.
 enum Event {
     Packets,
     Place,
@@ -110,7 +110,8 @@ impl TcpFlow {
         }
     }
 
-    /// The flow that the guest opened with a segment that is in `wire`; `None` where that opens none.
+    /// Accepts a connection from the guest, whose first segment is in `wire`. `None` if the socket
+    /// cannot listen at that address.
     pub(crate) fn accept(
         key: FlowKey,
         wire: Wire,
@@ -123,7 +124,8 @@ impl TcpFlow {
         Some(flow)
     }
 
-    /// The flow that somebody outside opens to a port of the guest.
+    /// Opens an inbound connection to a port of the guest. `None` if the socket refuses the
+    /// addresses.
     pub(crate) fn connect(
         key: FlowKey,
         wire: Wire,
@@ -138,7 +140,7 @@ impl TcpFlow {
         Some(flow)
     }
 
-    /// Joins both ends until both have ended, or one has failed.
+    /// Copies in both directions until both have ended, or one has failed.
     pub(crate) async fn join(mut self, mut stream: impl HostStream) {
         let mut ends = Ends::default();
         loop {
@@ -171,7 +173,7 @@ impl TcpFlow {
         }
     }
 
-    /// Waits until there is something to do.
+    /// Waits for the next event.
     async fn next(&mut self, stream: &mut impl HostStream, ends: &Ends) -> Event {
         let deadline = self.deadline();
         let socket = self.sockets.get_mut::<Socket<'_>>(self.handle);
@@ -210,7 +212,7 @@ impl TcpFlow {
         self.wire.leave_place();
     }
 
-    /// Whether there is nothing left to say to the guest.
+    /// Returns true if nothing is left to send to the guest.
     fn is_over(&mut self) -> bool {
         let idle = self.active.elapsed();
         let is_full = self.wire.is_full;
@@ -221,7 +223,7 @@ impl TcpFlow {
         }
     }
 
-    /// Whether the guest has said its last, and the host has been told.
+    /// Returns true if the guest has finished sending, and the host was passed everything.
     fn guest_has_ended(&mut self) -> bool {
         let socket = self.socket();
         let has_finished = matches!(
@@ -231,7 +233,8 @@ impl TcpFlow {
         has_finished && socket.recv_queue() == 0
     }
 
-    /// Whether it has been silent for too long. One that is closed on both sides just ends.
+    /// Returns true if the connection was silent for too long. A connection that both sides closed
+    /// ends without a reset.
     fn is_idle(&mut self) -> bool {
         let has_ended = self.socket().state() == State::TimeWait;
         !has_ended && self.active.elapsed() >= self.idle_limit()
@@ -245,12 +248,12 @@ impl TcpFlow {
         }
     }
 
-    /// When something is to be done even if nothing happens.
+    /// Returns the time of the next work if no event happens before.
     fn deadline(&mut self) -> Instant {
         let idle = self.active + self.idle_limit() + Duration::from_millis(1);
         let now = self.now();
         match self.interface.poll_delay(now, &self.sockets) {
-            // While nothing can be sent, there is nothing to be in time for.
+            // While nothing can be sent, no deadline of the TCP stack can be met.
             Some(delay) if !self.wire.is_full => {
                 let delay = Duration::from_micros(delay.total_micros());
                 idle.min(Instant::now() + delay.max(TICK))
@@ -260,8 +263,8 @@ impl TcpFlow {
     }
 }
 
-/// Reads from the host into the socket, or writes to the host what the socket has, without bytes in
-/// between.
+/// Reads from the host into the socket, or writes the socket's data to the host. The bytes pass
+/// through no buffer in between.
 fn exchange(
     socket: &mut Socket<'_>,
     stream: &mut impl HostStream,
@@ -282,7 +285,7 @@ fn exchange(
     Poll::Pending
 }
 
-/// Returns how much of `room` was filled, as the socket takes it and as the flow does.
+/// Returns the number of bytes read into `room`, once for the socket and once for the flow.
 fn read_into(
     stream: &mut impl HostStream,
     room: &mut [u8],
@@ -294,25 +297,25 @@ fn read_into(
     (length, read.map_ok(|()| length))
 }
 
-/// Returns how much of `bytes` was written, as the socket takes it and as the flow does.
+/// Returns the number of bytes written, once for the socket and once for the flow.
 fn write_from(
     stream: &mut impl HostStream,
     bytes: &[u8],
     context: &mut task::Context<'_>,
 ) -> (usize, Poll<io::Result<usize>>) {
     match Pin::new(stream).poll_write(context, bytes) {
-        // A writer that takes nothing will take nothing later either.
+        // A stream that accepts no byte now will not accept one later.
         Poll::Ready(Ok(0)) => (0, Poll::Ready(Err(io::ErrorKind::WriteZero.into()))),
         Poll::Ready(Ok(length)) => (length, Poll::Ready(Ok(length))),
         other => (0, other),
     }
 }
 
-/// For the numbers that a connection's segments begin with.
+/// Returns a seed for the initial sequence numbers of a connection.
 fn random_seed() -> u64 {
     let mut seed = [0; 8];
-    // Randomness that is not there yet leaves numbers that can be guessed by the guest alone,
-    // which sees them anyway.
+    // Without early randomness the sequence numbers can be guessed by the guest alone, which sees
+    // them anyway.
     let _ = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
     u64::from_le_bytes(seed)
 }

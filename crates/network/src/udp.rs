@@ -1,4 +1,4 @@
-//! Datagrams between one port of the guest and one address beyond.
+//! Datagrams between one port of the guest and one remote address.
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -18,9 +18,9 @@ use crate::replies::{DATAGRAM_MAX_BYTES, datagram, unreachable};
 /// The host's end of a flow.
 #[derive(Debug)]
 pub(crate) enum HostEnd {
-    /// A socket of its own.
+    /// A socket for this flow alone.
     Connected(UdpSocket),
-    /// A published port that it shares with others, and the peer whose datagrams are its.
+    /// The socket of a published port, shared by several flows, and the peer of this one.
     Shared {
         socket: Arc<UdpSocket>,
         peer: SocketAddr,
@@ -29,7 +29,7 @@ pub(crate) enum HostEnd {
 }
 
 impl HostEnd {
-    /// A socket that talks to `target` alone.
+    /// Opens a socket that exchanges datagrams with `target` alone.
     pub(crate) fn connect(target: SocketAddrV4) -> io::Result<Self> {
         let socket = connected_socket(target.into())?;
         Ok(Self::Connected(UdpSocket::from_std(socket)?))
@@ -66,12 +66,12 @@ pub(crate) struct UdpFlow {
 }
 
 impl UdpFlow {
-    /// Passes datagrams on until there have been none for a while.
+    /// Passes datagrams on until the flow has been idle for too long.
     pub(crate) async fn join(mut self, mut host: HostEnd) {
         self.packets.open();
-        // One byte more than fits, so that what does not fit can be told.
+        // One byte more than the largest payload, so that a larger one can be recognised.
         let mut buffer = vec![0; DATAGRAM_MAX_BYTES + 1];
-        // The guest's last packet, to be named when it did not arrive.
+        // The guest's last packet, to be quoted if it did not arrive.
         let mut last = Vec::new();
         let mut sent: u32 = 0;
         loop {
@@ -112,11 +112,11 @@ impl UdpFlow {
         }
     }
 
-    /// Tells the guest that its packet did not arrive.
+    /// Reports to the guest that its packet did not arrive.
     async fn report(&self, packet: &[u8], error: &io::Error) {
         let reason = why_unreachable(error);
         if let Some(frame) = unreachable(packet, reason) {
-            // A guest that has gone needs no word.
+            // A guest that has gone does not need the report.
             let _ = self.to_guest.send(frame).await;
         }
     }
@@ -127,7 +127,7 @@ enum Event {
     Received(io::Result<usize>),
 }
 
-/// What the guest is told about a destination that the host cannot reach.
+/// Returns the ICMP code for a destination that the host cannot connect to.
 pub(crate) fn why_unreachable(error: &io::Error) -> Icmpv4DstUnreachable {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Icmpv4DstUnreachable::PortUnreachable,

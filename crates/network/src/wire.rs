@@ -9,14 +9,14 @@ use crate::link::MTU_BYTES;
 use crate::queue::Waiting;
 use crate::replies::write_ethernet_header;
 
-/// One flow's share of the wire: packets that came for it, and the way to the guest.
+/// One flow's share of the wire: the packets from the guest, and the queue to the guest.
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) from_guest: VecDeque<Waiting>,
     pub(crate) to_guest: mpsc::Sender<Vec<u8>>,
-    /// Whether a packet could not be sent because too many wait for the guest.
+    /// True if a packet could not be sent because the queue to the guest is full.
     pub(crate) is_full: bool,
-    /// A place that was waited for. It goes back unless it is used at once.
+    /// A reserved slot of the queue. It is given back unless it is used at once.
     place: Option<mpsc::OwnedPermit<Vec<u8>>>,
 }
 
@@ -30,8 +30,9 @@ impl Wire {
         }
     }
 
-    /// Waits for a place in the queue to the guest, which is fair. The place is kept: one that were given
-    /// back would go to the next who waits, and round among all of them, used by nobody.
+    /// Waits for a slot in the queue to the guest, in fair order. The slot is kept: a slot that
+    /// were given back would go to the next waiting flow, and around all of them, without being
+    /// used.
     pub(crate) async fn await_place(&mut self) -> Result<(), Gone> {
         let place = self.to_guest.clone().reserve_owned().await;
         self.place = Some(place.map_err(|_| Gone)?);
@@ -39,7 +40,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Gives back what was waited for and not used.
+    /// Gives back a slot that was reserved and not used.
     pub(crate) fn leave_place(&mut self) {
         self.place = None;
     }
@@ -52,21 +53,21 @@ impl Wire {
     }
 }
 
-/// The guest has gone.
+/// The queue to the guest is closed.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
-/// A packet that arrived.
+/// A packet that arrived from the guest.
 pub(crate) struct Arrived(Waiting);
 
-/// A place in the queue to the guest.
+/// A reserved slot in the queue to the guest.
 pub(crate) struct Place(mpsc::OwnedPermit<Vec<u8>>);
 
 impl Device for Wire {
     type RxToken<'a> = Arrived;
     type TxToken<'a> = Place;
 
-    /// A packet is taken only when its answer has a place, so that none is lost.
+    /// Takes a packet only if its answer has a slot, so that no answer is lost.
     fn receive(&mut self, _now: Instant) -> Option<(Arrived, Place)> {
         if self.from_guest.is_empty() {
             return None;
@@ -117,7 +118,8 @@ mod tests {
         first.consume(1, |_| ());
         assert!(wires[0].transmit(now).is_none());
         let [one, other] = &mut wires;
-        // Both wait, and one frame is taken: one of them gets its place, and the other does not take it away.
+        // Both wait, and one frame is taken. One of them gets its slot, and the other does not take
+        // it away.
         let waiting = async {
             tokio::select! {
                 biased;

@@ -1,279 +1,259 @@
 use std::error::Error;
-use std::fmt;
 use std::io;
 
 use fstree::InvalidName;
+use tar_stream::{Entry, InvalidHeader, RawPath, ReadError};
 
 use crate::limits::Limit;
 
-/// Bytes of a path that a message shows at most.
-const SHOWN_BYTES: usize = 256;
-
-/// A path as an archive spells it; shown escaped and shortened.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct RawPath(Box<[u8]>);
-
-/// More than a limit allows.
+/// A quantity is greater than its limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {} is beyond the limit {}={}", .limit.description(), .limit.name(), .limit.unit().show(*.value))]
 pub struct Exceeded {
-    /// Which limit.
+    /// The limit that is exceeded.
     pub limit: Limit,
-    /// What it is, in its unit.
+    /// The limit's value, in its unit.
     pub value: u64,
 }
 
-/// Why text does not set a limit.
+/// A reason why a text does not set a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLimit {
-    /// It has no `=`.
+    /// The text has no `=`.
     #[error("'{0}' is not NAME=VALUE")]
     Form(String),
-    /// There is no such limit.
+    /// No limit has this name.
     #[error("there is no limit '{0}'")]
     Name(String),
-    /// The value is not in the limit's unit.
+    /// The value is not valid in the limit's unit.
     #[error("'{value}' is no value for {}, which is {} unless it is set", .limit.name(), .limit.unit().show(.limit.default_value()))]
     Value {
-        /// Which limit.
+        /// The limit of that name.
         limit: Limit,
-        /// The text.
+        /// The text after the `=`.
         value: String,
     },
 }
 
-/// Why a layer cannot be read. Offsets are in the uncompressed tar stream.
+/// A reason why a layer cannot be read. Offsets are in the uncompressed tar stream.
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
-    /// The stream itself failed.
+    /// The stream of the layer failed.
     #[error("reading the layer failed at byte {offset_bytes}")]
     Io {
-        /// Where.
+        /// Offset of the failure, in bytes.
         offset_bytes: u64,
-        /// Why.
+        /// The error of the stream.
         #[source]
         source: io::Error,
     },
     /// The stream ends inside an entry.
     #[error("the layer ends too early, at byte {offset_bytes}")]
     Truncated {
-        /// Where it ends.
+        /// Offset of the end, in bytes.
         offset_bytes: u64,
     },
     /// A tar header is malformed.
     #[error("the tar header at byte {offset_bytes} is invalid")]
     Header {
-        /// Where the header starts.
+        /// Offset of the header, in bytes.
         offset_bytes: u64,
-        /// What is wrong with it.
+        /// The fault of the header.
         #[source]
         source: InvalidHeader,
     },
-    /// An entry is well-formed and must not be.
+    /// An entry is well-formed, but its content is not allowed.
     #[error("the entry '{path}' at byte {offset_bytes} is refused")]
     Entry {
-        /// Where its header starts.
+        /// Offset of the entry's header, in bytes.
         offset_bytes: u64,
-        /// The path it names.
+        /// The entry's path, as stored in the archive.
         path: RawPath,
-        /// What is wrong with it.
+        /// The reason for the refusal.
         #[source]
         source: InvalidEntry,
     },
-    /// The layer costs more than it may.
+    /// The layer exceeds a limit.
     #[error("at byte {offset_bytes} the layer is too much")]
     Limit {
-        /// Where.
+        /// Offset in bytes at which the limit was exceeded.
         offset_bytes: u64,
-        /// Which limit it is beyond.
+        /// The limit that is exceeded.
         #[source]
         source: Exceeded,
     },
     /// The content of a file could not be stored.
     #[error("storing the content of '{path}' failed")]
     Sink {
-        /// The file's path.
+        /// The file's path, as stored in the archive.
         path: RawPath,
-        /// Why.
+        /// The error of the sink.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
-/// What can be wrong with a tar header and the records that extend it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidHeader {
-    /// The sum of its bytes is not the one it states.
-    #[error("its checksum does not match")]
-    Checksum,
-    /// A zero block that is followed by something else.
-    #[error("it follows a single zero block")]
-    LoneZeroBlock,
-    /// A field is not a number, or too large a one.
-    #[error("its {field} is not a number in range")]
-    Number {
-        /// Which field.
-        field: &'static str,
-    },
-    /// A type that nothing is known about.
-    #[error("its type '{}' is unknown", code.escape_ascii())]
-    Type {
-        /// The type flag.
-        code: u8,
-    },
-    /// A PAX record is not `length key=value\n`.
-    #[error("a PAX record is malformed")]
-    PaxRecord,
-    /// A PAX record's value does not fit its key.
-    #[error("the PAX record '{key}' has an invalid value")]
-    PaxValue {
-        /// The key.
-        key: RawPath,
-    },
-    /// A sparse map that overlaps, runs backwards, or does not fit the sizes.
-    #[error("its sparse map is inconsistent")]
-    SparseMap,
-}
-
-/// What can be wrong with an entry.
+/// A reason why an entry is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEntry {
-    /// No path at all.
+    /// A hard link's target is an empty path.
     #[error("its path is empty")]
     EmptyPath,
-    /// The path, or a link target, has more `..` than directories.
+    /// The path or a link target has more `..` than directories, so it leaves the root.
     #[error("its path leaves the root")]
     LeavesRoot,
-    /// A component is no file name.
+    /// A component of the path is not a valid file name.
     #[error("its path is invalid")]
     Name(#[from] InvalidName),
-    /// Something other than a directory stands where the root is.
+    /// An entry that is not a directory names the root.
     #[error("the root is not a directory")]
     RootType,
-    /// A parent is a file in this layer.
+    /// A parent of the entry is a file in this layer.
     #[error("a parent of it is not a directory")]
     ParentNotDirectory,
-    /// The entry costs more than it may.
+    /// The entry exceeds a limit.
     #[error("it is too much")]
     Limit(#[from] Exceeded),
-    /// More symlinks on the way than the limit, which is the kernel's 40 unless it is raised.
+    /// The path goes through more symlinks than the limit, which is 40 by default, as in Linux.
     #[error("its path goes through too many symlinks")]
     SymlinkLoop(#[source] Exceeded),
-    /// `.wh.` without a name, or with `.` or `..`.
+    /// The name is `.wh.` alone, or `.wh.` with `.` or `..`.
     #[error("it is not a valid whiteout")]
     Whiteout,
-    /// A symlink to nothing.
+    /// A symlink's target is empty.
     #[error("its symlink target is empty")]
     EmptyTarget,
-    /// A symlink target that no kernel takes.
+    /// A symlink's target is longer than a kernel accepts.
     #[error("its symlink target has {length_bytes} bytes, the limit is 4095")]
     LongTarget {
-        /// How long it is.
+        /// The target's length, in bytes.
         length_bytes: usize,
     },
-    /// An xattr beyond what the kernel and EROFS take: 255 bytes of name, 65,535 of value.
+    /// An xattr is longer than the kernel and EROFS accept: 255 bytes of name, 65,535 of value.
     #[error("its xattr '{name}' is too long")]
     LongXattr {
-        /// The xattr's name.
+        /// The full name of the xattr.
         name: RawPath,
     },
-    /// A capability or an access control list that no kernel takes.
+    /// An xattr holds a capability or an access control list that no kernel accepts.
     #[error("its xattr '{name}' has a value that no kernel takes")]
     XattrValue {
-        /// The xattr's name.
+        /// The full name of the xattr.
         name: RawPath,
     },
-    /// A device number beyond 12 bits of major and 20 of minor (linux/kdev_t.h).
+    /// A device number exceeds 12 bits of major or 20 bits of minor (linux/kdev_t.h).
     #[error("the device number {major}:{minor} is out of range")]
     DeviceNumber {
-        /// Its major part.
+        /// The major device number.
         major: u32,
-        /// Its minor part.
+        /// The minor device number.
         minor: u32,
     },
-    /// Later hard links that lead to each other, more than the limit.
+    /// A hard link leads through more later hard links than the limit.
     #[error("the hard link leads through too many others")]
     HardlinkChain(#[source] Exceeded),
-    /// A hard link to its own name.
+    /// A hard link's target is its own name.
     #[error("the hard link leads to itself")]
     HardlinkLoop,
-    /// A hard link to a directory.
+    /// A hard link's target is a directory.
     #[error("the hard link leads to the directory '{target}'")]
     HardlinkToDirectory {
-        /// The directory.
+        /// The path of the directory.
         target: RawPath,
     },
 }
 
-/// Why layers cannot be merged. `E` is what reading a layer's tree gives.
+/// A reason why layers cannot be merged. `E` is the error of reading a layer's tree.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError<E: Error + 'static> {
-    /// A layer could not be had.
+    /// The tree of a layer could not be read.
     #[error("layer {layer} could not be read")]
     Layer {
-        /// Which, the base being 0.
+        /// The layer's number; the base is 0.
         layer: usize,
-        /// Why.
+        /// The error of reading the layer.
         #[source]
         source: E,
     },
-    /// More layers than an image has device slots.
+    /// The image has more layers than an image has device slots.
     #[error("the image has more than {limit} layers")]
     TooManyLayers {
-        /// How many there may be.
+        /// The largest number of layers.
         limit: u16,
     },
-    /// The layers have more names than the image may.
+    /// The layers together have more names than the limit.
     #[error("with layer {layer} the image is too much")]
     Limit {
-        /// Which, the base being 0.
+        /// The number of the layer that exceeds the limit; the base is 0.
         layer: usize,
-        /// Which limit it is beyond.
+        /// The limit that is exceeded.
         #[source]
         source: Exceeded,
     },
-    /// A hard link to what no layer below has.
+    /// A hard link's target is missing in the layers below.
     #[error("layer {layer} has a hard link to '{target}', which is not there")]
     HardlinkTarget {
-        /// Which, the base being 0.
+        /// The layer's number; the base is 0.
         layer: usize,
-        /// What it links to.
+        /// The path of the target.
         target: RawPath,
     },
-    /// A hard link to a directory of a layer below.
+    /// A hard link's target is a directory of a layer below.
     #[error("layer {layer} has a hard link to the directory '{target}'")]
     HardlinkToDirectory {
-        /// Which, the base being 0.
+        /// The layer's number; the base is 0.
         layer: usize,
-        /// What it links to.
+        /// The path of the target.
         target: RawPath,
     },
 }
 
-impl RawPath {
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl From<&[u8]> for RawPath {
-    fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl fmt::Display for RawPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.get(..SHOWN_BYTES) {
-            Some(start) => write!(f, "{}...", start.escape_ascii()),
-            None => write!(f, "{}", self.0.escape_ascii()),
+impl From<tar_stream::Exceeded> for Exceeded {
+    fn from(exceeded: tar_stream::Exceeded) -> Self {
+        Self {
+            limit: exceeded.limit.into(),
+            value: exceeded.value,
         }
     }
 }
 
-impl fmt::Debug for RawPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{self}\"")
+impl LayerError {
+    /// Returns the error that refuses `entry`.
+    pub(crate) fn refused(entry: &Entry, source: impl Into<InvalidEntry>) -> Self {
+        Self::Entry {
+            offset_bytes: entry.offset_bytes,
+            path: entry.path.as_slice().into(),
+            source: source.into(),
+        }
+    }
+}
+
+/// Converts an archive's error into the layer's, with limits by the names that users set.
+impl From<ReadError> for LayerError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Io {
+                offset_bytes,
+                source,
+            } => Self::Io {
+                offset_bytes,
+                source,
+            },
+            ReadError::Truncated { offset_bytes } => Self::Truncated { offset_bytes },
+            ReadError::Header {
+                offset_bytes,
+                source,
+            } => Self::Header {
+                offset_bytes,
+                source,
+            },
+            ReadError::Limit {
+                offset_bytes,
+                source,
+            } => Self::Limit {
+                offset_bytes,
+                source: source.into(),
+            },
+        }
     }
 }

@@ -1,21 +1,21 @@
-//! What a layer says about the layers below it, written as xattrs that no tar can carry: every
-//! `trusted.*` xattr of an archive is dropped.
+//! A layer's changes to the layers below it, as xattrs that no tar can carry. Every `trusted.*`
+//! xattr of an archive is dropped.
 
 use fstree::{Device, FileKind, Inode, Metadata, Tree};
 
-/// On a character device 0:0: the name is removed from the layers below.
+/// Marks a character device 0:0: its name is removed from the layers below.
 pub const WHITEOUT: &[u8] = b"trusted.msb.whiteout";
-/// On a directory: nothing below it shows.
+/// Marks a directory: the content of the layers below it is hidden.
 pub const OPAQUE: &[u8] = b"trusted.overlay.opaque";
-/// On a directory that the archive has no entry for: a lower directory keeps its attributes.
+/// Marks a directory without an entry in the archive: a lower directory keeps its attributes.
 pub const IMPLIED: &[u8] = b"trusted.msb.implied";
-/// On an empty file: the path of the lower file that this is another name of.
+/// Marks an empty file: it is another name of the lower file whose path is the value.
 pub const HARDLINK: &[u8] = b"trusted.msb.hardlink";
 
-/// The value of a marker that only is or is not there.
+/// The value of a marker that is only present or absent.
 const YES: &[u8] = b"y";
 
-/// Sets a marker that only is or is not there.
+/// Sets a marker that is only present or absent.
 pub(crate) fn set(metadata: &mut Metadata, marker: &[u8]) {
     set_value(metadata, marker, YES);
 }
@@ -25,19 +25,19 @@ pub(crate) fn set_value(metadata: &mut Metadata, marker: &[u8], value: &[u8]) {
     metadata.xattrs.insert(marker, value);
 }
 
-/// Whether the marker stands there.
+/// Returns true if the marker is present.
 pub(crate) fn has(metadata: &Metadata, marker: &[u8]) -> bool {
     metadata.xattrs.contains(marker)
 }
 
-/// Takes every marker away.
+/// Removes every marker from the xattrs.
 pub(crate) fn strip(metadata: &mut Metadata) {
     for marker in [WHITEOUT, OPAQUE, IMPLIED, HARDLINK] {
         metadata.xattrs.remove(marker);
     }
 }
 
-/// What stands for a removed name.
+/// Returns the inode that stands for a removed name.
 pub(crate) fn whiteout<D>() -> Inode<D> {
     let mut metadata = Metadata::with_mode(0);
     set(&mut metadata, WHITEOUT);
@@ -47,23 +47,23 @@ pub(crate) fn whiteout<D>() -> Inode<D> {
     }
 }
 
-/// Whether this stands for a removed name.
+/// Returns true if the inode stands for a removed name.
 pub(crate) fn is_whiteout<D>(inode: &Inode<D>) -> bool {
     let device = Device { major: 0, minor: 0 };
     matches!(&inode.kind, FileKind::CharDevice(found) if *found == device)
         && has(&inode.metadata, WHITEOUT)
 }
 
-/// The attributes of a directory that nobody described.
+/// Returns the attributes of a directory without an entry in the archive.
 pub(crate) fn implied_directory() -> Metadata {
     let mut metadata = Metadata::directory(0o755);
     set(&mut metadata, IMPLIED);
     metadata
 }
 
-/// Which inodes of a layer's tree, by their places in it, are directories that only markers have
-/// made: the archive has no entry for them, nor for anything in them. They remove names of the layers
-/// below and are no directories of the image.
+/// Finds the directories of a layer's tree that exist only because of markers. The archive has no
+/// entry for them, nor for anything in them. They remove names of the layers below and are not
+/// directories of the image. The result is by `InodeId::index`.
 pub(crate) fn marker_only<D>(tree: &Tree<D>) -> Vec<bool> {
     let is_implied =
         |inode: &Inode<D>| inode.kind.as_directory().is_some() && has(&inode.metadata, IMPLIED);
@@ -72,7 +72,7 @@ pub(crate) fn marker_only<D>(tree: &Tree<D>) -> Vec<bool> {
     for (_, id) in &links {
         marker_only[id.index()] = is_implied(tree.inode(*id));
     }
-    // Children before their parents.
+    // Children come before their parents.
     links.reverse();
     for (parent, id) in links {
         if !marker_only[id.index()] && !is_whiteout(tree.inode(id)) {

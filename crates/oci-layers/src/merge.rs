@@ -1,30 +1,30 @@
 use std::collections::HashMap;
 use std::error::Error;
 
-use erofs_writer::FileData;
-use fstree::{Device, Directory, FileKind, Inode, InodeId, Metadata, Name, Tree};
+use fstree::{Device, Directory, FileData, FileKind, Inode, InodeId, Metadata, Name, Tree};
+use tar_stream::RawPath;
 
-use crate::error::{InvalidEntry, MergeError, RawPath};
+use crate::error::{InvalidEntry, MergeError};
 use crate::layer::{components, describe, resolve};
 use crate::limits::{Limit, Limits};
 use crate::markers;
 use crate::removals::Removals;
 
-/// A whole image: what its layers make together.
+/// A whole image: the result of merging its layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// The image's files. The content of the file that layer `i` brought, the base being 0, lies on
-    /// device `i + 1`. There are no markers left.
+    /// The image's files, without markers. The base is layer 0, and the content of a file from
+    /// layer `i` lies on device `i+1`.
     pub tree: Tree<FileData>,
 }
 
-/// Puts layers on each other, the base first. Each is dropped before the next is asked for.
+/// Merges layers, the base first. Each is dropped before the next is requested.
 ///
 /// Time and memory are linear in the layers' entries.
 ///
 /// # Errors
-/// When a layer cannot be had, has a hard link to something that the layers below do not have, or
-/// is one too many for `limits`.
+/// A layer cannot be read, has a hard link whose target is missing in the layers below or is a
+/// directory, or exceeds `limits` or the number of device slots.
 pub fn merge<E: Error + 'static>(
     layers: impl IntoIterator<Item = Result<Tree<FileData>, E>>,
     limits: &Limits,
@@ -56,7 +56,7 @@ pub fn merge<E: Error + 'static>(
     Ok(Merged { tree: merged })
 }
 
-/// Why a hard link to a lower file cannot be made.
+/// A reason why a hard link to a lower file cannot be made.
 enum Refusal {
     Absent(RawPath),
     Directory(RawPath),
@@ -71,8 +71,8 @@ impl Refusal {
     }
 }
 
-/// Finds the lower files that the layer links to, before it removes anything, and gives them the
-/// attributes that the links have.
+/// Finds the lower files that the layer links to, and gives them the links' attributes. This comes
+/// before the layer removes anything.
 fn link_lower(
     merged: &mut Tree<FileData>,
     layer: &Tree<FileData>,
@@ -119,14 +119,14 @@ fn find_lower(merged: &Tree<FileData>, target: &[u8], limits: &Limits) -> Result
     }
 }
 
-/// One layer on its way into the merged tree.
+/// One layer that is being moved into the merged tree.
 struct Application<'a> {
     merged: &'a mut Tree<FileData>,
     layer: Tree<FileData>,
-    /// Its directories that say only what to remove, which has been done.
+    /// The layer's directories that only remove names, which has been done already.
     marker_only: Vec<bool>,
     device: u16,
-    /// Where the layer's files, by their place in it, have gone.
+    /// The merged inodes of the layer's files, by the file's identifier in the layer.
     moved: HashMap<InodeId, InodeId>,
 }
 
@@ -152,7 +152,7 @@ impl Application<'_> {
         }
     }
 
-    /// Puts a directory there and says what is still to go into it.
+    /// Adds a directory or keeps the lower one. Returns the entries that still have to go into it.
     fn put_directory(&mut self, parent: InodeId, name: Name, id: InodeId) -> (Directory, InodeId) {
         let lower = self.merged.lookup(parent, name.as_bytes());
         let lower = lower.filter(|&id| self.merged.directory(id).is_some());
@@ -166,7 +166,7 @@ impl Application<'_> {
         (self.enter(directory, target), target)
     }
 
-    /// Lays a directory of the layer onto one of the merged tree and gives its names.
+    /// Applies a directory of the layer to a directory of the merged tree and returns its entries.
     fn enter(&mut self, upper: Inode<FileData>, target: InodeId) -> Directory {
         let lower = self.merged.inode_mut(target);
         if markers::has(&upper.metadata, markers::OPAQUE) {
@@ -182,7 +182,7 @@ impl Application<'_> {
         }
     }
 
-    /// Moves a file over, once, however many names it has.
+    /// Moves a file to the merged tree, once for all of its names.
     fn put_file(&mut self, id: InodeId) -> InodeId {
         if let Some(&moved) = self.moved.get(&id) {
             return moved;

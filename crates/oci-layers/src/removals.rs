@@ -4,18 +4,18 @@ use crate::layer::resolve;
 use crate::limits::Limits;
 use crate::markers;
 
-/// What a layer's directories that only markers have made remove from the layers below. Such a
-/// directory is none of the image, so it hides nothing on its way: where the layers below have a
-/// symlink in its place, the markers hold for what that leads to.
+/// The names that a layer removes in directories that exist only because of markers. Such a
+/// directory is not part of the image, so it hides nothing. If the layers below have a symlink in
+/// its place, the markers apply to the symlink's target.
 #[derive(Debug, Default)]
 pub(crate) struct Removals {
     names: Vec<(InodeId, Name)>,
-    /// Directories that lose all that is in them.
+    /// The directories that lose all of their entries.
     emptied: Vec<InodeId>,
 }
 
 impl Removals {
-    /// Finds them in the tree of the layers below, before this layer changes anything there.
+    /// Finds the removals in the tree of the layers below, which this layer must not have changed.
     pub(crate) fn find<L, D>(
         lower: &Tree<L>,
         layer: &Tree<D>,
@@ -36,7 +36,7 @@ impl Removals {
         search.found
     }
 
-    /// Makes them.
+    /// Applies the removals to the lower tree.
     pub(crate) fn apply<L>(self, lower: &mut Tree<L>) {
         for (directory, name) in self.names {
             lower.unlink(directory, name.as_bytes());
@@ -52,12 +52,12 @@ struct Search<'a, L, D> {
     layer: &'a Tree<D>,
     marker_only: &'a [bool],
     limits: &'a Limits,
-    /// The names that lead to the directory that is being looked at.
+    /// The path of the directory that is being read.
     way: Vec<Name>,
     found: Removals,
 }
 
-/// A directory of the layer that has a counterpart below, and the names that are still to be looked at.
+/// A directory of the layer with a counterpart below, and its entries that are not read yet.
 struct Open<'a> {
     below: InodeId,
     is_marker_only: bool,
@@ -90,7 +90,7 @@ impl<'a, L, D> Search<'a, L, D> {
         }
     }
 
-    /// Opens a directory of the layer, unless it hides all that the one below has.
+    /// Opens a directory of the layer. `None` if it hides everything in its counterpart.
     fn enter(&mut self, id: InodeId, below: InodeId) -> Option<Open<'a>> {
         let is_marker_only = self.marker_only[id.index()];
         if markers::has(&self.layer.inode(id).metadata, markers::OPAQUE) {
@@ -106,13 +106,15 @@ impl<'a, L, D> Search<'a, L, D> {
         })
     }
 
-    /// The directory of the layers below at the end of the way, whose parent is `below`.
+    /// Returns the lower directory at the end of the path, whose parent is `below`. `None` if there
+    /// is none.
     fn counterpart(&self, below: InodeId, id: InodeId) -> Option<InodeId> {
         let child = self.lower.lookup(below, self.way.last()?.as_bytes())?;
         match &self.lower.inode(child).kind {
             FileKind::Directory(_) => Some(child),
             FileKind::Symlink(_) if self.marker_only[id.index()] => {
-                // A way without an end, or through a file, leads to nothing that could be removed.
+                // An endless path, or a path through a file, leads to nothing that could be
+                // removed.
                 let place = resolve(self.lower, &self.way, self.limits).ok()?;
                 place.missing.is_empty().then(|| place.directory())
             }

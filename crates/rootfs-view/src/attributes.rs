@@ -1,37 +1,37 @@
-//! What overlayfs keeps in xattrs, and what is left without them.
+//! The xattrs that overlayfs uses, and the metadata without them.
 
 use fstree::{Device, FileKind, Inode, Metadata, Xattrs};
 
-/// What all of its own begin with.
+/// Prefix of the xattrs that overlayfs uses.
 const PREFIX: &[u8] = b"trusted.overlay.";
-/// Those of an overlayfs above this one, which must not be taken for its own.
+/// Prefix of xattrs that a nested overlayfs uses; they must not be taken for those of this one.
 const ESCAPED: &[u8] = b"trusted.overlay.overlay.";
 pub(crate) const OPAQUE: &[u8] = b"trusted.overlay.opaque";
 const REDIRECT: &[u8] = b"trusted.overlay.redirect";
 const METACOPY: &[u8] = b"trusted.overlay.metacopy";
 const WHITEOUT: &[u8] = b"trusted.overlay.whiteout";
 
-/// Whether nothing below this directory shows.
+/// Returns true if the directory hides the lower directory of the same name.
 pub(crate) fn is_opaque(metadata: &Metadata) -> bool {
     metadata.xattrs.get(OPAQUE) == Some(b"y")
 }
 
-/// Whether there may be whiteouts in this directory that are files.
+/// Returns true if the directory may contain whiteouts that are regular files.
 pub(crate) fn may_hold_file_whiteouts(metadata: &Metadata) -> bool {
     metadata.xattrs.get(OPAQUE) == Some(b"x")
 }
 
-/// Whether a file's content is the lower one's.
+/// Returns true if the file's content is that of the lower file.
 pub(crate) fn is_metacopy(metadata: &Metadata) -> bool {
     metadata.xattrs.contains(METACOPY)
 }
 
-/// Where the lower file is, if it is not where the upper one is.
+/// Returns the location of the lower file; `None` if it has the same path as the upper file.
 pub(crate) fn redirect(metadata: &Metadata) -> Option<&[u8]> {
     metadata.xattrs.get(REDIRECT)
 }
 
-/// Whether this stands for a removed name.
+/// Returns true if the inode is a whiteout, which stands for a removed name.
 pub(crate) fn is_whiteout<D>(inode: &Inode<D>, in_marked_directory: bool) -> bool {
     match &inode.kind {
         FileKind::CharDevice(device) => *device == Device { major: 0, minor: 0 },
@@ -40,7 +40,7 @@ pub(crate) fn is_whiteout<D>(inode: &Inode<D>, in_marked_directory: bool) -> boo
     }
 }
 
-/// What a process in the sandbox sees.
+/// Returns the metadata that a process in the sandbox sees.
 pub(crate) fn shown(metadata: &Metadata) -> Metadata {
     let mut metadata = metadata.clone();
     let is_own = |name: &[u8]| name.starts_with(PREFIX);

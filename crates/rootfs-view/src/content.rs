@@ -1,28 +1,21 @@
-/// Where a regular file's content lies.
+use fstree::Segment;
+
+/// Location of a regular file's content.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// On the upper disk.
+    /// The content is on the upper disk.
     Upper(ext4_writer::FileData),
-    /// In the image.
-    Lower(erofs_writer::FileData),
-    /// Nowhere: it should be in the image.
+    /// The content is in the image.
+    Lower(fstree::FileData),
+    /// The content should be in the image, but is missing there.
     Lost {
-        /// The file's size, in bytes.
+        /// Size of the file, in bytes.
         size_bytes: u64,
     },
 }
 
-/// Bytes of a file that hold data; between segments there are holes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
-    /// First byte within the file.
-    pub offset_bytes: u64,
-    /// How many, at least 1.
-    pub length_bytes: u64,
-}
-
 impl Content {
-    /// The file's size.
+    /// Returns the file's size, in bytes.
     pub const fn size_bytes(&self) -> u64 {
         match self {
             Self::Upper(data) => data.size_bytes,
@@ -32,7 +25,7 @@ impl Content {
     }
 }
 
-/// Runs of blocks, in ascending order, as bytes of a file of this size.
+/// Converts runs of blocks in ascending order to segments of a file of `size_bytes`.
 pub(crate) fn segments(
     size_bytes: u64,
     block_bytes: u64,
@@ -55,15 +48,6 @@ pub(crate) fn segments(
         }
     }
     segments
-}
-
-/// All of a file.
-pub(crate) fn whole(size_bytes: u64) -> Vec<Segment> {
-    let whole = Segment {
-        offset_bytes: 0,
-        length_bytes: size_bytes,
-    };
-    (size_bytes > 0).then_some(whole).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -1,56 +1,56 @@
-/// Why the disks make no view.
+/// An error while a view is opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The upper disk is no ext4, or its journal cannot be replayed.
+    /// The upper disk is not ext4, or its journal cannot be replayed.
     #[error("cannot open the upper disk")]
     Upper(#[source] ext4_writer::OpenError),
     /// The upper disk cannot be read.
     #[error("cannot read the upper disk")]
     ReadUpper(#[source] ext4_writer::ReadError),
-    /// The image's metadata is no EROFS.
+    /// The image's metadata is not EROFS.
     #[error("cannot open the image's metadata")]
     Lower(#[source] erofs_writer::OpenError),
     /// The image's metadata cannot be read.
     #[error("cannot read the image's metadata")]
     ReadLower(#[source] erofs_writer::ReadError),
-    /// The upper disk is none of a sandbox.
+    /// The upper disk does not belong to a sandbox.
     #[error("the upper disk has no directory 'upper'")]
     NoUpper,
-    /// Two directories say that they continue the same one of the image: no kernel does that.
+    /// Two directories refer to the same directory of the image, which no kernel writes.
     #[error("the upper disk shows a directory of the image twice, at '{}' too", .path.escape_ascii())]
     ShownTwice {
-        /// Its second name, without the directories that lead to it.
+        /// Name of the second directory, without its parents.
         path: Vec<u8>,
     },
-    /// A name in the index that says nothing of a file of the image.
+    /// A name in the index is not a handle of a file in the image.
     #[error("the upper disk's index holds '{}', a handle of unknown kind", .name.escape_ascii())]
     Handle {
-        /// The name.
+        /// Name of the index entry.
         name: Vec<u8>,
     },
 }
 
-/// Why a path leads to nothing.
+/// A reason for which a path does not lead to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// Something on the way, or the file, is not there.
+    /// The file, or a component before it, does not exist.
     #[error("no such file or directory")]
     NotFound,
-    /// Something on the way is no directory.
+    /// A component before the last is not a directory.
     #[error("not a directory")]
     NotDirectory,
-    /// More symlinks on the way than the kernel follows.
+    /// The path leads through more symlinks than the kernel follows.
     #[error("too many levels of symbolic links")]
     Loop,
 }
 
-/// Why a file's content cannot be read.
+/// A reason for which a file's content cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
-    /// The content is the image's, whose file is not there.
+    /// The content should be in the image, but is missing there.
     #[error("its content should be in the image, which does not have it")]
     Lost,
-    /// The disk does not give it.
+    /// The disk that holds the content cannot be read.
     #[error("cannot read its content")]
     Io(#[source] std::io::Error),
 }

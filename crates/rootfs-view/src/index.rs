@@ -1,4 +1,5 @@
-//! Which files of the image have an upper copy that all their names show.
+//! The index of overlayfs, which maps files of the image to the upper copies that replace all their
+//! names.
 
 use std::collections::HashMap;
 
@@ -6,17 +7,17 @@ use fstree::{FileKind, InodeId, Tree};
 
 use crate::error::OpenError;
 
-/// Bytes of `struct ovl_fb` (fs/overlayfs/overlayfs.h) before the handle itself: version, magic,
-/// length, flags, type, UUID.
+/// Length of `struct ovl_fb` (fs/overlayfs/overlayfs.h) without the handle, in bytes: version,
+/// magic, length, flags, type, UUID.
 const HEAD_BYTES: usize = 21;
-/// `OVL_FH_MAGIC`
+/// `OVL_FH_MAGIC` (fs/overlayfs/overlayfs.h).
 const MAGIC: u8 = 0xfb;
-/// `FILEID_INO32_GEN` (include/linux/exportfs.h): a 32-bit number, then a generation.
+/// `FILEID_INO32_GEN` (include/linux/exportfs.h): a 32-bit inode number, then a generation.
 const INO32: u8 = 0x01;
-/// `FILEID_INO64_GEN`: a 64-bit number, its high half first, then a generation.
+/// `FILEID_INO64_GEN`: a 64-bit inode number with its high half first, then a generation.
 const INO64: u8 = 0x81;
 
-/// Upper inodes by the number of the lower one that they are copies of.
+/// Returns the upper inodes by the inode number of the lower file that each is a copy of.
 pub(crate) fn copies<D>(upper: &Tree<D>) -> Result<HashMap<u64, InodeId>, OpenError> {
     let mut copies = HashMap::new();
     let index = upper.find(b"work/index");
@@ -28,7 +29,7 @@ pub(crate) fn copies<D>(upper: &Tree<D>) -> Result<HashMap<u64, InodeId>, OpenEr
             upper.inode(id).kind,
             FileKind::Directory(_) | FileKind::CharDevice(_)
         );
-        // Names with a `#` are unfinished.
+        // Names that begin with `#` are unfinished.
         if is_copy && !name.as_bytes().starts_with(b"#") {
             let number = number(name.as_bytes()).ok_or_else(|| OpenError::Handle {
                 name: name.as_bytes().to_vec(),
@@ -39,7 +40,7 @@ pub(crate) fn copies<D>(upper: &Tree<D>) -> Result<HashMap<u64, InodeId>, OpenEr
     Ok(copies)
 }
 
-/// The inode number in a handle that is spelled in hexadecimal.
+/// Returns the inode number in a hexadecimal handle; `None` if the name is not such a handle.
 fn number(name: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(name).ok()?;
     let bytes: Option<Vec<u8>> = (0..digits.len())

@@ -4,12 +4,12 @@ use fstree::{Device, FileKind, Inode, InodeId, Metadata, Name, Tree};
 
 use crate::attributes::OPAQUE;
 
-/// Adds to the tree of an upper disk the directory that makes overlayfs show `wanted` over `image`, and
-/// gives it, still without a name.
+/// Adds to the tree of an upper disk the directory that makes overlayfs show `wanted` over `image`.
+/// Returns the directory, which has no name yet.
 ///
-/// `wanted` is `image` changed: inodes that both have, at the same places of the arena, are the
-/// image's. Of those only directories may differ, in names and metadata; they are merged. All others
-/// are new. `content` gives a new file's.
+/// `wanted` is a changed `image`: an inode that both have at the same index of the arena is the
+/// image's. Of the image's inodes only directories may differ, in names and metadata, and they are
+/// merged. All other inodes are new. `content` converts the content of a new file.
 pub fn layer<L, W, C>(
     image: &Tree<L>,
     wanted: &Tree<W>,
@@ -37,10 +37,10 @@ struct Layer<'a, L, W, C, F> {
     image: &'a Tree<L>,
     wanted: &'a Tree<W>,
     content: F,
-    /// Which of the wanted inodes the upper has, by their places.
+    /// True for each wanted inode that the upper disk must contain, by arena index.
     changed: Vec<bool>,
     upper: &'a mut Tree<C>,
-    /// New files, which may have several names.
+    /// Upper inodes of new files, which may have several names, by wanted inode.
     made: HashMap<InodeId, InodeId>,
 }
 
@@ -69,7 +69,7 @@ impl<L, W, C, F: Fn(&W) -> C> Layer<'_, L, W, C, F> {
         }
     }
 
-    /// The upper's inode of a wanted one.
+    /// Returns the upper inode of a wanted one.
     fn make(&mut self, id: InodeId, is_opaque: bool) -> InodeId {
         if let Some(&made) = self.made.get(&id) {
             return made;
@@ -95,7 +95,7 @@ impl<L, W, C, F: Fn(&W) -> C> Layer<'_, L, W, C, F> {
         made
     }
 
-    /// Takes a name of the image's away.
+    /// Adds a whiteout that hides a name of the image.
     fn hide(&mut self, directory: InodeId, name: &Name) {
         let whiteout = self.upper.add(Inode {
             metadata: Metadata::with_mode(0),
@@ -105,7 +105,8 @@ impl<L, W, C, F: Fn(&W) -> C> Layer<'_, L, W, C, F> {
     }
 }
 
-/// Which inodes differ from the image's, or have something below them that does.
+/// Returns true for each inode that differs from the image's or has such an inode below it, by
+/// arena index.
 fn changed<L, W>(image: &Tree<L>, wanted: &Tree<W>) -> Vec<bool> {
     let mut links: Vec<_> = wanted.links().map(|link| (link.parent, link.id)).collect();
     let mut changed = vec![false; wanted.len()];
@@ -114,7 +115,7 @@ fn changed<L, W>(image: &Tree<L>, wanted: &Tree<W>) -> Vec<bool> {
             || image.inode(id).metadata != wanted.inode(id).metadata
             || names(image, id) != wanted.directory(id)
     };
-    // Children before their parents.
+    // Children come before their parents.
     links.reverse();
     for (parent, id) in links {
         changed[id.index()] |= differs(id);
@@ -123,7 +124,7 @@ fn changed<L, W>(image: &Tree<L>, wanted: &Tree<W>) -> Vec<bool> {
     changed
 }
 
-/// The image's names in a directory, if it is one of the image's.
+/// Returns the image's names in a directory; `None` if the directory is not the image's.
 fn names<L>(image: &Tree<L>, id: InodeId) -> Option<&fstree::Directory> {
     match id.index() < image.len() {
         true => image.directory(id),
@@ -131,7 +132,8 @@ fn names<L>(image: &Tree<L>, id: InodeId) -> Option<&fstree::Directory> {
     }
 }
 
-/// What an upper disk stores of an inode of the image's: a guest's ext4 has no access control lists.
+/// Returns the metadata that an upper disk stores. It leaves out access control lists, because a
+/// guest's ext4 has none.
 pub fn stored(metadata: &Metadata) -> Metadata {
     let mut metadata = metadata.clone();
     metadata

@@ -9,10 +9,10 @@ use crate::error::OpenError;
 use crate::{Content, index};
 
 type UpperTree = Tree<ext4_writer::FileData>;
-type LowerTree = Tree<erofs_writer::FileData>;
+type LowerTree = Tree<fstree::FileData>;
 
-/// The tree that upper disk and image make together. `numbers` are the inode numbers of the lower
-/// tree.
+/// Returns the tree that the upper disk and the image make together. `numbers` are the inode
+/// numbers of the lower tree.
 pub(crate) fn merge(
     upper: &UpperTree,
     lower: &LowerTree,
@@ -42,7 +42,7 @@ pub(crate) fn merge(
     Ok(merger.tree)
 }
 
-/// A directory of the result and what it is made of.
+/// A directory of the result, with its upper and its lower directory.
 struct Pair {
     id: InodeId,
     upper: Option<InodeId>,
@@ -53,20 +53,20 @@ struct Merger<'a> {
     upper: &'a UpperTree,
     lower: &'a LowerTree,
     tree: Tree<Content>,
-    /// What became of files, so that their other names find them.
+    /// Inodes of the result for files that were added, so that their other names find them.
     from_upper: HashMap<InodeId, InodeId>,
     from_lower: HashMap<InodeId, InodeId>,
-    /// Upper files by the numbers of lower ones that they are copies of.
+    /// Upper files by the inode number of the lower file that each is a copy of.
     copies: HashMap<u64, InodeId>,
-    /// Of the lower tree's inodes.
+    /// Inode numbers of the lower tree, by arena index.
     numbers: &'a [u64],
-    /// Lower directories that have a place, which none has twice: that bounds the result.
+    /// Lower directories in the result. None may be there twice, which bounds the result.
     shown_lowers: HashSet<InodeId>,
     unmerged: Vec<Pair>,
 }
 
 impl Merger<'_> {
-    /// Notes what a directory is made of.
+    /// Records the upper and the lower directory that a directory merges.
     fn enter(
         &mut self,
         id: InodeId,
@@ -85,7 +85,7 @@ impl Merger<'_> {
         Ok(())
     }
 
-    /// Names what is in a directory.
+    /// Adds the entries of a directory.
     fn fill(&mut self, pair: &Pair) -> Result<(), OpenError> {
         let (upper, lower) = (self.upper, self.lower);
         let mut names = Directory::new();
@@ -139,7 +139,7 @@ impl Merger<'_> {
         Ok(self.add_upper_file(id, lower))
     }
 
-    /// Adds an upper file that is no directory, once. `lower` has its content, if it has none.
+    /// Adds an upper file that is not a directory, once. `lower` holds its content if it has none.
     fn add_upper_file(&mut self, id: InodeId, lower: Option<InodeId>) -> InodeId {
         if let Some(&known) = self.from_upper.get(&id) {
             return known;
@@ -183,7 +183,7 @@ impl Merger<'_> {
         Ok(added)
     }
 
-    /// The lower file that an upper one lies on; `beside` is the lower directory of its parent.
+    /// Returns the lower file below an upper one; `beside` is the lower directory of its parent.
     fn below(
         &self,
         inode: &Inode<ext4_writer::FileData>,
@@ -210,7 +210,7 @@ impl Merger<'_> {
     }
 }
 
-/// The same kind with its content elsewhere; of what is no directory.
+/// Returns the same kind with converted content. A directory becomes empty.
 fn kind<D>(kind: &FileKind<D>, content: impl FnOnce(&D) -> Content) -> FileKind<Content> {
     match kind {
         FileKind::Regular(data) => FileKind::Regular(content(data)),

@@ -4,19 +4,19 @@ use fstree::{FileKind, InodeId, Tree};
 
 use crate::error::ResolveError;
 
-/// Symlinks that the kernel follows on one way.
+/// Most symlinks that the kernel follows in one path.
 const LINKS_MAX: u32 = 40;
 
-/// What a path leads to, as for a process whose root and working directory are the tree's. A slash
-/// at its end asks for a directory.
+/// Returns the file at a path, as a process sees it whose root and working directory are the tree's
+/// root. A slash at the end of the path requires a directory.
 ///
 /// # Errors
-/// When it leads to nothing.
+/// If the path does not lead to a file.
 pub fn resolve<D>(tree: &Tree<D>, path: &[u8], follow_last: bool) -> Result<InodeId, ResolveError> {
     let mut ahead: VecDeque<Vec<u8>> = components(path).collect();
     let asks_for_directory = path.ends_with(b"/") || path.ends_with(b"/.");
     let follow_last = follow_last || asks_for_directory;
-    // The directories that lead to where the way has come.
+    // Directories from the root to the current one.
     let mut parents = Vec::new();
     let mut here = tree.root();
     let mut links = 0;

@@ -1,12 +1,12 @@
 use std::io::{self, Read as _};
 
-use fstree::{InodeId, ReadAt, Tree};
+use fstree::{InodeId, ReadAt, Segment, Tree};
 
-use crate::content::{segments, whole};
+use crate::Content;
+use crate::content::segments;
 use crate::error::{ContentError, OpenError, ResolveError};
 use crate::merge::merge;
 use crate::resolve::resolve;
-use crate::{Content, Segment};
 
 /// A root filesystem as overlayfs shows it.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl<R: ReadAt> View<R> {
     /// Reads all metadata of the upper disk, and of the image whose devices are `layers`.
     ///
     /// # Errors
-    /// What cannot be read, or is not what a sandbox has.
+    /// If a disk cannot be read or is not a sandbox's.
     pub fn open(upper: R, fsmeta: R, layers: Vec<R>) -> Result<Self, OpenError> {
         let upper = ext4_writer::Image::open(upper).map_err(OpenError::Upper)?;
         let lower = erofs_writer::Image::open(fsmeta).map_err(OpenError::Lower)?;
@@ -36,21 +36,21 @@ impl<R: ReadAt> View<R> {
         })
     }
 
-    /// What there is.
+    /// Returns the tree of all files.
     pub const fn tree(&self) -> &Tree<Content> {
         &self.tree
     }
 
-    /// What a path leads to, as for a process whose root and working directory are the tree's. A
-    /// slash at its end asks for a directory.
+    /// Returns the file at a path, as a process sees it whose root and working directory are the
+    /// tree's root. A slash at the end of the path requires a directory.
     ///
     /// # Errors
-    /// When it leads to nothing.
+    /// If the path does not lead to a file.
     pub fn resolve(&self, path: &[u8], follow_last: bool) -> Result<InodeId, ResolveError> {
         resolve(&self.tree, path, follow_last)
     }
 
-    /// Where a file holds data, in ascending order.
+    /// Returns the ranges of a file that hold data, in ascending order.
     pub fn segments(&self, content: &Content) -> Vec<Segment> {
         match content {
             Content::Upper(data) if data.inline.is_none() => {
@@ -63,14 +63,14 @@ impl<R: ReadAt> View<R> {
                 let runs = runs.map(|extent| (extent.file_block, extent.blocks));
                 segments(data.size_bytes, self.lower.block_size_bytes(), runs)
             }
-            other => whole(other.size_bytes()),
+            other => Segment::whole_file(other.size_bytes()),
         }
     }
 
-    /// Fills a buffer from a place in a file.
+    /// Fills `buffer` with a file's content from `offset_bytes` on.
     ///
     /// # Errors
-    /// When the content is not there, or ends before.
+    /// If the content is missing, ends before the buffer is full, or cannot be read.
     pub fn read_at(
         &self,
         content: &Content,

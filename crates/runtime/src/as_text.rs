@@ -1,4 +1,4 @@
-/// Lets descriptions hold a type as text: as it shows itself and is parsed.
+/// Serialises a type in descriptions as text, by its `Display` and `FromStr`.
 macro_rules! described_as_text {
     ($kind:ty) => {
         impl TryFrom<String> for $kind {

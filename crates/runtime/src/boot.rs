@@ -6,22 +6,23 @@ use image_store::Trust;
 use crate::stamp::{self, FileState};
 use crate::{Home, durable};
 
-/// The boot disk is not there and cannot be written.
+/// The boot disk does not exist and cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the boot disk {}", .path.display())]
 pub struct BootDiskError {
-    /// Where it belongs.
+    /// The path of the boot disk in the home.
     pub path: PathBuf,
-    /// Why.
+    /// The I/O error that caused it.
     #[source]
     pub source: io::Error,
 }
 
-/// The boot disk of this build's agent, written into the home the first time, and again where it
-/// is not what was written. With [`Trust::Stamp`] it is compared when it has changed since.
+/// Returns the path of the boot disk with this build's agent, and writes the disk if necessary.
+/// It is written if it is missing or differs from its content in this build. With [`Trust::Stamp`]
+/// it is compared only if it has changed since the last comparison.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If the disk cannot be written.
 pub(crate) fn boot_disk(home: &Home, trust: Trust) -> Result<PathBuf, BootDiskError> {
     let path = home
         .boot_disks()
@@ -46,7 +47,7 @@ pub(crate) fn boot_disk(home: &Home, trust: Trust) -> Result<PathBuf, BootDiskEr
     }
 }
 
-/// What this build's boot disk holds.
+/// Returns the content of this build's boot disk.
 pub(crate) fn content() -> io::Result<Vec<u8>> {
     let mut disk = Cursor::new(Vec::new());
     boot_disk::write(&mut disk).map_err(io::Error::other)?;

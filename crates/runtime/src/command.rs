@@ -3,42 +3,44 @@ use msb_agent_protocol::v1::{Exec, WindowSize};
 
 use crate::{Process, Ulimit};
 
-/// `PATH` of a command whose image sets none, as docker has it.
+/// The `PATH` of a command whose image sets none, the same as docker's.
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What a user says over the image's own config. Empty or `None` keeps what the image says.
+/// The user's settings that replace those of the image's config; empty or `None` keeps the image's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// Instead of the image's Entrypoint; some empty string means no entrypoint at all.
+    /// Replaces the image's Entrypoint; an empty string means no entrypoint at all.
     pub entrypoint: Option<String>,
-    /// Instead of the image's Cmd.
+    /// Replaces the image's Cmd.
     pub command: Vec<String>,
-    /// `NAME=value` over the image's Env.
+    /// `NAME=value` settings that override the image's Env.
     pub env: Vec<String>,
-    /// Instead of the image's WorkingDir.
+    /// `NAME=value` settings for names that neither the image's Env nor `env` sets.
+    pub env_defaults: Vec<String>,
+    /// Replaces the image's WorkingDir.
     pub working_directory: Option<String>,
-    /// Instead of the image's User.
+    /// Replaces the image's User.
     pub user: Option<String>,
-    /// Give the command a terminal of this size.
+    /// The size of the command's terminal; `None` if the command gets no terminal.
     pub terminal: Option<WindowSize>,
-    /// Whether standard input is sent.
+    /// True if standard input is sent.
     pub stdin: bool,
-    /// Groups beside those that the user has, names or numbers.
+    /// Supplementary groups besides the user's, as names or numbers.
     pub groups: Vec<String>,
-    /// Limits; of two for one resource, the later counts.
+    /// Resource limits; the later of two limits for one resource counts.
     pub ulimits: Vec<Ulimit>,
 }
 
-/// The image names no command, and neither did the user.
+/// Neither the image nor the user names a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no command specified: the image has neither Entrypoint nor Cmd")]
 pub struct NoCommand;
 
-/// The command that `config` and `overrides` make together, by docker's rules: an entrypoint given
-/// by the user drops the image's Cmd too.
+/// Returns the command that `config` and `overrides` make together, by docker's rules.
+/// An entrypoint given by the user also drops the image's Cmd.
 ///
 /// # Errors
-/// When nothing is left to run.
+/// If the resulting command is empty.
 pub fn process(config: &ImageConfig, overrides: &Overrides) -> Result<Process, NoCommand> {
     let argv = argv(config, overrides);
     if argv.is_empty() {
@@ -50,7 +52,7 @@ pub fn process(config: &ImageConfig, overrides: &Overrides) -> Result<Process, N
     })
 }
 
-/// What commands of a sandbox start from that has no first one.
+/// Returns the settings that commands start from in a sandbox without a main command.
 pub fn process_without_command(config: &ImageConfig, overrides: &Overrides) -> Process {
     let either = |wanted: &Option<String>, own: &Option<String>| {
         wanted.clone().or_else(|| own.clone()).unwrap_or_default()
@@ -67,11 +69,12 @@ pub fn process_without_command(config: &ImageConfig, overrides: &Overrides) -> P
     }
 }
 
-/// A command that joins those of a sandbox which runs, by docker's rules: no entrypoint, and what
-/// the first command has below what is said now.
+/// Returns a command for a running sandbox whose main command is `first`, by docker's rules.
+/// It has no entrypoint, `overrides` take precedence over the settings of `first`, and a working
+/// directory in `overrides` must exist.
 ///
 /// # Errors
-/// When there is no command.
+/// If there is no command.
 pub fn exec_in(first: &Process, overrides: &Overrides) -> Result<Exec, NoCommand> {
     let config = ImageConfig {
         env: Some(first.env.clone()),
@@ -85,7 +88,10 @@ pub fn exec_in(first: &Process, overrides: &Overrides) -> Result<Exec, NoCommand
     let groups = first.groups.iter().chain(&overrides.groups).cloned();
     overrides.groups = groups.collect();
     let window = overrides.terminal.map(|size| (size.rows, size.columns));
-    Ok(process(&config, &overrides)?.exec(window))
+    Ok(Exec {
+        working_directory_must_exist: overrides.working_directory.is_some(),
+        ..process(&config, &overrides)?.exec(window)
+    })
 }
 
 fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {
@@ -106,11 +112,12 @@ fn argv(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {
     argv
 }
 
-/// Later settings win and stay where the first stood.
+/// Returns the environment. A later setting replaces an earlier one of the same name, in its place.
 fn environment(config: &ImageConfig, overrides: &Overrides) -> Vec<String> {
     let terminal = overrides.terminal.map(|_| "TERM=xterm".to_owned());
     let base = [DEFAULT_PATH.to_owned()].into_iter().chain(terminal);
     let all = base
+        .chain(overrides.env_defaults.iter().cloned())
         .chain(config.env.iter().flatten().cloned())
         .chain(overrides.env.iter().cloned());
     let mut environment: Vec<String> = Vec::new();
@@ -179,6 +186,25 @@ mod tests {
     }
 
     #[test]
+    fn a_later_command_makes_no_directory_that_it_names_itself() {
+        let first = Process {
+            working_directory: "/srv".to_owned(),
+            ..Process::default()
+        };
+        let mut overrides = Overrides {
+            command: strings(&["pwd"]),
+            ..Overrides::default()
+        };
+        let inherited = exec_in(&first, &overrides).expect("a command");
+        assert_eq!(inherited.working_directory, "/srv");
+        assert!(!inherited.working_directory_must_exist);
+        overrides.working_directory = Some("/new".to_owned());
+        let named = exec_in(&first, &overrides).expect("a command");
+        assert_eq!(named.working_directory, "/new");
+        assert!(named.working_directory_must_exist);
+    }
+
+    #[test]
     fn later_environment_wins_in_place() {
         let config = ImageConfig {
             env: Some(strings(&["PATH=/bin", "A=1"])),
@@ -191,6 +217,23 @@ mod tests {
         assert_eq!(
             environment(&config, &overrides),
             ["PATH=/bin", "A=2", "B=3"]
+        );
+    }
+
+    #[test]
+    fn a_default_gives_way_to_the_image_and_to_the_user() {
+        let config = ImageConfig {
+            env: Some(strings(&["OF_IMAGE=1"])),
+            ..Default::default()
+        };
+        let overrides = Overrides {
+            env: strings(&["OF_USER="]),
+            env_defaults: strings(&["OF_IMAGE=0", "OF_USER=0", "OF_NOBODY=0"]),
+            ..Overrides::default()
+        };
+        assert_eq!(
+            environment(&config, &overrides),
+            [DEFAULT_PATH, "OF_IMAGE=1", "OF_USER=", "OF_NOBODY=0"]
         );
     }
 }

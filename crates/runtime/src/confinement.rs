@@ -1,8 +1,8 @@
-//! What is left to the process of a machine.
+//! The confinement of a VMM process.
 //!
-//! It has two kinds of threads, and each kind a jail of its own: the keeper's, which joins
-//! clients to the agent and keeps what commands print, and the VMM's. What a program started
-//! from one of them may do, that thread may too, and no more.
+//! The process has two kinds of threads, each with a jail: the supervisor's, which connects clients
+//! to the agent and keeps the output of commands, and the VMM's. A program that is started from a
+//! thread has at most the rights of that thread.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -14,26 +14,26 @@ use msb_vmm::{Machine, RunError};
 
 use crate::sandbox::Files;
 
-/// Descriptors for clients, logs and the VMM's own events. Each file of a disk takes one more, and a
-/// second while it is opened.
+/// Open files for clients, logs and the VMM's events. Each file of a disk adds one, and another
+/// while it is opened.
 const OPEN_FILES: u64 = 4096;
-/// The shortest that the longest file may be, in bytes: consoles and logs are files too.
+/// Lower bound of the file size limit, in bytes: consoles and logs are files too.
 const FILE_MIN_BYTES: u64 = 1 << 30;
 
-/// Memory that the process of a network may have of its own, in bytes: twice what it was seen to take.
+/// Data memory limit of the network process, in bytes: twice the highest use that was measured.
 const NETWORK_DATA_BYTES: u64 = 128 << 20;
 
-/// The keeper's: the directory that it writes, and no other file.
+/// Returns the supervisor's jail: the directory that it writes, and no other file.
 pub(crate) fn of_keeper(files: &Files) -> Jail {
     Jail::new(Calls::Attendant).with(files.written(), Access::Keep)
 }
 
-/// That of a sandbox's network: whom to ask for names, and no other file.
+/// Returns the network process's jail: the files that it reads while it serves, and no other.
 pub(crate) fn of_network(network: &Network) -> Jail {
     Jail::new(Calls::Network).with_any(network.files(), Access::Read)
 }
 
-/// What the process of a network may take. It is bounded well below in what it takes of memory.
+/// Returns the resource limits of the network process, its memory included.
 pub(crate) fn limits_of_network(network: &Network) -> Limits {
     Limits {
         open_files: Some(network.descriptors_max()),
@@ -43,7 +43,7 @@ pub(crate) fn limits_of_network(network: &Network) -> Limits {
     }
 }
 
-/// What the whole process may take of what the kernel counts.
+/// Returns the resource limits of the whole VMM process.
 pub(crate) fn limits(
     machine: &Machine,
     serves_shares: bool,
@@ -53,10 +53,10 @@ pub(crate) fn limits(
     for disk in &machine.disks {
         extents += disk.extents()?.len() as u64;
     }
-    // A VMM that serves directories itself has every file open that its guest's kernel remembers, of
-    // whatever length and owner.
+    // A VMM that serves host directories itself keeps every file open that the guest's kernel
+    // remembers, of any length and owner.
     let shares = serves_shares && !machine.shares.is_empty();
-    // Memory that another process maps is a file, too.
+    // The memory is a file too if another process maps it.
     let memory_bytes = u64::from(machine.memory_mib) << 20;
     let longest = machine.longest_writable_bytes().max(FILE_MIN_BYTES);
     let longest = match machine.shares.is_empty() {

@@ -3,33 +3,24 @@ use std::io::Write as _;
 use std::path::Path;
 
 use fs_err as fs;
-use tempfile::NamedTempFile;
 
-/// How the names of unfinished files begin.
+/// The prefix of the names of unfinished files.
 pub(crate) const UNFINISHED: &str = ".new-";
 
-/// Puts a file at `path` so that a crash at any instant leaves either all of it or none: written
-/// under another name in the same directory, synced, renamed, the directory synced.
+/// Publishes a file at `path`: after a crash at any instant it exists completely or not at all.
+/// The file is written under another name in the same directory, synced and renamed, and the
+/// directory is synced.
 pub(crate) fn publish(
     path: &Path,
     fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>,
 ) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    make_directory(directory)?;
-    let mut file = NamedTempFile::with_prefix_in(UNFINISHED, directory)?;
+    private_files::ensure_directory(directory)?;
+    let mut file = private_files::temporary_file(directory, UNFINISHED)?;
     fill(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     sync_directory(directory)
-}
-
-/// Makes a directory that may be there, whatever the host says of it.
-fn make_directory(path: &Path) -> io::Result<()> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path),
-        other => other,
-    }
 }
 
 /// Makes the names in a directory durable.
@@ -37,22 +28,23 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     fs::File::open(directory)?.sync_all()
 }
 
-/// Puts a file at `path`, whole or not at all for whoever reads it. After a power cut it may be lost or cut:
-/// for what is written anew whenever it is needed.
+/// Replaces the file at `path`; a reader sees the old or the new file as a whole.
+/// After a power cut the file may be missing or truncated, so this is for content that is written
+/// anew whenever it is needed.
 pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::with_prefix_in(UNFINISHED, directory)?;
+    let mut file = private_files::temporary_file(directory, UNFINISHED)?;
     file.write_all(bytes)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
-/// [`publish`] for bytes that are at hand.
+/// [`publish`] for bytes in memory.
 pub(crate) fn publish_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     publish(path, |file| file.write_all(bytes))
 }
 
-/// Whether the file at `path` has these bytes and no others. One that cannot be read has not.
+/// Returns true if the file at `path` has exactly these bytes; false if it cannot be read.
 pub(crate) fn holds(path: &Path, bytes: &[u8]) -> bool {
     let same_length = fs::metadata(path).is_ok_and(|file| file.len() == bytes.len() as u64);
     same_length && fs::read(path).is_ok_and(|present| present == bytes)

@@ -3,46 +3,87 @@ use std::path::Path;
 
 use msb_agent_protocol::ClientError;
 use msb_agent_protocol::v1::exit_status::Status;
-use msb_agent_protocol::v1::{ExitStatus, Failure, FailureKind};
+use msb_agent_protocol::v1::{self, ExitStatus, Failure, FailureKind};
 use serde::{Deserialize, Serialize};
 
 use crate::sandbox::now_s;
 use crate::{durable, untrusted};
 
-/// What a command has that could not be run, for another reason than itself.
+/// Exit code of a command that a limit of its sandbox has ended, as timeout(1) has it.
+const CODE_LIMITED: u8 = 124;
+/// Exit code of a command that could not be run, for a reason outside of the command.
 const CODE_FAILED: u8 = 125;
-/// What a command has that cannot be executed.
+/// Exit code of a command that cannot be executed.
 const CODE_NOT_EXECUTABLE: u8 = 126;
-/// What a command has that is not there.
+/// Exit code of a command that does not exist.
 const CODE_NOT_FOUND: u8 = 127;
-/// What a command has whose machine was killed: that of `SIGKILL`.
+/// Exit code of a command whose machine was killed: that of `SIGKILL`.
 const CODE_KILLED: u8 = 128 + 9;
-/// The most characters of an error: a guest chooses them.
+/// Longest error text that is kept, in characters: the guest chooses it.
 const ERROR_MAX_CHARS: usize = 1024;
 
-/// How a command ended that its sandbox's process attended to.
+/// The limit of a sandbox that has ended it; see [`Lifetime`](crate::Lifetime).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// The sandbox ran for the longest permitted time (`max_duration_s`).
+    MaxDuration,
+    /// No client was connected and no job ran for the longest permitted time (`idle_timeout_s`).
+    IdleTimeout,
+}
+
+impl EndReason {
+    /// Returns the limit that ended a command; `None` if the command ended by itself.
+    pub fn of(status: ExitStatus) -> Option<Self> {
+        match status.reason() {
+            v1::EndReason::Unspecified => None,
+            v1::EndReason::MaxDuration => Some(Self::MaxDuration),
+            v1::EndReason::IdleTimeout => Some(Self::IdleTimeout),
+        }
+    }
+
+    /// Returns the exit status that attached clients receive if this limit ends the command.
+    pub(crate) fn status(self) -> ExitStatus {
+        let reason = match self {
+            Self::MaxDuration => v1::EndReason::MaxDuration,
+            Self::IdleTimeout => v1::EndReason::IdleTimeout,
+        };
+        ExitStatus {
+            status: Some(Status::Code(CODE_LIMITED.into())),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// The end of a command that a supervisor ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
-    /// As docker has it: the command's own, 128 and the signal that killed it, 126 or 127 where it
-    /// could not be run, 125 where something else failed.
+    /// The exit code, as docker numbers it: the command's own, or 128 plus the fatal signal.
+    /// It is 126 or 127 if the command could not be run, 125 if something else failed, and 124 if a
+    /// limit has ended it.
     pub code: u8,
-    /// Why it did not run, or what became of the sandbox.
+    /// The limit that has ended the sandbox, and the command with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<EndReason>,
+    /// The reason that the command did not run, or the fate of its sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Seconds since the epoch; nobody saw a machine end that was killed from outside.
+    /// Seconds since the epoch; `None` if the machine was killed from outside, unobserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_s: Option<u64>,
 }
 
 impl Exit {
-    /// What the file at `path` says; `None` where there is none. A machine's process wrote it, so it
-    /// may be anything; then that is how the command ended.
+    /// Reads the file at `path`; `None` if it does not exist.
+    /// The VMM process wrote the file, so its content is untrusted; an unreadable file counts as a
+    /// failed command.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let bytes = untrusted::read(path).transpose()?;
         let exit =
             bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).map_err(Into::into));
         let exit = exit.unwrap_or_else(|_| Self {
             code: CODE_FAILED,
+            reason: None,
             error: Some("exit.json makes no sense".to_owned()),
             ended_s: None,
         });
@@ -56,7 +97,7 @@ impl Exit {
         durable::publish_bytes(path, &serde_json::to_vec_pretty(self)?)
     }
 
-    /// The code of a command that ended so, as a shell has it.
+    /// Returns the exit code for a status, with a shell's numbers.
     pub fn code_of(status: ExitStatus) -> u8 {
         let code = match status.status {
             Some(Status::Code(code)) => code,
@@ -66,7 +107,7 @@ impl Exit {
         u8::try_from(code).unwrap_or(u8::MAX)
     }
 
-    /// The code of a command that its guest did not run.
+    /// Returns the exit code of a command that the guest refused to run.
     pub fn code_of_refused(failure: &Failure) -> u8 {
         match failure.kind() {
             FailureKind::CommandNotFound => CODE_NOT_FOUND,
@@ -78,6 +119,7 @@ impl Exit {
     pub(crate) fn of(status: ExitStatus) -> Self {
         Self {
             code: Self::code_of(status),
+            reason: EndReason::of(status),
             error: None,
             ended_s: Some(now_s()),
         }
@@ -90,15 +132,17 @@ impl Exit {
         };
         Self {
             code,
+            reason: None,
             error: Some(cut(&error.to_string())),
             ended_s: Some(now_s()),
         }
     }
 
-    /// That of a command whose machine ended without a word.
+    /// The end of a command whose machine was killed, so that no status was reported.
     pub(crate) fn killed(ended_s: Option<u64>) -> Self {
         Self {
             code: CODE_KILLED,
+            reason: None,
             error: Some("the machine was killed".to_owned()),
             ended_s,
         }
@@ -128,6 +172,36 @@ mod tests {
                 "{kind}"
             );
         }
+    }
+
+    #[test]
+    fn a_limit_that_ended_a_sandbox_is_kept_with_its_code() {
+        for (reason, word) in [
+            (EndReason::MaxDuration, "max-duration"),
+            (EndReason::IdleTimeout, "idle-timeout"),
+        ] {
+            let exit = Exit::of(reason.status());
+            assert_eq!((exit.code, exit.reason), (124, Some(reason)));
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path().join("exit.json");
+            exit.write(&path).expect("written");
+            let text = fs_err::read_to_string(&path).expect("read");
+            assert!(text.contains(&format!(r#""reason": "{word}""#)), "{text}");
+            assert_eq!(Exit::read(&path), Some(exit));
+        }
+    }
+
+    #[test]
+    fn a_command_that_ended_by_itself_has_no_reason() {
+        // The command may also return this code by itself.
+        let status = ExitStatus {
+            status: Some(Status::Code(124)),
+            ..ExitStatus::default()
+        };
+        let exit = Exit::of(status);
+        assert_eq!((exit.code, exit.reason), (124, None));
+        let json = serde_json::to_string(&exit).expect("JSON");
+        assert!(!json.contains("reason"), "{json}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Locks of files, which go with whoever holds them.
+//! Locks of files, which end with their holders.
 
 use std::io;
 use std::thread::sleep;
@@ -7,21 +7,21 @@ use std::time::Duration;
 use fs_err::File;
 use rustix::fs::{FlockOperation, flock};
 
-/// How often a lock that is held is tried before that counts, and how long between: whoever looks whether
-/// it is held has it for an instant.
+/// The number of attempts to take a held lock, and the interval between them: a probe holds the
+/// lock for an instant.
 const LOOKS: u32 = 5;
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// With whom a lock is shared.
+/// The sharing of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// With everybody who shares it too.
+    /// Other holders of a shared lock are possible.
     Shared,
-    /// With nobody.
+    /// No other holder is possible.
     Exclusive,
 }
 
-/// Waits until the lock can be had.
+/// Waits until the lock is free, and takes it.
 pub(crate) fn wait(file: &File, kind: Kind) -> io::Result<()> {
     let operation = match kind {
         Kind::Shared => FlockOperation::LockShared,
@@ -30,7 +30,7 @@ pub(crate) fn wait(file: &File, kind: Kind) -> io::Result<()> {
     Ok(flock(file, operation)?)
 }
 
-/// Whether the lock could be had just now.
+/// Returns true if the lock was free and is now taken.
 pub(crate) fn try_once(file: &File, kind: Kind) -> io::Result<bool> {
     let operation = match kind {
         Kind::Shared => FlockOperation::NonBlockingLockShared,
@@ -43,7 +43,7 @@ pub(crate) fn try_once(file: &File, kind: Kind) -> io::Result<bool> {
     }
 }
 
-/// Whether the lock could be had, those who only look at it set aside.
+/// Returns true if the lock is now taken. Probes that hold it for a moment are waited for.
 pub(crate) fn try_for_a_moment(file: &File, kind: Kind) -> io::Result<bool> {
     for _ in 0..LOOKS {
         if try_once(file, kind)? {

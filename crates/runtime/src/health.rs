@@ -1,35 +1,38 @@
 use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
 
 use image_store::Trust;
 use msb_jail::{Layer, Standing, survey};
 use msb_vmm::Vmm;
 use rustix::fs::statvfs;
+use rustix::process::geteuid;
 use serde::Serialize;
 
-use crate::{Home, KERNEL_REMEDY, Kernel};
+use crate::{Home, KERNEL_REMEDY, Kernel, durable};
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// As it should be.
+    /// The finding needs no action.
     Good,
-    /// msb works, slower or with less.
+    /// msb works, but slower or with fewer features.
     Degraded,
-    /// Sandboxes cannot run until it is mended.
+    /// Sandboxes cannot run until the cause is repaired.
     Broken,
 }
 
-/// One thing that msb needs, and how it stands on this host.
+/// The state on this host of one thing that msb needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Health {
-    /// What was looked at.
+    /// The inspected thing, such as `guest kernel`.
     pub subject: String,
-    /// How bad it is.
+    /// The severity of the finding.
     pub level: Level,
-    /// What was found.
+    /// The result of the inspection.
     pub finding: String,
-    /// What to do about it, where there is something to do.
+    /// The action that improves the state; `None` if no action is needed.
     pub remedy: Option<String>,
 }
 
@@ -56,17 +59,24 @@ impl Health {
 /// Free space below which a pull is likely to fail, in bytes.
 const LOW_SPACE_BYTES: u64 = 2 << 30;
 
-/// Looks at everything a sandbox needs: VMMs, kernel, disk, registry credentials.
+/// Inspects everything a sandbox needs: VMMs, home, kernel, disk, registry credentials, jail.
+/// The home is made if it does not exist.
 pub fn diagnose(home: &Home, backends: &[&dyn Vmm]) -> Vec<Health> {
     let mut findings = vmms(backends);
-    findings.push(kernel(home));
+    let home_health = home_health(home);
+    let is_usable = home_health.level != Level::Broken;
+    findings.push(home_health);
+    findings.push(match is_usable {
+        true => kernel(home),
+        false => kernel_without_home(),
+    });
     findings.push(disk(home));
     findings.push(credentials());
     findings.extend(jail());
     findings
 }
 
-/// Each layer that confines the process of a machine.
+/// Inspects each layer that confines a VMM process.
 fn jail() -> Vec<Health> {
     let health = |layer: Layer| match layer.standing {
         Standing::On(detail) => Health::good(&format!("jail {}", layer.name), detail),
@@ -82,7 +92,7 @@ fn jail() -> Vec<Health> {
     survey().layers.into_iter().map(health).collect()
 }
 
-/// Any one VMM is enough; a faster one that is missing is a notice.
+/// Inspects the VMMs. One is enough; a missing faster one is only a notice.
 fn vmms(backends: &[&dyn Vmm]) -> Vec<Health> {
     let any = backends.iter().any(|vmm| vmm.probe().is_ok());
     let lacking = if any { Level::Degraded } else { Level::Broken };
@@ -94,6 +104,46 @@ fn vmms(backends: &[&dyn Vmm]) -> Vec<Health> {
         }
     };
     backends.iter().map(health).collect()
+}
+
+/// Tries to write to the home, and checks that it is closed to other users.
+fn home_health(home: &Home) -> Health {
+    const SUBJECT: &str = "home";
+    let root = home.root().display();
+    if let Err(error) = try_writing(home.root()) {
+        let user = geteuid().as_raw();
+        let finding = format!("user {user} cannot write to {root}: {}", error.kind());
+        let remedy = format!(
+            "chown it to user {user}, or set MSB_HOME to a directory that this user can write to"
+        );
+        return Health::bad(SUBJECT, Level::Broken, finding, remedy);
+    }
+    match home.openness() {
+        Ok(None) => Health::good(SUBJECT, format!("{root}, closed to other users")),
+        Ok(Some(mode)) => Health::bad(
+            SUBJECT,
+            Level::Degraded,
+            format!("other users of this host can enter {root} (mode {mode:03o})"),
+            format!("chmod 700 {root}; the next command that uses it does that, too"),
+        ),
+        Err(error) => Health::bad(SUBJECT, Level::Broken, error.to_string(), error.remedy()),
+    }
+}
+
+fn try_writing(directory: &Path) -> io::Result<()> {
+    private_files::ensure_directory(directory)?;
+    // The file is removed as it is dropped.
+    private_files::temporary_file(directory, durable::UNFINISHED).map(drop)
+}
+
+/// Returns the kernel's finding if there is no usable home to keep one in.
+fn kernel_without_home() -> Health {
+    Health::bad(
+        "guest kernel",
+        Level::Degraded,
+        "not looked for: it is kept in the home".to_owned(),
+        "mend the home first".to_owned(),
+    )
 }
 
 fn kernel(home: &Home) -> Health {
@@ -118,7 +168,7 @@ fn kernel(home: &Home) -> Health {
 }
 
 fn disk(home: &Home) -> Health {
-    // The home may not be there yet; its nearest ancestor is on the same disk.
+    // The home may not exist yet; its nearest ancestor is on the same disk.
     let there = home
         .root()
         .ancestors()
@@ -158,5 +208,40 @@ fn credentials() -> Health {
             "mend or remove the docker config file, or set DOCKER_CONFIG to another directory"
                 .to_owned(),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn level(findings: &[Health], subject: &str) -> Level {
+        let found = findings.iter().find(|health| health.subject == subject);
+        found.expect("it is looked at").level
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_written_is_what_is_broken() {
+        // No user can make a directory there, not even root.
+        let findings = diagnose(&Home::new("/proc/msb-home"), &[]);
+        assert_eq!(level(&findings, "home"), Level::Broken);
+        assert_ne!(level(&findings, "guest kernel"), Level::Broken);
+        let home = home_health(&Home::new("/proc/msb-home"));
+        assert!(home.finding.contains("cannot write to /proc/msb-home"));
+        assert!(home.remedy.is_some_and(|text| text.contains("MSB_HOME")));
+    }
+
+    #[test]
+    fn a_home_is_good_when_it_is_closed() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path().join("home"));
+        assert_eq!(home_health(&home).level, Level::Good);
+        let open = std::fs::Permissions::from_mode(0o755);
+        fs_err::set_permissions(home.root(), open).expect("set");
+        assert_eq!(home_health(&home).level, Level::Degraded);
+        fs_err::write(home.root().join("notes"), "").expect("written");
+        assert_eq!(home_health(&home).level, Level::Broken);
     }
 }

@@ -3,24 +3,24 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest that Linux takes (`HOST_NAME_MAX`), in bytes.
+/// The longest host name of Linux (`HOST_NAME_MAX`), in bytes.
 const LENGTH_MAX: usize = 64;
 /// The longest part between two dots, in bytes: that of a label in DNS.
 const LABEL_MAX: usize = 63;
 
-/// What a guest calls itself, where that is not its sandbox's name.
+/// The host name of a guest, if it differs from the sandbox's name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Hostname(String);
 
-/// The text is no name that a host may have.
+/// The text is not a valid host name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{name}' is no host name: at most 64 letters, digits, '-' and '_', in parts of at most 63 between dots, \
      each with a letter or digit first and last"
 )]
 pub struct InvalidHostname {
-    /// What was said.
+    /// The refused text, escaped.
     pub name: String,
 }
 

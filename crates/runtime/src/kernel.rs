@@ -14,53 +14,54 @@ use crate::{Home, durable};
 /// A guest kernel, ready for every VMM.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The wrapped kernel, in the home.
+    /// The path of the wrapped kernel in the home.
     pub path: PathBuf,
-    /// Where it was found.
+    /// The path of the kernel before it was wrapped.
     pub source: PathBuf,
-    /// What it calls itself, where it says so.
+    /// The release that the kernel states; `None` if it states none.
     pub release: Option<String>,
 }
 
-/// Why there is no guest kernel to boot.
+/// There is no guest kernel to boot.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// None of the documented places has one.
+    /// No kernel exists in the documented places.
     #[error("no guest kernel found (looked for {})", list(.places))]
     Missing {
-        /// Where it was looked for, in order.
+        /// The searched paths, in order.
         places: Vec<PathBuf>,
     },
-    /// It is there and cannot be read, or not be stored.
+    /// The kernel exists, but it cannot be read or stored.
     #[error("cannot use the guest kernel {}", .path.display())]
     Io {
-        /// Which file.
+        /// The path of the kernel.
         path: PathBuf,
-        /// Why.
+        /// The I/O error that caused it.
         #[source]
         source: io::Error,
     },
-    /// It is not a kernel that msb can boot.
+    /// The file is not a kernel that msb can boot.
     #[error("{} is not a usable guest kernel", .path.display())]
     Unusable {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason that it cannot be booted.
         #[source]
         source: guest_kernel::KernelError,
     },
 }
 
-/// How to come by a kernel, in one sentence.
+/// The ways to get a kernel, in one sentence.
 pub const KERNEL_REMEDY: &str = "install libkrunfw (Debian: apt-get install libkrunfw5; \
     Fedora: dnf install libkrunfw), or set MSB_KERNEL to a libkrunfw.so or a vmlinux with a PVH note";
 
 impl Kernel {
-    /// Finds the kernel in the documented places and wraps it once, into the home. With [`Trust::Stamp`] it
-    /// is wrapped again when it, or what it became, has changed since.
+    /// Finds the kernel in the documented places and wraps it once, into the home.
+    /// With [`Trust::Stamp`] it is wrapped again only if either file has changed since.
     ///
     /// # Errors
-    /// None found, or the one found is unusable. `MSB_KERNEL`, where set, is the only place looked.
+    /// If no kernel is found, or the first one found is unusable. If `MSB_KERNEL` is set, only its
+    /// path is searched.
     pub fn find(
         home: &Home,
         msb_kernel: Option<&OsStr>,
@@ -76,7 +77,7 @@ impl Kernel {
         {
             return Ok(kernel);
         }
-        // What changes while it is read gets a stamp that does not hold.
+        // A kernel that changes while it is read gets a stamp that never matches.
         let before = FileState::of(&source);
         let kernel = Self::wrap(home, source)?;
         if let (Ok(before), Ok(after)) = (before, FileState::of(&kernel.path))
@@ -111,7 +112,7 @@ impl Kernel {
     }
 }
 
-/// What a kernel became, and the states in which that was found.
+/// The result of wrapping a kernel, and the states of both files at that time.
 #[derive(Serialize, Deserialize)]
 struct Wrapping {
     source: FileState,
@@ -131,7 +132,7 @@ impl Wrapping {
         }
     }
 
-    /// What the stamp says, where neither file has changed since.
+    /// Returns the stamp's kernel; `None` if either file has changed since.
     fn known(home: &Home, source: &Path, stamp: &Path) -> Option<Kernel> {
         let known: Self = stamp::read(stamp)?;
         let path = home.kernels().join(&known.wrapped_name);
@@ -145,7 +146,7 @@ impl Wrapping {
     }
 }
 
-/// A kernel's stamp goes by the kernel's path.
+/// Returns the name of a kernel's stamp, which is derived from the kernel's path.
 fn stamp_name(source: &Path) -> String {
     let path = Sha256::digest(source.as_os_str().as_bytes());
     format!("{}.stamp.json", hex::encode(path))
@@ -163,7 +164,7 @@ fn list(places: &[PathBuf]) -> String {
 mod tests {
     use super::*;
 
-    /// Of which a kernel is found in the stamp now.
+    /// Returns the path of the wrapped kernel, and true if its stamp matches.
     fn find(home: &Home, source: &Path, trust: Trust) -> (PathBuf, bool) {
         let kernel = Kernel::find(home, Some(source.as_os_str()), trust).expect("a kernel");
         let stamp = home.kernels().join(stamp_name(source));
@@ -174,7 +175,7 @@ mod tests {
     fn a_kernel_is_wrapped_again_once_it_or_its_wrapping_has_changed() {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path().join("home"));
-        // An arm64 `Image` is what it becomes.
+        // An arm64 `Image` is wrapped unchanged.
         let image = |rest: u8| [&[0; 56][..], b"ARM\x64", &[rest; 100]].concat();
         let source = root.path().join("Image");
         let write = |path: &Path, bytes: Vec<u8>| {

@@ -1,9 +1,8 @@
-//! A sandbox's life: create, start, exec, stop.
+//! The life of a sandbox: create, start, exec, stop.
 //!
-//! A [`Sandbox`] is an image from the store and a writable disk of its own. Starting it spawns one
-//! process that runs the machine and owns everything of it ([`serve`]); whoever wants something
-//! in the sandbox connects to that process's socket. There is no daemon: what runs is what holds
-//! a sandbox's lock.
+//! A [`Sandbox`] is an image from the store and a writable disk. A start spawns one process, which
+//! runs the machine and owns everything that belongs to it ([`serve`]); clients connect to the
+//! socket of that process. There is no daemon: a sandbox is running if its lock is held.
 
 mod allocation;
 mod as_text;
@@ -16,6 +15,7 @@ mod files;
 mod flock;
 mod health;
 mod home;
+mod host_authorities;
 mod hostname;
 mod keeper;
 mod kernel;
@@ -45,22 +45,23 @@ pub(crate) use allocation::allocated_bytes;
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
-pub use exit::Exit;
+pub use exit::{EndReason, Exit};
 pub use files::{
-    ByteStream, Copied, CopyError, CopyOptions, DisksError, FilesError, SandboxFiles, copy_in,
-    copy_out, put_tar, write_file,
+    ByteStream, Copied, CopyError, CopyOptions, DisksError, FilesError, SandboxFiles, Side,
+    copy_in, copy_out, put_tar, write_file,
 };
 pub use health::{Health, Level, diagnose};
-pub use home::Home;
+pub use home::{Home, HomeError};
+pub use host_authorities::{HostAuthorities, NoAuthorities};
 pub use hostname::{Hostname, InvalidHostname};
 pub use keeper::{Job, Lifetime, RestartPolicy};
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
-pub use mounts::{Mount, MountError, Source, Target};
+pub use mounts::{Mount, MountError, Room, Source, Target, check_mounts};
 pub use msb_network as network;
 pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use output_log::{LogReader, LogRecord, LogStream};
 pub use parts::{MachineParts, machine_parts};
-pub use patches::{HostCopy, HostEntry, NewDirectory, PatchError, Patches};
+pub use patches::{HostCopy, HostEntry, NewContent, NewDirectory, PatchError, Patches};
 pub use probe::{Finding, Trial, probe};
 pub use process::Process;
 pub use sandbox::{
@@ -75,4 +76,6 @@ pub use text_log::TextLog;
 pub use timeline::{Mark, Timeline, TimelineError};
 pub use ulimit::{Ulimit, UlimitError};
 pub use vmm_process::{Helpers, VmmProcessError, serve};
-pub use volumes::{InvalidVolumeName, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec};
+pub use volumes::{
+    InvalidVolumeName, VOLUME_BYTES, Volume, VolumeConflict, VolumeError, VolumeName, VolumeSpec,
+};

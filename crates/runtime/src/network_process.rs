@@ -1,7 +1,7 @@
-//! The process that is a sandbox's network.
+//! The process that serves a sandbox's network.
 //!
-//! The machine's process starts it before the machine, in its own process group: a kill ends both.
-//! Otherwise it ends when nobody holds the guest's end of the frame socket any more.
+//! The VMM process starts it before the machine, in its own process group: a kill ends both.
+//! Otherwise it ends when no process holds the guest's end of the frame socket.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -18,52 +18,52 @@ use serde::Deserialize;
 use crate::sandbox::{Files, VmmCommand};
 use crate::{confinement, durable};
 
-/// How long it may take to listen on the ports that it publishes.
+/// Time limit for listening on the published ports.
 const READY_LIMIT: Duration = Duration::from_secs(10);
-/// How often it is looked whether it still runs.
+/// Interval of the checks that the process still runs.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Why the network's process ended.
+/// The network process failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkProcessError {
-    /// Its errand cannot be read, or its socket not be used.
+    /// The launch spec cannot be read, or the socket cannot be used.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The failed operation, a verb and an object.
         action: &'static str,
-        /// Why.
+        /// The I/O error that caused it.
         #[source]
         source: io::Error,
     },
-    /// It is not confined, so it serves nobody.
+    /// The process cannot be confined, so it serves no guest.
     #[error("cannot confine the process of the network")]
     Jail(#[from] JailError),
-    /// The network failed.
+    /// The network failed while it was opened or served.
     #[error("the network failed")]
     Serve(#[from] ServeError),
 }
 
-/// Why a machine's process has no network to give to its machine.
+/// A VMM process has no network for its machine.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkStartError {
-    /// It could not be started, or did not say that it is ready.
+    /// The network process could not be started, or did not report that it is ready.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The failed operation, a verb and an object.
         action: &'static str,
-        /// Why.
+        /// The I/O error that caused it.
         #[source]
         source: io::Error,
     },
-    /// It ended, and said why before this.
+    /// The network process ended; it has printed the reason itself.
     #[error("its process ended ({outcome})")]
     Ended {
-        /// Its exit status.
+        /// The exit status of the process.
         outcome: ExitStatus,
     },
 }
 
-/// What the process has to know of `machine.json`.
+/// The part of `machine.json` that the network process reads.
 #[derive(Debug, Deserialize)]
 struct NetworkErrand {
     #[serde(default)]
@@ -72,11 +72,11 @@ struct NetworkErrand {
     jail: Strictness,
 }
 
-/// Is the network of the sandbox in `directory`. Standard input is the frame socket. The process is
-/// confined once it listens on the ports that are published, and has written down which those are.
+/// Serves the network of the sandbox in `directory`. Standard input is the frame socket.
+/// The process is confined after it listens on the published ports and has recorded them.
 ///
 /// # Errors
-/// When a port cannot be published, the process not be confined, or the socket fails.
+/// If a port cannot be published, the process cannot be confined, or the socket fails.
 pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
     let io_error = |action| move |source| NetworkProcessError::Io { action, source };
     let files = Files {
@@ -97,15 +97,15 @@ fn write_published(files: &Files, published: &[Publish]) -> io::Result<()> {
     durable::replace_bytes(&files.ports(), &serde_json::to_vec(published)?)
 }
 
-/// Returns the ports that the network of a machine that runs has published. `None` if it has not said
-/// so yet.
+/// Returns the published ports of a running machine's network; `None` if it has not recorded them.
 pub(crate) fn read_published(files: &Files) -> Option<Vec<Publish>> {
     serde_json::from_slice(&fs::read(files.ports()).ok()?).ok()
 }
 
-/// Starts the process and waits until it is ready. Gives the guest's end of the frame socket, and
-/// the network's: that is held until the machine ends, so that no VMM finds its peer gone if the
-/// process fails; libkrun would read the end of the stream for ever.
+/// Starts the process and waits until it is ready.
+/// Returns the guest's and the network's end of the frame socket.
+/// The network's end is held until the machine ends, so that a VMM never sees a closed peer if the
+/// process fails; libkrun would read the end of the stream indefinitely.
 pub(crate) fn start(
     directory: &Path,
     command: &VmmCommand,
@@ -126,7 +126,7 @@ pub(crate) fn start(
     match await_ready(&mut guest_end, &mut child) {
         Ok(()) => Ok((guest_end.into(), held)),
         Err(error) => {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _ = child.kill();
             Err(error)
         }
@@ -150,7 +150,7 @@ fn await_ready(guest_end: &mut UnixStream, child: &mut Child) -> Result<(), Netw
             Err(error) if !is_early(&error) || Instant::now() > deadline => {
                 return Err(io_error(error));
             }
-            // The end of the process does not end the stream: this process holds its end too.
+            // The end of the process does not end the stream: this process holds that end too.
             Err(_) => {
                 if let Some(outcome) = child.try_wait().map_err(io_error)? {
                     return Err(NetworkStartError::Ended { outcome });

@@ -1,8 +1,9 @@
-//! What a sandbox's first command printed while nobody need have looked.
+//! The output of a sandbox's main command, kept for later readers.
 //!
-//! Two files of JSON lines: `output.log`, and `output.log.1` with what was before. A record is one
-//! line of output with its end, or a part of a long one; its bytes stand as text where they are
-//! UTF-8, else in base64. Together the files hold at most twice [`FILE_MAX_BYTES`].
+//! There are two files of JSON lines: `output.log`, and `output.log.1` with the older records. A
+//! record is one line of output with its end, or a part of a long one; its bytes are stored as text
+//! if they are UTF-8, otherwise in base64. Together the files hold at most twice
+//! [`FILE_MAX_BYTES`].
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::untrusted;
 
-/// How long one file grows.
+/// Size limit of one file, in bytes.
 const FILE_MAX_BYTES: u64 = 8 << 20;
-/// The most bytes of output in one record.
+/// Most bytes of output in one record.
 const RECORD_MAX_BYTES: usize = 16 << 10;
-/// The longest line of a log that is read: base64 and JSON add to a record.
+/// The longest line of a log that is read: base64 and JSON lengthen a record.
 const LINE_MAX_BYTES: u64 = 128 << 10;
 
 /// A stream of output.
@@ -28,18 +29,18 @@ const LINE_MAX_BYTES: u64 = 128 << 10;
 pub enum LogStream {
     /// Standard output, or the terminal.
     Stdout,
-    /// Standard error.
+    /// Standard error of the command.
     Stderr,
 }
 
 /// A line of output, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRecord {
-    /// Nanoseconds since the epoch when it came.
+    /// Time of arrival, in nanoseconds since the epoch.
     pub time_ns: u64,
-    /// Where it came from.
+    /// The stream that the output came from.
     pub stream: LogStream,
-    /// What came, with the end of the line.
+    /// The output, with the end of the line.
     pub bytes: Vec<u8>,
 }
 
@@ -54,7 +55,7 @@ struct Line {
     base64: Option<String>,
 }
 
-/// Where output is put.
+/// The writer of a log.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
     path: PathBuf,
@@ -64,24 +65,24 @@ pub(crate) struct LogWriter {
 }
 
 impl LogWriter {
-    /// Begins anew at `path`; what was there before is lost.
+    /// Makes an empty log at `path`; an earlier log is removed.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         Self::with_limit(path, FILE_MAX_BYTES)
     }
 
-    /// The same, with files of at most `max_bytes`.
+    /// Makes an empty log with files of at most `max_bytes`.
     pub(crate) fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
         untrusted::clear(&older(path))?;
         untrusted::clear(path)?;
         Ok(Self {
             path: path.to_owned(),
-            file: fs::File::create_new(path)?,
+            file: private_files::create_new(path)?,
             length_bytes: 0,
             max_bytes,
         })
     }
 
-    /// Adds output that came now.
+    /// Adds output that has just arrived.
     pub(crate) fn add(&mut self, stream: LogStream, bytes: &[u8]) -> io::Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let time_ns = now.map_or(0, |since| {
@@ -105,10 +106,10 @@ impl LogWriter {
         let length_bytes = line.len() as u64;
         if self.length_bytes + length_bytes > self.max_bytes && self.length_bytes > 0 {
             fs::rename(&self.path, older(&self.path))?;
-            self.file = fs::File::create(&self.path)?;
+            self.file = private_files::create_new(&self.path)?;
             self.length_bytes = 0;
         }
-        // One call for a line: a reader sees all of it, or none yet.
+        // One call per line: a reader sees either all of the line or none of it.
         self.file.write_all(&line)?;
         self.length_bytes += length_bytes;
         Ok(())
@@ -140,22 +141,22 @@ impl Line {
     }
 }
 
-/// A file of a log, as far as one of ours goes.
+/// A file of a log, read up to the size limit.
 type Source = BufReader<io::Take<fs::File>>;
 
-/// Reads a log from its beginning, and on as it grows.
+/// Reads a log from its beginning, and continues as it grows.
 #[derive(Debug)]
 pub struct LogReader {
     path: PathBuf,
     /// The file that is read; the current one unless `is_older`.
     file: Option<Source>,
-    /// A line of which only the beginning is there yet.
+    /// The beginning of a line that is not complete yet.
     begun: Vec<u8>,
     is_older: bool,
 }
 
 impl LogReader {
-    /// A log at `path`, which need not be there yet.
+    /// Opens the log at `path`, which need not exist yet.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let older = open(&older(path))?;
         Ok(Self {
@@ -166,17 +167,17 @@ impl LogReader {
         })
     }
 
-    /// The next record; `None` when no more is there yet. A line that makes no sense, as a crash of
-    /// the host may leave it, is passed over.
+    /// Returns the next record; `None` if there are no more yet.
+    /// A line that cannot be parsed, such as one after a crash of the host, is skipped.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     pub fn next_record(&mut self) -> io::Result<Option<LogRecord>> {
         loop {
             let line = match self.line()? {
                 Some(line) => line,
                 None if self.is_older || self.is_outdated()? => match self.line()? {
-                    // It came just before the file was renamed.
+                    // The line was written just before the file was renamed.
                     Some(line) => line,
                     None if self.turn_over()? => continue,
                     None => return Ok(None),
@@ -190,7 +191,7 @@ impl LogReader {
         }
     }
 
-    /// A whole line, if one is there.
+    /// Returns a complete line; `None` if there is none yet.
     fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = &mut self.file else {
             return Ok(None);
@@ -201,8 +202,8 @@ impl LogReader {
         Ok(is_whole.then(|| std::mem::take(&mut self.begun)))
     }
 
-    /// Goes on to the current file, if there is one. A reader that is more than a file behind misses
-    /// what is gone.
+    /// Continues with the current file. Returns false if it does not exist.
+    /// A reader that is more than a file behind misses the removed records.
     fn turn_over(&mut self) -> io::Result<bool> {
         let Some(current) = open(&self.path)? else {
             return Ok(false);
@@ -213,7 +214,7 @@ impl LogReader {
         Ok(true)
     }
 
-    /// Whether the file that is read has been renamed, or is not there yet.
+    /// Returns true if the file that is read has been renamed, or does not exist yet.
     fn is_outdated(&self) -> io::Result<bool> {
         use std::os::unix::fs::MetadataExt as _;
         let Some(file) = &self.file else {

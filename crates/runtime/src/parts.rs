@@ -7,26 +7,26 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Home, boot, durable};
 
-/// A file that is being written is younger than this.
+/// Age after which an unfinished file counts as a leftover.
 const WRITING_LIMIT: Duration = Duration::from_secs(600);
 
-/// What machines are made of besides images: wrapped kernels, and boot disks.
+/// The files of machines besides images: wrapped kernels and boot disks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineParts {
-    /// How many files were looked at.
+    /// Number of files that were verified.
     pub files: usize,
-    /// Length of all of them, in bytes.
+    /// Length of all files, in bytes.
     pub bytes: u64,
-    /// Those that are not what was written. A start makes them anew before it uses them.
+    /// The damaged files. A start makes them anew before it uses them.
     pub damaged: Vec<PathBuf>,
-    /// What killed processes left unfinished.
+    /// Unfinished files of killed processes.
     pub left_overs: Vec<PathBuf>,
 }
 
-/// Looks at every wrapped kernel and at this build's boot disk, byte by byte.
+/// Verifies every wrapped kernel and this build's boot disk, byte by byte.
 ///
 /// # Errors
-/// When a directory cannot be listed.
+/// If a directory cannot be listed.
 pub fn machine_parts(home: &Home) -> io::Result<MachineParts> {
     let mut parts = MachineParts::default();
     let own_disk = format!("{}.erofs", boot_disk::identity());
@@ -48,7 +48,7 @@ pub fn machine_parts(home: &Home) -> io::Result<MachineParts> {
         let is_whole = match name.strip_suffix(".elf") {
             Some(hex) if hex.len() == 64 => Some(is_digest(&path, hex)),
             _ if name == own_disk => Some(durable::holds(&path, &boot::content()?)),
-            // A kernel that the user put here, a disk of another build.
+            // A kernel that the user stored here, or a boot disk of another build.
             _ => None,
         };
         parts.files += usize::from(is_whole.is_some());

@@ -1,4 +1,4 @@
-//! Trying, from inside the process of a machine, what it must not be able to do.
+//! Trials, from inside a VMM process, of the operations that its jails must refuse.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,35 +13,36 @@ use crate::network_process::NetworkProcessError;
 use crate::sandbox::Files;
 use crate::vmm_process::{Errand, VmmProcessError, find_vmm, read_errand};
 
-/// One thing that was tried, and whether it went as it must.
+/// An operation that was tried, and its result.
 #[derive(Debug)]
 pub struct Trial {
-    /// Whose jail it was tried in: `keeper`, `machine`, `waiting` or `network`.
+    /// The jail of the trial: `keeper`, `machine`, `waiting` or `network`.
     pub jail: &'static str,
-    /// What was tried, in words.
+    /// The operation, in words.
     pub what: String,
-    /// What came of it.
+    /// The result, and its correctness.
     pub finding: Finding,
 }
 
-/// What came of a trial.
+/// The result of a trial, and its correctness.
 #[derive(Debug)]
 pub enum Finding {
-    /// It was refused, and had to be.
+    /// The operation was refused, as it must be.
     Refused(io::Error),
-    /// It was done, and had to be.
+    /// The operation succeeded, as it must.
     Allowed,
-    /// It says nothing: the host lacks the layer that is to refuse it.
+    /// The trial proves nothing: the host lacks the layer that refuses the operation, named here.
     Skipped(String),
-    /// It was done and should not have been, or the other way.
+    /// The operation succeeded and must be refused, or the reverse.
     Wrong(String),
 }
 
-/// Puts on each jail that a start of the sandbox in `directory` would, in a thread of its own, and
-/// tries in it what is forbidden and what is needed. The sandbox has been started before.
+/// Puts on the jails of the sandbox in `directory`, and tries operations in each.
+/// Each jail has its own thread, in which forbidden and needed operations are tried. The sandbox
+/// must have been started before.
 ///
 /// # Errors
-/// When its machine is not known, or a jail cannot be put on.
+/// If its machine is not known, or a jail cannot be put on.
 pub fn probe(
     directory: &Path,
     backends: &[&dyn Vmm],
@@ -64,7 +65,7 @@ pub fn probe(
         ("waiting", Jail::new(Calls::Attendant).with_signals()),
     ];
     if let Some(settings) = &errand.network {
-        // Without its ports: those of a sandbox that runs are taken.
+        // The ports are left out: those of a running sandbox are in use.
         let settings = Settings {
             publish: Vec::new(),
             ..settings.clone()
@@ -99,7 +100,7 @@ pub fn probe(
 
 type Tried = (Report, Vec<Attempt>, Vec<Attempt>);
 
-/// Puts the jail on a thread, and tries there.
+/// Puts the jail on a new thread, and tries the operations there.
 fn try_in(
     jail: Jail,
     strictness: Strictness,
@@ -155,7 +156,7 @@ const fn is_program(target: &Target) -> bool {
     matches!(target, Target::Spawn(_))
 }
 
-/// What no thread of the process may do.
+/// Returns the operations that no thread of the process may do.
 fn forbidden(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, VmmProcessError> {
     let name = format!(".probe-{}", std::process::id());
     let mut targets = vec![
@@ -201,7 +202,7 @@ fn forbidden(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, 
     Ok(targets)
 }
 
-/// What a thread cannot do without.
+/// Returns the operations that a thread needs.
 fn needed(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, VmmProcessError> {
     let mut targets = match jail {
         "network" => vec![Target::ReachTcp],
@@ -225,7 +226,7 @@ fn needed(jail: &str, files: &Files, errand: &Errand) -> Result<Vec<Target>, Vmm
     Ok(targets)
 }
 
-/// The image's files: the VMDK and all it names.
+/// Returns the image's files: the VMDK and all files that it names.
 fn read_only(errand: &Errand) -> Result<Vec<PathBuf>, VmmProcessError> {
     let mut paths = Vec::new();
     for disk in &errand.machine.disks {

@@ -4,35 +4,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::Ulimit;
 
-/// The rows and columns of a terminal that nobody has looked at yet.
+/// The rows and columns of a terminal until its size is known.
 const WINDOW: (u32, u32) = (24, 80);
 
-/// A command as a sandbox's description holds it: image and user are agreed on everything. Its words
-/// are text.
+/// A command in a sandbox's description, made from the image's config and the user's settings.
+/// Its arguments and variables are text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// The program and its arguments. Nothing: no command, the sandbox lives until it is stopped.
+    /// The program and its arguments. If empty, there is no command, and the sandbox runs until it
+    /// is stopped.
     pub argv: Vec<String>,
-    /// The whole environment, `NAME=value`.
+    /// The whole environment, as `NAME=value`.
     pub env: Vec<String>,
-    /// Empty: `/`.
+    /// The working directory; `/` if empty.
     pub working_directory: String,
-    /// `user[:group]`; empty: root.
+    /// The user as `user[:group]`; root if empty.
     pub user: String,
-    /// Whether it gets a terminal.
+    /// True if the command gets a terminal.
     pub terminal: bool,
-    /// Whether its standard input is kept open for who attaches.
+    /// True if the command's standard input is kept open for attached clients.
     pub stdin: bool,
-    /// Groups of it and of later commands, names or numbers, beside those that its user has.
+    /// Groups besides the user's, as names or numbers, for this and later commands.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Its limits, and those of later commands.
+    /// Limits of this and later commands.
     #[serde(default)]
     pub ulimits: Vec<Ulimit>,
 }
 
 impl Process {
-    /// The same command as the agent takes it. `window` is its terminal's rows and columns.
+    /// Returns the command as the agent's request. `window` is the terminal's rows and columns.
     pub(crate) fn exec(&self, window: Option<(u32, u32)>) -> Exec {
         let (rows, columns) = window.unwrap_or(WINDOW);
         let bytes = |words: &[String]| words.iter().cloned().map(Bytes::from).collect();
@@ -45,6 +46,7 @@ impl Process {
             stdin: self.stdin,
             groups: self.groups.clone(),
             ulimits: self.ulimits.iter().map(Into::into).collect(),
+            working_directory_must_exist: false,
         }
     }
 }

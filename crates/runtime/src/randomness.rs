@@ -2,10 +2,10 @@ use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// So many bytes that nobody can guess.
+/// Returns `LENGTH` bytes that nobody can guess.
 ///
 /// # Errors
-/// When the host's kernel gives none.
+/// If the host's kernel returns too few.
 pub(crate) fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
     let mut bytes = [0; LENGTH];
     let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;

@@ -1,7 +1,7 @@
-//! The processes that serve a machine's shared directories, where its VMM does not.
+//! The processes that serve a machine's shares if its VMM does not.
 //!
-//! Each is started by the machine's process before that gives up its own rights, in its process group:
-//! a kill ends all. Otherwise it ends when the VMM hangs up.
+//! The VMM process starts each of them before it gives up its rights, in its process group: a kill
+//! ends all. Otherwise a share process ends when the VMM closes the connection.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -11,46 +11,46 @@ use std::process::{Command, Stdio};
 
 use fs_err as fs;
 use msb_jail::{Jail, JailError, Limits, renounce};
-use msb_share::ShareError;
-use msb_vmm::DiskAccess;
+use msb_share::{Entry, Kind, ShareError};
+use msb_vmm::{DiskAccess, Share, ShareEntry, ShareKind, Shown};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::sandbox::{Files, VmmCommand};
 use crate::socket;
 use crate::vmm_process::Errand;
 
-/// Why a share's process ended.
+/// The process of a share failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareProcessError {
-    /// Its errand cannot be read, or its socket not be used.
+    /// The launch spec cannot be read, or the socket cannot be used.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The failed operation, a verb and an object.
         action: &'static str,
-        /// Why.
+        /// The I/O error that caused it.
         #[source]
         source: io::Error,
     },
-    /// The machine has no such share.
-    #[error("the sandbox has no shared directory {index}")]
+    /// The machine has no share with this number, or the VMM serves it.
+    #[error("the sandbox has no share {index} with entries")]
     Missing {
-        /// Its number.
+        /// The number of the share, from 0.
         index: usize,
     },
-    /// It is not confined, so it serves nobody.
-    #[error("cannot confine the process of a shared directory")]
+    /// The process cannot be confined, so it serves no guest.
+    #[error("cannot confine the process of a share")]
     Jail(#[from] JailError),
-    /// The directory cannot be served.
-    #[error("cannot share the directory")]
+    /// The shared files cannot be opened or served.
+    #[error("cannot share what is the host's")]
     Share(#[from] ShareError),
 }
 
-/// Serves the machine's share number `index` of the sandbox in `directory`. Standard input is the socket
-/// that the VMM calls.
+/// Serves share number `index` of the machine of the sandbox in `directory`.
+/// Standard input is the socket that the VMM connects to.
 ///
 /// # Errors
-/// When the directory is gone, the process cannot be confined, or the VMM speaks otherwise than
-/// expected.
+/// If a shared file does not exist any more, the process cannot be confined, or the VMM violates
+/// the protocol.
 pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessError> {
     let io_error = |action| move |source| ShareProcessError::Io { action, source };
     let files = Files {
@@ -58,7 +58,14 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
     };
     let errand = Errand::read(&files).map_err(io_error("read machine.json"))?;
     let share = errand.machine.shares.get(index);
-    let share = share.ok_or(ShareProcessError::Missing { index })?;
+    let Some(Share {
+        access,
+        shown: Shown::Entries(entries),
+        ..
+    }) = share
+    else {
+        return Err(ShareProcessError::Missing { index });
+    };
     let listener = io::stdin().as_fd().try_clone_to_owned();
     let listener = UnixListener::from(listener.map_err(io_error("use standard input"))?);
     raise_open_files().map_err(io_error("raise the limit of open files"))?;
@@ -69,16 +76,35 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
         any_owner: true,
     };
     renounce(&limits, errand.jail)?;
-    let is_read_only = share.access == DiskAccess::ReadOnly;
-    let served = msb_share::Share::open(&share.directory, is_read_only)?;
-    let (access, calls) = share.left();
-    Jail::new(calls)
-        .with(served.path(), access)
-        .put_on(errand.jail)?;
-    Ok(served.serve(listener)?)
+    let entries: Vec<_> = entries.iter().map(served).collect();
+    let opened = msb_share::Share::open(&entries, *access == DiskAccess::ReadOnly)?;
+    let jail = Jail::new(access.calls_to_serve());
+    let jail = opened.paths().fold(jail, |jail, (path, kind)| {
+        jail.with(
+            path,
+            match kind {
+                Kind::Directory => access.to_directory(),
+                Kind::File | Kind::Disk => access.to_file(),
+            },
+        )
+    });
+    jail.put_on(errand.jail)?;
+    Ok(opened.serve(listener)?)
 }
 
-/// Each file that the guest's kernel remembers is an open one here.
+fn served(entry: &ShareEntry) -> Entry<'_> {
+    Entry {
+        name: &entry.name,
+        path: &entry.path,
+        kind: match entry.kind {
+            ShareKind::Directory => Kind::Directory,
+            ShareKind::File => Kind::File,
+            ShareKind::Disk => Kind::Disk,
+        },
+    }
+}
+
+/// Raises the limit of open files: each file that the guest's kernel remembers is open here.
 fn raise_open_files() -> io::Result<()> {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let limit = Rlimit {
@@ -88,7 +114,7 @@ fn raise_open_files() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
-/// Starts the process of each of the machine's shares, and calls it for the VMM.
+/// Starts the process of each of the machine's shares, and connects to it for the VMM.
 pub(crate) fn start(
     files: &Files,
     errand: &Errand,
@@ -108,7 +134,7 @@ fn start_one(files: &Files, index: usize, command: &VmmCommand) -> io::Result<Ow
     }
     let listener = socket::bind(&path)?;
     let called = socket::connect_now(&path);
-    // The call waits until it is taken; nobody else is to call.
+    // The connection waits in the backlog until it is accepted; no other process may connect.
     fs::remove_file(&path)?;
     Command::new(&command.program)
         .args(&command.arguments)

@@ -8,12 +8,13 @@ use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
 use tokio::net::UnixStream;
 
-/// What fits `sun_path` on every host (104 bytes on macOS, 108 on Linux), with its NUL.
+/// Bytes that fit `sun_path` on every host (104 on macOS, 108 on Linux), without the NUL.
 const PATH_MAX_BYTES: usize = 103;
 
+/// Listens at `path`; only its owner can connect.
 pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     let (short, _directory) = shorten(path)?;
-    UnixListener::bind(short)
+    private_files::bind(&short)
 }
 
 pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
@@ -26,8 +27,8 @@ pub(crate) fn connect_now(path: &Path) -> io::Result<std::os::unix::net::UnixStr
     std::os::unix::net::UnixStream::connect(short)
 }
 
-/// A path that fits: the same one, or one through an open descriptor of its directory, which must
-/// stay open while the path is used.
+/// Returns a path that fits: the same one, or one through an open descriptor of its directory.
+/// The descriptor must stay open while the path is used.
 fn shorten(path: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());

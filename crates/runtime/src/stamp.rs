@@ -1,6 +1,6 @@
-//! Stamps: what was found of a file, kept beside it, to be believed while the file has not changed.
+//! Stamps: findings about a file, kept beside it, and valid while the file has not changed.
 //!
-//! A stamp is never needed. One that is lost, cut or wrong costs the work that it saves.
+//! A stamp is never needed. One that is missing, truncated or wrong costs the work that it saves.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable;
 
-/// Longer than the clock by which file systems tell times stands still. A change in the same instant
-/// as an earlier one would show no other time.
+/// Longer than one tick of the clock of file times. A second change within a tick would not change
+/// a file's times.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
-/// What the host's kernel changes whenever a file is written to, and more.
+/// The attributes of a file that the host's kernel changes with every write, and others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileState {
     device: u64,
@@ -30,7 +30,7 @@ pub(crate) struct FileState {
 }
 
 impl FileState {
-    /// As it is now.
+    /// Returns the state of a file at this moment.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         Ok(Self {
@@ -44,7 +44,8 @@ impl FileState {
         })
     }
 
-    /// Whether a further change would show another time. A file that changed a moment ago gets no stamp.
+    /// Returns true if a further change would change the times. A file that changed a moment ago
+    /// gets no stamp.
     pub(crate) fn is_at_rest(&self) -> bool {
         let (Ok(seconds), Ok(nanoseconds)) = (
             u64::try_from(self.changed_s),
@@ -57,12 +58,12 @@ impl FileState {
     }
 }
 
-/// What the stamp at `path` says; `None` where it makes no sense too.
+/// Reads the stamp at `path`; `None` if it does not exist or cannot be parsed.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Puts a stamp. One that cannot be put costs time later, and is no failure now.
+/// Writes a stamp. An error is ignored: a missing stamp only costs time later.
 pub(crate) fn put<T: Serialize>(path: &Path, found: &T) {
     let _ = serde_json::to_vec(found)
         .map_err(io::Error::from)
@@ -88,7 +89,7 @@ mod tests {
         while !FileState::of(&path).expect("there").is_at_rest() {
             std::thread::sleep(CLOCK_TICK);
         }
-        // The same length, and the old time of modification put back.
+        // The same length, with the earlier time of modification restored.
         fs::write(&path, b"b").expect("written");
         let file = fs::File::options().write(true).open(&path).expect("opened");
         file.file()

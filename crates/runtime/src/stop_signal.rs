@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::as_text::described_as_text;
 
-/// The signals of Linux that have names, from number 1. No name: there is none.
+/// Linux signal names; index 0 is signal 1.
 const NAMES: [&str; 31] = [
     "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
     "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
-/// `SIGTERM`, which docker sends where nobody says.
+/// `SIGTERM`, which docker sends by default.
 const TERMINATE: u8 = 15;
 
-/// The signal that asks a sandbox's first command to end. As text, its name: `SIGTERM`.
+/// The signal that asks a sandbox's main command to end. Its text form is its name: `SIGTERM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StopSignal(u8);
 
-/// Text that is no [`StopSignal`].
+/// The text is not a [`StopSignal`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a signal: write SIGTERM, TERM or 15; real-time signals are not sent")]
 pub struct NoSignal {
@@ -27,8 +27,8 @@ pub struct NoSignal {
 }
 
 impl StopSignal {
-    /// Its number on Linux.
-    pub(crate) fn number(self) -> i32 {
+    /// Returns the signal's number on Linux.
+    pub fn number(self) -> i32 {
         i32::from(self.0)
     }
 }

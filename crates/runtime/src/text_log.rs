@@ -1,31 +1,31 @@
-//! What a guest's console or the machine's process printed: lines of text that nobody vouches for.
+//! The lines of text that a guest's console or the VMM process printed; they are untrusted.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
-/// The most that is read of what is there when it is opened, in bytes from its end.
+/// Bytes at the end of an existing log that are read; the text before them is skipped.
 const TAIL_MAX_BYTES: u64 = 16 << 20;
-/// The longest line; what is longer is several.
+/// Length limit of a line, in bytes; a longer line is split.
 const LINE_MAX_BYTES: u64 = 4096;
 
-/// How much of a line is shown below an error, in characters.
+/// Length limit of a line that is shown below an error, in characters.
 const WORDS_MAX_CHARS: usize = 300;
 
-/// Reads such a log line by line, and on as it grows. Lines are printable: what a guest writes does
-/// not reach a terminal as it is.
+/// Reads a log line by line, and continues as it grows.
+/// Lines are printable: a guest cannot send control characters to a terminal.
 #[derive(Debug)]
 pub struct TextLog {
     path: PathBuf,
     file: Option<BufReader<fs::File>>,
     begun: Vec<u8>,
-    /// How much of it is still to be read, where that is limited.
+    /// Bytes that are still to be read; `None` if there is no limit.
     left_bytes: Option<u64>,
 }
 
 impl TextLog {
-    /// A log at `path`, which need not be there yet. Of a long one, the beginning is left out.
+    /// Opens the log at `path`, which need not exist yet. The beginning of a long log is skipped.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let mut log = Self {
             path: path.to_owned(),
@@ -37,10 +37,10 @@ impl TextLog {
         Ok(log)
     }
 
-    /// Ends it where it ends now: a guest may write faster than it is read.
+    /// Limits reading to the log's present end: a guest may write faster than it is read.
     ///
     /// # Errors
-    /// When its length cannot be had.
+    /// If the log's length cannot be read.
     pub fn end_here(&mut self) -> io::Result<()> {
         self.left_bytes = Some(match &mut self.file {
             Some(file) => {
@@ -52,15 +52,15 @@ impl TextLog {
         Ok(())
     }
 
-    /// Lets it go on after all.
+    /// Lifts the limit of `end_here`.
     pub fn go_on(&mut self) {
         self.left_bytes = None;
     }
 
-    /// The next whole line, without its end; `None` when no more is there yet.
+    /// Returns the next complete line, without its end; `None` if there is none yet.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     pub fn next_line(&mut self) -> io::Result<Option<String>> {
         if self.file.is_none() && self.left_bytes.is_none() {
             self.find(TAIL_MAX_BYTES)?;
@@ -78,7 +78,7 @@ impl TextLog {
         Ok(is_whole.then(|| self.take_line()))
     }
 
-    /// What stands after the last whole line, once no more comes.
+    /// Returns the text after the last complete line of an ended log; `None` if it is empty.
     pub fn rest(&mut self) -> Option<String> {
         (!self.begun.is_empty()).then(|| self.take_line())
     }
@@ -109,7 +109,8 @@ impl TextLog {
     }
 }
 
-/// The lines in the last `bytes_max` bytes of a log that are not empty; none of one that is not there.
+/// Returns the lines in the last `bytes_max` bytes of a log that are not empty.
+/// If the log cannot be read, there are none.
 pub(crate) fn last_lines(path: &Path, bytes_max: u64) -> Vec<String> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = fs::File::open(path)?;
@@ -127,7 +128,7 @@ pub(crate) fn last_lines(path: &Path, bytes_max: u64) -> Vec<String> {
         .collect()
 }
 
-/// The line as text, with control characters shown instead of sent.
+/// Returns the line as text, with control characters escaped.
 fn printable(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut text = String::with_capacity(line.len());

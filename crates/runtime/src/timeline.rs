@@ -1,4 +1,4 @@
-//! When a start came how far: lines of JSON in a file, from every process that has a part in it.
+//! The times of the stages of a start: lines of JSON in a file, from every process that takes part.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,29 +9,29 @@ use msb_agent_protocol::v1::HelloReply;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// A moment of a start, in the order in which they come.
+/// A stage of a start, in chronological order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
     /// The first line of the typed command's `main`.
     ProcessUp,
-    /// The image is here, held, and what was written.
+    /// The image is in the store, leased and verified.
     ImageChecked,
-    /// The sandbox's directory, disk and description are there.
+    /// The sandbox's directory, disk and description are written.
     SandboxCreated,
-    /// The process of the machine has read its arguments.
+    /// The VMM process has read its arguments.
     MachineProcessUp,
-    /// It gives itself to the VMM.
+    /// The process enters the VMM.
     VmmEntered,
     /// The guest's uptime is zero.
     Kernel,
     /// The first line of the agent's `main`.
     AgentMain,
-    /// Everything is mounted that the sandbox has.
+    /// All mounts of the sandbox are done.
     MountsDone,
-    /// The agent's first answer is here.
+    /// The agent's first answer has arrived.
     AgentAnswered,
-    /// The command runs.
+    /// The command runs in the guest.
     CommandStarted,
     /// The command's first output was passed on.
     FirstByte,
@@ -39,18 +39,18 @@ pub enum Mark {
     ExitSeen,
 }
 
-/// The file cannot be written.
+/// The file of the timeline cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the timeline {}", .path.display())]
 pub struct TimelineError {
-    /// Which file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Why.
+    /// The I/O error that caused it.
     #[source]
     pub source: io::Error,
 }
 
-/// Where marks are put, if they are wanted. Its clones are the same one.
+/// The writer of the marks, which does nothing without a file. Its clones write to the same file.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
     file: Option<Arc<fs::File>>,
@@ -60,15 +60,15 @@ pub struct Timeline {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
     mark: Mark,
-    /// By the host's `CLOCK_MONOTONIC`, which its processes share.
+    /// Time of the host's `CLOCK_MONOTONIC`, which its processes share, in microseconds.
     monotonic_us: u64,
 }
 
 impl Timeline {
-    /// Adds to the file at `path`; without one nothing is written, and no clock is read.
+    /// Opens the file at `path` for appending. Without a path, no mark is taken or written.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// If the file cannot be opened.
     pub fn open(path: Option<&Path>) -> Result<Self, TimelineError> {
         let Some(path) = path else {
             return Ok(Self::default());
@@ -86,15 +86,15 @@ impl Timeline {
         }
     }
 
-    /// The file, for another process of the same start.
+    /// Returns the path of the file, for another process of the same start.
     pub fn path(&self) -> Option<&Path> {
         Some(self.file.as_ref()?.path())
     }
 
-    /// Notes that it is so far now.
+    /// Records that the start has now reached this stage.
     ///
     /// # Errors
-    /// When the line cannot be written.
+    /// If the line cannot be written.
     pub fn mark(&self, mark: Mark) -> Result<(), TimelineError> {
         match &self.file {
             Some(file) => put(file, mark, now_us()),
@@ -102,8 +102,8 @@ impl Timeline {
         }
     }
 
-    /// Notes that the agent has just answered, and what its answer says of the guest's boot. The way back
-    /// took no time, for all that is known. An older agent does not say when it answered.
+    /// Records the agent's answer, which has just arrived, and the times of the guest's boot in it.
+    /// The answer's way back counts as no time. An older agent does not report when it answered.
     pub(crate) fn mark_answer(&self, answer: &HelloReply) -> Result<(), TimelineError> {
         let Some(file) = &self.file else {
             return Ok(());
@@ -123,7 +123,7 @@ impl Timeline {
     }
 }
 
-/// One call, so that lines of several processes do not mix.
+/// Writes a line with one call, so that lines of several processes do not mix.
 fn put(file: &fs::File, mark: Mark, monotonic_us: u64) -> Result<(), TimelineError> {
     let line = Line { mark, monotonic_us };
     let written = serde_json::to_string(&line)
@@ -194,7 +194,7 @@ mod tests {
         );
         assert!(lines_now.is_sorted_by_key(|line| line.mark));
 
-        // An agent that does not say when it answered.
+        // An older agent does not report when it answered.
         answer.answered_us = None;
         timeline.mark_answer(&answer).expect("written");
         assert_eq!(lines(&path).len(), 5);

@@ -3,36 +3,36 @@ use std::str::FromStr;
 use msb_agent_protocol::{ULIMIT_NAMES, v1};
 use serde::{Deserialize, Serialize};
 
-/// A limit of a command and what it starts, as setrlimit(2) has it. `None` is no limit.
+/// A limit of a command and its descendants (setrlimit(2)). A value of `None` means no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ulimit {
-    /// One of [`ULIMIT_NAMES`].
+    /// The resource, one of [`ULIMIT_NAMES`].
     pub name: String,
-    /// What counts until the command changes it. In the resource's own unit: bytes, files, seconds.
+    /// The limit until the command changes it, in the resource's unit: bytes, files, seconds.
     pub soft: Option<u64>,
-    /// How far the command may raise it.
+    /// The highest value that the command may raise it to.
     pub hard: Option<u64>,
 }
 
-/// Text that is no [`Ulimit`].
+/// The text is not a [`Ulimit`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UlimitError {
-    /// It is not `NAME=SOFT[:HARD]`.
+    /// The text is not `NAME=SOFT[:HARD]`.
     #[error("'{text}' is not NAME=SOFT[:HARD]; a limit is a number, -1 or unlimited")]
     Form {
-        /// What it is.
+        /// The text that was refused.
         text: String,
     },
-    /// There is no such resource.
+    /// No resource has this name.
     #[error("no ulimit is called '{name}': {}", ULIMIT_NAMES.join(", "))]
     Name {
-        /// The name.
+        /// The name that is unknown.
         name: String,
     },
-    /// The kernel would refuse it.
+    /// The soft limit exceeds the hard one, so the kernel would refuse it.
     #[error("ulimit {name}: the soft limit is above the hard one")]
     Order {
-        /// Of which resource.
+        /// The resource of the limit.
         name: String,
     },
 }
@@ -77,7 +77,7 @@ impl From<&Ulimit> for v1::Ulimit {
 fn limit(text: &str) -> Option<Option<u64>> {
     match text {
         "-1" | "unlimited" => Some(None),
-        // The kernel's own word for no limit is no number to be typed.
+        // The kernel's own value for no limit is not accepted as a number.
         _ => text
             .parse()
             .ok()

@@ -1,5 +1,6 @@
-//! Reads what lies in `written/`. The process of a machine made it, and a guest may have taken that
-//! process over: what stands there may be of any length, of any kind, and in nobody's words.
+//! Reads files in `written/`. They are untrusted: the VMM process made them, and a guest may have
+//! taken that process over.
+//! A file there may be of any length or type, with any content.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -8,13 +9,13 @@ use fs_err as fs;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::OFlags;
 
-/// The longest description of a job or of an end.
+/// Length limit of the description of a job or of an exit, in bytes.
 const DESCRIPTION_MAX_BYTES: u64 = 64 << 10;
 
-/// Opens a file, `None` where there is none.
+/// Opens a file; `None` if it does not exist.
 ///
 /// # Errors
-/// Anything but a regular file too: a symlink is not followed, a FIFO not waited for.
+/// Also if it is not a regular file: a symlink is not followed, a FIFO is not waited for.
 pub(crate) fn open(path: &Path) -> io::Result<Option<fs::File>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = fs::OpenOptions::new()
@@ -32,10 +33,10 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
-/// What a short file says, `None` where there is none.
+/// Reads a short file; `None` if it does not exist.
 ///
 /// # Errors
-/// As [`open`], and one of more than 64 KiB.
+/// Those of [`open`], and if the file is longer than 64 KiB.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = open(path)? else {
         return Ok(None);
@@ -49,10 +50,10 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Removes whatever stands at `path`.
+/// Removes the file or directory at `path`, of any type.
 ///
 /// # Errors
-/// When it cannot be removed.
+/// If it cannot be removed.
 pub(crate) fn clear(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -78,7 +79,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Makes of `path` what no file of ours is, one after the other.
+    /// Makes the files at `path`, one after the other, that msb itself never writes.
     pub(crate) fn misfits(path: &Path) -> impl Iterator<Item = &'static str> {
         let made = move |kind: &'static str| {
             clear(path).expect("cleared");

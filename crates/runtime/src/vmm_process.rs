@@ -1,7 +1,8 @@
-//! The process that a machine runs in.
+//! The process that runs a machine.
 //!
-//! It owns the machine, the sandbox's lock, the agent's port and the socket on which command line
-//! and SDKs attach: see the keeper. Before the guest runs, it is confined: see the confinement.
+//! It owns the machine, the sandbox's lock, the agent's port and the socket on which the command
+//! line and SDKs attach: see the module `keeper`. It is confined before the guest runs: see the
+//! module `confinement`.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -16,95 +17,97 @@ use msb_network::Settings;
 use msb_vmm::{Machine, RunError, Sockets, Vmm};
 use serde::{Deserialize, Serialize};
 
-use crate::keeper::{self, Duties};
+use crate::keeper::{self, Duties, WatchedDisk};
 use crate::network_process::{self, NetworkProcessError, NetworkStartError};
-use crate::sandbox::{Files, VmmCommand};
+use crate::sandbox::{Files, MachineLock, VmmCommand};
 use crate::volumes::{self, HoldError, Use};
 use crate::{Home, Mark, Timeline, TimelineError, confinement, share_process};
 
-/// What the process is to do: the file `machine.json` in the sandbox's directory.
+/// The launch spec: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Errand {
     pub(crate) machine: Machine,
     pub(crate) vmm: String,
     pub(crate) home: PathBuf,
     pub(crate) image_digest: String,
-    /// Seconds since the epoch.
+    /// Time of the start, in seconds since the epoch.
     pub(crate) started_s: u64,
     pub(crate) duties: Duties,
-    /// What the process of its network is to do.
+    /// The settings of the network process; `None` if the sandbox has no network.
     #[serde(default)]
     pub(crate) network: Option<Settings>,
-    /// The named volumes that the machine has.
+    /// The machine's named volumes.
     #[serde(default)]
     pub(crate) volumes: Vec<Use>,
-    /// How strictly the process is confined.
+    /// The strictness of the process's confinement.
     #[serde(default)]
     pub(crate) jail: Strictness,
 }
 
-/// Why the process could not do it.
+/// The VMM process could not run the machine.
 #[derive(Debug, thiserror::Error)]
 pub enum VmmProcessError {
-    /// The host side failed.
+    /// An operation of the host failed.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The failed operation, a verb and an object.
         action: &'static str,
-        /// Why.
+        /// The I/O error that caused it.
         #[source]
         source: io::Error,
     },
     /// The store cannot be opened.
     #[error("cannot open the image store")]
     Store(#[from] OpenError),
-    /// The image is gone.
+    /// The image cannot be found in the store.
     #[error("cannot hold the image")]
     Image(#[from] FindError),
-    /// This build has no such VMM.
+    /// This build has no VMM of this name.
     #[error("there is no VMM '{name}'")]
     UnknownVmm {
-        /// The name in the errand.
+        /// The name in the launch spec.
         name: String,
     },
-    /// A volume is not free.
+    /// A volume of the machine cannot be taken.
     #[error("cannot take the sandbox's volumes")]
     Volumes(#[from] HoldError),
-    /// The guest would have no network.
+    /// The network process could not be started.
     #[error("cannot start the sandbox's network")]
     Network(#[from] NetworkStartError),
-    /// The jail of the network cannot be tried.
+    /// The network's jail cannot be tried.
     #[error("cannot try the jail of the sandbox's network")]
     NetworkProbe(#[from] NetworkProcessError),
-    /// The process is not confined, so no guest runs.
+    /// The process cannot be confined, so no guest runs.
     #[error("cannot confine the virtual machine's process")]
     Jail(#[from] JailError),
-    /// It cannot be noted how far the start is.
+    /// The timeline of the start cannot be written.
     #[error("cannot note how far the start is")]
     Timeline(#[from] TimelineError),
-    /// The machine did not run, or did not end well.
+    /// The machine did not run, or it failed.
     #[error("the virtual machine failed")]
     Run(#[from] RunError),
 }
 
-/// How to run the processes beside a machine's: each a program and arguments, the sandbox's directory after
-/// them.
+/// The commands that run the processes beside the VMM process.
+/// Each has a program and its arguments, to which the sandbox's directory is added.
 #[derive(Debug, Clone)]
 pub struct Helpers {
-    /// Calls [`serve_network`](crate::serve_network).
+    /// The command that calls [`serve_network`](crate::serve_network).
     pub network: VmmCommand,
-    /// Calls [`serve_share`](crate::serve_share), with a share's number after the directory.
+    /// The command that calls [`serve_share`](crate::serve_share).
+    /// The number of the share is added after the directory.
     pub share: VmmCommand,
 }
 
-/// Runs the machine described in `directory`. Standard input is the socket to listen on; standard
-/// output is the sandbox's lock, which stays held while this process lives. `helpers` are the commands
-/// of the processes beside this one. How far it is goes to `timeline`, until it is confined.
+/// Runs the machine described in `directory`.
+/// Standard input is the socket to listen on. Standard output is the sandbox's lock, which stays
+/// held while this process lives. `helpers` are the commands of the processes beside this one. The
+/// stages of the start are written to `timeline` until the process is confined.
 ///
 /// A VMM may end the process instead of returning.
 ///
 /// # Errors
-/// When the machine could not be started, or ended badly.
+/// If the machine could not be started, or it failed.
 pub fn serve(
     directory: &Path,
     backends: &[&dyn Vmm],
@@ -118,7 +121,7 @@ pub fn serve(
     let errand = read_errand(&files)?;
     let vmm = find_vmm(&errand, backends)?;
     let strictness = errand.jail;
-    fs::write(files.pid(), std::process::id().to_string()).map_err(io_error("write vmm.pid"))?;
+    let _machine = MachineLock::take(&files).map_err(io_error("take the lock of the machine"))?;
     let _hold = hold(&errand)?;
     let _volumes = volumes::hold(&Home::new(&errand.home), &errand.volumes)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
@@ -129,7 +132,7 @@ pub fn serve(
     let shares = match vmm.serves_shares() {
         true => Vec::new(),
         false => share_process::start(&files, &errand, &helpers.share)
-            .map_err(io_error("start the process of a shared directory"))?,
+            .map_err(io_error("start the process of a share"))?,
     };
     renounce(
         &confinement::limits(&errand.machine, vmm.serves_shares(), &errand.home)?,
@@ -138,8 +141,9 @@ pub fn serve(
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
     let jail = confinement::of_keeper(&files);
     let duties = errand.duties.clone();
+    let disks = WatchedDisk::all(&errand.machine);
     start_keeper(jail, strictness, move || {
-        keep(listener, host_end, files, duties);
+        keep(listener, host_end, files, disks, duties);
     })?;
     let (network, _network_end) = network.unzip();
     let sockets = Sockets {
@@ -148,12 +152,12 @@ pub fn serve(
         shares,
     };
     timeline.mark(Mark::VmmEntered)?;
-    // No guest is near a file that this process still has.
+    // The file is closed before a guest can reach this process.
     drop(timeline);
     Ok(vmm.run(&errand.machine, sockets, strictness)?)
 }
 
-/// Starts the keeper's thread, and returns once it is confined.
+/// Starts the supervisor's thread, and returns once it is confined.
 fn start_keeper(
     jail: Jail,
     strictness: Strictness,
@@ -163,7 +167,7 @@ fn start_keeper(
     let confine = move || {
         let report = jail.put_on(strictness);
         let is_confined = report.is_ok();
-        // The other side waits for it.
+        // The other thread waits for this report.
         let _ = confined.send(report);
         if is_confined {
             keeper();
@@ -175,13 +179,12 @@ fn start_keeper(
         .map_err(io_error("start the keeper"))?;
     let gone = |_| io_error("start the keeper")(io::ErrorKind::BrokenPipe.into());
     let report = told.recv().map_err(gone)??;
-    report.lacking().for_each(say);
+    report.lacking().for_each(say_lacking);
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "standard error is this process's log")]
-fn say(lacking: &Layer) {
-    eprintln!("not wholly confined: {lacking}");
+fn say_lacking(lacking: &Layer) {
+    keeper::say(&format!("not wholly confined: {lacking}"));
 }
 
 impl Errand {
@@ -192,7 +195,7 @@ impl Errand {
 
 #[cfg(test)]
 impl Errand {
-    /// One to run this machine and nothing in it.
+    /// A launch spec for this machine, without a command.
     pub(crate) fn of_tests(machine: Machine) -> Self {
         Self {
             machine,
@@ -229,7 +232,7 @@ pub(crate) fn find_vmm<'a>(
     })
 }
 
-/// While this process lives, nobody removes the image.
+/// Takes the image's lease, so that the image is not removed while this process lives.
 fn hold(errand: &Errand) -> Result<Hold, VmmProcessError> {
     let store = Store::open(&errand.home)?;
     let image = store.find(&errand.image_digest)?;
@@ -242,9 +245,14 @@ fn inherited_listener() -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Joins clients to the agent until the process ends.
-#[expect(clippy::print_stderr, reason = "standard error is this process's log")]
-fn keep(listener: UnixListener, port: UnixStream, files: Files, duties: Duties) {
+/// Connects clients to the agent until the process ends.
+fn keep(
+    listener: UnixListener,
+    port: UnixStream,
+    files: Files,
+    disks: Vec<WatchedDisk>,
+    duties: Duties,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -253,11 +261,11 @@ fn keep(listener: UnixListener, port: UnixStream, files: Files, duties: Duties) 
             port.set_nonblocking(true)?;
             let listener = tokio::net::UnixListener::from_std(listener)?;
             let port = tokio::net::UnixStream::from_std(port)?;
-            keeper::keep(listener, port, files, duties).await
+            keeper::keep(listener, port, files, disks, duties).await
         })
     });
     if let Err(error) = served {
-        eprintln!("msb: {error}");
+        keeper::say(&error.to_string());
     }
 }
 

@@ -20,17 +20,18 @@ const VERSION_1: u64 = 1 << 32;
 const INDIRECT: u64 = 1 << 28;
 const EVENT_INDEX: u64 = 1 << 29;
 
-/// One queue for requests that must not wait, and one for all others.
+/// The number of queues: one for requests that must not wait, and one for all others.
 const QUEUES: usize = 2;
-/// Requests in one queue.
+/// The number of requests in one queue.
 const QUEUE_MAX: usize = 1024;
 
 type Memory = GuestMemoryAtomic<GuestMemoryMmap<()>>;
 type Loaded = GuestMemoryLoadGuard<GuestMemoryMmap<()>>;
 
-/// Who answers a guest's requests.
+/// A server that answers the guest's requests.
 pub(crate) trait Answer: Send + Sync {
-    /// Reads a request from its buffers and writes the answer there; how many bytes that are.
+    /// Reads a request from its buffers and writes the answer there. Returns the length of the
+    /// answer in bytes. `None` if the buffers hold no valid request.
     fn answer(&self, memory: &Loaded, request: DescriptorChain<Loaded>) -> Option<u32>;
 }
 
@@ -43,7 +44,7 @@ impl<F: FileSystem + Send + Sync> Answer for Server<F> {
     }
 }
 
-/// The virtio-fs device, as far as it is in this process.
+/// The part of the virtio-fs device that is in this process.
 #[derive(Clone)]
 pub(crate) struct Device(Arc<State>);
 
@@ -58,14 +59,15 @@ impl Device {
         Self(Arc::new(State { answer, memory }))
     }
 
-    /// Answers all requests of a queue. An error ends the device: a queue that is not in order stays so.
+    /// Answers all requests of a queue. An error ends the device, because an invalid queue stays
+    /// invalid.
     fn attend(&self, queue: &VringMutex<Memory>) -> io::Result<()> {
         let memory = self.memory().ok_or(io::ErrorKind::NotConnected)?;
         loop {
             queue.disable_notification().map_err(io::Error::other)?;
             while let Some(request) = next(queue, &memory)? {
                 let head = request.head_index();
-                // What is no request gets no answer.
+                // A buffer without a valid request gets an empty answer.
                 let length = self.0.answer.answer(&memory.memory(), request).unwrap_or(0);
                 queue.add_used(head, length).map_err(io::Error::other)?;
                 if queue.needs_notification().map_err(io::Error::other)? {
@@ -85,9 +87,10 @@ impl Device {
     }
 }
 
-/// The next request, if there is one and the VMM has not stopped the queue meanwhile.
+/// Returns the next request. `None` if the queue is empty, or the VMM has stopped it meanwhile.
 ///
-/// A queue whose next request cannot be had is an error: who asked again would never come to an end.
+/// A queue whose next request cannot be read is an error: repeating the read would loop without
+/// end.
 fn next(
     queue: &VringMutex<Memory>,
     memory: &Memory,
@@ -126,7 +129,7 @@ impl VhostUserBackend for Device {
         VhostUserProtocolFeatures::MQ | VhostUserProtocolFeatures::REPLY_ACK
     }
 
-    /// The queues themselves mind it.
+    /// Nothing to do: the queues themselves handle the event index.
     fn set_event_idx(&self, _: bool) {}
 
     fn update_memory(&self, memory: Memory) -> io::Result<()> {

@@ -1,65 +1,92 @@
-//! A host directory that a guest sees over virtio-fs, served to a VMM that leaves the device's queues to
-//! another process (vhost-user).
+//! Directories and files of the host that a guest sees over virtio-fs, served to a VMM that leaves the device's
+//! queues to another process (vhost-user).
 //!
 //! ```text
-//! guest ── FUSE over virtqueues in its memory ──> this process ── system calls ──> the directory
+//! guest ── FUSE over virtqueues in its memory ──> this process ── system calls ──> the files
 //! VMM   ── where those queues lie, once ────────>
 //! ```
 //!
+//! One device has any number of them: each is an entry of its root directory. A file is shared alone, without
+//! what lies beside it.
+//!
 //! The requests are a hostile guest's. They are answered by `fuse-backend-rs`, which opens every name by
-//! itself and follows no symlink. In front of it, names that lead elsewhere are refused, and for a
-//! read-only directory whatever changes a file. Around both stands the jail of whoever calls this:
-//! [`Share::open`] opens what lies outside of the directory, so the jail goes on between it and
-//! [`Share::serve`].
+//! itself and follows no symlink. In front of it, names that lead elsewhere are refused, and for read-only
+//! entries whatever changes a file. Around both stands the jail of whoever calls this: [`Share::open`] opens
+//! what lies outside of the entries, so the jail goes on between it and [`Share::serve`].
 
 mod bounds;
 mod device;
 mod names;
+mod opened;
+mod root;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::CString;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use fuse_backend_rs::api::filesystem::{FileSystem as _, FsOptions};
 use fuse_backend_rs::api::server::Server;
-use fuse_backend_rs::passthrough::{CachePolicy, Config, PassthroughFs};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use vhost_user_backend::VhostUserDaemon;
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
 
-use crate::bounds::Bounded;
 use crate::device::{Answer, Device};
+use crate::opened::Opened;
+use crate::root::{Root, RootEntry};
 
-/// Why a directory is not shared, or not any more.
+/// How long a guest believes names and attributes without asking again.
+const CACHED: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Something of the host that a guest is to see.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// Its name in the device's root directory.
+    pub name: &'a str,
+    /// Where it is on the host: a path without symlinks.
+    pub path: &'a Path,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What can be shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory, with all that is in it.
+    Directory,
+    /// A regular file: the one that has the name when it is opened, also when another has it later.
+    File,
+    /// A regular file that the guest uses as a disk: its length and its attributes stay.
+    Disk,
+}
+
+/// Why something is not shared, or not any more.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareError {
-    /// The directory cannot be opened.
-    #[error("cannot open the directory {}", .directory.display())]
+    /// It cannot be opened.
+    #[error("cannot open {}", .path.display())]
     Open {
         /// Which.
-        directory: PathBuf,
+        path: PathBuf,
         /// Why.
         #[source]
         source: io::Error,
     },
-    /// The VMM and this process do not get on.
+    /// The vhost-user connection to the VMM failed.
     #[error("cannot {action}: {reason}")]
     Device {
-        /// What was tried.
+        /// The action that failed, as a verb phrase.
         action: &'static str,
-        /// Why not, as vhost-user's own error says it, which no other thread may have.
+        /// The message of vhost-user's own error, which cannot be sent to another thread.
         reason: String,
     },
 }
 
-/// An open directory.
+/// What a device has to show, opened.
 pub struct Share {
     answer: Box<dyn Answer>,
-    root: OwnedFd,
+    opened: Vec<Opened>,
 }
 
 impl std::fmt::Debug for Share {
@@ -69,63 +96,46 @@ impl std::fmt::Debug for Share {
 }
 
 impl Share {
-    /// Opens `directory`, to be changed unless `is_read_only`. It is opened by its path once, and no
-    /// symlink on that is followed: who may write to a directory above it cannot put another in its place.
+    /// Opens all `entries`, to be changed unless `is_read_only`. Each is opened by its path once, and no symlink
+    /// on that is followed.
     ///
     /// # Errors
-    /// When it cannot be opened.
-    pub fn open(directory: &Path, is_read_only: bool) -> Result<Self, ShareError> {
-        let failed = |source| ShareError::Open {
-            directory: directory.to_owned(),
-            source,
-        };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat2(
-            CWD,
-            directory,
-            flags,
-            Mode::empty(),
-            ResolveFlags::NO_SYMLINKS,
-        );
-        let root = root.map_err(|error| failed(error.into()))?;
-        let config = Config {
-            root_dir: path_of(&root),
-            // The host changes files beside the guest: contents are asked for anew with each open,
-            // names and attributes after a second.
-            cache_policy: CachePolicy::Auto,
-            entry_timeout: CACHED,
-            attr_timeout: CACHED,
-            xattr: true,
-            killpriv_v2: true,
-            // A number of the library's own for a file would be kept for ever, and the file forgotten.
-            use_host_ino: true,
-            // With it, the library judges names too, and takes only such options as it is told.
-            do_import: true,
-            ..Config::default()
-        };
-        let files = PassthroughFs::<()>::new(config).map_err(failed)?;
-        // It opens the root. No guest's `init` gets that far.
-        files.init(FsOptions::HANDLE_KILLPRIV_V2).map_err(failed)?;
-        let files = Bounded {
-            files,
-            is_read_only,
-        };
+    /// The first that cannot be opened.
+    pub fn open(entries: &[Entry<'_>], is_read_only: bool) -> Result<Self, ShareError> {
+        let mut all = Vec::new();
+        let mut root = Vec::new();
+        for entry in entries {
+            let failed = |source| ShareError::Open {
+                path: entry.path.to_owned(),
+                source,
+            };
+            let (opened, files) = Opened::open(entry, is_read_only).map_err(failed)?;
+            let name = CString::new(entry.name).map_err(|error| failed(error.into()))?;
+            all.push(opened);
+            root.push(RootEntry {
+                name,
+                is_directory: entry.kind == Kind::Directory,
+                files,
+            });
+        }
         Ok(Self {
-            answer: Box::new(Server::new(files)),
-            root,
+            answer: Box::new(Server::new(Root(root))),
+            opened: all,
         })
     }
 
-    /// A path that leads this process to the directory that is open, whatever has its name by now.
-    pub fn path(&self) -> PathBuf {
-        path_of(&self.root).into()
+    /// Paths that lead this process to what is open, whatever has its names by now, each with what it is.
+    pub fn paths(&self) -> impl Iterator<Item = (PathBuf, Kind)> + '_ {
+        self.opened
+            .iter()
+            .map(|opened| (opened.path(), opened.kind()))
     }
 
-    /// Takes one VMM's call and serves its guest until it hangs up. Threads of it go on for as long as the
-    /// process does.
+    /// Accepts one connection of a VMM and serves its guest until it closes. Threads continue to
+    /// run until the process ends.
     ///
     /// # Errors
-    /// When the VMM speaks otherwise than expected.
+    /// If the VMM violates the vhost-user protocol.
     pub fn serve(self, listener: UnixListener) -> Result<(), ShareError> {
         let failed = |action| {
             move |error: vhost_user_backend::Error| ShareError::Device {
@@ -137,7 +147,7 @@ impl Share {
         let device = Device::new(self.answer);
         let daemon = VhostUserDaemon::new("share".to_owned(), device, memory)
             .map_err(failed("start a device"))?;
-        // To drop it is to wait for a thread that may be at work on what it cannot finish.
+        // Dropping it would wait for a thread, which may be busy with a request that never ends.
         let mut daemon = ManuallyDrop::new(daemon);
         daemon
             .start(&mut listener.into())
@@ -152,12 +162,3 @@ impl Share {
         }
     }
 }
-
-/// By what an open directory can be named in its own process. The dot at its end makes it the directory,
-/// also for who follows no symlink.
-fn path_of(directory: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}/.", directory.as_raw_fd())
-}
-
-/// How long a guest believes names and attributes without asking again.
-const CACHED: std::time::Duration = std::time::Duration::from_secs(1);

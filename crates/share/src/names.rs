@@ -1,9 +1,9 @@
 use std::ffi::CStr;
 use std::io;
 
-/// Lets through what names an entry of one directory, and nothing that leads out of it.
+/// Accepts the name of an entry of one directory. Refuses names that lead out of it.
 ///
-/// Linux sends `.` and `..` to those alone who let NFS export what they serve, which is not asked for here.
+/// Linux sends `.` and `..` only to servers that support NFS export, which this one does not.
 pub(crate) fn names_an_entry(name: &CStr) -> io::Result<()> {
     let name = name.to_bytes();
     match name {

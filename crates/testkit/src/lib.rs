@@ -1,11 +1,16 @@
-//! What tests of several crates share.
+//! Helpers that the tests of several crates share.
 //!
 //! [`TreeDump`] says what a file system holds, one line a name, so that a mounted image, a directory
 //! that another tool unpacked and a [`Tree`](fstree::Tree) can be compared as text. [`TarBuilder`]
 //! writes archives byte by byte, the malformed ones too. With the feature `strategies` there are
-//! random layers and a naive interpreter that says what they come to.
+//! random layers and a naive interpreter that says what they come to; with `images` whole images as
+//! blobs, layouts and archives; with `registry` a registry in the test's own process.
 
+#[cfg(feature = "images")]
+pub mod images;
 mod mounted;
+#[cfg(feature = "registry")]
+pub mod registry;
 mod tar_builder;
 mod tree_dump;
 

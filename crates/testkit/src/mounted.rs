@@ -3,12 +3,12 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// How often it is tried, and how long to wait in between.
+/// Number of attempts, and the time between them.
 const ATTEMPTS: u32 = 250;
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Unmounts what a test has mounted; whether that went well. Tries for a while: a process that another
-/// test is just starting has every descriptor for an instant.
+/// Unmounts a filesystem that a test mounted. Returns true if it succeeded. Retries for 5 s,
+/// because a process that another test is starting inherits every descriptor for an instant.
 #[must_use]
 pub fn unmount(place: &Path) -> bool {
     (0..ATTEMPTS).any(|_| {

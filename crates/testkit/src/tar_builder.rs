@@ -2,39 +2,40 @@ use fstree::{Device, Timestamp};
 
 const BLOCK_BYTES: usize = 512;
 
-/// An archive, written entry by entry. Nothing is checked: what a test wants malformed it gets.
+/// A tar archive that is written entry by entry. Nothing is checked, so a test can create malformed
+/// archives.
 #[derive(Debug, Clone, Default)]
 pub struct TarBuilder {
     bytes: Vec<u8>,
 }
 
-/// One entry; [`TarEntry::file`] and its like fill in the usual, the fields are there to be changed.
+/// A tar entry. [`TarEntry::file`] and its like set common values; a test can change any field.
 #[derive(Debug, Clone)]
 pub struct TarEntry {
-    /// The path; above 100 bytes it goes into a PAX record.
+    /// Path of the entry; if it is longer than 100 bytes, a PAX record holds it.
     pub path: Vec<u8>,
-    /// `typeflag`
+    /// `typeflag` of the header.
     pub type_flag: u8,
-    /// `mode`
+    /// `mode` of the header.
     pub mode: u32,
-    /// Owner.
+    /// `uid` of the header; a PAX record holds it if it is 2^21 or more.
     pub uid: u64,
-    /// Group.
+    /// `gid` of the header; a PAX record holds it if it is 2^21 or more.
     pub gid: u64,
-    /// Last change.
+    /// `mtime` of the header; a PAX record holds it if it has a fraction or is negative.
     pub mtime: Timestamp,
-    /// The target of links; above 100 bytes it goes into a PAX record.
+    /// Target of a link; if it is longer than 100 bytes, a PAX record holds it.
     pub link: Vec<u8>,
-    /// `devmajor` and `devminor`
+    /// `devmajor` and `devminor` of the header.
     pub device: Device,
-    /// Further PAX records.
+    /// Further PAX records, as keys and values.
     pub pax: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What follows the header.
+    /// Bytes that follow the header.
     pub content: Vec<u8>,
 }
 
 impl TarEntry {
-    /// An entry of any type, 0644, root's, at the epoch.
+    /// Creates an entry of any type with mode 0644, owner root and the time 0.
     pub fn new(type_flag: u8, path: impl AsRef<[u8]>) -> Self {
         Self {
             path: path.as_ref().to_vec(),
@@ -50,50 +51,50 @@ impl TarEntry {
         }
     }
 
-    /// A regular file.
+    /// Creates an entry for a regular file.
     pub fn file(path: impl AsRef<[u8]>, content: impl AsRef<[u8]>) -> Self {
         let mut entry = Self::new(b'0', path);
         entry.content = content.as_ref().to_vec();
         entry
     }
 
-    /// A directory, 0755.
+    /// Creates an entry for a directory with mode 0755.
     pub fn directory(path: impl AsRef<[u8]>) -> Self {
         Self::new(b'5', path).mode(0o755)
     }
 
-    /// A symlink.
+    /// Creates an entry for a symlink with mode 0777.
     pub fn symlink(path: impl AsRef<[u8]>, target: impl AsRef<[u8]>) -> Self {
         Self::new(b'2', path).mode(0o777).link(target)
     }
 
-    /// A hard link.
+    /// Creates an entry for a hard link.
     pub fn hardlink(path: impl AsRef<[u8]>, target: impl AsRef<[u8]>) -> Self {
         Self::new(b'1', path).link(target)
     }
 
-    /// A character device.
+    /// Creates an entry for a character device.
     pub fn char_device(path: impl AsRef<[u8]>, major: u32, minor: u32) -> Self {
         let mut entry = Self::new(b'3', path);
         entry.device = Device { major, minor };
         entry
     }
 
-    /// With these permission bits.
+    /// Sets the permission bits.
     #[must_use]
     pub fn mode(mut self, mode: u32) -> Self {
         self.mode = mode;
         self
     }
 
-    /// With this owner and group.
+    /// Sets the owner and the group.
     #[must_use]
     pub fn owner(mut self, uid: u64, gid: u64) -> Self {
         (self.uid, self.gid) = (uid, gid);
         self
     }
 
-    /// With this time; fractions and negative ones go into a PAX record.
+    /// Sets the time. A PAX record holds it if it has a fraction or is negative.
     #[must_use]
     pub fn mtime(mut self, seconds: i64, nanoseconds: u32) -> Self {
         self.mtime = Timestamp {
@@ -103,7 +104,7 @@ impl TarEntry {
         self
     }
 
-    /// With a further PAX record.
+    /// Adds a PAX record.
     #[must_use]
     pub fn record(mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.pax
@@ -111,20 +112,20 @@ impl TarEntry {
         self
     }
 
-    /// With an xattr, as star spells it.
+    /// Adds an xattr in the form of star (`SCHILY.xattr.NAME`).
     #[must_use]
     pub fn xattr(self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.record(format!("SCHILY.xattr.{name}"), value)
     }
 
-    /// With this link target.
+    /// Sets the link's target.
     #[must_use]
     pub fn link(mut self, target: impl AsRef<[u8]>) -> Self {
         self.link = target.as_ref().to_vec();
         self
     }
 
-    /// The header block, checksum and all, for content of `size_bytes`.
+    /// Returns the header block, with its checksum, for content of `size_bytes`.
     pub fn header(&self, size_bytes: u64) -> [u8; BLOCK_BYTES] {
         let mut block = [0; BLOCK_BYTES];
         put(&mut block, 0..100, &self.path);
@@ -166,7 +167,7 @@ impl TarEntry {
 }
 
 impl TarBuilder {
-    /// An archive of these entries, complete.
+    /// Returns a complete archive of these entries.
     pub fn of(entries: impl IntoIterator<Item = TarEntry>) -> Vec<u8> {
         let mut builder = Self::default();
         for entry in entries {
@@ -175,7 +176,7 @@ impl TarBuilder {
         builder.finish()
     }
 
-    /// Appends an entry, with a PAX header before it where it needs one.
+    /// Appends an entry, after a PAX header if the entry needs one.
     pub fn entry(&mut self, entry: &TarEntry) -> &mut Self {
         let records = entry.records();
         if !records.is_empty() {
@@ -190,13 +191,13 @@ impl TarBuilder {
         self.content(&entry.content)
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes without padding.
     pub fn block(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(bytes);
         self
     }
 
-    /// Appends bytes, padded to a block.
+    /// Appends bytes, padded to a whole block.
     pub fn content(&mut self, content: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(content);
         let length = self.bytes.len().next_multiple_of(BLOCK_BYTES);
@@ -204,24 +205,24 @@ impl TarBuilder {
         self
     }
 
-    /// The archive as it stands, without an end.
+    /// Returns the archive in its current state, without an end mark.
     pub fn unfinished(&self) -> Vec<u8> {
         self.bytes.clone()
     }
 
-    /// The archive with two zero blocks.
+    /// Returns the archive with two zero blocks at its end.
     pub fn finish(mut self) -> Vec<u8> {
         self.block(&[0; 2 * BLOCK_BYTES]);
         self.bytes
     }
 
-    /// Writes the checksum of a header that was changed by hand.
+    /// Sets the checksum of a header that was changed by hand.
     pub fn seal(block: &mut [u8; BLOCK_BYTES]) {
         seal(block);
     }
 }
 
-/// `length key=value\n`, the length counting itself.
+/// Returns `LENGTH KEY=VALUE\n`, where the length counts itself.
 pub(crate) fn pax_record(key: &[u8], value: &[u8]) -> Vec<u8> {
     let rest = key.len() + value.len() + 3;
     let mut length = rest + 1;
@@ -250,7 +251,7 @@ fn put(block: &mut [u8], field: std::ops::Range<usize>, bytes: &[u8]) {
     block[field.start..field.start + shown.len()].copy_from_slice(shown);
 }
 
-/// Octal digits and a NUL; a number that does not fit is left to the PAX record.
+/// Writes octal digits and a NUL. A number that does not fit is left to a PAX record.
 fn octal(field: &mut [u8], number: u64) {
     let digits = format!("{number:0width$o}", width = field.len() - 1);
     if digits.len() < field.len() {

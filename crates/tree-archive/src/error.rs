@@ -1,19 +1,19 @@
 use std::io;
 
 use fstree::InvalidName;
-use oci_layers::{Exceeded, InvalidHeader, LayerError, RawPath};
+use tar_stream::{RawPath, ReadError, WriteError};
 
-/// Why files were not packed.
+/// A reason why files were not packed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
-    /// A file cannot be read.
+    /// A file or its attributes cannot be read.
     #[error("cannot {action} '{path}'")]
     File {
-        /// What was tried.
+        /// The attempted action, a verb such as "open".
         action: &'static str,
         /// The file's path in the archive.
         path: RawPath,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -25,49 +25,49 @@ pub enum PackError {
     Output(#[source] io::Error),
 }
 
-/// A path that is longer than a reader of the archive takes.
+/// A path that is longer than a reader of the archive accepts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot pack '{start}...': its path has more than {limit_bytes} bytes")]
 pub struct LongPath {
-    /// How the path begins.
+    /// The first bytes of the path.
     pub start: RawPath,
-    /// How long it may be.
+    /// The limit of a path's length, in bytes.
     pub limit_bytes: usize,
 }
 
-/// Why an archive was not unpacked, or not to its end. What was unpacked before stays.
+/// A reason why an archive was not unpacked to its end. Entries that were unpacked before it stay.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// It is no good archive.
+    /// The archive is malformed or exceeds a limit, or its stream fails.
     #[error("the archive cannot be read")]
-    Archive(#[source] ArchiveError),
-    /// A file cannot be made.
+    Archive(#[source] ReadError),
+    /// A file or its attributes cannot be made.
     #[error("cannot {action} '{path}'")]
     File {
-        /// What was tried.
+        /// The attempted action, a verb such as "create".
         action: &'static str,
         /// The file's path in the archive.
         path: RawPath,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// A name that must not be.
+    /// A path in the archive is not allowed.
     #[error("'{path}' in the archive is refused")]
     Path {
         /// The path in the archive.
         path: RawPath,
-        /// Why.
+        /// The fault of the path.
         #[source]
         source: InvalidPath,
     },
-    /// A directory stands where a file is to go.
+    /// A directory exists where another file should be made.
     #[error("cannot overwrite the directory '{path}' with something else")]
     OverDirectory {
         /// The path in the archive.
         path: RawPath,
     },
-    /// A file stands where a directory is to go.
+    /// A file exists where a directory should be made.
     #[error("cannot overwrite '{path}', which is no directory, with a directory")]
     OverFile {
         /// The path in the archive.
@@ -75,97 +75,45 @@ pub enum UnpackError {
     },
 }
 
-/// What may be wrong with a path in an archive.
+/// A fault of a path in an archive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
-    /// It goes upwards.
+    /// The path has a component `..`.
     #[error("it has a '..'")]
     Upwards,
-    /// A component is no file name.
+    /// A component of the path is not a valid file name.
     #[error("it is no path of files")]
     Name(#[from] InvalidName),
-    /// It is not below what was asked for.
+    /// The path is not below `UnpackOptions::only_below`.
     #[error("it is not below what was asked for")]
     Foreign,
-    /// It is the destination itself, and no directory.
+    /// The path is the destination itself, but the entry is not a directory.
     #[error("it is the destination itself, and no directory")]
     Destination,
 }
 
-/// Why bytes are no good archive. Offsets are from its start.
-#[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
-    /// The stream failed.
-    #[error("reading failed at byte {offset_bytes}")]
-    Io {
-        /// Where.
-        offset_bytes: u64,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// It ends inside an entry.
-    #[error("it ends too early, at byte {offset_bytes}")]
-    Truncated {
-        /// Where.
-        offset_bytes: u64,
-    },
-    /// A header is malformed.
-    #[error("the header at byte {offset_bytes} is invalid")]
-    Header {
-        /// Where the header starts.
-        offset_bytes: u64,
-        /// What is wrong with it.
-        #[source]
-        source: InvalidHeader,
-    },
-    /// More than memory is given for.
-    #[error("at byte {offset_bytes} it is too much")]
-    Limit {
-        /// Where.
-        offset_bytes: u64,
-        /// Which limit.
-        #[source]
-        source: Exceeded,
-    },
-}
-
-impl From<LayerError> for ArchiveError {
-    fn from(error: LayerError) -> Self {
+impl From<WriteError> for PackError {
+    fn from(error: WriteError) -> Self {
         match error {
-            LayerError::Truncated { offset_bytes } => Self::Truncated { offset_bytes },
-            LayerError::Header {
-                offset_bytes,
-                source,
-            } => Self::Header {
-                offset_bytes,
+            WriteError::Output(source) => Self::Output(source),
+            WriteError::Content { path, source } => Self::File {
+                action: "read",
+                path,
                 source,
             },
-            LayerError::Limit {
-                offset_bytes,
-                source,
-            } => Self::Limit {
-                offset_bytes,
-                source,
-            },
-            LayerError::Io {
-                offset_bytes,
-                source,
-            } => Self::Io {
-                offset_bytes,
-                source,
-            },
-            // Only layers have these.
-            other => Self::Io {
-                offset_bytes: 0,
-                source: io::Error::other(other),
-            },
+            WriteError::XattrName { ref path, .. } | WriteError::DeviceNumber { ref path, .. } => {
+                Self::File {
+                    action: "pack",
+                    path: path.clone(),
+                    source: error.into(),
+                }
+            }
         }
     }
 }
 
 impl PackError {
-    /// The error of the host or guest behind it, if one is.
+    /// Returns the system's error that caused this one. `None` if the cause is another.
     pub fn io(&self) -> Option<&io::Error> {
         match self {
             Self::File { source, .. } | Self::Output(source) => Some(source),
@@ -175,12 +123,10 @@ impl PackError {
 }
 
 impl UnpackError {
-    /// The error of the host or guest behind it, if one is.
+    /// Returns the system's error that caused this one. `None` if the cause is another.
     pub fn io(&self) -> Option<&io::Error> {
         match self {
-            Self::File { source, .. } | Self::Archive(ArchiveError::Io { source, .. }) => {
-                Some(source)
-            }
+            Self::File { source, .. } | Self::Archive(ReadError::Io { source, .. }) => Some(source),
             _ => None,
         }
     }

@@ -1,23 +1,24 @@
 use std::fs::File;
 use std::io;
 
-use oci_layers::tar::Segment;
+use fstree::Segment;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// Where a file of this size holds data, as its filesystem says; all of it where that does not know.
+/// Returns the segments of a file of this size that hold data, as reported by its filesystem. If
+/// the filesystem cannot report holes, one segment covers the file.
 ///
 /// # Errors
-/// What the system says.
+/// The system cannot find the end of a segment.
 pub fn segments(file: &File, size_bytes: u64) -> io::Result<Vec<Segment>> {
     let mut segments = Vec::new();
     let mut position = 0;
     while position < size_bytes {
         let start = match seek(file, SeekFrom::Data(position)) {
             Ok(start) => start,
-            // Nothing but a hole is left.
+            // The rest of the file is a hole.
             Err(Errno::NXIO) => break,
-            Err(_) => return Ok(vec![whole(size_bytes)]),
+            Err(_) => return Ok(Segment::whole_file(size_bytes)),
         };
         let end = match seek(file, SeekFrom::Hole(start)) {
             Ok(end) => end.min(size_bytes),
@@ -34,11 +35,4 @@ pub fn segments(file: &File, size_bytes: u64) -> io::Result<Vec<Segment>> {
         position = end;
     }
     Ok(segments)
-}
-
-fn whole(size_bytes: u64) -> Segment {
-    Segment {
-        offset_bytes: 0,
-        length_bytes: size_bytes,
-    }
 }

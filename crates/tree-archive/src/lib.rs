@@ -23,30 +23,32 @@
 //! # }
 //! ```
 //!
-//! What is packed: all kinds of files but sockets, hard links, holes (as PAX 1.0 sparse files), times
-//! to the nanosecond, `user.*` xattrs and file capabilities (as `SCHILY.xattr.*`), names of any bytes.
+//! Archives carry all kinds of files except sockets. They also carry hard links, holes (as PAX 1.0
+//! sparse files), times to the nanosecond, `user.*` xattrs and file capabilities (as
+//! `SCHILY.xattr.*`), and names of any bytes.
 //!
-//! What is unpacked may be hostile. Nothing is written outside the directory: names have no `..`,
-//! every directory on the way is opened by itself, and without [`UnpackOptions::follow_parents`] no
-//! symlink is followed, whoever made it. An existing file is replaced, never written to. Headers are
-//! read into bounded memory, as those of image layers are.
+//! An unpacked archive may be hostile. Nothing is written outside of the destination: names have no
+//! `..`, every directory on the path is opened separately, and without
+//! [`UnpackOptions::follow_parents`] no symlink is followed, not even one that existed before. An
+//! existing file is replaced, never written to. Headers are read into bounded memory by
+//! [`tar_stream`], the reader that also reads image layers.
+
+#![forbid(unsafe_code)]
 
 mod error;
 mod extents;
-mod header;
 mod kept;
 mod pack;
 mod path;
 mod place;
 mod unpack;
-mod writer;
 
-pub use error::{ArchiveError, LongPath, PackError, UnpackError};
+pub use error::{LongPath, PackError, UnpackError};
 pub use extents::segments;
-pub use oci_layers::RawPath;
-pub use oci_layers::tar::{EntryKind, Segment};
+pub use fstree::Segment;
+pub use kept::packed_xattrs;
 pub use pack::{PackOptions, pack};
 pub use path::{PATH_MAX_BYTES, check_path};
 pub use place::Place;
+pub use tar_stream::{ArchiveWriter, EntryHeader, EntryKind, RawPath, ReadError, WriteError};
 pub use unpack::{UnpackOptions, Unpacked, unpack};
-pub use writer::{ArchiveWriter, Head};

@@ -4,23 +4,23 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt as _;
 
 use fstree::{Device, FileType, Metadata, Timestamp, Xattrs};
-use oci_layers::tar::EntryKind;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{
     AtFlags, Dir, Mode, OFlags, Stat, fgetxattr, flistxattr, fstat, fstatfs, major, minor, openat,
     readlinkat, statat,
 };
 use rustix::io::Errno;
+use tar_stream::{ArchiveWriter, EntryHeader, EntryKind};
 
 use crate::error::PackError;
 use crate::path::check_path;
-use crate::{ArchiveWriter, Head, Place, extents, kept};
+use crate::{Place, extents, kept};
 
-/// The longest list of xattr names, and the longest value (`XATTR_LIST_MAX`, linux/limits.h).
+/// Longest list of xattr names in bytes (`XATTR_LIST_MAX`, linux/limits.h), and longest value.
 const XATTR_MAX_BYTES: usize = 65_536;
 
-/// Filesystems that show the kernel, not files (linux/magic.h): proc, sysfs, cgroup and its second
-/// version, devpts, debugfs, tracefs, securityfs, bpf, pstore.
+/// Filesystems that show the state of the kernel instead of files (linux/magic.h). They are proc,
+/// sysfs, cgroup and its second version, devpts, debugfs, tracefs, securityfs, bpf and pstore.
 const KERNEL_FILESYSTEMS: [u64; 10] = [
     0x9fa0,
     0x6265_6572,
@@ -34,19 +34,19 @@ const KERNEL_FILESYSTEMS: [u64; 10] = [
     0x6165_676c,
 ];
 
-/// How files are packed.
+/// Options for packing files.
 #[derive(Debug, Clone, Copy)]
 pub struct PackOptions<'a> {
-    /// What the packed file is called in the archive. `.` makes names such as `./a`.
+    /// Name of the packed file in the archive. `.` makes names such as `./a`.
     pub name: &'a [u8],
-    /// Directories, by device and inode, that are packed empty.
+    /// Directories that are packed without content, by device and inode.
     pub empty: &'a [(u64, u64)],
-    /// Directories that lie on another filesystem than the packed one are packed empty.
+    /// True if directories on another filesystem than the packed one are packed without content.
     pub one_file_system: bool,
 }
 
 impl<'a> PackOptions<'a> {
-    /// Everything, under this name.
+    /// Returns the options that pack everything under this name.
     pub const fn named(name: &'a [u8]) -> Self {
         Self {
             name,
@@ -56,12 +56,15 @@ impl<'a> PackOptions<'a> {
     }
 }
 
-/// Adds a file, or a directory and all that is in it, to an archive: parents before children, names
-/// in bytewise order. Symlinks are not followed. Sockets are left out, as are files that vanish
-/// meanwhile; what `/proc` and its like hold is not looked at.
+/// Adds a file, or a directory and everything in it, to an archive.
+///
+/// Parents come before children, and names are in bytewise order. Symlinks are not followed.
+/// Sockets and files that vanish meanwhile are left out. The content of `/proc` and similar
+/// filesystems is not read.
 ///
 /// # Errors
-/// What cannot be read is an error, except below a name that has gone.
+/// A file cannot be read, a path is too long, or the archive cannot be written. A file that is
+/// removed meanwhile is not an error, unless it is the one to be packed.
 pub fn pack<W: Write>(
     place: Place<'_>,
     options: &PackOptions<'_>,
@@ -98,29 +101,29 @@ pub fn pack<W: Write>(
     Ok(())
 }
 
-/// A directory whose names are being packed.
+/// A directory whose entries are being packed.
 struct OpenDirectory {
     file: OwnedFd,
-    /// How much of the path leads to it.
+    /// Length of the directory's own path, in bytes.
     path_bytes: usize,
-    /// What is left, in descending order.
+    /// The names that are still to be packed, in descending order.
     names: Vec<Vec<u8>>,
 }
 
 struct Packer<'a, W> {
     archive: &'a mut ArchiveWriter<W>,
     options: &'a PackOptions<'a>,
-    /// The filesystem that the first directory lies on.
+    /// The filesystem of the first directory.
     device: Option<u64>,
     /// The first names of files that have several, by device and inode.
     names: HashMap<(u64, u64), Vec<u8>>,
 }
 
-/// The file has gone.
+/// The error for a file that has been removed or replaced meanwhile.
 type Gone = Errno;
 
 impl<W: Write> Packer<'_, W> {
-    /// Adds one name; gives a directory to go on with.
+    /// Adds one file. Returns the directory that was opened, so that its entries can follow.
     fn add(
         &mut self,
         place: Place<'_>,
@@ -159,17 +162,17 @@ impl<W: Write> Packer<'_, W> {
         if self.add_hard_link(&stat, path)? {
             return Ok(Ok(None));
         }
-        let head = Head {
+        let header = EntryHeader {
             path,
             kind,
             link: &link,
             metadata: &metadata(&stat, Xattrs::new()),
         };
-        self.archive.entry(&head).map_err(PackError::Output)?;
+        self.archive.entry(&header)?;
         Ok(Ok(None))
     }
 
-    /// Adds another name of a file that has one already. Whether it was one.
+    /// Adds a hard link if the file has been packed under another name. Returns true if it did so.
     fn add_hard_link(&mut self, stat: &Stat, path: &[u8]) -> Result<bool, PackError> {
         if stat.st_nlink < 2 {
             return Ok(false);
@@ -179,13 +182,13 @@ impl<W: Write> Packer<'_, W> {
             self.names.insert(identity, path.to_vec());
             return Ok(false);
         };
-        let head = Head {
+        let header = EntryHeader {
             path,
             kind: EntryKind::Hardlink,
             link: first,
             metadata: &metadata(stat, Xattrs::new()),
         };
-        self.archive.entry(&head).map_err(PackError::Output)?;
+        self.archive.entry(&header)?;
         Ok(true)
     }
 
@@ -198,13 +201,13 @@ impl<W: Write> Packer<'_, W> {
             return Ok(Err(Errno::NOENT));
         };
         let xattrs = xattrs(&file).map_err(|error| failed("read the xattrs of", path, error))?;
-        let head = Head {
+        let header = EntryHeader {
             path,
             kind: EntryKind::Directory,
             link: b"",
             metadata: &metadata(&stat, xattrs),
         };
-        self.archive.entry(&head).map_err(PackError::Output)?;
+        self.archive.entry(&header)?;
         let device = *self.device.get_or_insert(stat.st_dev);
         let is_empty = self.options.empty.contains(&(stat.st_dev, stat.st_ino))
             || (self.options.one_file_system && stat.st_dev != device)
@@ -237,25 +240,16 @@ impl<W: Write> Packer<'_, W> {
         let file = File::from(file);
         let segments = extents::segments(&file, size_bytes)
             .map_err(|error| failed("find the holes of", path, error))?;
-        let head = Head {
+        let header = EntryHeader {
             path,
             kind: EntryKind::Regular,
             link: b"",
             metadata: &metadata(&stat, xattrs),
         };
-        let mut unreadable = None;
-        let mut read = |offset_bytes, buffer: &mut [u8]| {
-            read_padded(&file, offset_bytes, buffer).map_err(|error| {
-                unreadable = Some(error);
-                io::ErrorKind::Other.into()
-            })
-        };
-        let added = self.archive.file(&head, size_bytes, segments, &mut read);
-        match (added, unreadable) {
-            (Ok(()), _) => Ok(Ok(())),
-            (Err(_), Some(error)) => Err(failed("read", path, error)),
-            (Err(error), None) => Err(PackError::Output(error)),
-        }
+        let mut read = |offset_bytes, buffer: &mut [u8]| read_padded(&file, offset_bytes, buffer);
+        self.archive
+            .file(&header, size_bytes, segments, &mut read)?;
+        Ok(Ok(()))
     }
 }
 
@@ -267,7 +261,7 @@ fn failed(action: &'static str, path: &[u8], source: impl Into<io::Error>) -> Pa
     }
 }
 
-/// Opens a file itself, no symlink; `None` when it has gone or become one.
+/// Opens a file without following a symlink. `None` if it has been removed or is now a symlink.
 fn open(
     place: Place<'_>,
     path: &[u8],
@@ -289,7 +283,7 @@ fn shows_the_kernel(directory: &OwnedFd) -> io::Result<bool> {
     Ok(u64::try_from(magic).is_ok_and(|magic| KERNEL_FILESYSTEMS.contains(&magic)))
 }
 
-/// The names in a directory, in descending order.
+/// Returns the names in a directory, in descending order.
 fn names(directory: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -302,7 +296,7 @@ fn names(directory: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-/// Fills a buffer from a place; with zeros where the file has become shorter.
+/// Fills a buffer from an offset of a file. If the file has become shorter, the rest is zeros.
 fn read_padded(file: &File, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < buffer.len() {
@@ -330,7 +324,7 @@ fn metadata(stat: &Stat, xattrs: Xattrs) -> Metadata {
     }
 }
 
-/// The attributes that travel.
+/// Returns the xattrs of a file that an archive carries.
 fn xattrs(file: &OwnedFd) -> io::Result<Xattrs> {
     let mut buffer = vec![0; XATTR_MAX_BYTES];
     let names = match flistxattr(file, &mut buffer[..]) {

@@ -2,15 +2,15 @@ use fstree::Name;
 
 use crate::error::{InvalidPath, LongPath};
 
-/// The longest path in an archive, in bytes: as much as a reader takes of any (`entry-path`).
+/// The longest path in an archive, in bytes. It is the limit of a reader of archives.
 pub const PATH_MAX_BYTES: usize = 16 << 10;
-/// How much of a path that is too long an error shows, in bytes.
+/// Bytes that an error shows of a path that is too long.
 const SHOWN_BYTES: usize = 100;
 
 /// Checks that an archive can have a file at `path`.
 ///
 /// # Errors
-/// When the path is too long, with the slash that a directory's has at its end.
+/// The path is too long, with the slash that ends a directory's path.
 pub fn check_path(path: &[u8]) -> Result<(), LongPath> {
     match path.len() < PATH_MAX_BYTES {
         true => Ok(()),
@@ -21,8 +21,8 @@ pub fn check_path(path: &[u8]) -> Result<(), LongPath> {
     }
 }
 
-/// The components of a path in an archive. It goes down from the destination, wherever it begins:
-/// leading slashes count for nothing.
+/// Returns the components of a path in an archive. Leading slashes are ignored, so every path is
+/// below the destination.
 pub(crate) fn components(path: &[u8]) -> Result<Vec<Name>, InvalidPath> {
     path.split(|&byte| byte == b'/')
         .filter(|component| !matches!(*component, b"" | b"."))
@@ -35,14 +35,12 @@ pub(crate) fn components(path: &[u8]) -> Result<Vec<Name>, InvalidPath> {
 
 #[cfg(test)]
 mod tests {
-    use oci_layers::{Limit, Limits};
-
     use super::*;
 
     #[test]
     fn the_longest_path_is_what_readers_take() {
-        let limit = Limits::default().get(Limit::EntryPath);
-        assert_eq!(u64::try_from(PATH_MAX_BYTES), Ok(limit));
+        let limit_bytes = tar_stream::Limits::default().path_bytes;
+        assert_eq!(u64::try_from(PATH_MAX_BYTES), Ok(limit_bytes));
         assert_eq!(check_path(&[b'x'; PATH_MAX_BYTES - 1]), Ok(()));
         assert!(check_path(&[b'x'; PATH_MAX_BYTES]).is_err());
     }

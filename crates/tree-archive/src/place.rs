@@ -1,10 +1,10 @@
 use rustix::fd::BorrowedFd;
 
-/// A file as a directory names it. The name `.` is the directory itself.
+/// A file, by its name in an open directory. The name `.` is the directory itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// The directory.
+    /// The open directory that holds the name.
     pub directory: BorrowedFd<'a>,
-    /// One component.
+    /// The name, a single component.
     pub name: &'a [u8],
 }

@@ -3,59 +3,60 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
 
 use fstree::{Device, FileType, Metadata, Name, Xattrs};
-use oci_layers::tar::{Entries, Entry, EntryKind};
-use oci_layers::{LayerError, Limits};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chownat, fchmod, fsetxattr,
     linkat, makedev, mkdirat, mknodat, openat, statat, symlinkat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
+use tar_stream::{ArchiveReader, Entry, EntryKind, Limits};
 
-use crate::error::{ArchiveError, InvalidPath, UnpackError};
+use crate::error::{InvalidPath, UnpackError};
 use crate::{kept, path};
 
-/// Content that is copied at a time.
+/// Bytes of content that are copied at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// How an archive is unpacked. The default trusts it with nothing.
+/// Options for unpacking an archive. The default grants the archive nothing.
 #[derive(Debug, Clone, Default)]
 pub struct UnpackOptions {
-    /// Files get the owners that the archive says; else they are the caller's.
+    /// True if files get the owners in the archive; otherwise they belong to the caller.
     pub keep_owner: bool,
-    /// Regular files may become setuid and setgid.
+    /// True if regular files may become setuid and setgid.
     pub keep_set_id: bool,
-    /// Device nodes are made; else they are left out and counted.
+    /// True if device nodes are made; otherwise they are left out and counted.
     pub make_devices: bool,
-    /// Symlinks on the way to a file are followed, as the kernel does from the caller's root.
+    /// True if symlinks in parents are followed, as the kernel does from the caller's root.
     pub follow_parents: bool,
-    /// Every path must begin with this component, which is taken away.
+    /// The first component that every path must have. It is removed from the path.
     pub only_below: Option<Vec<u8>>,
-    /// What then stands in its place; nothing makes them names of the destination's own.
+    /// The name that replaces the removed component. If it is `None`, files go directly to the
+    /// destination.
     pub renamed: Option<Name>,
 }
 
-/// What came out of an archive.
+/// The result of unpacking an archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unpacked {
-    /// Entries.
+    /// Number of entries in the archive.
     pub entries: u64,
-    /// Device nodes that were left out.
+    /// Number of device nodes that were left out.
     pub devices_left_out: u64,
 }
 
-/// Unpacks an archive below `destination`. Existing directories are kept and get the entry's
-/// attributes; any other file is replaced.
+/// Unpacks an archive below `destination`.
+///
+/// Existing directories are kept and get the entry's attributes; any other file is replaced.
 ///
 /// # Errors
-/// What the archive, the options or the filesystem forbid. Entries before it stay.
+/// The archive is malformed, or an entry is refused by the options or by the filesystem. The
+/// entries before it stay.
 pub fn unpack(
     archive: impl Read,
     destination: BorrowedFd<'_>,
     options: &UnpackOptions,
 ) -> Result<Unpacked, UnpackError> {
-    let limits = Limits::default();
-    let mut entries = Entries::new(archive, &limits);
+    let mut entries = ArchiveReader::new(archive, Limits::default());
     let mut unpacker = Unpacker {
         destination,
         options,
@@ -63,36 +64,32 @@ pub fn unpack(
         unfinished: Vec::new(),
         unpacked: Unpacked::default(),
     };
-    while let Some(entry) = entries.next_entry().map_err(unreadable)? {
+    while let Some(entry) = entries.next_entry().map_err(UnpackError::Archive)? {
         unpacker.unpack(&entry, &mut entries)?;
     }
     unpacker.finish_down_to(&[])?;
     Ok(unpacker.unpacked)
 }
 
-fn unreadable(error: LayerError) -> UnpackError {
-    UnpackError::Archive(ArchiveError::from(error))
-}
-
 struct Unpacker<'a> {
     destination: BorrowedFd<'a>,
     options: &'a UnpackOptions,
-    /// The names that lead to the last unfinished directory, and on their way to all others.
+    /// The path of the last unfinished directory. The other unfinished directories are on it.
     way: Vec<Name>,
-    /// Directories whose content may still come, each in the one before.
+    /// Directories whose content may still come, each inside of the one before.
     unfinished: Vec<Unfinished>,
     unpacked: Unpacked,
 }
 
-/// A directory that gets its attributes when its content is there; its xattrs, which may be long, it
-/// has already.
+/// A directory that gets its attributes after its content. It has its xattrs, which may be long,
+/// already.
 struct Unfinished {
-    /// How many names of the way lead to it.
+    /// Number of components of `way` that lead to the directory.
     depth: usize,
     metadata: Metadata,
 }
 
-/// One entry and where it belongs.
+/// One entry and its location.
 struct Target<'a> {
     entry: &'a Entry,
     parent: OwnedFd,
@@ -117,7 +114,7 @@ impl Unpacker<'_> {
     fn unpack<R: Read>(
         &mut self,
         entry: &Entry,
-        entries: &mut Entries<'_, R>,
+        entries: &mut ArchiveReader<R>,
     ) -> Result<(), UnpackError> {
         let names = self.names(&entry.path, &entry.path)?;
         self.finish_down_to(&names)?;
@@ -143,7 +140,8 @@ impl Unpacker<'_> {
         }
     }
 
-    /// The components of a path, from the destination on; of a path that an entry names.
+    /// Returns the components of a path below the destination. `entry_path` is the entry's own
+    /// path, for errors.
     fn names(&self, path: &[u8], entry_path: &[u8]) -> Result<Vec<Name>, UnpackError> {
         let refused = refused(entry_path);
         let names = path::components(path).map_err(&refused)?;
@@ -160,7 +158,7 @@ impl Unpacker<'_> {
         Ok(self.options.renamed.iter().chain(below).cloned().collect())
     }
 
-    /// Opens the directory that holds a file, making directories that are missing.
+    /// Opens the directory that holds a file, and makes missing directories.
     fn parent(&self, names: &[Name], entry_path: &[u8]) -> Result<OwnedFd, UnpackError> {
         let failed = failed("open the directory of", entry_path);
         let mut directory =
@@ -188,7 +186,7 @@ impl Unpacker<'_> {
         Ok(directory)
     }
 
-    /// Takes away what is in the way. Whether a directory is there already that is to be.
+    /// Removes a conflicting file. Returns true if the entry is a directory that already exists.
     fn make_room(&self, target: &Target<'_>) -> Result<bool, UnpackError> {
         let name = target.name.as_bytes();
         let stat = match statat(&target.parent, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -212,13 +210,13 @@ impl Unpacker<'_> {
     fn make<R: Read>(
         &mut self,
         target: &Target<'_>,
-        entries: &mut Entries<'_, R>,
+        entries: &mut ArchiveReader<R>,
     ) -> Result<(), UnpackError> {
         let name = target.name.as_bytes();
         let made = match target.entry.kind {
             EntryKind::Regular => return self.make_regular(target, entries),
             EntryKind::Hardlink => return self.make_hard_link(target),
-            // Its attributes come when its content is there.
+            // A directory gets its attributes after its content.
             EntryKind::Directory => {
                 return mkdirat(&target.parent, name, Mode::RWXU)
                     .map_err(target.failed("create the directory"));
@@ -239,7 +237,7 @@ impl Unpacker<'_> {
     fn make_regular<R: Read>(
         &self,
         target: &Target<'_>,
-        entries: &mut Entries<'_, R>,
+        entries: &mut ArchiveReader<R>,
     ) -> Result<(), UnpackError> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -254,7 +252,7 @@ impl Unpacker<'_> {
         };
         if let Err(failure) = copy_content(target.entry, entries, &file) {
             return Err(match entries.take_failure() {
-                Some(error) => unreadable(error),
+                Some(error) => UnpackError::Archive(error),
                 None => unwritable(failure),
             });
         }
@@ -284,7 +282,7 @@ impl Unpacker<'_> {
         .map_err(target.failed("create the hard link"))
     }
 
-    /// Gives a directory its xattrs, and remembers the rest.
+    /// Gives a directory its xattrs, and remembers its other attributes.
     fn remember(&mut self, entry: &Entry, names: Vec<Name>) -> Result<(), UnpackError> {
         let mut metadata = entry.metadata.clone();
         let xattrs = std::mem::take(&mut metadata.xattrs);
@@ -302,7 +300,7 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    /// Gives directories their attributes that do not hold what comes next.
+    /// Gives their attributes to the unfinished directories that do not contain `next`.
     fn finish_down_to(&mut self, next: &[Name]) -> Result<(), UnpackError> {
         while let Some(last) = self.unfinished.last() {
             if next.len() > last.depth && next.starts_with(&self.way[..last.depth]) {
@@ -325,7 +323,7 @@ impl Unpacker<'_> {
             .map_err(failed("set the attributes of", &path))
     }
 
-    /// Opens a directory itself, not only its place.
+    /// Opens a directory for reading, so that its attributes can be set.
     fn open_directory(&self, names: &[Name], entry_path: &[u8]) -> Result<OwnedFd, UnpackError> {
         let place = self.parent(names, entry_path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -333,7 +331,8 @@ impl Unpacker<'_> {
             .map_err(failed("set the attributes of", entry_path))
     }
 
-    /// Gives an open file its attributes. The owner goes first: it takes others away.
+    /// Sets the attributes of an open file. The owner goes first, because a change of owner clears
+    /// other attributes.
     fn describe(&self, file: BorrowedFd<'_>, metadata: &Metadata) -> rustix::io::Result<()> {
         if self.options.keep_owner {
             let (uid, gid) = owner(metadata);
@@ -353,7 +352,7 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    /// The same for what cannot be opened.
+    /// Sets the attributes of a file that cannot be opened.
     fn describe_node(&self, target: &Target<'_>) -> Result<(), UnpackError> {
         let failed = target.failed("set the attributes of");
         let (metadata, name) = (&target.entry.metadata, target.name.as_bytes());
@@ -363,7 +362,7 @@ impl Unpacker<'_> {
             chownat(&target.parent, name, uid, gid, itself).map_err(&failed)?;
         }
         if target.entry.kind != EntryKind::Symlink {
-            // It was made just now, in a directory that is held open; a symlink it is not.
+            // The node was just made, in a directory that is held open, and it is not a symlink.
             let mode = Mode::from_raw_mode((metadata.mode & 0o1777).into());
             rustix::fs::chmodat(&target.parent, name, mode, AtFlags::empty()).map_err(&failed)?;
         }
@@ -378,10 +377,10 @@ fn refused(path: &[u8]) -> impl Fn(InvalidPath) -> UnpackError {
     }
 }
 
-/// Copies data to its places. What the archive gives in excess is passed over by its reader.
+/// Copies data to its offsets. The reader skips data in excess of the segments.
 fn copy_content<R: Read>(
     entry: &Entry,
-    entries: &mut Entries<'_, R>,
+    entries: &mut ArchiveReader<R>,
     file: &File,
 ) -> io::Result<()> {
     let mut content = entries.content();
@@ -413,7 +412,8 @@ fn make_node(target: &Target<'_>, file_type: FileType, device: Device) -> rustix
     )
 }
 
-/// Sets an attribute, where the filesystem has such and the caller may.
+/// Sets an xattr. It is left out if the filesystem has no xattrs or the caller lacks the
+/// permission.
 fn set_xattr(file: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
     match fsetxattr(file, name, value, XattrFlags::empty()) {
         Err(Errno::OPNOTSUPP | Errno::PERM) => Ok(()),

@@ -1,68 +1,69 @@
-/// The unit in which VMDK counts, in bytes.
+/// Size of a sector, in bytes; all lengths in a descriptor count sectors.
 pub const SECTOR_BYTES: u64 = 512;
-/// The longest file name, in bytes: what every filesystem takes.
+/// Longest file name, in bytes: the limit of common filesystems.
 pub const FILE_NAME_MAX_BYTES: usize = 255;
-/// The most extents of one disk: as many devices as an EROFS may have, and its metadata.
+/// Most extents of one disk: the most devices of an EROFS image, and its metadata.
 pub const EXTENTS_MAX: usize = 65_536;
 
-/// The content id that means "no parent" (`CID_NOPARENT`) and so can be nobody's own.
+/// `CID_NOPARENT`: the content id that stands for "no parent", so no disk may have it.
 const NO_PARENT: u32 = 0xffff_ffff;
 
-/// A disk made of files, one after the other.
+/// A disk that consists of files, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Descriptor {
-    /// `CID`: changes when the disk's content does.
+    /// `CID`, which changes when the disk's content does.
     pub content_id: u32,
-    /// The files, in the order of their sectors.
+    /// Files in the order of their sectors.
     pub extents: Vec<FlatExtent>,
 }
 
-/// One file of a disk, taken from its beginning.
+/// A file of a disk, used from its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlatExtent {
-    /// Its length, in sectors of [`SECTOR_BYTES`].
+    /// Length of the file, in sectors of [`SECTOR_BYTES`].
     pub sectors: u64,
-    /// Its name, relative to the descriptor's directory.
+    /// Name of the file, relative to the descriptor's directory.
     pub file_name: String,
 }
 
-/// Why no descriptor can say this.
+/// A reason for which no descriptor can describe a disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDescriptor {
-    /// There is nothing to read.
+    /// The disk has no extents.
     #[error("a disk needs at least one extent")]
     NoExtents,
-    /// More than [`EXTENTS_MAX`].
+    /// The disk has more than [`EXTENTS_MAX`] extents.
     #[error("a disk has {count} extents, the limit is {EXTENTS_MAX}")]
     TooManyExtents {
-        /// How many there are.
+        /// Number of extents of the disk.
         count: usize,
     },
-    /// Readers disagree on extents without sectors.
+    /// An extent has no sectors; readers interpret such extents differently.
     #[error("the extent '{file_name}' has no sectors")]
     EmptyExtent {
-        /// Whose.
+        /// File name of the extent.
         file_name: String,
     },
-    /// The sum of all extents does not fit 64 bits of bytes.
+    /// The extents have 2^64 bytes or more in all.
     #[error("the disk is larger than 2^64 bytes")]
     TooLarge,
-    /// Some reader would look for another file.
+    /// Some reader would interpret a file name differently.
     #[error("'{}' cannot be an extent's file name: {reason}", .file_name.escape_debug())]
     FileName {
-        /// The name.
+        /// File name that was refused.
         file_name: String,
-        /// What is wrong with it.
+        /// Property for which it was refused.
         reason: &'static str,
     },
 }
 
 impl Descriptor {
-    /// Checks that every reader would see the same disk, and makes a descriptor of it. A content id
-    /// of 0xffffffff, which no disk may have, becomes 0xfffffffe.
+    /// Creates a descriptor, if every reader would see the same disk in it. A content id of
+    /// 0xffffffff, which no disk may have, becomes 0xfffffffe.
     ///
     /// # Errors
-    /// No extents or too many, one that is empty, a file name that readers take differently.
+    /// If there are no extents or too many, if an extent is empty, if the disk is too large, or if
+    /// readers would interpret a file name differently.
     pub fn new(content_id: u32, extents: Vec<FlatExtent>) -> Result<Self, InvalidDescriptor> {
         let count = extents.len();
         match count {
@@ -86,7 +87,7 @@ impl Descriptor {
         })
     }
 
-    /// The disk's length, in sectors of [`SECTOR_BYTES`].
+    /// Returns the disk's length, in sectors of [`SECTOR_BYTES`].
     pub fn total_sectors(&self) -> u64 {
         self.extents
             .iter()
@@ -111,7 +112,7 @@ impl FlatExtent {
     }
 }
 
-/// What some reader of VMDK would do wrong with this name.
+/// Returns the property of a file name that some reader misinterprets; `None` if there is none.
 fn fault(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")

@@ -2,68 +2,68 @@ use std::collections::BTreeMap;
 
 use crate::{Descriptor, EXTENTS_MAX, FlatExtent, InvalidDescriptor};
 
-/// The longest descriptor that is read, in bytes: what the strictest reader takes.
+/// Longest descriptor that is read, in bytes: the limit of the strictest reader.
 pub const DESCRIPTOR_MAX_BYTES: usize = 1 << 20;
 
-/// Why a text is not a descriptor that msb reads.
+/// An error while a descriptor is parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Longer than [`DESCRIPTOR_MAX_BYTES`].
+    /// The descriptor is longer than [`DESCRIPTOR_MAX_BYTES`].
     #[error("the descriptor has {length_bytes} bytes, the limit is {DESCRIPTOR_MAX_BYTES}")]
     TooLong {
-        /// How long it is.
+        /// Length of the descriptor, in bytes.
         length_bytes: usize,
     },
-    /// One line is wrong, or says something that msb does not do.
+    /// A line is not valid, or asks for something that msb does not support.
     #[error("line {line} of the descriptor")]
     Line {
-        /// Which, from 1.
+        /// Number of the line; the first is 1.
         line: usize,
-        /// What is wrong with it.
+        /// Reason for which the line is refused.
         #[source]
         problem: Problem,
     },
-    /// A line that must be there is not.
+    /// A required line is missing.
     #[error("the descriptor has no {key}")]
     Missing {
-        /// Which.
+        /// Key of the missing line.
         key: &'static str,
     },
-    /// Its parts make no disk.
+    /// The extents do not describe a disk.
     #[error("the descriptor describes no disk")]
     Disk(#[from] InvalidDescriptor),
 }
 
-/// What is wrong with a line.
+/// A reason for which a line is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Not a comment, a setting or an extent.
+    /// The line is not a comment, a setting or an extent.
     #[error("it is no setting and no extent")]
     Unknown,
-    /// A setting that stands twice.
+    /// The line repeats a setting.
     #[error("the setting was made before")]
     Repeated,
-    /// A setting with a value that msb does not read.
+    /// The setting has a value that msb does not support.
     #[error("the value is not supported")]
     Value,
-    /// An extent of another kind than flat.
+    /// The extent is not flat, or not read-write.
     #[error("the extent is not RW FLAT")]
     ExtentKind,
-    /// An extent that does not begin at its file's beginning.
+    /// The extent does not begin at the start of its file.
     #[error("the extent has an offset")]
     ExtentOffset,
-    /// An extent line that does not have the form.
+    /// The line of the extent does not have the expected form.
     #[error("the extent does not read: RW SECTORS FLAT \"NAME\" 0")]
     ExtentForm,
-    /// An extent that QEMU would count twice.
+    /// The extent follows an empty line; QEMU would count it twice.
     #[error("the extent follows an empty line")]
     AfterBlank,
-    /// More than [`EXTENTS_MAX`].
+    /// The descriptor has more than [`EXTENTS_MAX`] extents.
     #[error("there are more than {EXTENTS_MAX} extents")]
     TooManyExtents,
 }
 
-/// Settings outside the disk data base, and the values that they may have; none for any value.
+/// Settings outside of the disk data base, each with its only valid value; `None` if any is valid.
 const SETTINGS: [(&str, Option<&str>); 4] = [
     ("version", Some("1")),
     ("CID", None),
@@ -72,11 +72,12 @@ const SETTINGS: [(&str, Option<&str>); 4] = [
 ];
 
 impl Descriptor {
-    /// Reads a descriptor of the kind that [`Descriptor::render`] writes; blanks, comments and
+    /// Parses a descriptor of the kind that [`Descriptor::render`] writes. Blanks, comments and
     /// carriage returns may differ.
     ///
     /// # Errors
-    /// Everything else, with the line and what is wrong with it.
+    /// The first line that is refused, with the reason; a descriptor that is too long or
+    /// incomplete; extents that do not make a disk.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         if text.len() > DESCRIPTOR_MAX_BYTES {
             return Err(ParseError::TooLong {
@@ -149,7 +150,7 @@ fn read_line<'a>(
     }
 }
 
-/// Up to eight hex digits, and nothing else.
+/// Parses up to eight hexadecimal digits; `None` if the text contains anything else.
 fn content_id(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     u32::from_str_radix(text, 16).ok().filter(|_| digits)

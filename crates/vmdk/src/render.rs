@@ -2,14 +2,14 @@ use std::fmt;
 
 use crate::Descriptor;
 
-/// The geometry that readers expect of a disk of their time: sectors a track, and heads.
+/// Geometry that readers expect of an IDE disk: sectors per track, and heads.
 const SECTORS_PER_TRACK: u64 = 63;
 const HEADS: u64 = 16;
-/// The most cylinders that this geometry can say.
+/// Most cylinders that this geometry can express.
 const CYLINDERS_MAX: u64 = 16_383;
 
 impl Descriptor {
-    /// The descriptor's text, the same for equal descriptors.
+    /// Returns the descriptor's text, which is the same for equal descriptors.
     pub fn render(&self) -> String {
         self.to_string()
     }
@@ -29,7 +29,7 @@ impl fmt::Display for Descriptor {
         writeln!(f, "parentCID=ffffffff")?;
         writeln!(f, "createType=\"twoGbMaxExtentFlat\"")?;
         writeln!(f)?;
-        // QEMU counts an extent twice whose line follows an empty one: the comment must stay.
+        // QEMU counts an extent twice if its line follows an empty one, so the comment must stay.
         writeln!(f, "# Extent description")?;
         for extent in &self.extents {
             writeln!(f, "RW {} FLAT \"{}\" 0", extent.sectors, extent.file_name)?;

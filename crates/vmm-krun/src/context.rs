@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Once;
 
-use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine, NetworkDevice, Share};
+use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine, NetworkDevice, Share, Shown};
 
 /// `KRUN_KERNEL_FORMAT_*` (libkrun.h): ELF on x86-64, a flat `Image` on arm64.
 const KERNEL_FORMAT: u32 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
@@ -21,21 +21,21 @@ const DISK_FORMAT_VMDK: u32 = 2;
 /// `KRUN_SYNC_FULL`: a guest's flush is an `fsync` on the host.
 const SYNC_FULL: u32 = 2;
 
-/// No offloads: every frame fits the wire, and carries its checksums (`NET_FEATURE_*`).
+/// No offloads: every frame fits the wire and carries its checksums (`NET_FEATURE_*`).
 const NETWORK_FEATURES: u32 = 0;
-/// Neither DHCP by libkrun's own first process, nor vfkit's greeting (`NET_FLAG_*`).
+/// No DHCP by libkrun's own init, and no greeting as vfkit sends it (`NET_FLAG_*`).
 const NETWORK_FLAGS: u32 = 0;
 
-/// No memory in which guest and host see the same pages of files.
+/// No memory window (DAX) in which guest and host share pages of files.
 const NO_WINDOW: u64 = 0;
 
-/// Errors go to standard error, uncoloured, whatever `RUST_LOG` says.
+/// Errors go to standard error, without colours; `RUST_LOG` is ignored.
 const LOG_TARGET_STDERR: c_int = 2;
 const LOG_LEVEL_ERROR: u32 = 1;
 const LOG_STYLE_NEVER: u32 = 2;
 const LOG_OPTION_NO_ENVIRONMENT: u32 = 1;
 
-/// Why a machine could not be described to libkrun.
+/// The error of describing a machine to libkrun.
 pub(crate) enum SetupError {
     Machine(InvalidMachine),
     Call(CallError),
@@ -55,7 +55,7 @@ pub(crate) struct CallError {
     error: io::Error,
 }
 
-/// Reads what a call of libkrun returned: not negative, or a negated error number.
+/// Checks the result of a libkrun call: a number that is not negative, or a negated errno.
 fn check(function: &'static str, returned: i32) -> Result<u32, CallError> {
     u32::try_from(returned).map_err(|_| CallError {
         function,
@@ -63,10 +63,10 @@ fn check(function: &'static str, returned: i32) -> Result<u32, CallError> {
     })
 }
 
-/// A machine that libkrun is being told about.
+/// The description of a machine in libkrun.
 ///
-/// It borrows no descriptor: libkrun duplicates those of ports when the machine starts, so their owner
-/// keeps them until then, and takes the network's.
+/// It borrows no descriptor. libkrun duplicates the descriptors of ports when the machine starts,
+/// so their owner keeps them open until then. It takes ownership of the network's descriptor.
 pub(crate) struct Context {
     id: u32,
 }
@@ -90,7 +90,7 @@ impl Context {
                 argument: command_line.to_owned(),
             })?;
         // SAFETY: the strings are NUL-terminated and outlive the call, which copies them; a null
-        // initramfs path means none.
+        // initramfs path means that there is none.
         let returned = unsafe {
             krun::krun_set_kernel(
                 self.id,
@@ -108,10 +108,10 @@ impl Context {
         check("krun_disable_implicit_vsock", returned).map(drop)
     }
 
-    /// Sends the kernel's console, hvc0, to a file, and gives it no input.
+    /// Writes the kernel's console, hvc0, to a file. The console has no input.
     ///
-    /// This is libkrun's implicit console: a port added by hand is never one that the kernel takes
-    /// for a console, unless a terminal is behind it.
+    /// This is libkrun's implicit console: the kernel never uses a port that was added explicitly
+    /// as a console, unless a terminal is behind it.
     pub(crate) fn set_console_log(&mut self, path: &Path) -> Result<(), SetupError> {
         let path = path_string(path)?;
         // SAFETY: the string is NUL-terminated and outlives the call, which copies it.
@@ -119,7 +119,7 @@ impl Context {
         Ok(check("krun_set_console_output", returned).map(drop)?)
     }
 
-    /// Adds a console device whose only port is `name`, to be read from and written to `socket`.
+    /// Adds a console device with one port, `name`, that reads from and writes to `socket`.
     pub(crate) fn add_port(
         &mut self,
         name: &'static str,
@@ -131,13 +131,13 @@ impl Context {
         let name = CString::new(name).unwrap_or_default();
         let fd = socket.as_raw_fd();
         // SAFETY: the string is NUL-terminated and outlives the call, which copies it. The
-        // descriptor is only remembered as a number until the machine starts.
+        // descriptor is only stored as a number until the machine starts.
         let returned =
             unsafe { krun::krun_add_console_port_inout(self.id, device, name.as_ptr(), fd, fd) };
         check("krun_add_console_port_inout", returned).map(drop)
     }
 
-    /// Adds a disk; the guest numbers disks in the order of these calls.
+    /// Adds a disk. The guest numbers disks in the order of these calls.
     pub(crate) fn add_disk(&mut self, disk: &Disk) -> Result<(), SetupError> {
         let path = path_string(&disk.path)?;
         let serial = CString::new(disk.serial.as_str()).map_err(|_| InvalidMachine::Serial {
@@ -164,9 +164,13 @@ impl Context {
         Ok(check("krun_add_disk3", returned).map(drop)?)
     }
 
-    /// Adds a directory, which libkrun serves in this process.
+    /// Adds a shared directory, which libkrun serves in this process.
     pub(crate) fn add_share(&mut self, share: &Share) -> Result<(), SetupError> {
-        let path = path_string(&share.directory)?;
+        let Shown::Directory(directory) = &share.shown else {
+            let tag = share.tag.clone();
+            return Err(InvalidMachine::ShareContent { tag }.into());
+        };
+        let path = path_string(directory)?;
         let tag = CString::new(share.tag.as_str()).map_err(|_| InvalidMachine::Tag {
             tag: share.tag.clone(),
         })?;
@@ -184,15 +188,18 @@ impl Context {
         Ok(check("krun_add_virtiofs3", returned).map(drop)?)
     }
 
-    /// Adds a network device, whose frames travel over `socket`. libkrun takes it, and closes it
-    /// with the machine; one that is not started leaves it open.
+    /// Adds a network device, whose frames travel over `socket`.
+    ///
+    /// libkrun takes ownership of the socket and closes it with the machine. If the machine is not
+    /// started, the socket stays open.
     pub(crate) fn add_network(
         &mut self,
         device: NetworkDevice,
         socket: OwnedFd,
     ) -> Result<(), CallError> {
-        // SAFETY: a null path means that the descriptor counts; the address is 6 bytes that outlive
-        // the call, which copies them. The descriptor is given away, so nobody else closes it.
+        // SAFETY: a null path means that the descriptor is used; the address is 6 bytes that
+        // outlive the call, which copies them. The descriptor is given away, so nothing else closes
+        // it.
         let returned = unsafe {
             krun::krun_add_net_unixstream(
                 self.id,
@@ -206,8 +213,7 @@ impl Context {
         check("krun_add_net_unixstream", returned).map(drop)
     }
 
-    /// Starts the machine. On success the process ends with it, so this returns an error or not at
-    /// all.
+    /// Starts the machine. On success the process exits with it, so this returns only an error.
     pub(crate) fn start_enter(self) -> CallError {
         let returned = krun::krun_start_enter(self.id);
         let error = io::Error::from_raw_os_error(returned.saturating_neg());
@@ -220,12 +226,12 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // A context that was started is gone already, which is all this wants.
+        // A context that was started is freed already, and the error of that is harmless.
         krun::krun_free_ctx(self.id);
     }
 }
 
-/// Starts libkrun's log the first time; a second start would panic.
+/// Starts libkrun's log once; a second start would panic.
 fn start_log() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
@@ -241,7 +247,7 @@ fn start_log() {
     });
 }
 
-/// libkrun reads paths as UTF-8.
+/// Converts a path, which libkrun reads as UTF-8.
 fn path_string(path: &Path) -> Result<CString, InvalidMachine> {
     let invalid = || InvalidMachine::Path {
         path: path.to_owned(),

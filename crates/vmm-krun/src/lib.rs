@@ -1,43 +1,49 @@
-//! Machines under libkrun, on the processor's own virtualisation.
+//! The libkrun backend: machines on hardware virtualisation.
 //!
-//! libkrun is linked as a library and takes over its process: a machine that started ends with the
-//! process's exit, 0 after the guest's reboot. So [`Krun::run`] returns only when the machine could
-//! not start. What libkrun finds wrong it writes to standard error.
+//! libkrun is linked as a library and takes over its process: once a machine has started, the
+//! process exits with it, with status 0 after the guest's reboot. So [`Krun::run`] returns only if
+//! the machine could not start. libkrun writes its errors to standard error.
 //!
-//! The guest has a balloon, an entropy source, a console, the agent's port, its disks and its shared
-//! directories. It has a network device where it is given a socket for frames, and no vsock. The agent
-//! opens its port once: libkrun ends the machine when a guest opens a port a second time.
+//! The guest has a balloon, an entropy source, a console, the agent's port, its disks and its
+//! shared directories. It has a network device if it is given a socket for frames, and no vsock.
+//! The agent opens its port once: libkrun ends the machine when a guest opens a port a second time.
 
 #![warn(clippy::as_conversions)]
 
+mod console;
 mod context;
 mod limits;
 
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
 
 use msb_jail::{Access, Calls, Jail, Strictness};
 use msb_vmm::{
-    AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Share, Sockets, Unavailable, Vmm,
+    AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Shown, Sockets, Unavailable, Vmm,
     hardware_virtualisation,
 };
 
+use crate::console::Console;
 use crate::context::{Context, SetupError};
 
 const NAME: &str = "krun";
 
-/// libkrun has 11 interrupt lines for virtio-mmio devices on x86-64 (IRQ 5 to 15). Four are taken:
-/// balloon, entropy, console, agent port. A network device takes another.
+/// libkrun has 11 interrupt lines for virtio-mmio devices on x86-64 (IRQ 5 to 15). Four are used by
+/// the balloon, the entropy source, the console and the agent's port. A network device uses one
+/// more.
 const DEVICE_LIMIT: usize = 11 - 4;
 
-/// Words for the kernel about this board.
-const KERNEL_WORDS: [&str; 6] = [
+/// Kernel arguments for this board.
+const KERNEL_WORDS: [&str; 7] = [
     // libkrun ends the machine when the keyboard controller resets it.
     "reboot=k",
+    // The process ends with the machine: what a panic says is to be in the log by then.
+    "panic=1",
     "panic_print=0",
     "nomodule",
     // Asynchronous page faults cost more than they save in a small guest.
     "no-kvmapf",
-    // The host's timers may run late, which must not make the kernel mistrust them.
+    // The host's timers may run late, and the kernel must not distrust them for that.
     "no_timer_check",
     "tsc=reliable",
 ];
@@ -55,23 +61,32 @@ impl Vmm for Krun {
         hardware_virtualisation()
     }
 
-    /// Its own threads do.
+    /// Returns true: threads of libkrun serve them.
     fn serves_shares(&self) -> bool {
         true
     }
 
+    fn device_limit(&self, has_network: bool) -> usize {
+        DEVICE_LIMIT - usize::from(has_network)
+    }
+
     /// The machine's files, its shared directories and `/dev/kvm`; no programs and no sockets.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
-        let left = machine.shares.iter().map(Share::left);
-        let is_writable = left.clone().any(|(_, calls)| calls == Calls::Share);
+        let mut calls = machine
+            .shares
+            .iter()
+            .map(|share| share.access.calls_to_serve());
+        let is_writable = calls.any(|calls| calls == Calls::Share);
         let calls = if is_writable {
             Calls::Share
         } else {
             Calls::Vmm
         };
         let mut jail = machine.jail(calls)?;
-        for (share, (access, _)) in machine.shares.iter().zip(left) {
-            jail = jail.with(&share.directory, access);
+        for share in &machine.shares {
+            if let Shown::Directory(directory) = &share.shown {
+                jail = jail.with(directory, share.access.to_directory());
+            }
         }
         Ok(jail.with_any(["/dev/kvm"], Access::Device))
     }
@@ -85,7 +100,9 @@ impl Vmm for Krun {
     ) -> Result<(), RunError> {
         machine.check_files()?;
         limits::raise_open_files()?;
-        let (context, _agent_port) = describe(machine, sockets).map_err(run_error)?;
+        let console = Console::start(&machine.console_log, strictness)?;
+        let described = describe(machine, &console.path(), sockets);
+        let (context, _agent_port) = described.map_err(run_error)?;
         self.jail(machine)?.put_on(strictness)?;
         Err(run_error(context.start_enter().into()))
     }
@@ -101,17 +118,22 @@ fn run_error(error: SetupError) -> RunError {
     }
 }
 
-/// The machine as libkrun knows it, and the agent's port, to be kept until the machine starts.
-fn describe(machine: &Machine, sockets: Sockets) -> Result<(Context, OwnedFd), SetupError> {
+/// The machine as libkrun knows it, with its console at a path, and the agent's port, to be kept until the machine
+/// starts.
+fn describe(
+    machine: &Machine,
+    console: &Path,
+    sockets: Sockets,
+) -> Result<(Context, OwnedFd), SetupError> {
     sockets.check(machine)?;
     sockets.check_shares(machine, Krun.serves_shares())?;
-    machine.check(DEVICE_LIMIT - usize::from(machine.network.is_some()))?;
+    machine.check(Krun.device_limit(machine.network.is_some()))?;
     let command_line = machine.kernel_command_line(&KERNEL_WORDS)?;
     let mut context = Context::new()?;
     context.set_size(machine.cpus, machine.memory_mib)?;
     context.set_kernel(&machine.kernel, &command_line)?;
     context.disable_vsock()?;
-    context.set_console_log(&machine.console_log)?;
+    context.set_console_log(console)?;
     context.add_port(AGENT_PORT_NAME, sockets.agent_port.as_fd())?;
     for disk in &machine.disks {
         context.add_disk(disk)?;
@@ -136,7 +158,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::path::PathBuf;
 
-    use msb_vmm::{Disk, DiskAccess, DiskFormat, NetworkDevice};
+    use msb_vmm::{Disk, DiskAccess, DiskFormat, NetworkDevice, Share};
 
     use super::*;
 
@@ -169,6 +191,10 @@ mod tests {
         }
     }
 
+    fn described(machine: &Machine, sockets: Sockets) -> Result<(Context, OwnedFd), SetupError> {
+        describe(machine, Path::new("/dev/null"), sockets)
+    }
+
     fn run(machine: &Machine) -> RunError {
         Krun.run(machine, sockets(None), Strictness::Off)
             .unwrap_err()
@@ -176,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_plain_machine_can_be_described() {
-        assert!(describe(&machine(), sockets(None)).is_ok());
+        assert!(described(&machine(), sockets(None)).is_ok());
     }
 
     #[test]
@@ -184,7 +210,7 @@ mod tests {
         let (frames, _kept) = UnixStream::pair().unwrap();
         let mut networked = machine();
         networked.network = Some(NetworkDevice { mac: [2; 6] });
-        assert!(describe(&networked, sockets(Some(frames))).is_ok());
+        assert!(described(&networked, sockets(Some(frames))).is_ok());
         let RunError::Input { source, .. } = run(&networked) else {
             panic!("an input error")
         };
@@ -195,20 +221,35 @@ mod tests {
     fn a_shared_directory_is_described_and_left_by_the_jail() {
         let directory = tempfile::tempdir().unwrap();
         let share = |tag: &str, access| Share {
-            directory: directory.path().to_owned(),
-            access,
             tag: tag.to_owned(),
+            access,
+            shown: Shown::Directory(directory.path().to_owned()),
         };
         let mut machine = machine();
         machine.shares = vec![share("read", DiskAccess::ReadOnly)];
-        assert!(describe(&machine, sockets(None)).is_ok());
+        assert!(described(&machine, sockets(None)).is_ok());
         let jail = Krun.jail(&machine).unwrap();
         assert_eq!(jail.calls(), Calls::Vmm);
         let left: Vec<_> = jail.files().collect();
         assert!(left.contains(&(directory.path(), Access::Read)));
         machine.shares.push(share("write", DiskAccess::ReadWrite));
-        assert!(describe(&machine, sockets(None)).is_ok());
+        assert!(described(&machine, sockets(None)).is_ok());
         assert_eq!(Krun.jail(&machine).unwrap().calls(), Calls::Share);
+    }
+
+    #[test]
+    fn what_libkrun_cannot_serve_is_refused() {
+        let mut machine = machine();
+        machine.shares = vec![Share {
+            tag: "several".to_owned(),
+            access: DiskAccess::ReadOnly,
+            shown: Shown::Entries(Vec::new()),
+        }];
+        let RunError::Input { source, .. } = run(&machine) else {
+            panic!("an input error")
+        };
+        let tag = "several".to_owned();
+        assert_eq!(source, InvalidMachine::ShareContent { tag });
     }
 
     #[test]

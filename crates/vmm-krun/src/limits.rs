@@ -1,8 +1,9 @@
 use msb_vmm::RunError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit on open files as far as the user may: each extent of a VMDK takes a descriptor,
-/// and the usual limit of 1024 ends at about as many layers.
+/// Raises the limit on open files to the user's maximum.
+///
+/// Each extent of a VMDK uses a descriptor, so the usual limit of 1024 allows about as many layers.
 pub(crate) fn raise_open_files() -> Result<(), RunError> {
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(

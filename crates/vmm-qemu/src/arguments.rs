@@ -7,64 +7,73 @@ use msb_vmm::{
 
 use crate::option::OptionValue;
 
-/// Who executes the guest's instructions.
+/// The executor of the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accelerator {
-    /// The processor.
+    /// KVM, on the processor itself.
     Kvm,
-    /// QEMU's translator. Its guest is told the frequency of the time stamp counter, if known.
+    /// QEMU's translator. The guest is told the frequency of the time stamp counter, if it is
+    /// known.
     Tcg { counter_khz: Option<u32> },
 }
 
-/// The board's virtio-mmio places in the order in which the guest meets them: QEMU lists the last
-/// first. Place 3 is left empty because its interrupt line, 8, is the clock's too.
+/// The board's virtio-mmio slots in the order in which the guest finds them: QEMU lists the last
+/// one first. Slot 3 stays empty because its interrupt line, 8, is also the clock's.
 const PLACES: [u8; 7] = [7, 6, 5, 4, 2, 1, 0];
 
-/// The entropy source gives its place up where others need it: the processor has entropy too.
+/// Returns true if a slot is left for the entropy source, which is optional: the processor has
+/// entropy too.
 fn has_entropy(machine: &Machine) -> bool {
     let network = usize::from(machine.network.is_some());
     1 + machine.disks.len() + machine.shares.len() + network < PLACES.len()
 }
 
-/// Places taken before the disks: the serial bus, and the entropy source.
+/// Returns the number of slots before the disks: of the serial bus, and of the entropy source.
 fn first_disk(machine: &Machine) -> usize {
     1 + usize::from(has_entropy(machine))
 }
 
-/// Requests that wait in a share's queue.
+/// The answer to a request that the host cannot carry out: it fails. By default QEMU stops the machine if the
+/// host's disk is full, until somebody continues it.
+const ON_DISK_ERROR: &str = "report";
+
+/// The number of requests in a share's queue.
 const SHARE_QUEUE: &str = "128";
 
-/// The file descriptor that the agent port's socket has in QEMU: its standard input.
+/// The file descriptor of the agent port's socket in QEMU: its standard input.
 const AGENT_PORT_FD: &str = "0";
 
-/// The file descriptor that the socket for frames has in QEMU: its standard output.
+/// The file descriptor of the socket for frames in QEMU: its standard output.
 const NETWORK_FD: &str = "1";
 
-/// Words for the kernel about this board.
+/// Kernel arguments for this board.
 const KERNEL_WORDS: [&str; 3] = [
-    // The board resets by triple fault; there is no keyboard controller.
+    // The board resets by triple fault; it has no keyboard controller.
     "reboot=t",
-    // Emulated timers run late, which must not make the kernel mistrust them.
+    // Emulated timers run late, and the kernel must not distrust them for that.
     "no_timer_check",
     "tsc=reliable",
 ];
 
-/// A word for a translated guest with several processors. `sched_clock_init_late` rewrites the instructions of
-/// `sched_clock_cpu`, which every other processor runs all the time, by way of a breakpoint. QEMU before 8.1 may keep a
-/// translation that has the breakpoint, and the kernel dies of it (`Oops: int3`, in a third of starts with four
-/// processors). Without that initcall the kernel goes on with the clock that it has until then.
+/// A kernel argument for a translated guest with several processors.
+///
+/// `sched_clock_init_late` rewrites the instructions of `sched_clock_cpu` by way of a breakpoint,
+/// while every other processor executes them. QEMU before 8.1 may keep a translation with the
+/// breakpoint, which crashes the kernel (`Oops: int3`, in a third of starts with four processors).
+/// Without this initcall the kernel keeps the clock that it has until then.
 const TRANSLATED_WORD: &str = "initcall_blacklist=sched_clock_init_late";
 
-/// What QEMU may not do once it runs: other system calls are refused by seccomp.
+/// The restrictions of QEMU's own seccomp filter, which it applies to itself once it is set up.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
-/// QEMU's arguments for `machine`. `share_fds` are the descriptors that its shares' sockets have in QEMU.
+/// Returns QEMU's arguments for `machine`. `share_fds` are the descriptors of its shares' sockets
+/// in QEMU.
 pub(crate) fn of(
     machine: &Machine,
     accelerator: Accelerator,
     share_fds: &[RawFd],
 ) -> Result<Vec<OsString>, InvalidMachine> {
-    machine.check(device_limit(machine))?;
+    machine.check(device_limit(machine.network.is_some()))?;
     let mut arguments = Arguments::default();
     arguments.board(machine, accelerator);
     arguments.kernel(machine, accelerator)?;
@@ -93,7 +102,8 @@ struct Arguments(Vec<OsString>);
 
 impl Arguments {
     fn board(&mut self, machine: &Machine, accelerator: Accelerator) {
-        // No virtual machines within the guest: they are the hypervisor's largest surface, and time at boot.
+        // No nested virtualisation: it is the hypervisor's largest attack surface and costs boot
+        // time.
         let (accelerator, processor) = match accelerator {
             Accelerator::Kvm => ("kvm", "host,vmx=off,svm=off"),
             Accelerator::Tcg { .. } => ("tcg", "max,vmx=off,svm=off"),
@@ -128,8 +138,10 @@ impl Arguments {
         self.option("-sandbox", SANDBOX);
     }
 
-    /// Memory that who serves a share can map. The devices are modern ones: an old one's queues lie
-    /// where only QEMU looks.
+    /// Adds guest memory that the server of a share can map.
+    ///
+    /// It requires modern virtio devices: the queues of a legacy device lie where only QEMU finds
+    /// them.
     fn shared_memory(&mut self, machine: &Machine) {
         let memory = OptionValue::new("memory-backend-memfd")
             .with("id", "memory")
@@ -161,7 +173,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// The serial bus with its two ports: the console and the agent's.
+    /// Adds the serial bus with its two ports: the console and the agent's.
     fn serial_bus(&mut self, machine: &Machine) {
         let console = OptionValue::new("file").with("id", "console");
         let agent = OptionValue::new("socket")
@@ -198,11 +210,13 @@ impl Arguments {
         let device = OptionValue::new("virtio-blk-device")
             .with("drive", &id)
             .with("serial", &disk.serial)
+            .with("rerror", ON_DISK_ERROR)
+            .with("werror", ON_DISK_ERROR)
             .with("bus", &bus(place));
         self.device(device);
     }
 
-    /// A share, whose requests go to the process at the other end of the socket.
+    /// Adds a share, whose requests go to the process at the other end of the socket.
     fn share(&mut self, share: &Share, fd: RawFd, place: usize) {
         let socket = OptionValue::new("socket")
             .with("id", &share.tag)
@@ -216,8 +230,8 @@ impl Arguments {
         self.device(device);
     }
 
-    /// Through it the guest says which of its memory is free, and QEMU gives that back to the host. The
-    /// host asks for none.
+    /// Adds the balloon, through which the guest reports free memory that QEMU returns to the host.
+    /// The host never asks for memory.
     fn balloon(&mut self, place: usize) {
         let device = OptionValue::new("virtio-balloon-device")
             .with("free-page-reporting", "on")
@@ -225,7 +239,7 @@ impl Arguments {
         self.device(device);
     }
 
-    /// The network device. QEMU takes the form `socket`, which every version has, for a stream of
+    /// Adds the network device. Every version of QEMU accepts the form `socket` for a stream of
     /// frames, and offers the guest no offloads over it.
     fn network(&mut self, network: NetworkDevice, place: usize) {
         let frames = OptionValue::new("socket")
@@ -257,12 +271,12 @@ impl Arguments {
     }
 }
 
-/// The most disks and shares the machine can have.
-fn device_limit(machine: &Machine) -> usize {
-    PLACES.len() - 1 - usize::from(machine.network.is_some())
+/// The most disks and shares that a machine can have.
+pub(crate) fn device_limit(has_network: bool) -> usize {
+    PLACES.len() - 1 - usize::from(has_network)
 }
 
-/// The last place, unless the machine needs it for something else: then it goes without a balloon.
+/// Returns the last slot. `None` if another device needs it: the machine then has no balloon.
 fn balloon_place(machine: &Machine) -> Option<usize> {
     let last = PLACES.len() - 1;
     let network = usize::from(machine.network.is_some());
@@ -270,7 +284,7 @@ fn balloon_place(machine: &Machine) -> Option<usize> {
     (taken <= last).then_some(last)
 }
 
-/// The bus of the device that the guest meets as number `index`.
+/// Returns the bus of the device that the guest finds at position `index`.
 fn bus(index: usize) -> String {
     format!("virtio-mmio-bus.{}", PLACES[index])
 }
@@ -284,6 +298,8 @@ fn format_name(format: DiskFormat) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use msb_vmm::{ShareEntry, ShareKind, Shown};
+
     use super::*;
 
     const TCG: Accelerator = Accelerator::Tcg {
@@ -318,7 +334,7 @@ mod tests {
         }
     }
 
-    /// One option a line, to be read by people.
+    /// Formats the arguments for a person, one option on a line.
     fn lines(arguments: &[OsString]) -> String {
         let words = arguments.iter().map(|argument| argument.to_str().unwrap());
         words.collect::<Vec<_>>().join(" ").replace(" -", "\n-")
@@ -382,7 +398,7 @@ mod tests {
         let arguments = lines(&of(&machine, TCG, &[]).unwrap());
         assert!(!arguments.contains("balloon"), "{arguments}");
         assert!(arguments.contains("virtio-rng-device"), "{arguments}");
-        // The entropy source gives its place up.
+        // The entropy source gives up its slot.
         machine.disks.push(more(5));
         let arguments = lines(&of(&machine, TCG, &[]).unwrap());
         assert!(!arguments.contains("virtio-rng-device"), "{arguments}");
@@ -395,10 +411,15 @@ mod tests {
 
     #[test]
     fn a_share_has_a_socket_and_memory_that_can_be_mapped() {
+        let entry = ShareEntry {
+            name: "0".to_owned(),
+            path: "/srv/a".into(),
+            kind: ShareKind::Directory,
+        };
         let share = Share {
-            directory: "/srv/a".into(),
-            access: DiskAccess::ReadOnly,
             tag: "msb-share-0".to_owned(),
+            access: DiskAccess::ReadOnly,
+            shown: Shown::Entries(vec![entry]),
         };
         let sharing = Machine {
             shares: vec![share],
@@ -414,7 +435,7 @@ mod tests {
         ] {
             assert!(arguments.contains(wanted), "{wanted}: {arguments}");
         }
-        // The directory is nothing that QEMU knows.
+        // QEMU is not told the directory.
         assert!(!arguments.contains("/srv/a"), "{arguments}");
     }
 }

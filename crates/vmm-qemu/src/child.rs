@@ -9,24 +9,26 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use crate::NAME;
 use crate::program::Programs;
 
-/// How much of what QEMU says is kept: its last words are the reason it ended.
+/// The size of the kept end of QEMU's error output, which names the reason for its exit.
 const SAID_MAX_BYTES: usize = 4096;
 
-/// Starts QEMU with the agent port as its standard input, the socket for frames as its standard
-/// output, on which it prints nothing, no environment and no other descriptors.
+/// Starts QEMU with the agent port as its standard input and no environment.
 ///
-/// It starts through `setpriv`, which ties its life to this thread's and then becomes QEMU. It has a
-/// process group of its own, so that a terminal's Ctrl-C reaches the command in the guest and not
-/// the machine.
+/// Its standard output is the socket for frames; QEMU prints nothing there. It gets no other
+/// descriptors but the sockets of shares.
+///
+/// QEMU starts through `setpriv`, which ties its lifetime to this thread's and then becomes QEMU.
+/// It has its own process group, so that a terminal's Ctrl-C reaches the command in the guest and
+/// not the machine.
 pub(crate) fn start(
     programs: &Programs,
     arguments: &[OsString],
     sockets: Sockets,
 ) -> Result<Child, RunError> {
-    // They keep their numbers, which the arguments name; nothing else is started from here.
+    // The sockets keep their numbers, which the arguments name; this process starts nothing else.
     for socket in &sockets.shares {
         fcntl_setfd(socket, FdFlags::empty()).map_err(|source| RunError::Io {
-            action: "pass on the socket of a shared directory".to_owned(),
+            action: "pass on the socket of a share".to_owned(),
             source: source.into(),
         })?;
     }
@@ -61,7 +63,7 @@ pub(crate) fn wait_for_end(child: &mut Child) -> Result<(), RunError> {
     })
 }
 
-/// What the child said last, and how it ended.
+/// Waits for the child. Returns the end of its error output, and its status.
 fn wait(child: &mut Child) -> io::Result<(Vec<u8>, ExitStatus)> {
     let said = match child.stderr.take() {
         Some(stderr) => read_tail(stderr)?,
@@ -85,7 +87,7 @@ fn read_tail(mut source: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// One line: the status, then what was said.
+/// Returns one line: the status, then the error output.
 fn outcome(status: ExitStatus, said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said);
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,15 +1,19 @@
 use std::fs;
 
-/// The frequency of this host's time stamp counter in kHz, where the host tells it.
+/// Returns the frequency of this host's time stamp counter in kHz. `None` if the host does not
+/// report it.
 ///
-/// A translated guest reads the host's counter. Left alone, its kernel measures the frequency
-/// against an emulated timer, which fails on a busy host; the guest then has a clock of 4 ms steps.
+/// A translated guest reads the host's counter. Without this value its kernel measures the
+/// frequency against an emulated timer. That fails on a busy host, and the guest's clock then
+/// advances in steps of 4 ms.
 pub(crate) fn frequency_khz() -> Option<u32> {
     frequency_in(&fs::read_to_string("/proc/cpuinfo").ok()?)
 }
 
-/// A kernel under a hypervisor has the counter's frequency from it and shows that as the
-/// processor's, unless it measures the processor's own (`aperfmperf`).
+/// Returns the frequency in `cpu_info`, in kHz. `None` if that may not be the counter's.
+///
+/// A kernel under a hypervisor gets the counter's frequency from it and reports it as the
+/// processor's, unless it measures the processor itself (`aperfmperf`).
 fn frequency_in(cpu_info: &str) -> Option<u32> {
     let value = |name: &str| {
         let line = cpu_info.lines().find(|line| line.starts_with(name))?;

@@ -5,21 +5,22 @@ use msb_vmm::{Machine, RunError};
 
 use crate::program::Programs;
 
-/// Where programs of the system find their libraries.
+/// The paths in which programs of the system find their libraries.
 const LIBRARIES: [&str; 6] = [
     "/lib",
     "/lib64",
     "/usr/lib",
     "/usr/lib64",
     "/etc/ld.so.cache",
-    // Where everything of a program lies together.
+    // The store of Nix, in which all files of a program lie.
     "/nix/store",
 ];
 
-/// What runs a program that is not static.
+/// The loaders of dynamically linked programs.
 const LOADERS: [&str; 1] = ["/lib64/ld-linux-x86-64.so.2"];
 
-/// Beside a program's directory: its libraries, its firmware, and that of SeaBIOS.
+/// Paths relative to the parent of a program's directory: its libraries, its firmware, and that of
+/// SeaBIOS.
 const BESIDE: [&str; 5] = [
     "lib",
     "lib64",
@@ -28,7 +29,7 @@ const BESIDE: [&str; 5] = [
     "share/qemu-firmware",
 ];
 
-/// What is left to QEMU: the machine's files, and its own program, libraries and firmware.
+/// Returns the jail for QEMU: the machine's files, and QEMU's program, libraries and firmware.
 pub(crate) fn of(machine: &Machine, programs: &Programs) -> Result<Jail, RunError> {
     let jail = machine
         .jail(Calls::Starter)?
@@ -43,7 +44,7 @@ pub(crate) fn of(machine: &Machine, programs: &Programs) -> Result<Jail, RunErro
     Ok(jail)
 }
 
-/// What comes with a program that may have been installed anywhere.
+/// Returns the files of a program that may be installed under any prefix.
 fn beside(program: &Path) -> Vec<PathBuf> {
     let program = program.canonicalize();
     let prefix = program.ok().and_then(|program| {

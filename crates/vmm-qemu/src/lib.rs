@@ -1,12 +1,12 @@
-//! Machines under QEMU, on the `microvm` board.
+//! The QEMU backend: machines on the `microvm` board.
 //!
 //! With hardware virtualisation QEMU uses KVM. Without it QEMU emulates the processor, several
-//! times slower, which makes msb work on hosts that offer no virtualisation at all.
+//! times slower, so msb also works on hosts that offer no virtualisation at all.
 //!
-//! The board has no PCI, no ACPI and no legacy serial port; what the guest finds are virtio-mmio
-//! devices that QEMU names on the kernel command line. QEMU is confined by the thread that starts it
-//! and, with seccomp, by itself; it has no network but the frames on a socket that it is given, and
-//! dies with the process that runs the machine.
+//! The board has no PCI, no ACPI and no legacy serial port. The guest finds virtio-mmio devices
+//! that QEMU names on the kernel command line. QEMU is confined by the thread that starts it and,
+//! with seccomp, by itself. Its only network is the socket for frames that it is given, and it dies
+//! with the process that runs the machine.
 
 #![warn(clippy::as_conversions)]
 
@@ -39,7 +39,7 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Uses `program`, a path or a name to look up in `PATH`; without it, the usual name.
+    /// Uses `program`, a path or a name to look up in `PATH`. `None` means the usual name.
     pub fn new(program: Option<OsString>) -> Self {
         Self {
             program: program.filter(|program| !program.is_empty()),
@@ -47,14 +47,14 @@ impl Qemu {
         }
     }
 
-    /// Looks programs up in these directories instead of those in `PATH`.
+    /// Looks up programs in these directories instead of those in `PATH`.
     #[must_use]
     pub fn in_path(mut self, search_path: Option<OsString>) -> Self {
         self.search_path = search_path;
         self
     }
 
-    /// Uses what [`QEMU_VARIABLE`] says.
+    /// Uses the program that [`QEMU_VARIABLE`] names.
     pub fn from_environment() -> Self {
         Self::new(std::env::var_os(QEMU_VARIABLE))
     }
@@ -86,13 +86,17 @@ impl Vmm for Qemu {
         false
     }
 
+    fn device_limit(&self, has_network: bool) -> usize {
+        arguments::device_limit(has_network)
+    }
+
     /// The machine's files, and QEMU with its libraries and firmware. Programs may be started until
     /// QEMU forbids it itself, once it is set up; no sockets may be made at any time.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
         jail::of(machine, &self.found()?)
     }
 
-    /// Returns when QEMU has ended. QEMU dies with the calling thread.
+    /// Waits until QEMU has ended. QEMU dies with the calling thread.
     fn run(
         &self,
         machine: &Machine,
@@ -116,7 +120,7 @@ impl Vmm for Qemu {
         machine.check_files()?;
         jail::of(machine, &programs)?.put_on(strictness)?;
         let mut child = child::start(&programs, &arguments, sockets)?;
-        // Nothing is left to do here but to wait, and to take QEMU along at the end.
+        // This thread only has to wait, and to end QEMU if it ends itself.
         Jail::new(Calls::Attendant)
             .with_signals()
             .put_on(strictness)?;

@@ -16,7 +16,7 @@ impl OptionValue {
         self
     }
 
-    /// Adds `,key=path`, whatever bytes the path holds.
+    /// Adds `,key=path`. The path may hold any bytes.
     pub(crate) fn with_path(mut self, key: &str, path: &Path) -> Self {
         self.push(key, path.as_os_str());
         self
@@ -26,7 +26,7 @@ impl OptionValue {
         self.0
     }
 
-    /// QEMU reads `,,` as a comma inside the value.
+    /// Adds a key and its value. QEMU reads `,,` as a comma inside the value.
     fn push(&mut self, key: &str, value: &OsStr) {
         self.0.push(format!(",{key}="));
         let commas_doubled = value

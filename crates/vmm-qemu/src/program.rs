@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use msb_vmm::Unavailable;
 
-/// The name of the program that emulates this host's kind of processor.
+/// The name of the program that emulates this host's architecture.
 const QEMU: &str = "qemu-system-x86_64";
 
-/// Ties a program's life to its parent's (util-linux).
+/// The program of util-linux that ties a process's lifetime to its parent's.
 const SETPRIV: &str = "setpriv";
 
 /// The programs that a machine needs.
@@ -18,26 +18,26 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Looks for them in `path`; `qemu` replaces the usual name.
+    /// Looks up the programs in `path`. `qemu` replaces the usual name.
     pub(crate) fn find(qemu: Option<&OsStr>, path: Option<&OsStr>) -> Result<Self, Unavailable> {
         let path = path.unwrap_or(OsStr::new("/usr/bin:/bin"));
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(Unavailable {
                 reason: "the QEMU backend knows Linux on x86-64 only".to_owned(),
-                remedy: "Run msb on such a machine.".to_owned(),
+                remedy: "run msb on such a machine".to_owned(),
             });
         }
         Ok(Self {
             qemu: find(
                 qemu.unwrap_or(OsStr::new(QEMU)),
                 path,
-                "Install it (Debian: apt-get install qemu-system-x86; Fedora: dnf install \
-                 qemu-system-x86-core), or set MSB_QEMU to its path.",
+                "install it (Debian: apt-get install qemu-system-x86; Fedora: dnf install \
+                 qemu-system-x86-core), or set MSB_QEMU to its path",
             )?,
             setpriv: find(
                 OsStr::new(SETPRIV),
                 path,
-                "Install it (Debian and Fedora: package util-linux).",
+                "install it (Debian and Fedora: package util-linux)",
             )?,
         })
     }
@@ -50,7 +50,8 @@ fn find(program: &OsStr, path: &OsStr, remedy: &str) -> Result<PathBuf, Unavaila
     })
 }
 
-/// Finds `program` as a shell does: a name with a slash is a path, any other is looked up.
+/// Finds `program` as a shell does: a name with a slash is a path, any other name is looked up.
+/// `None` if it is not found.
 fn find_in(program: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
     if Path::new(program).components().count() > 1 {
         return Some(PathBuf::from(program)).filter(|path| is_executable(path));

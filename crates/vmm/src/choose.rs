@@ -3,20 +3,20 @@ use std::str::FromStr;
 
 use crate::{Unavailable, Vmm};
 
-/// Which VMM the user wants.
+/// The VMM that the user wants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The first that this host can run.
+    /// The first VMM that this host can run.
     #[default]
     Auto,
-    /// libkrun, on hardware virtualisation.
+    /// libkrun, which needs hardware virtualisation.
     Krun,
-    /// QEMU, which needs none.
+    /// QEMU, which does not need it.
     Qemu,
 }
 
 impl Choice {
-    /// What `--vmm` calls it.
+    /// Returns the value of `--vmm` for this choice.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -32,11 +32,11 @@ impl fmt::Display for Choice {
     }
 }
 
-/// A word that names no VMM.
+/// The error for a word that does not name a VMM.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{word}' is no VMM: expected auto, krun or qemu")]
 pub struct UnknownVmm {
-    /// The word.
+    /// The word that was refused.
     pub word: String,
 }
 
@@ -57,7 +57,7 @@ impl FromStr for Choice {
 pub struct Selection<'a> {
     /// The VMM.
     pub vmm: &'a dyn Vmm,
-    /// What the user should know: that it is not the best one, why, and what that costs.
+    /// A notice for the user if this is not the best VMM: the reason and the cost.
     pub notice: Option<String>,
 }
 
@@ -70,28 +70,28 @@ impl fmt::Debug for Selection<'_> {
     }
 }
 
-/// Why there is no VMM to use.
+/// The error that no VMM can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ChooseError {
-    /// The one that was asked for cannot run here.
-    #[error("cannot use the VMM {vmm}: {}", .source.remedy)]
+    /// The requested VMM cannot run on this host.
+    #[error("cannot use {vmm}")]
     Unavailable {
-        /// Which.
+        /// The VMM's name, as in `--vmm`.
         vmm: &'static str,
-        /// What is missing.
+        /// The missing requirement.
         #[source]
         source: Unavailable,
     },
-    /// The one that was asked for is not part of this build.
-    #[error("this build of msb has no VMM {vmm}")]
+    /// The requested VMM is not part of this build.
+    #[error("this build of msb has no {vmm}")]
     NotBuilt {
-        /// Which.
+        /// The VMM's name, as in `--vmm`.
         vmm: &'static str,
     },
-    /// None at all can run here.
+    /// No VMM can run on this host.
     #[error("no VMM can run on this host: {}", list(.tried))]
     None {
-        /// Each that was tried, with what is missing.
+        /// The name of each VMM that was tried, with its missing requirement.
         tried: Vec<(&'static str, Unavailable)>,
     },
 }
@@ -99,14 +99,32 @@ pub enum ChooseError {
 fn list(tried: &[(&'static str, Unavailable)]) -> String {
     let lines = tried
         .iter()
-        .map(|(name, missing)| format!("{name}: {missing}. {}", missing.remedy));
-    lines.collect::<Vec<_>>().join(" ")
+        .map(|(name, missing)| format!("{name}: {missing}"));
+    lines.collect::<Vec<_>>().join("; ")
 }
 
-/// Picks the VMM that is `wanted` out of `backends`, which come best first.
+impl ChooseError {
+    /// Returns what the user can do about it, one thing in each line.
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Unavailable { vmm, source } if *vmm == Choice::Krun.name() => {
+                vec![format!("{}, or use --vmm qemu", source.remedy)]
+            }
+            Self::Unavailable { source, .. } => vec![source.remedy.clone()],
+            Self::NotBuilt { .. } => Vec::new(),
+            Self::None { tried } => {
+                let hint =
+                    |(vmm, missing): &(_, Unavailable)| format!("for {vmm}: {}", missing.remedy);
+                tried.iter().map(hint).collect()
+            }
+        }
+    }
+}
+
+/// Picks the `wanted` VMM from `backends`, which are ordered from best to worst.
 ///
 /// # Errors
-/// When the wanted one, or every one, is missing something.
+/// If the wanted VMM, or every VMM, lacks a requirement.
 pub fn choose<'a>(
     wanted: Choice,
     backends: &'a [&'a dyn Vmm],
@@ -169,13 +187,17 @@ mod tests {
         fn probe(&self) -> Result<(), Unavailable> {
             let missing = || Unavailable {
                 reason: "no luck".into(),
-                remedy: "Get some.".into(),
+                remedy: "get some".into(),
             };
             self.1.then_some(()).ok_or_else(missing)
         }
 
         fn serves_shares(&self) -> bool {
             false
+        }
+
+        fn device_limit(&self, _: bool) -> usize {
+            3
         }
 
         fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
@@ -212,7 +234,10 @@ mod tests {
         let named = choose(Choice::Qemu, &backends).unwrap();
         assert_eq!((named.vmm.name(), named.notice), ("qemu", None));
         let error = choose(Choice::Krun, &backends).unwrap_err();
-        assert_eq!(error.to_string(), "cannot use the VMM krun: Get some.");
+        assert_eq!(error.to_string(), "cannot use krun");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("no luck"));
+        assert_eq!(error.hints(), ["get some, or use --vmm qemu"]);
         let error = choose(Choice::Krun, &backends[1..]).unwrap_err();
         assert!(matches!(error, ChooseError::NotBuilt { vmm: "krun" }));
     }
@@ -221,10 +246,12 @@ mod tests {
     fn with_none_left_every_reason_is_told() {
         let (krun, qemu) = (Fake("krun", false), Fake("qemu", false));
         let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        let error = choose(Choice::Auto, &backends).unwrap_err();
         assert_eq!(
-            choose(Choice::Auto, &backends).unwrap_err().to_string(),
-            "no VMM can run on this host: krun: no luck. Get some. qemu: no luck. Get some."
+            error.to_string(),
+            "no VMM can run on this host: krun: no luck; qemu: no luck"
         );
+        assert_eq!(error.hints(), ["for krun: get some", "for qemu: get some"]);
     }
 
     #[test]

@@ -1,36 +1,40 @@
 use crate::{InvalidMachine, Machine};
 
-/// What the kernel keeps (`COMMAND_LINE_SIZE`, 2048 on x86-64 and arm64), less what VMMs append for
-/// their virtio-mmio devices: about 40 bytes each.
+/// The longest command line.
+///
+/// The kernel keeps 2048 bytes on x86-64 and arm64 (`COMMAND_LINE_SIZE`). VMMs append about 40
+/// bytes for each of their virtio-mmio devices.
 const LIMIT_BYTES: usize = 1536;
 
-/// What every machine is told, each for a reason.
+/// The arguments of every machine, each with its reason.
 const COMMON: [&str; 9] = [
     // The only console that both VMMs have.
     "console=hvc0",
-    // Our own image format for the root, whose first program is the agent.
+    // The boot disk is an EROFS image, and its `/init` is the agent.
     "rootfstype=erofs",
     "ro",
     "init=/init",
-    // A panic reboots, and a reboot ends the machine: no guest hangs dead.
+    // A panic reboots, and a reboot ends the machine: no guest hangs after a panic.
     "panic=-1",
-    // The seed comes at once from the processor and the VMM; no boot waits for it.
+    // The processor and the VMM provide the seed at once; no boot waits for it.
     "random.trust_cpu=on",
-    // Security modules that programs ask for, as far as the kernel has them. SELinux, which libkrunfw's kernel
-    // would start, gets no policy here, and is asked at every look-up.
+    // Security modules that programs use, as far as the kernel has them. SELinux, which libkrunfw's
+    // kernel would start, would get no policy, and would be consulted at every lookup.
     "lsm=landlock,yama,bpf",
-    // Loop devices are made when somebody asks for one.
+    // Loop devices are created on demand.
     "max_loop=0",
-    // The jitter generator tests itself at length, and nothing needs it: the seed is there already.
+    // The jitter generator has a long self-test, and nothing needs it: a seed already exists.
     "initcall_blacklist=jent_mod_init",
 ];
 
 impl Machine {
-    /// The kernel command line: what every machine is told, then `vmm_words`, then the machine's own
-    /// arguments. The kernel lets the last of two equal words win, so the machine's own do.
+    /// Returns the kernel command line.
+    ///
+    /// It holds the arguments of every machine, then `vmm_words`, then the machine's own arguments.
+    /// The kernel uses the last of two equal arguments, so the machine's own take precedence.
     ///
     /// # Errors
-    /// An argument that is no single printable word, or too many of them.
+    /// If an argument is not one printable word, or the arguments are too long together.
     pub fn kernel_command_line(&self, vmm_words: &[&str]) -> Result<String, InvalidMachine> {
         if let Some(argument) = self
             .kernel_arguments
@@ -64,7 +68,7 @@ fn is_word(argument: &str) -> bool {
     !argument.is_empty() && argument.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The guest's name for the disk at `index`. No VMM has room for 26 disks.
+/// Returns the guest's name for the disk at `index`. No VMM supports 26 disks.
 fn device_path(index: usize) -> String {
     let letter = ('a'..='z').nth(index).unwrap_or('z');
     format!("/dev/vd{letter}")

@@ -2,149 +2,155 @@ use std::path::PathBuf;
 
 use crate::{MEMORY_MIN_MIB, SERIAL_MAX_BYTES, SHARE_TAG_MAX_BYTES};
 
-/// Why a VMM cannot run on this host.
+/// The reason why a VMM cannot run on this host, with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Unavailable {
-    /// What is missing: a lower-case fragment.
+    /// The missing requirement, a lower-case fragment.
     pub reason: String,
-    /// What the user can do about it, one sentence.
+    /// The remedy, as a lower-case fragment for the user.
     pub remedy: String,
 }
 
-/// Why a machine did not run, or did not end well.
+/// The error of a machine that did not run, or did not end cleanly.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The host side of starting it failed.
+    /// Starting the machine failed on the host side.
     #[error("cannot {action}")]
     Io {
-        /// What was tried: "start qemu-system-x86_64".
+        /// The action that failed, as a verb phrase: "start qemu-system-x86_64".
         action: String,
-        /// Why it failed.
+        /// The underlying error.
         #[source]
         source: std::io::Error,
     },
-    /// The host lacks what this VMM needs.
+    /// The host lacks a requirement of this VMM.
     #[error("{vmm} cannot run on this host")]
     Unavailable {
-        /// Which VMM.
+        /// The VMM's name, as in `--vmm`.
         vmm: &'static str,
-        /// What is missing.
+        /// The missing requirement.
         #[source]
         source: Unavailable,
     },
-    /// The description asks for what this VMM cannot give.
+    /// The machine has a property that this VMM does not support.
     #[error("{vmm} cannot run this machine")]
     Input {
-        /// Which VMM.
+        /// The VMM's name, as in `--vmm`.
         vmm: &'static str,
-        /// What it cannot give.
+        /// The unsupported property.
         #[source]
         source: InvalidMachine,
     },
-    /// The process that runs it is not confined, so it runs nothing.
+    /// The VMM process could not be confined, so it runs nothing.
     #[error("cannot confine the virtual machine's process")]
     Jail {
-        /// Why.
+        /// The error of the confinement.
         #[source]
         source: msb_jail::JailError,
     },
     /// The VMM itself refused or died.
     #[error("{vmm} ended with {outcome}")]
     Failed {
-        /// Which VMM.
+        /// The VMM's name, as in `--vmm`.
         vmm: &'static str,
-        /// Its exit status or error number, with what it said.
+        /// Its exit status or error number, with its output.
         outcome: String,
     },
 }
 
-/// What no VMM, or not this one, can give a machine.
+/// A property of a machine that no VMM, or not this one, supports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMachine {
-    /// No processor.
+    /// The number of processors is 0.
     #[error("a machine needs at least one processor")]
     NoCpus,
-    /// Not enough memory for the kernel.
+    /// The memory is too small for the kernel.
     #[error("{memory_mib} MiB of memory are too little, the least is {MEMORY_MIN_MIB} MiB")]
     TooLittleMemory {
-        /// What was asked for.
+        /// The requested memory, in MiB.
         memory_mib: u32,
     },
-    /// More disks and shares than the VMM has places for.
+    /// There are more disks and shares than the VMM has slots.
     #[error(
-        "{disks} disks and {shares} shared directories are too many, the most is {limit} together, \
-         and three disks are every sandbox's own"
+        "{disks} disks and {shares} shares are too many, the most is {limit} together, and three disks \
+         are every sandbox's own"
     )]
     TooManyDevices {
-        /// How many disks there are.
+        /// The number of disks.
         disks: usize,
-        /// How many shared directories there are.
+        /// How many shares there are.
         shares: usize,
-        /// How many there may be.
+        /// The limit on their sum.
         limit: usize,
     },
-    /// The root disk is none of the disks.
+    /// The index of the root disk is out of range.
     #[error("the root disk is number {index}, and there are {disks} disks counted from 0")]
     NoRootDisk {
-        /// Which was named.
+        /// The index, from 0.
         index: usize,
-        /// How many there are.
+        /// The number of disks.
         disks: usize,
     },
-    /// A serial that would be cut, cannot be told from another, or cannot be said to a VMM.
+    /// A serial is too long, is not unique, or has characters that cannot be passed to a VMM.
     #[error(
         "disk serial '{serial}' is not 1 to {SERIAL_MAX_BYTES} letters, digits, '-', '_' or '.', \
          or is used twice"
     )]
     Serial {
-        /// The serial.
+        /// The serial that was refused.
         serial: String,
     },
-    /// A tag that cannot be told from another, or cannot be said to a VMM.
+    /// A tag is too long, is not unique, or has characters that cannot be passed to a VMM.
     #[error(
-        "the tag '{tag}' of a shared directory is not 1 to {SHARE_TAG_MAX_BYTES} letters, digits, '-', \
+        "the tag '{tag}' of a share is not 1 to {SHARE_TAG_MAX_BYTES} letters, digits, '-', \
          '_' or '.', or is used twice"
     )]
     Tag {
-        /// The tag.
+        /// The tag that was refused.
+        tag: String,
+    },
+    /// More than one directory in a device of a VMM that serves shares itself.
+    #[error("the share '{tag}' shows other things than one directory")]
+    ShareContent {
+        /// Its tag.
         tag: String,
     },
     /// Shares without a socket each, where the VMM does not serve them itself, or the other way.
-    #[error("{shares} shared directories and {sockets} sockets for them do not go together")]
+    #[error("{shares} shares and {sockets} sockets for them do not go together")]
     ShareSockets {
-        /// How many shares there are.
+        /// The number of shares.
         shares: usize,
-        /// How many sockets there are.
+        /// The number of sockets.
         sockets: usize,
     },
-    /// Writes would go to files that other machines share.
+    /// A VMDK disk is writable, so writes would go to files that other machines share.
     #[error("the VMDK disk {} cannot be writable", .path.display())]
     WritableVmdk {
-        /// Which file.
+        /// The VMDK descriptor.
         path: PathBuf,
     },
-    /// A network device without a socket, or a socket without a device.
+    /// There is a network device without a socket, or a socket without a device.
     #[error("a network device and a socket for its frames go together")]
     NetworkSocket,
-    /// A path with bytes that this VMM's interface cannot express.
+    /// A path has bytes that this VMM's interface cannot express.
     #[error("the path {} cannot be passed on: it is not UTF-8 or holds a NUL", .path.display())]
     Path {
-        /// The path.
+        /// The path that was refused.
         path: PathBuf,
     },
-    /// Not one word of printable ASCII.
+    /// An argument is not one word of printable ASCII.
     #[error("kernel argument '{}' is not one word of printable ASCII", .argument.escape_debug())]
     KernelArgument {
-        /// The argument.
+        /// The argument that was refused.
         argument: String,
     },
-    /// Longer than what the kernel keeps.
+    /// The command line is longer than the kernel accepts.
     #[error("the kernel command line has {length_bytes} bytes, the limit is {limit_bytes}")]
     CommandLineTooLong {
-        /// How long it is.
+        /// Its length in bytes.
         length_bytes: usize,
-        /// How long it may be.
+        /// The limit in bytes.
         limit_bytes: usize,
     },
 }

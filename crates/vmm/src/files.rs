@@ -1,11 +1,12 @@
 use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::{DiskAccess, Machine, RunError};
+use crate::{DiskAccess, Machine, RunError, Shown};
 
 impl Machine {
-    /// Opens every file of the machine as the VMM will, so that the one in the way is named. What a
-    /// VMDK descriptor names is not looked at.
+    /// Opens every file of the machine as the VMM will, so that an error names the file. The files
+    /// that a VMDK descriptor names are not opened.
     ///
     /// # Errors
     /// The first file that cannot be opened.
@@ -15,7 +16,7 @@ impl Machine {
         let mut to_change = OpenOptions::new();
         to_change.read(true).write(true);
         let mut to_append = OpenOptions::new();
-        to_append.append(true).create(true);
+        to_append.append(true).create(true).mode(0o600);
 
         open("the guest kernel", &self.kernel, &to_read)?;
         for disk in &self.disks {
@@ -26,11 +27,13 @@ impl Machine {
             open("the disk", &disk.path, options)?;
         }
         for share in &self.shares {
-            let directory = &share.directory;
-            fs::read_dir(directory).map_err(|source| RunError::Io {
-                action: format!("open the shared directory {}", directory.display()),
-                source,
-            })?;
+            // Others are opened by who serves them.
+            if let Shown::Directory(directory) = &share.shown {
+                fs::read_dir(directory).map_err(|source| RunError::Io {
+                    action: format!("open the shared directory {}", directory.display()),
+                    source,
+                })?;
+            }
         }
         open("the console log", &self.console_log, &to_append)
     }

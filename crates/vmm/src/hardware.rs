@@ -1,9 +1,9 @@
 use crate::Unavailable;
 
-/// Whether this host runs guests on the processor itself, and this user may.
+/// Checks that this host supports hardware virtualisation and that this user may use it.
 ///
 /// # Errors
-/// The first thing that is missing, and what to do about it.
+/// The first missing requirement, with its remedy.
 pub fn hardware_virtualisation() -> Result<(), Unavailable> {
     sys::hardware_virtualisation()
 }
@@ -33,8 +33,8 @@ mod sys {
         check_device(OpenOptions::new().read(true).write(true).open(KVM))
     }
 
-    /// A `/dev/kvm` may exist on a processor without the extensions and then runs no stock kernel,
-    /// so the processor is asked first.
+    /// Checks the processor's flags before the device: `/dev/kvm` can exist on a processor without
+    /// the extensions, and then it runs no stock kernel.
     pub(super) fn check_processor(cpu_info: &str) -> Result<(), Unavailable> {
         let mut flags = cpu_info.lines().filter(|line| line.starts_with("flags"));
         let has_extension = |line: &str| {
@@ -46,8 +46,8 @@ mod sys {
         }
         Err(unavailable(
             "the processor shows neither VT-x nor AMD-V (no vmx or svm in /proc/cpuinfo)",
-            "Turn on virtualisation in the firmware, or nested virtualisation in the hypervisor \
-             that this machine itself runs on.",
+            "turn on virtualisation in the firmware, or nested virtualisation in the hypervisor \
+             that this machine itself runs on",
         ))
     }
 
@@ -56,16 +56,16 @@ mod sys {
         Err(match error.kind() {
             io::ErrorKind::NotFound => unavailable(
                 "/dev/kvm does not exist",
-                "Load the module with 'modprobe kvm_intel' or 'modprobe kvm_amd'; in a container, \
-                 pass the device in.",
+                "load the module with 'modprobe kvm_intel' or 'modprobe kvm_amd'; in a container, \
+                 pass the device in",
             ),
             io::ErrorKind::PermissionDenied => unavailable(
                 "no permission to open /dev/kvm",
-                "Add yourself to group kvm with 'sudo usermod -aG kvm $USER' and log in again.",
+                "add yourself to group kvm with 'sudo usermod -aG kvm $USER' and log in again",
             ),
             _ => Unavailable {
                 reason: format!("cannot open /dev/kvm: {error}"),
-                remedy: "See 'dmesg | grep -i kvm' for what the kernel says.".to_owned(),
+                remedy: "see 'dmesg | grep -i kvm' for what the kernel says".to_owned(),
             },
         })
     }
@@ -79,7 +79,7 @@ mod sys {
     pub(super) fn hardware_virtualisation() -> Result<(), Unavailable> {
         Err(unavailable(
             "msb does not use this system's hypervisor yet",
-            "Run msb on Linux with KVM.",
+            "run msb on Linux with KVM",
         ))
     }
 }

@@ -5,24 +5,22 @@ use fs_err as fs;
 use msb_jail::{Access, Calls, Jail, JailError};
 use vmdk::{DESCRIPTOR_MAX_BYTES, Descriptor};
 
-use crate::{Disk, DiskAccess, DiskFormat, Machine, RunError, Share};
+use crate::{Disk, DiskAccess, DiskFormat, Machine, RunError};
 
 impl Machine {
-    /// A jail that leaves the machine's own files and no others: the kernel and read-only disks to
-    /// read, with every file that a VMDK names; writable disks and the console's log to write.
+    /// Returns a jail that allows the machine's own files and no others.
+    ///
+    /// The kernel, the read-only disks and every extent of a VMDK can be read; the writable disks
+    /// and the console's log can be written.
     ///
     /// # Errors
-    /// When a VMDK cannot be read.
+    /// If a VMDK cannot be read.
     pub fn jail(&self, calls: Calls) -> Result<Jail, RunError> {
         let mut jail = Jail::new(calls)
             .with(&self.kernel, Access::Read)
             .with(&self.console_log, Access::Write);
         for disk in &self.disks {
-            let access = match disk.access {
-                DiskAccess::ReadOnly => Access::Read,
-                DiskAccess::ReadWrite => Access::Write,
-            };
-            jail = jail.with(&disk.path, access);
+            jail = jail.with(&disk.path, disk.access.to_file());
             for extent in disk.extents()? {
                 jail = jail.with(extent, Access::Read);
             }
@@ -30,7 +28,7 @@ impl Machine {
         Ok(jail)
     }
 
-    /// The length of the longest disk that the guest may write, in bytes.
+    /// Returns the length of the longest disk that the guest may write, in bytes. 0 without one.
     pub fn longest_writable_bytes(&self) -> u64 {
         let writable = self.disks.iter();
         let writable = writable.filter(|disk| disk.access == DiskAccess::ReadWrite);
@@ -39,21 +37,37 @@ impl Machine {
     }
 }
 
-impl Share {
-    /// What a jail leaves of the directory to who serves it, and the calls that takes.
-    pub const fn left(&self) -> (Access, Calls) {
-        match self.access {
-            DiskAccess::ReadOnly => (Access::Read, Calls::Vmm),
-            DiskAccess::ReadWrite => (Access::Share, Calls::Share),
+impl DiskAccess {
+    /// The calls that whoever serves a share with this access needs.
+    pub const fn calls_to_serve(self) -> Calls {
+        match self {
+            Self::ReadOnly => Calls::Vmm,
+            Self::ReadWrite => Calls::Share,
+        }
+    }
+
+    /// What a jail leaves of a shared directory to whoever serves it.
+    pub const fn to_directory(self) -> Access {
+        match self {
+            Self::ReadOnly => Access::Read,
+            Self::ReadWrite => Access::Share,
+        }
+    }
+
+    /// What a jail leaves of a shared file, or of a disk.
+    pub const fn to_file(self) -> Access {
+        match self {
+            Self::ReadOnly => Access::Read,
+            Self::ReadWrite => Access::Write,
         }
     }
 }
 
 impl Disk {
-    /// The files that a VMDK is made of; none of a disk that is a file.
+    /// Returns the extents of a VMDK. Empty for a raw disk.
     ///
     /// # Errors
-    /// When the VMDK cannot be read.
+    /// If the VMDK cannot be read.
     pub fn extents(&self) -> Result<Vec<PathBuf>, RunError> {
         if self.format != DiskFormat::Vmdk {
             return Ok(Vec::new());
@@ -72,7 +86,7 @@ impl Disk {
     }
 }
 
-/// One that is too long is cut, and refused for that.
+/// Reads a descriptor. One that is too long is cut behind the limit, so that the parser refuses it.
 fn read_descriptor(path: &Path) -> io::Result<String> {
     let limit = u64::try_from(DESCRIPTOR_MAX_BYTES).map_err(invalid)?;
     let mut text = String::new();

@@ -1,8 +1,8 @@
-//! What a virtual machine is, for every VMM backend.
+//! The description of a virtual machine, common to all VMM backends.
 //!
-//! A [`Machine`] is a description: which kernel, which disks in which order, how much memory. A
-//! [`Vmm`] is who runs it, and [`choose`] picks one. The description is plain data, so the process
-//! that decides what to run need not link the code that runs it.
+//! A [`Machine`] is the description: the kernel, the disks in their order, the memory. A [`Vmm`]
+//! runs it, and [`choose`] picks one. The description is plain data, so the process that decides
+//! what to run need not link the code that runs it.
 
 #![warn(clippy::as_conversions)]
 
@@ -22,42 +22,45 @@ pub use error::{InvalidMachine, RunError, Unavailable};
 pub use hardware::hardware_virtualisation;
 pub use machine::{
     AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, MEMORY_MIN_MIB, Machine, NetworkDevice,
-    SERIAL_MAX_BYTES, SHARE_TAG_MAX_BYTES, Share,
+    SERIAL_MAX_BYTES, SHARE_TAG_MAX_BYTES, Share, ShareEntry, ShareKind, Shown,
 };
 pub use sockets::Sockets;
 
-/// A hypervisor, or an emulator that plays one.
+/// A hypervisor, or an emulator in its place.
 pub trait Vmm {
-    /// What `--vmm` calls it.
+    /// Returns the VMM's name for `--vmm`.
     fn name(&self) -> &'static str;
 
-    /// Whether this host can run it now.
+    /// Checks that this host can run the VMM now.
     ///
     /// # Errors
-    /// What is missing, and what to do about it.
+    /// The missing requirement, with its remedy.
     fn probe(&self) -> Result<(), Unavailable>;
 
-    /// Whether it serves shared directories itself. Else each has a process of its own, and
-    /// [`Sockets::shares`] leads to it.
+    /// Whether it serves shares itself: those that show a directory, and no others. Else each has a process of
+    /// its own, and [`Sockets::shares`] leads to it.
     fn serves_shares(&self) -> bool;
+
+    /// How many disks and shares a machine may have together, with a network device or without.
+    fn device_limit(&self, has_network: bool) -> usize;
 
     /// What is left to the process that runs `machine`, and to what it starts, while the guest runs.
     ///
     /// # Errors
-    /// When the machine's files cannot be told, or a program is missing.
+    /// If the machine's files cannot be determined, or a program is missing.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError>;
 
-    /// Runs `machine` until the guest powers off. `sockets` are what joins it to the host.
+    /// Runs `machine` until the guest powers off. `sockets` connect it to the host.
     ///
-    /// A backend may end the calling process instead of returning, so the caller keeps nothing
-    /// behind this call that must still happen: give each machine a process of its own. When that
-    /// process dies, however it dies, the machine dies with it.
+    /// A backend may end the calling process instead of returning, so nothing that must happen may
+    /// follow this call: give each machine its own process. When that process dies, for any reason,
+    /// the machine dies with it.
     ///
-    /// Before the guest runs, the calling thread is confined for good, as strictly as `strictness`
-    /// says, and the machine with it: see [`Vmm::jail`].
+    /// Before the guest runs, the calling thread and the machine are confined irrevocably, as
+    /// strictly as `strictness` says: see [`Vmm::jail`].
     ///
     /// # Errors
-    /// When the machine could not be started, or ended otherwise than by the guest's power-off.
+    /// If the machine could not be started, or did not end by the guest's power-off.
     fn run(
         &self,
         machine: &Machine,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidMachine;
 
-/// The name of the virtio-console port that the guest agent talks through.
+/// The name of the virtio-console port of the guest agent.
 pub const AGENT_PORT_NAME: &str = "msb.agent";
 
 /// The longest disk serial, in bytes (`VIRTIO_BLK_ID_BYTES`, uapi/linux/virtio_blk.h).
@@ -13,30 +13,31 @@ pub const SERIAL_MAX_BYTES: usize = 20;
 /// The longest tag of a share, in bytes (`struct virtio_fs_config`, uapi/linux/virtio_fs.h).
 pub const SHARE_TAG_MAX_BYTES: usize = 36;
 
-/// The least memory that the guest kernel boots in, in MiB.
+/// The smallest memory that the guest kernel boots in, in MiB.
 pub const MEMORY_MIN_MIB: u32 = 64;
 
-/// One virtual machine, described.
+/// The description of one virtual machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The guest kernel: an ELF whose entry is the 64-bit one and whose PVH note names the other.
+    /// The guest kernel: an ELF file with a 64-bit entry point, and a PVH note that names the
+    /// 32-bit one.
     pub kernel: PathBuf,
-    /// How many virtual processors.
+    /// The number of virtual processors.
     pub cpus: u8,
     /// Guest memory, in MiB.
     pub memory_mib: u32,
     /// The disks, in the order in which the guest numbers them: the first is `/dev/vda`.
     pub disks: Vec<Disk>,
-    /// Which of `disks` the kernel mounts as its root; it holds `/init`.
+    /// The index in `disks` of the kernel's root filesystem, which holds `/init`.
     pub root_disk: usize,
-    /// More words for the kernel command line.
+    /// Additional arguments of the kernel command line.
     pub kernel_arguments: Vec<String>,
-    /// Where the kernel's console goes.
+    /// The file that the kernel's console is written to.
     pub console_log: PathBuf,
-    /// Directories of the host that the guest sees over virtio-fs.
+    /// What of the host the guest sees over virtio-fs, each a device.
     #[serde(default)]
     pub shares: Vec<Share>,
-    /// The network device, if it has one.
+    /// The network device. `None` for a machine without a network.
     #[serde(default)]
     pub network: Option<NetworkDevice>,
 }
@@ -44,27 +45,61 @@ pub struct Machine {
 /// A network device, whose frames travel over [`Sockets::network`](crate::Sockets::network).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkDevice {
-    /// The hardware address that the guest is given.
+    /// The hardware address that the guest gets.
     pub mac: [u8; 6],
 }
 
-/// A directory of the host that the guest mounts by its tag.
+/// A device that the guest mounts by its tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// The directory on the host.
-    pub directory: PathBuf,
-    /// Whether the guest may change what is in it.
-    pub access: DiskAccess,
     /// What the guest knows it by, at most [`SHARE_TAG_MAX_BYTES`].
     pub tag: String,
+    /// Whether the guest may change what it sees.
+    pub access: DiskAccess,
+    /// What it sees.
+    pub shown: Shown,
+}
+
+/// What a share shows of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shown {
+    /// This directory, as the root of the device.
+    Directory(PathBuf),
+    /// Each of these, as an entry of the root of the device: for a VMM that leaves shares to a process of
+    /// their own.
+    Entries(Vec<ShareEntry>),
+}
+
+/// One thing of several that a share shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareEntry {
+    /// Its name in the root of the device.
+    pub name: String,
+    /// Where it is on the host.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: ShareKind,
+}
+
+/// What a share can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShareKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A file that the guest uses as a disk: its length stays.
+    Disk,
 }
 
 impl Machine {
-    /// Checks what every VMM relies on. `limit` is how many disks and shares the asking one has room
-    /// for.
+    /// Checks the requirements of every VMM. `limit` is the number of disks and shares together
+    /// that the calling VMM supports.
     ///
     /// # Errors
-    /// The first thing that no VMM, or not this one, can give.
+    /// The first property that no VMM, or not this one, supports.
     pub fn check(&self, limit: usize) -> Result<(), InvalidMachine> {
         if self.cpus == 0 {
             return Err(InvalidMachine::NoCpus);
@@ -126,7 +161,8 @@ impl Machine {
     }
 }
 
-/// Whether a VMM passes this on as it is: no separators of any option syntax, nothing to cut.
+/// Returns true if every VMM passes the name on unchanged: it has no separator of any option
+/// syntax, and is short enough.
 fn is_plain(name: &str, limit_bytes: usize) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=limit_bytes).contains(&name.len()) && name.bytes().all(is_plain)
@@ -137,16 +173,16 @@ fn is_plain(name: &str, limit_bytes: usize) -> bool {
 pub struct Disk {
     /// The file on the host.
     pub path: PathBuf,
-    /// How its bytes are read. Never guessed: a guest could rewrite a raw disk to look like another
-    /// format.
+    /// The format of the file. It is never guessed: a guest could rewrite a raw disk to look like
+    /// another format.
     pub format: DiskFormat,
-    /// Whether the guest may write.
+    /// The guest's access.
     pub access: DiskAccess,
-    /// What the guest reads as the disk's serial, at most [`SERIAL_MAX_BYTES`].
+    /// The serial that the guest reads, at most [`SERIAL_MAX_BYTES`] long.
     pub serial: String,
 }
 
-/// How a disk's file is laid out.
+/// The format of a disk's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskFormat {
@@ -156,7 +192,7 @@ pub enum DiskFormat {
     Vmdk,
 }
 
-/// Whether a guest may write a disk.
+/// A guest's access to a disk or a shared directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskAccess {
@@ -219,9 +255,9 @@ pub(crate) mod tests {
             }
         );
         let share = Share {
-            directory: "/shared".into(),
-            access: DiskAccess::ReadOnly,
             tag: "a,b".to_owned(),
+            access: DiskAccess::ReadOnly,
+            shown: Shown::Directory("/shared".into()),
         };
         let mut sharing = machine();
         sharing.shares.push(share);

@@ -2,24 +2,23 @@ use std::os::fd::OwnedFd;
 
 use crate::{InvalidMachine, Machine};
 
-/// What joins a machine to the host: each is one end of a pair of Unix stream sockets.
+/// The connections of a machine to the host. Each is one end of a pair of Unix stream sockets.
 #[derive(Debug)]
 pub struct Sockets {
-    /// The guest finds the other end as the virtio-console port
-    /// [`AGENT_PORT_NAME`](crate::AGENT_PORT_NAME).
+    /// The host's end of the virtio-console port [`AGENT_PORT_NAME`](crate::AGENT_PORT_NAME).
     pub agent_port: OwnedFd,
-    /// The frames of [`Machine::network`], each with its length before it: 4 bytes, big-endian.
+    /// The frames of [`Machine::network`], each behind its length: 4 bytes, big-endian.
     pub network: Option<OwnedFd>,
-    /// For each of [`Machine::shares`], who serves it, to be spoken to in vhost-user's words; none for a
-    /// VMM that [serves them itself](crate::Vmm::serves_shares).
+    /// A vhost-user connection for each of [`Machine::shares`], to the process that serves it.
+    /// Empty for a VMM that [serves them itself](crate::Vmm::serves_shares).
     pub shares: Vec<OwnedFd>,
 }
 
 impl Sockets {
-    /// Checks that `machine`'s network device has its socket, and no other machine has one.
+    /// Checks that there is a network socket if and only if `machine` has a network device.
     ///
     /// # Errors
-    /// When they do not belong together.
+    /// If there is one without the other.
     pub fn check(&self, machine: &Machine) -> Result<(), InvalidMachine> {
         if machine.network.is_some() == self.network.is_some() {
             return Ok(());
@@ -27,10 +26,10 @@ impl Sockets {
         Err(InvalidMachine::NetworkSocket)
     }
 
-    /// Checks that each of `machine`'s shares has its socket, or none where the VMM serves them itself.
+    /// Checks that each share has its socket, or that no socket exists if `serves` is true.
     ///
     /// # Errors
-    /// When they do not belong together.
+    /// If the numbers differ.
     pub fn check_shares(&self, machine: &Machine, serves: bool) -> Result<(), InvalidMachine> {
         let wanted = if serves { 0 } else { machine.shares.len() };
         if self.shares.len() == wanted {

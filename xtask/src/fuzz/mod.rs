@@ -1,6 +1,5 @@
-//! The fuzz targets: built once, run side by side, from a corpus that is committed.
+//! Runs the fuzz targets side by side, from a corpus that is committed.
 
-mod seeds;
 mod target;
 
 use std::path::PathBuf;
@@ -8,39 +7,67 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use crate::place;
-use crate::run::{quiet, shown, step};
+use clap::{Arg, ArgAction, ArgMatches};
+use test_fixtures::build::cargo;
+use test_fixtures::command::{quiet, shown, step};
+use test_fixtures::paths;
+
+use crate::recipes::recipe;
 use target::{Outcome, Target};
 
-pub(crate) use seeds::write as write_seeds;
-
-/// The version of `cargo-fuzz` that is installed where there is none.
+/// The version of `cargo-fuzz` that is installed if there is none.
 const CARGO_FUZZ: &str = "0.13.2";
-/// libFuzzer needs what only nightly has.
+/// libFuzzer needs features that only nightly has.
 const TOOLCHAIN: &str = "+nightly";
 
-/// What to run.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// How long each target runs
-    #[arg(long, default_value_t = 60)]
-    pub(crate) seconds: u32,
-    /// Only the targets whose name holds this
-    #[arg(long)]
-    pub(crate) target: Option<String>,
-    /// How many run at once
-    #[arg(long, default_value_t = 2)]
-    pub(crate) jobs: usize,
-    /// Write the committed corpus anew instead
-    #[arg(long)]
-    pub(crate) seed: bool,
+/// The options of a run.
+struct Arguments {
+    seconds: u32,
+    /// A part of the targets' names.
+    target: Option<String>,
+    jobs: usize,
 }
 
-/// Runs the targets and prints what each did. Fails on any finding.
-pub(crate) fn run(arguments: &Arguments) -> Result<String> {
-    if arguments.seed {
-        return write_seeds(&place::root().join("fuzz/corpus"));
+/// Returns the recipe's command line.
+pub(crate) fn command() -> clap::Command {
+    let option = |name, help, default| {
+        let option = Arg::new(name).long(name).help(help).default_value(default);
+        option.value_parser(clap::value_parser!(u32))
+    };
+    let target = Arg::new("target")
+        .long("target")
+        .help("Only the targets whose name holds this");
+    let seed = Arg::new("seed")
+        .long("seed")
+        .help("Write the committed corpus anew instead")
+        .action(ArgAction::SetTrue);
+    recipe("fuzz", "Run the fuzz targets")
+        .arg(option("seconds", "How long each target runs", "60"))
+        .arg(option("jobs", "How many run at once", "2"))
+        .args([target, seed])
+}
+
+/// Runs the targets and prints the outcome of each. Fails on any finding.
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    if matches.get_flag("seed") {
+        return shown(cargo().args(["run", "--quiet", "--locked"]).args([
+            "--package",
+            "oracle",
+            "--bin",
+            "fuzz-seeds",
+        ]));
     }
+    let number = |name| matches.get_one::<u32>(name).copied().unwrap_or(1);
+    let arguments = Arguments {
+        seconds: number("seconds"),
+        target: matches.get_one("target").cloned(),
+        jobs: usize::try_from(number("jobs"))?,
+    };
+    println!("{}", run_targets(&arguments)?);
+    Ok(())
+}
+
+fn run_targets(arguments: &Arguments) -> Result<String> {
     let programs = build()?;
     let targets: Vec<Target> = Target::all(&programs)?
         .into_iter()
@@ -89,11 +116,11 @@ fn run_all(targets: &[Target], arguments: &Arguments) -> Result<Vec<Outcome>> {
     })
 }
 
-/// Builds every target and gives the directory of the programs.
+/// Builds every target and returns the directory of the programs.
 fn build() -> Result<PathBuf> {
     install()?;
     step("build the fuzz targets");
-    let directory = place::root().join("target/fuzz");
+    let directory = paths::root().join("target/fuzz");
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     shown(
         rustup_cargo()
@@ -123,12 +150,12 @@ fn install() -> Result<()> {
     Ok(())
 }
 
-/// Cargo as rustup finds it: not the one that runs this recipe, whose toolchain is pinned.
+/// Returns cargo as rustup finds it: the one that runs this recipe has a pinned toolchain.
 fn rustup_cargo() -> Command {
     let mut cargo = Command::new("cargo");
     cargo
         .arg(TOOLCHAIN)
-        .current_dir(place::root().join("fuzz"))
+        .current_dir(paths::root().join("fuzz"))
         .env_remove("RUSTUP_TOOLCHAIN")
         .env_remove("CARGO")
         .env_remove("RUSTC");

@@ -3,17 +3,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use fs_err as fs;
+use std::fs;
 
-use crate::place;
+use test_fixtures::paths;
 
-/// Memory that a target may take, the sanitizer's own included.
+/// Memory of a target, the sanitizer's own included, in MiB.
 const RSS_MIB: u32 = 1024;
-/// The largest single piece of memory a target may ask for.
+/// The largest single allocation of a target, in MiB.
 const ALLOCATION_MIB: u32 = 256;
-/// Seconds that one input may take, on a machine with other work too.
+/// Seconds for one input, on a machine with other work too.
 const TIMEOUT_S: u32 = 25;
-/// The longest input.
+/// The longest input, in bytes.
 const INPUT_BYTES: u32 = 64 << 10;
 
 /// A fuzz target that is built.
@@ -22,22 +22,22 @@ pub(super) struct Target {
     program: PathBuf,
 }
 
-/// What a run of a target did.
+/// The outcome of a target's run.
 pub(super) struct Outcome {
     name: String,
     seconds: u32,
     pub(super) executions: u64,
     coverage: u64,
     pub(super) failed: bool,
-    /// The end of what libFuzzer said.
+    /// The end of libFuzzer's report.
     pub(super) report: String,
 }
 
 impl Target {
-    /// Every target in `fuzz/fuzz_targets`.
+    /// Returns every target in `fuzz/fuzz_targets`.
     pub(super) fn all(programs: &Path) -> Result<Vec<Self>> {
         let mut names = Vec::new();
-        for file in fs::read_dir(place::root().join("fuzz/fuzz_targets"))? {
+        for file in fs::read_dir(paths::root().join("fuzz/fuzz_targets"))? {
             let path = file?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
             names.push(stem.context("a target's name is text")?.to_owned());
@@ -50,13 +50,13 @@ impl Target {
         Ok(names.into_iter().map(target).collect())
     }
 
-    /// Runs for some time. New inputs go to a corpus below `target`, findings beside it.
+    /// Runs the target for `seconds`. New inputs go to a corpus below `target`, findings beside it.
     pub(super) fn run(&self, seconds: u32) -> Result<Outcome> {
-        let corpus = place::kept(&format!("fuzz/corpus/{}", self.name))?;
-        let findings = place::kept(&format!("fuzz/findings/{}", self.name))?;
+        let corpus = paths::kept(&format!("fuzz/corpus/{}", self.name))?;
+        let findings = paths::kept(&format!("fuzz/findings/{}", self.name))?;
         let output = Command::new(&self.program)
             .arg(&corpus)
-            .arg(place::root().join("fuzz/corpus").join(&self.name))
+            .arg(paths::root().join("fuzz/corpus").join(&self.name))
             .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-rss_limit_mb={RSS_MIB}"))
             .arg(format!("-malloc_limit_mb={ALLOCATION_MIB}"))
@@ -80,7 +80,7 @@ impl Target {
     }
 }
 
-/// The last number that follows `label`.
+/// Returns the last number that follows `label`; `None` if there is none.
 fn figure(lines: &[&str], label: &str) -> Option<u64> {
     let line = lines.iter().rfind(|line| line.contains(label))?;
     let (_, rest) = line.split_once(label)?;

@@ -1,68 +1,96 @@
-//! Every check and test, in two lanes side by side: what works on this machine, and what waits for
-//! emulated guests, each of which keeps one processor busy.
+//! Every check and test, in two lanes side by side.
+//!
+//! One lane has the work of this machine, the other waits for emulated guests, each of which keeps
+//! one processor busy.
 
-mod ground;
-mod guests;
-mod host;
+mod steps;
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use clap::{Arg, ArgMatches};
+use test_fixtures::command::{shown, step};
+use test_fixtures::{images, kernel, paths, tools};
 
-use ground::Ground;
+use crate::lint;
+use crate::recipes::recipe;
+use steps::{GUESTS, HOST, Step};
 
-use crate::run::step;
-use crate::{docker, image, lint, place, tools};
+/// The files that the steps need, after every test was built.
+struct Ready {
+    msb: PathBuf,
+    kernel: PathBuf,
+}
 
-/// One step: its name, and what it does; it gives what it found.
-type Step = (&'static str, fn(&Ground) -> Result<String>);
+impl Ready {
+    /// Builds and fetches everything that is missing.
+    fn make() -> Result<Self> {
+        step("build every test, and the msb that they run");
+        shown(&mut steps::build())?;
+        images::all()?;
+        Ok(Self {
+            msb: paths::root().join("target/debug/msb"),
+            kernel: kernel::fetch()?,
+        })
+    }
+
+    /// Passes the files to a test, which then does not make them.
+    fn prepare<'a>(&self, tests: &'a mut Command) -> &'a mut Command {
+        tests
+            .env("MSB_TEST_MSB", &self.msb)
+            .env("MSB_KERNEL", &self.kernel)
+    }
+}
+
+/// Returns the recipe's command line.
+pub(crate) fn command() -> clap::Command {
+    let only = Arg::new("only")
+        .long("only")
+        .value_name("WORDS")
+        .help("Only the steps whose name holds this, one after the other");
+    let lane = Arg::new("lane")
+        .long("lane")
+        .value_parser(Lane::ALL.map(Lane::name))
+        .conflicts_with("only")
+        .help("Only the steps of this lane, without what comes before them");
+    recipe("test", "Run every check and test").args([only, lane])
+}
 
 /// Steps that run one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Lane {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lane {
     Host,
     Guests,
 }
 
-/// Arguments of `cargo xtask test`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// Only the steps whose name holds this, one after the other
-    #[arg(long, value_name = "WORDS")]
-    only: Option<String>,
-    /// Only the steps of this lane, without what comes before them
-    #[arg(long, conflicts_with = "only")]
-    lane: Option<Lane>,
-}
-
-/// Runs everything, or what the arguments ask for. Goes on after a failed step, and fails at the end.
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+/// Runs all steps, or those that the arguments choose. Continues after a failed step, and fails at
+/// the end.
+pub(crate) fn run(arguments: &ArgMatches) -> Result<()> {
     tools::install_for_tests()?;
-    match (&arguments.only, arguments.lane) {
+    let text = |name| arguments.get_one::<String>(name);
+    let lane = Lane::ALL
+        .into_iter()
+        .find(|lane| text("lane").is_some_and(|name| name == lane.name()));
+    match (text("only"), lane) {
         (Some(words), _) => walk("some", &chosen(words)?),
-        (None, Some(lane)) => walk(lane.name(), lane.steps()),
+        (None, Some(lane)) => walk(lane.name(), &lane.steps().iter().collect::<Vec<_>>()),
         (None, None) => both_lanes(),
     }
 }
 
-/// The whole table of invocations.
-pub(crate) fn docker() -> Result<String> {
-    docker::run(&Ground::prepare("docker")?.docker(), 1)
-}
-
-fn chosen(words: &str) -> Result<Vec<Step>> {
-    let all = [Lane::Host, Lane::Guests].map(Lane::steps).concat();
-    let chosen: Vec<Step> = all
-        .into_iter()
-        .filter(|(name, _)| name.contains(words))
-        .collect();
+fn chosen(words: &str) -> Result<Vec<&'static Step>> {
+    let all = HOST.iter().chain(GUESTS);
+    let chosen: Vec<_> = all.filter(|step| step.name.contains(words)).collect();
     ensure!(!chosen.is_empty(), "no step has such a name");
     Ok(chosen)
 }
 
 impl Lane {
+    const ALL: [Self; 2] = [Self::Host, Self::Guests];
+
     const fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -72,56 +100,58 @@ impl Lane {
 
     const fn steps(self) -> &'static [Step] {
         match self {
-            Self::Host => host::STEPS,
-            Self::Guests => guests::STEPS,
+            Self::Host => HOST,
+            Self::Guests => GUESTS,
         }
     }
 }
 
-/// Builds everything first: two lanes that build would wait for each other.
+/// Runs both lanes. Builds everything first: two lanes that build would wait for each other.
 fn both_lanes() -> Result<()> {
     lint::run()?;
-    image::all()?;
-    Ground::prepare("host")?;
+    Ready::make()?;
     let guests = Beside::start(Lane::Guests)?;
-    let host = walk(Lane::Host.name(), Lane::Host.steps());
+    let host = walk(Lane::Host.name(), &HOST.iter().collect::<Vec<_>>());
     let guests = guests.end();
     host.and(guests)
 }
 
-/// One after the other, each with its outcome on a line of its own.
-fn walk(lane: &str, steps: &[Step]) -> Result<()> {
-    let ground = Ground::prepare(lane)?;
-    let mut failed = 0;
-    for (name, check) in steps {
-        step(name);
+/// Runs the steps one after the other, and prints each outcome on its own line.
+fn walk(lane: &str, steps: &[&Step]) -> Result<()> {
+    let ready = Ready::make()?;
+    let mut failed = Vec::new();
+    for (number, one) in (1..).zip(steps) {
+        step(&format!("{lane} {number}/{}: {}", steps.len(), one.name));
         let begun = Instant::now();
-        let outcome = check(&ground);
+        let outcome = one.run(&ready);
         let seconds = begun.elapsed().as_secs();
         match outcome {
-            Ok(found) => println!("ok      {name}: {found} ({seconds} s)"),
+            Ok(()) => println!("ok      {} ({seconds} s)", one.name),
             Err(error) => {
-                failed += 1;
-                println!("FAILED  {name}: {error:?} ({seconds} s)");
+                failed.push(one.name);
+                println!("FAILED  {}: {error:?} ({seconds} s)", one.name);
             }
         }
     }
-    let passed = steps.len() - failed;
-    println!("{lane}: {passed} steps passed, {failed} failed");
-    ensure!(failed == 0, "{failed} steps failed");
+    println!(
+        "{lane}: {} steps passed, {} failed",
+        steps.len() - failed.len(),
+        failed.len()
+    );
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
 }
 
-/// A lane in a process of its own; what it prints is kept until it has ended.
+/// A lane in a process of its own; its output is kept until it has ended.
 struct Beside {
     lane: Lane,
     process: Child,
-    output: std::path::PathBuf,
+    output: PathBuf,
 }
 
 impl Beside {
     fn start(lane: Lane) -> Result<Self> {
-        let output = place::kept("lanes")?.join(lane.name());
+        let output = paths::kept("lanes")?.join(lane.name());
         let file = File::create(&output)?;
         step(&format!(
             "the lane {} runs beside: {}",
@@ -130,6 +160,8 @@ impl Beside {
         ));
         let process = Command::new(std::env::current_exe()?)
             .args(["test", "--lane", lane.name()])
+            // The other lane uses the other processors.
+            .env("MSB_TEST_GUESTS", "1")
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)

@@ -1,5 +1,5 @@
-//! First changes of files that lie in a lower layer, each file once: an overlay copies it up or
-//! covers it. Elsewhere the same is done to a copy.
+//! First changes of files in a lower layer, each file once: an overlay copies the file up or covers
+//! it. In other places the same is done to a copy.
 
 use std::fs::{self, File, Permissions};
 use std::io::{Read as _, Write as _};
@@ -15,10 +15,10 @@ use crate::random::Random;
 use crate::samples::Samples;
 
 const MIB: usize = 1 << 20;
-/// Workloads that take files of their own, and those that take a directory.
+/// The number of workloads that use up files, and of those that use up a directory.
 const TAKE_FILES: usize = 4;
 const TAKE_DIRECTORY: usize = 2;
-/// Whom a tree is given to.
+/// The owner that a tree is given to.
 const OWNER: u32 = 1;
 
 pub(super) static WORKLOADS: [Workload; 7] = [
@@ -39,7 +39,7 @@ pub(super) static WORKLOADS: [Workload; 7] = [
     changing("chown_tree", chown_tree),
     changing("rename_directory", rename_directory),
     Workload {
-        // There is one such file.
+        // There is only one such file.
         rounds_max: || 1,
         ..changing("edit_large_file", edit_large_file)
     },
@@ -55,7 +55,7 @@ const fn changing(
     }
 }
 
-/// Something done to each of the files that this workload has in this round, all of them read
+/// Returns an act that changes each of the files of this workload and round. All of them are read
 /// before.
 fn each_file<'a>(
     job: &'a Job<'a>,
@@ -95,7 +95,7 @@ fn rename_directory<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// One byte in the middle, an `fsync`, then all of it read again.
+/// Writes one byte in the middle, syncs with `fsync`, then reads the whole file again.
 fn edit_large_file<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let path = job
         .scene
@@ -120,7 +120,7 @@ fn edit_large_file<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// Files that nothing else takes.
+/// Returns files that no other workload and no other round uses.
 fn own_files(job: &Job<'_>, number: usize) -> Result<Vec<PathBuf>> {
     let taken = own_directories(job)?;
     let free = |path: &PathBuf| !taken.iter().any(|directory| path.starts_with(directory));
@@ -145,7 +145,7 @@ fn own_directory(job: &Job<'_>, number: usize) -> Result<PathBuf> {
     Ok(directories.swap_remove(job.round * TAKE_DIRECTORY + number))
 }
 
-/// The directories right below the library that are taken in all rounds together.
+/// Returns the directories directly below the library that are used in all rounds together.
 fn own_directories(job: &Job<'_>) -> Result<Vec<PathBuf>> {
     let all = job.scene.listing.directories.iter();
     let right_below = all.filter(|path| path.parent() == Some(&job.scene.tree));

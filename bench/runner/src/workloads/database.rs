@@ -1,11 +1,11 @@
-//! SQLite, driven by the image's own Python, every transaction synced.
+//! SQLite, driven by the image's own Python, with every transaction synced.
 
 use anyhow::Result;
 
 use super::{Act, Job, Workload};
 use crate::program::{command, output, path};
 
-/// Prints how long each operation took, in ns.
+/// The script prints the duration of each operation, in ns.
 const SCRIPT: &str = "
 import sqlite3, sys, time
 database, mode, count = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -9,10 +9,10 @@ use anyhow::{Result, anyhow};
 
 use crate::samples::Samples;
 
-/// Threads of the concurrent workloads.
+/// The number of threads of concurrent workloads.
 pub(super) const THREADS: usize = 4;
 
-/// Every directory below a root listed, every entry asked for its attributes: an operation each.
+/// Lists every directory below a root and stats every entry. Each is an operation.
 pub(super) fn scan(root: &Path, samples: &mut Samples) {
     let mut open = vec![root.to_owned()];
     while let Some(directory) = open.pop() {
@@ -25,12 +25,12 @@ pub(super) fn scan(root: &Path, samples: &mut Samples) {
     }
 }
 
-/// A directory's entries.
+/// Returns a directory's entries.
 pub(super) fn list(directory: &Path) -> io::Result<Vec<DirEntry>> {
     fs::read_dir(directory)?.collect()
 }
 
-/// Each file opened, read and closed: an operation.
+/// Opens, reads and closes each file, as one operation.
 pub(super) fn read_each<'a>(files: impl IntoIterator<Item = &'a PathBuf>, samples: &mut Samples) {
     let mut buffer = Vec::new();
     for file in files {
@@ -43,12 +43,12 @@ fn read(file: &Path, buffer: &mut Vec<u8>) -> io::Result<usize> {
     File::open(file)?.read_to_end(buffer)
 }
 
-/// A file made and closed.
+/// Creates a file with this content.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::create(path)?.write_all(bytes)
 }
 
-/// A file of the image or of the data set, so large and no larger, unless it is there already.
+/// Writes a file of `pieces` times `piece`, unless it already exists in this size.
 pub(super) fn fill(path: &Path, pieces: u64, piece: &[u8]) -> io::Result<()> {
     let size_bytes = pieces * piece.len() as u64;
     if fs::metadata(path).is_ok_and(|metadata| metadata.len() == size_bytes) {
@@ -61,7 +61,7 @@ pub(super) fn fill(path: &Path, pieces: u64, piece: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What several threads do at once: each is given its number.
+/// Runs `work` in several threads at once. Each gets its number.
 pub(super) fn at_once(
     samples: &mut Samples,
     work: impl Fn(usize, &mut Samples) + Sync,

@@ -11,10 +11,10 @@ use crate::program::{command, lacks, output};
 use crate::random::Random;
 use crate::samples::Samples;
 
-/// Files in each directory; 14 KiB a file, so that 4,600 are 63 MiB.
+/// The number of files in each directory. A file has 14 KiB, so that 4,600 have 63 MiB.
 const FILES_A_DIRECTORY: usize = 7;
 const FILE_BYTES: usize = 14 << 10;
-/// Every tenth file is different in the second commit.
+/// Every file of this step is different in the second commit.
 const CHANGED_STEP: usize = 10;
 const READS: usize = 32;
 const READ_BYTES: usize = 4 << 10;
@@ -68,7 +68,7 @@ fn clone<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// The commit before, and back.
+/// Checks out the previous commit, and then the last one again.
 fn checkout<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let repository = repository(job)?;
     output(&mut git(
@@ -91,7 +91,7 @@ fn in_repository<'a>(job: &'a Job<'a>, words: &'static [&'static str]) -> Result
     }))
 }
 
-/// Reads of 4 KiB from files all over the repository, then lines appended and synced.
+/// Reads 4 KiB from files all over the repository, then appends lines and syncs them.
 fn edits<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let repository = repository(job)?;
     let mut random = Random::named("edits");
@@ -117,7 +117,7 @@ fn edits<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// The repository of two commits that stays for all rounds.
+/// Returns the repository of two commits that stays for all rounds.
 fn repository(job: &Job<'_>) -> Result<PathBuf> {
     let repository = job.scene.kept("repository");
     if !repository.join(".git/whole").exists() {
@@ -176,7 +176,7 @@ fn path_of(repository: &Path, number: usize) -> PathBuf {
     ))
 }
 
-/// Lines of words, different in every file.
+/// Returns lines of words that differ in every file.
 fn text(number: usize, word: &str) -> String {
     let mut random = Random::named(&format!("{number}-{word}"));
     let mut text = format!("{word}\n");

@@ -1,5 +1,5 @@
-//! Thousands of files in one directory: what is done to their names, and what four threads do to
-//! files of many sizes at once.
+//! Thousands of files in one directory: changes of their names, and four threads on files of many
+//! sizes at once.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::samples::Samples;
 
 const FILE_BYTES: usize = 4 << 10;
-/// Largest of the files that threads share out, in KiB; the smallest has one.
+/// The largest of the files that threads share out, in KiB. The smallest has 1 KiB.
 const LARGEST_KIB: usize = 32;
 
 pub(super) static WORKLOADS: [Workload; 12] = [
@@ -71,7 +71,7 @@ fn unlink<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(each(filled(job, "unlinked")?, |path| fs::remove_file(path)))
 }
 
-/// A file's whole life, again and again: an operation.
+/// Creates, stats, renames and removes a file, again and again, as one operation.
 fn cycles<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let paths = in_directory(job.scene.made("cycles"), job.sizes.many)?;
     Ok(each(paths, |path| {
@@ -109,7 +109,7 @@ fn small_delete<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(shared_out(paths, |_, path| fs::remove_file(path)))
 }
 
-/// Something done to each of these files, one after the other.
+/// Returns an act that processes these files one after the other.
 fn each<'a>(paths: Vec<PathBuf>, act: impl Fn(&Path) -> io::Result<()> + 'a) -> Act<'a> {
     Box::new(move |samples| {
         for path in &paths {
@@ -119,7 +119,7 @@ fn each<'a>(paths: Vec<PathBuf>, act: impl Fn(&Path) -> io::Result<()> + 'a) -> 
     })
 }
 
-/// Something done to each of these files, by its number, by threads that share them out.
+/// Returns an act that processes these files, with their numbers, in threads that share them out.
 fn shared_out<'a>(
     paths: Vec<PathBuf>,
     act: impl Fn(usize, &Path) -> io::Result<()> + Sync + 'a,
@@ -133,21 +133,21 @@ fn shared_out<'a>(
     })
 }
 
-/// Names in a new directory.
+/// Returns names in a new directory.
 fn in_directory(directory: PathBuf, count: usize) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(&directory)?;
     let path = |number| directory.join(format!("file-{number}"));
     Ok((0..count).map(path).collect())
 }
 
-/// The files that stay from round to round.
+/// Returns the files that stay from round to round.
 fn kept(job: &Job<'_>) -> Result<Vec<PathBuf>> {
     made_once(job.scene.kept("names"), job.sizes.names, |_, path| {
         write(path, &[b'n'; FILE_BYTES])
     })
 }
 
-/// Files that go in this round.
+/// Creates files that are removed after this round.
 fn filled(job: &Job<'_>, name: &str) -> Result<Vec<PathBuf>> {
     made_once(job.scene.made(name), job.sizes.names, |_, path| {
         write(path, &[b'n'; FILE_BYTES])
@@ -171,7 +171,7 @@ fn made_once(
     Ok(paths)
 }
 
-/// A file of 1 to 32 KiB, as its number has it.
+/// Writes a file of 1 to 32 KiB, depending on its number.
 fn write_small(number: usize, path: &Path) -> io::Result<()> {
     let kib = 1 + Random::named(&number.to_string()).below(LARGEST_KIB);
     write(path, &vec![b's'; kib << 10])

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::files::{THREADS, at_once, list, read_each, scan};
 use super::{Act, Job, Workload};
 
-/// How often directories are listed again.
+/// The number of times that directories are listed.
 const RESCANS: usize = 10;
 
 pub(super) static WORKLOADS: [Workload; 7] = [
@@ -50,7 +50,7 @@ fn negative_lookup<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// One file that is there, one that is not, in turn.
+/// Stats an existing file and a missing file, in turn.
 fn hit_miss_mix<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let missing = missing(job, "absent");
     let there = job.scene.listing.files.iter().cycle();
@@ -81,7 +81,7 @@ fn concurrent_negative_lookup<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// Every thread lists every directory.
+/// Lists every directory in every thread.
 fn concurrent_readdir<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(Box::new(|samples| {
         at_once(samples, |_, samples| {
@@ -92,7 +92,7 @@ fn concurrent_readdir<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// Names that are not there, spread over the library's directories.
+/// Returns names that do not exist, spread over the library's directories.
 fn missing(job: &Job<'_>, word: &str) -> Vec<PathBuf> {
     let directories = job.scene.listing.directories.iter().cycle();
     directories
@@ -102,7 +102,7 @@ fn missing(job: &Job<'_>, word: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Looks for what is not there; to find it is the failure.
+/// Looks up a missing file. Fails if it exists.
 fn miss(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! Fourteen workloads that read, write and look up. What they write lies in the place's directory.
+//! Fourteen workloads that read, write and look up. They write in the place's directory.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use crate::random::Random;
 const MIB: usize = 1 << 20;
 const SMALL_BYTES: usize = 4 << 10;
 const MIDDLE_BYTES: usize = 64 << 10;
-/// Files in each directory of the deep tree, and their size.
+/// The number of files in each directory of the deep tree, and their size.
 const DEEP_FILES: usize = 5;
 const DEEP_BYTES: usize = 512;
 
@@ -27,7 +27,8 @@ pub(super) static WORKLOADS: [Workload; 14] = [
     Workload::writing("mid_file_create_100", mid_file_create),
     Workload::writing("seq_write_fsync_16m", seq_write_fsync),
     Workload {
-        // It is about memory, whatever the place: the same as seq_write_fsync_16m elsewhere.
+        // This is about memory, whatever the place. Outside tmpfs it would repeat
+        // `seq_write_fsync_16m`.
         fits: |scene| scene.tmpfs,
         ..Workload::writing("shm_write_fsync_16m", seq_write_fsync)
     },
@@ -121,7 +122,7 @@ fn seq_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// Page after page, through a mapping that others share.
+/// Reads page after page through a shared mapping.
 fn mmap_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let path = job.scene.kept("mapped");
     fill(
@@ -173,7 +174,7 @@ fn make_small_files(job: &Job<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A library file read, a file of at most 4 KiB written, in turn.
+/// Reads a library file and writes a file of at most 4 KiB, in turn.
 fn mixed_read_write<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let mut random = Random::named("mixed_read_write");
     let bytes = random.bytes(SMALL_BYTES);

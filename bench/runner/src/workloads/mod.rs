@@ -1,4 +1,4 @@
-//! What is timed, suite by suite.
+//! The workloads, suite by suite.
 
 mod copy_up;
 mod database;
@@ -19,34 +19,35 @@ use crate::samples::Samples;
 use crate::scene::Scene;
 use crate::sizes::Sizes;
 
-/// What a workload is to do this time.
+/// The parameters of one run of a workload.
 pub(crate) struct Job<'a> {
     pub(crate) scene: &'a Scene,
     pub(crate) sizes: &'a Sizes,
-    /// From 0.
+    /// The number of the round, from 0.
     pub(crate) round: usize,
     pub(crate) rounds: usize,
 }
 
-/// What is timed.
+/// The timed part of a workload.
 pub(crate) type Act<'a> = Box<dyn FnOnce(&mut Samples) -> Result<()> + 'a>;
 
-/// A workload: what it makes ready is not timed, what it then does is.
+/// A workload. Its `prepare` is not timed; the act that this returns is.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>,
-    /// Whether it makes sense in a place.
+    /// Returns true if the workload makes sense in a place.
     pub(crate) fits: fn(&Scene) -> bool,
-    /// What this system lacks for it, in words.
+    /// Returns the reason why this system cannot run the workload. `None` if it can.
     pub(crate) lacks: fn() -> Option<String>,
-    /// How often it can be run.
+    /// Returns the largest number of runs.
     pub(crate) rounds_max: fn() -> usize,
-    /// Whether it matters by how much the filesystem grows.
+    /// True if the growth of the filesystem is measured.
     pub(crate) grows: bool,
 }
 
 impl Workload {
-    /// One that only reads: it runs everywhere, needs nothing, and can be repeated.
+    /// Returns a workload that only reads: it runs everywhere, needs no program, and can be
+    /// repeated.
     const fn new(name: &'static str, prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>) -> Self {
         Self {
             name,
@@ -58,7 +59,7 @@ impl Workload {
         }
     }
 
-    /// One that also writes.
+    /// Returns a workload that also writes.
     const fn writing(
         name: &'static str,
         prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>,
@@ -70,7 +71,7 @@ impl Workload {
     }
 }
 
-/// The workloads of a suite, in their order.
+/// Returns the workloads of a suite, in their order.
 pub(crate) fn of(suite: Suite) -> &'static [Workload] {
     match suite {
         Suite::Mixed => &mixed::WORKLOADS,

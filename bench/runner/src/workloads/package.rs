@@ -1,4 +1,4 @@
-//! Packages installed: an operation is a run of the installer.
+//! Installation of packages: an operation is a run of the installer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ pub(super) static WORKLOADS: [Workload; 2] = [
     },
     Workload {
         lacks: lacks_venv,
-        // It takes a minute where processors are emulated.
+        // It takes a minute on an emulated processor.
         rounds_max: || 1,
         ..Workload::writing("python_venv", python_venv)
     },
 ];
 
-/// Into a root of its own, with nothing installed yet; dpkg syncs what it unpacks.
+/// Installs into a separate root without packages. dpkg syncs the files that it unpacks.
 fn dpkg_install<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let package = package(job)?;
     let root = job.scene.made("root");
@@ -48,7 +48,7 @@ fn dpkg_install<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// A package of small files, the same everywhere.
+/// Returns a package of small files, the same everywhere.
 fn package(job: &Job<'_>) -> Result<PathBuf> {
     let package = job.scene.kept("package.deb");
     if !package.exists() {

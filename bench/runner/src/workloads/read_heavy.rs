@@ -1,4 +1,4 @@
-//! Eight files in two directories of the library, asked for again and again.
+//! Eight files in two directories of the library, read again and again.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use super::files::{list, read_each};
 use super::{Act, Job, Workload};
 
 const DIRECTORIES: usize = 2;
-/// Files of each directory, those whose size is nearest to this.
+/// The number of files of each directory: those whose size is nearest to the next constant.
 const FILES: usize = 4;
 const NEAR_BYTES: u64 = 64 << 10;
-/// How often each round of requests is made.
+/// The number of rounds of requests.
 const ROUNDS: usize = 8;
 
 pub(super) static WORKLOADS: [Workload; 4] = [
@@ -57,7 +57,7 @@ fn open_read_close<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     }))
 }
 
-/// Each file opened as often as there are rounds before the next one is.
+/// Opens each file as often as there are rounds, before the next file.
 fn open_again<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let files = files(job)?;
     Ok(Box::new(move |samples| {
@@ -74,7 +74,7 @@ fn again(paths: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
     (0..ROUNDS).flat_map(move |_| paths)
 }
 
-/// The same files in every place: those of the directories that have most.
+/// Returns the same files in every place: those of the directories with the most files.
 fn files(job: &Job<'_>) -> Result<Vec<PathBuf>> {
     let mut by_directory: BTreeMap<&Path, Vec<&PathBuf>> = BTreeMap::new();
     for file in &job.scene.listing.files {

@@ -1,5 +1,5 @@
-//! One large file, requests of 4 KiB: each of its blocks once. The file is there before, so no
-//! request makes it longer.
+//! One large file with requests of 4 KiB, each of its blocks once. The file exists before, so that
+//! no request extends it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -32,7 +32,7 @@ enum Order {
     Random,
 }
 
-/// Written; with `sync`, one `fsync` at the end is part of it.
+/// Writes every block. With `sync`, one `fsync` at the end is part of the workload.
 fn writing<'a>(job: &'a Job<'a>, order: Order, sync: bool) -> Result<Act<'a>> {
     let file = opened(job)?;
     let offsets = offsets(job, order);

@@ -1,11 +1,13 @@
-//! Ten files overwritten, a snapshot, and so on to a depth: how the cost of a change grows with what lies below
-//! it. Left out, and named, until msb takes snapshots: what takes one belongs between two levels, and without it
-//! these would measure something else.
+//! Ten files overwritten, then a snapshot, up to a depth: the growth of the cost of a change with
+//! the number of snapshots below it.
+//!
+//! These are left out, with a note, until msb supports snapshots. A snapshot belongs between two
+//! levels, and without it the workloads would measure something else.
 
 use super::files::write;
 use super::{Act, Job, Workload};
 
-/// Files that are overwritten on each level.
+/// The number of files that are overwritten on each level.
 const FILES: usize = 10;
 const FILE_BYTES: usize = 4096;
 

@@ -30,7 +30,7 @@ fn every_workload_is_run_in_every_place_in_turn() {
             .filter(move |record| record.suite == Some(suite))
             .count()
     };
-    // One of the fourteen is about memory only; one of the seven copies can be made only once.
+    // One of the fourteen measures memory only; one of the seven copies can be made only once.
     assert_eq!(rows(Suite::Metadata), 7 * 2 * 2);
     assert!([13 * 4, 14 * 4, 13 * 2 + 14 * 2].contains(&rows(Suite::Mixed)));
     assert_eq!(rows(Suite::ReadHeavy), 4 * 4);
@@ -135,7 +135,7 @@ fn facts_name_the_library_and_a_large_file() {
     assert_eq!((facts.tree_files, facts.large_bytes), (60, 100_000));
 }
 
-/// Two places, one with files of its own.
+/// Returns a request for two places, one with its own files.
 fn request(work: &Path, suites: &[Suite]) -> Request {
     let tree = work.join("library");
     library(&tree);
@@ -166,13 +166,13 @@ fn request(work: &Path, suites: &[Suite]) -> Request {
             file_mib: 1,
             ..Sizes::quick()
         },
-        // Others use this machine: to wait for their writing takes long and shows nothing.
+        // Other programs use this machine: waiting for their writes takes long and shows nothing.
         settle: false,
         ask_host: false,
     }
 }
 
-/// Six directories of ten files.
+/// Creates six directories of ten files.
 fn library(tree: &Path) {
     for directory in 0..6 {
         let directory = tree.join(format!("package{directory}"));

@@ -1,65 +1,82 @@
-use super::axis::Axis;
-use super::{WIDTH, colour, drawing, legend, line, text};
-use crate::report::{Table, Unit};
+use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
+use plotters::prelude::*;
 
-const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 90.0;
+use super::marks::{logarithmic_ends, logarithmic_marks};
+use super::{Area, Drawn, GRID, colour, drawing, text};
+use crate::report::Table;
 
-/// A line a column, both axes logarithmic, so that what grows as its place does is straight.
+const HEIGHT: u32 = 290;
+const LABELS_WIDTH: u32 = 90;
+const LABELS_HEIGHT: u32 = 26;
+
+/// Draws a line for each column on logarithmic axes, so that proportional growth is straight.
 pub(super) fn draw(table: &Table) -> Option<String> {
-    let places = || table.rows.iter().filter_map(|row| row.at);
-    let first = places().next()?;
-    // What has no logarithm stands at the left end.
-    let smallest = places()
-        .filter(|&place| place > 0.0)
-        .fold(f64::MAX, f64::min);
-    let place_of = |at: f64| if at > 0.0 { at } else { smallest / 10.0 };
-    let across = Axis::logarithmic(places().map(place_of), (LEFT, WIDTH - 20.0));
-    let medians = table.rows.iter().flat_map(|row| {
-        let cells = row.cells.iter().flatten();
-        cells.filter_map(|cell| cell.spread().map(|spread| spread.median))
-    });
-    let up = Axis::logarithmic(medians, (HEIGHT, 8.0));
-    let mut body = String::new();
-    let marks = match table.unit {
-        Unit::Bytes => up.binary_marks(),
-        Unit::Seconds => up.marks(),
-    };
-    for mark in marks {
-        let y = up.place(mark);
-        body.push_str(&line((LEFT, y), (WIDTH - 20.0, y), "grid"));
-        body.push_str(&text(LEFT - 6.0, y + 4.0, "end", &table.unit.shown(mark)));
-    }
-    for row in &table.rows {
-        let x = across.place(place_of(row.at.unwrap_or(first)));
-        body.push_str(&line((x, 8.0), (x, HEIGHT), "grid"));
-        body.push_str(&text(x, HEIGHT + 16.0, "middle", &row.name));
-    }
-    for column in 0..table.columns.len() {
-        let points: Vec<(f64, f64)> = table
-            .rows
-            .iter()
-            .filter_map(|row| {
-                let median = row.cell(column)?.spread()?.median;
-                Some((across.place(place_of(row.at?)), up.place(median)))
-            })
-            .collect();
-        body.push_str(&path(&points, colour(column)));
-    }
-    Some(drawing(&table.title, HEIGHT + 24.0, &legend(table), &body))
+    table.rows.iter().find_map(|row| row.at)?;
+    let columns: Vec<usize> = (0..table.columns.len()).collect();
+    drawing(table, HEIGHT, &columns, |area| chart(table, area))
 }
 
-fn path(points: &[(f64, f64)], colour: &str) -> String {
-    let corners: Vec<String> = points
-        .iter()
-        .map(|(x, y)| format!("{x:.1},{y:.1}"))
-        .collect();
-    let dots: String = points
-        .iter()
-        .map(|(x, y)| format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>"))
-        .collect();
-    format!(
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>{dots}",
-        corners.join(" ")
-    )
+fn chart(table: &Table, area: &Area<'_>) -> Drawn {
+    let places = places(table);
+    let across = logarithmic_ends(places.iter().map(|&(place, _)| place));
+    let medians = (0..table.columns.len()).flat_map(|column| points(table, &places, column));
+    let up = logarithmic_ends(medians.map(|(_, median)| median));
+    let name = |place: &f64| {
+        let row = places
+            .iter()
+            .find(|(at, _)| (at / place - 1.0).abs() < 1e-6);
+        row.map_or_else(String::new, |&(_, row)| table.rows[row].name.clone())
+    };
+    let horizontal = (across.0..across.1)
+        .log_scale()
+        .with_key_points(places.iter().map(|&(place, _)| place).collect());
+    let vertical = (up.0..up.1)
+        .log_scale()
+        .with_key_points(logarithmic_marks(table.unit, up));
+    let mut chart = ChartBuilder::on(area)
+        .margin_right(20)
+        .margin_top(8)
+        .set_label_area_size(LabelAreaPosition::Left, LABELS_WIDTH)
+        .set_label_area_size(LabelAreaPosition::Bottom, LABELS_HEIGHT)
+        .build_cartesian_2d(horizontal, vertical)?;
+    chart
+        .configure_mesh()
+        .bold_line_style(GRID)
+        .light_line_style(TRANSPARENT)
+        .label_style(text())
+        .x_label_formatter(&name)
+        .y_label_formatter(&|value| table.unit.shown(*value))
+        .draw()?;
+    for column in 0..table.columns.len() {
+        let points: Vec<(f64, f64)> = points(table, &places, column).collect();
+        let line = colour(column).stroke_width(2);
+        chart.draw_series(LineSeries::new(points.iter().copied(), line))?;
+        let dot = |&point| Circle::new(point, 3, colour(column).filled());
+        chart.draw_series(points.iter().map(dot))?;
+    }
+    Ok(())
+}
+
+/// Returns the rows that have a place on the axis, each with that place. A place without a
+/// logarithm is drawn at a tenth of the smallest one that has a logarithm.
+fn places(table: &Table) -> Vec<(f64, usize)> {
+    let positive = table.rows.iter().filter_map(|row| row.at);
+    let smallest = positive
+        .filter(|&place| place > 0.0)
+        .fold(f64::MAX, f64::min);
+    let place = |at: f64| if at > 0.0 { at } else { smallest / 10.0 };
+    let rows = table.rows.iter().enumerate();
+    rows.filter_map(|(number, row)| Some((place(row.at?), number)))
+        .collect()
+}
+
+fn points<'a>(
+    table: &'a Table,
+    places: &'a [(f64, usize)],
+    column: usize,
+) -> impl Iterator<Item = (f64, f64)> + 'a {
+    places.iter().filter_map(move |&(place, row)| {
+        let median = table.rows[row].cell(column)?.spread()?.median;
+        Some((place, median))
+    })
 }

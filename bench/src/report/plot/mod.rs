@@ -1,25 +1,49 @@
-//! Tables drawn as SVG. Colours are Okabe and Ito's, which people with any colour vision tell apart.
+//! Tables drawn as SVG, by the library plotters. The colours are those of Okabe and Ito, which
+//! people with any colour vision can distinguish.
 
-mod axis;
 mod lines;
+mod marks;
 mod ratios;
 mod stacked;
 
+use std::error::Error;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::html::escaped;
 use super::table::{Plot, Table};
 
 /// The colours of columns, in their order.
-const COLOURS: [&str; 8] = [
-    "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999933", "#555555",
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0x99, 0x99, 0x33),
+    RGBColor(0x55, 0x55, 0x55),
 ];
+const GRID: RGBColor = RGBColor(0xe3, 0xe3, 0xe3);
 
-/// Width of every plot, in its own units.
-const WIDTH: f64 = 860.0;
-/// Room for the names of rows.
-const NAMES_WIDTH: f64 = 250.0;
-/// Height of a line of text.
-const LINE_HEIGHT: f64 = 18.0;
+/// Width of every plot, in the units of its view box; so are all lengths here.
+const WIDTH: u32 = 860;
+/// Width of the names of rows.
+const NAMES_WIDTH: u32 = 250;
+/// Height of an axis with its labels.
+const AXIS_HEIGHT: u32 = 40;
+/// Height of the legend, which stands on top.
+const LEGEND_HEIGHT: u32 = 22;
+const TEXT_SIZE: u32 = 12;
+/// Average width of a letter, estimated without asking a font.
+const LETTER_WIDTH: usize = 7;
 
-/// The table's plot; `None` where it has none.
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), Box<dyn Error>>;
+
+/// Returns the table's plot. `None` if it has none, or nothing that could be drawn.
 pub(crate) fn svg(table: &Table) -> Option<String> {
     match table.plot {
         Plot::None => None,
@@ -29,62 +53,56 @@ pub(crate) fn svg(table: &Table) -> Option<String> {
     }
 }
 
-fn colour(column: usize) -> &'static str {
+fn colour(column: usize) -> RGBColor {
     COLOURS[column % COLOURS.len()]
 }
 
-/// Every column, by its name.
-fn legend(table: &Table) -> Vec<(usize, &str)> {
-    let names = table.columns.iter().map(String::as_str);
-    names.enumerate().collect()
+/// Draws a legend of `columns` above a chart of `height`, which `chart` draws. `None` if the
+/// drawing fails.
+fn drawing(
+    table: &Table,
+    height: u32,
+    columns: &[usize],
+    chart: impl FnOnce(&Area<'_>) -> Drawn,
+) -> Option<String> {
+    let mut svg = String::new();
+    let draw = || -> Drawn {
+        let size = (WIDTH, height + LEGEND_HEIGHT);
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        let (legend, body) = root.split_vertically(LEGEND_HEIGHT);
+        draw_legend(&legend, table, columns)?;
+        chart(&body)?;
+        root.present()?;
+        Ok(())
+    };
+    // Drawing into memory fails only if a coordinate system is empty.
+    draw().ok()?;
+    let title = format!("<svg role=\"img\" aria-label=\"{}\"", escaped(&table.title));
+    Some(svg.replacen("<svg", &title, 1))
 }
 
-/// A whole drawing of a height, with its legend on top and a title for those who do not see it.
-fn drawing(title: &str, height: f64, legend: &[(usize, &str)], body: &str) -> String {
-    let mut keys = String::new();
-    let mut x = NAMES_WIDTH;
-    for (column, name) in legend {
-        keys.push_str(&format!(
-            "<rect x=\"{x:.1}\" y=\"4\" width=\"11\" height=\"11\" fill=\"{}\"/>{}",
-            colour(*column),
-            text(x + 16.0, 14.0, "start", name)
-        ));
-        x += 34.0 + 7.0 * name.chars().count() as f64;
+fn draw_legend(area: &Area<'_>, table: &Table, columns: &[usize]) -> Drawn {
+    let mut left = i32::try_from(NAMES_WIDTH)?;
+    for &column in columns {
+        let name = table.columns[column].as_str();
+        let key = [(left, 4), (left + 11, 15)];
+        area.draw(&Rectangle::new(key, colour(column).filled()))?;
+        area.draw(&Text::new(name.to_owned(), (left + 16, 4), text()))?;
+        left += i32::try_from(34 + LETTER_WIDTH * name.chars().count())?;
     }
-    format!(
-        "<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\">\
-         <title>{}</title>{keys}<g transform=\"translate(0 {LINE_HEIGHT})\">{body}</g></svg>",
-        height + LINE_HEIGHT,
-        escaped(title)
-    )
+    Ok(())
 }
 
-fn text(x: f64, y: f64, anchor: &str, words: &str) -> String {
-    format!(
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-        escaped(words)
-    )
+fn text() -> TextStyle<'static> {
+    ("sans-serif", TEXT_SIZE).into_font().into()
 }
 
-fn line(from: (f64, f64), to: (f64, f64), class: &str) -> String {
-    format!(
-        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" class=\"{class}\"/>",
-        from.0, from.1, to.0, to.1
-    )
+/// Returns the style of text whose left end, at half its height, is at a point.
+fn text_beside() -> TextStyle<'static> {
+    text().pos(Pos::new(HPos::Left, VPos::Center))
 }
 
-/// Text as it may stand between tags and in attributes.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+/// Returns the style of text whose right end, at half its height, is at a point.
+fn text_before() -> TextStyle<'static> {
+    text().pos(Pos::new(HPos::Right, VPos::Center))
 }

@@ -16,6 +16,7 @@ fn program(name: &'static str) -> Exec {
 fn ended() -> Option<Output> {
     Some(Output::Exited(ExitStatus {
         status: Some(Status::Code(3)),
+        ..ExitStatus::default()
     }))
 }
 
@@ -96,7 +97,7 @@ async fn an_older_agent_is_named_as_the_reason() {
 async fn a_guest_that_goes_away_ends_its_calls() {
     let (host, guest) = tokio::io::duplex(4096);
     let served = tokio::spawn(async move {
-        // The greeting alone, and then nothing.
+        // The guest sends only the greeting.
         use tokio::io::AsyncWriteExt as _;
         let mut guest = guest;
         guest

@@ -5,12 +5,13 @@ use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, ExecEvent, ExecInput, ExitStatus, GetArchiveRequest, HelloReply, HelloRequest,
-    ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
+    Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, GetArchiveRequest, HelloReply,
+    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
     PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
     RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest,
     ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started, StatReply, StatRequest,
-    StatsReply, StatsRequest, WriteFileInput, WriteFileReply, put_archive_input, write_file_input,
+    StatsReply, StatsRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, put_archive_input,
+    write_file_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,
@@ -19,7 +20,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
-/// A guest that runs three programs: `cat`, `yes`, and `sleep`, which ends by a signal alone.
+/// A guest with three programs: `cat`, `yes`, and `sleep`, which only a signal ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Guest {
     pub(crate) version: u32,
@@ -28,14 +29,14 @@ pub(crate) struct Guest {
 
 type Events = mpsc::Sender<Result<ExecEvent, Status>>;
 
-/// A host's client, connected to a guest of this version.
+/// Returns a host's client, connected to a guest of this version.
 pub(crate) async fn boot(version: u32) -> Client {
     let (host, guest) = tokio::io::duplex(4096);
     serve(guest, version);
     Client::connect_port(host).await.expect("greeted")
 }
 
-/// Has a guest of this version serve a port.
+/// Serves a port as a guest of this version.
 pub(crate) fn serve(port: DuplexStream, version: u32) {
     let signalled = Arc::default();
     tokio::spawn(serve_port(port, Guest { version, signalled }));
@@ -69,7 +70,11 @@ async fn run(guest: Guest, mut inputs: Streaming<ExecInput>, events: Events) {
         _ => guest.signalled.notified().await,
     }
     let status = Some(HowEnded::Code(3));
-    tell(&events, Event::Exited(ExitStatus { status })).await;
+    let exited = ExitStatus {
+        status,
+        ..ExitStatus::default()
+    };
+    tell(&events, Event::Exited(exited)).await;
 }
 
 #[async_trait]
@@ -97,7 +102,7 @@ impl Sandbox for Guest {
         Ok(Response::new(SignalReply {}))
     }
 
-    /// As an agent that does not know the call answers it.
+    /// Answers as an agent that does not know the call.
     async fn resize(&self, _: Request<ResizeRequest>) -> Result<Response<ResizeReply>, Status> {
         Err(Status::unimplemented(""))
     }
@@ -134,7 +139,7 @@ impl Sandbox for Guest {
         Err(Status::unimplemented(""))
     }
 
-    /// Takes all of a file, and wants its end.
+    /// Accepts the complete content of a file, and requires its end.
     async fn write_file(
         &self,
         request: Request<Streaming<WriteFileInput>>,
@@ -158,7 +163,7 @@ impl Sandbox for Guest {
 
     type GetArchiveStream = ReceiverStream<Result<Chunk, Status>>;
 
-    /// An archive of one chunk, then an error.
+    /// Returns an archive of one chunk, then an error.
     async fn get_archive(
         &self,
         _: Request<GetArchiveRequest>,
@@ -170,7 +175,7 @@ impl Sandbox for Guest {
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
-    /// Takes so many bytes and has enough.
+    /// Accepts a number of bytes and then no more.
     async fn put_archive(
         &self,
         request: Request<Streaming<PutArchiveInput>>,
@@ -190,6 +195,15 @@ impl Sandbox for Guest {
     }
 
     async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    type WatchDisksStream = ReceiverStream<Result<DiskFailure, Status>>;
+
+    async fn watch_disks(
+        &self,
+        _: Request<WatchDisksRequest>,
+    ) -> Result<Response<Self::WatchDisksStream>, Status> {
         Err(Status::unimplemented(""))
     }
 

@@ -1,4 +1,4 @@
-//! A guest that is stopped, and one that has nothing to say.
+//! A guest that is stopped, and a guest that is idle.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::guest::{boot, serve};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Passes bytes on while the guest is not stopped.
+/// Copies bytes while the guest is not stopped.
 async fn pass_on(
     mut from: tokio::io::ReadHalf<DuplexStream>,
     mut to: tokio::io::WriteHalf<DuplexStream>,
@@ -26,7 +26,7 @@ async fn pass_on(
     }
 }
 
-/// A host's client of a guest that can be stopped, in both directions.
+/// Returns a host's client of a guest that can be stopped in both directions.
 async fn boot_stoppable() -> (Client, watch::Sender<bool>) {
     let (host, outer) = duplex(4096);
     let (inner, guest) = duplex(4096);
@@ -51,7 +51,7 @@ async fn a_stopped_guest_is_silent_and_goes_on_where_it_stood() {
     client.heartbeat().silence(LIMIT).await;
     assert!(began.elapsed() <= LIMIT * 2, "{:?}", began.elapsed());
     assert!(!asked.is_finished());
-    // Much longer than anybody would wait.
+    // Much longer than any caller would wait.
     tokio::time::sleep(LIMIT * 1000).await;
     stopped.send_replace(false);
     asked.await.expect("joined").expect("answered at last");

@@ -1,4 +1,4 @@
-//! A host and a guest, joined by a port in memory.
+//! A host and a guest, connected by a port in memory.
 
 mod calls;
 mod files;

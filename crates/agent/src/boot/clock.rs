@@ -2,13 +2,14 @@ use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 
 use crate::console;
 
-/// The word on the kernel's command line that says what time it is, in seconds since the epoch.
-/// The kernel hands words it does not know to its first process as environment.
+/// The word on the kernel's command line that holds the host's time, in seconds since the epoch.
+/// The kernel passes words that it does not know to its first process as environment.
 const EPOCH_VARIABLE: &str = "msb_epoch";
-/// A clock this far off is wrong; a smaller difference is the boot itself.
+/// The largest difference from the host's time that is left alone, in seconds: it is the duration
+/// of the boot.
 const TOLERATED_S: u64 = 60;
 
-/// Sets the clock where the machine has none, or one that is far off.
+/// Sets the guest's clock to the host's time if the two differ by more than `TOLERATED_S`.
 pub(super) fn set_from_host() {
     let Some(host_s) = std::env::var(EPOCH_VARIABLE)
         .ok()

@@ -1,10 +1,10 @@
-//! What `/dev` has besides what the kernel puts there.
+//! Entries of `/dev` beyond those that the kernel makes.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-/// Links that every program expects in `/dev`, as in a container of docker's.
+/// Links that every program expects in `/dev`, as in a Docker container.
 const LINKS: [(&str, &str); 5] = [
     ("/proc/self/fd", "/dev/fd"),
     ("/proc/self/fd/0", "/dev/stdin"),
@@ -13,12 +13,12 @@ const LINKS: [(&str, &str); 5] = [
     ("/proc/kcore", "/dev/core"),
 ];
 
-/// What every user may open, and the kernel gives to root alone: it asks for rights of its own when they
-/// are used.
+/// Devices that every user may open. The kernel gives them to root alone, but checks rights again
+/// when they are used.
 const FOR_ALL: [&str; 2] = ["/dev/fuse", "/dev/net/tun"];
 
-/// Makes links and rights as programs expect them. One devtmpfs serves the agent's root and the sandbox's, so
-/// what is done here is there at once.
+/// Makes the links and the rights that programs expect. One devtmpfs serves the agent's root and
+/// the sandbox's root, so each change appears in both.
 pub(super) fn complete() -> io::Result<()> {
     for (target, link) in LINKS {
         match symlink(target, link) {
@@ -31,7 +31,7 @@ pub(super) fn complete() -> io::Result<()> {
     symlink("pts/ptmx", "/dev/ptmx")?;
     for device in FOR_ALL {
         match fs::set_permissions(device, fs::Permissions::from_mode(0o666)) {
-            // A kernel may come without it.
+            // The kernel may be built without the device.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             outcome => outcome?,
         }

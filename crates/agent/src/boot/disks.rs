@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use super::BootError;
 
-/// The serial of the disk that holds the image.
+/// The serial of the image's disk.
 const IMAGE_SERIAL: &str = "msb-image";
-/// The serial of the disk that holds the sandbox's changes.
+/// The serial of the upper disk.
 const UPPER_SERIAL: &str = "msb-upper";
-/// How long the kernel may take to find a disk.
+/// The time that the kernel may take to find a disk.
 const APPEAR_LIMIT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The disks that hold what is written.
+/// The device nodes of the disks that are written to.
 static WRITTEN_DEVICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The device nodes of the sandbox's disks.
@@ -23,26 +23,27 @@ pub(super) struct Disks {
     pub(super) upper: String,
 }
 
-/// The device nodes of the disks that hold what is written, as far as they were found.
+/// Returns the device nodes of the disks that are written to, as far as they have been found.
 pub(crate) fn written_devices() -> Vec<String> {
     let devices = WRITTEN_DEVICES.lock();
     devices.unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-fn note_written(device: &str) {
+/// Records a device that is written to.
+pub(super) fn note_written(device: &str) {
     let devices = WRITTEN_DEVICES.lock();
     let mut devices = devices.unwrap_or_else(PoisonError::into_inner);
     devices.push(device.to_owned());
 }
 
-/// Finds a volume's disk.
+/// Returns the device node of a volume's disk, and records that it is written to.
 pub(super) fn volume(serial: &str) -> Result<String, BootError> {
     let device = wait_for(serial)?;
     note_written(&device);
     Ok(device)
 }
 
-/// Finds the disks by serial, whatever letters the kernel gave them.
+/// Finds the image's disk and the upper disk by serial, whatever letters the kernel gave them.
 pub(super) fn find() -> Result<Disks, BootError> {
     let disks = Disks {
         image: wait_for(IMAGE_SERIAL)?,

@@ -1,27 +1,28 @@
 use std::io;
 
-/// Why the sandbox cannot be booted.
+/// The reason why the sandbox does not boot.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BootError {
-    /// A step failed.
+    /// A step of the boot failed.
     #[error("cannot {action}")]
     Io {
         action: String,
         #[source]
         source: io::Error,
     },
-    /// What has to be empty at each start would not be.
+    /// The target lies in `/run`, and the mount is not a tmpfs. `/run` has to be empty at each
+    /// start.
     #[error(
         "only a tmpfs can be mounted at {target}: it is /run in the image, and every start makes \
          directories of its own there"
     )]
     OfMemory { target: String },
-    /// A disk did not appear.
+    /// A disk did not appear within the time limit.
     #[error("there is no disk with the serial {serial}")]
     NoDisk { serial: String },
 }
 
-/// Names the step that failed.
+/// Returns the conversion of an error into that of the step `action`.
 pub(super) fn step<E: Into<io::Error>>(action: &str) -> impl FnOnce(E) -> BootError + '_ {
     move |source| BootError::Io {
         action: action.to_owned(),

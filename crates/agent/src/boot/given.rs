@@ -1,6 +1,7 @@
-//! The host's word about mounts.
+//! The mounts that the host asks for.
 
 use std::io;
+use std::path::Path;
 
 use rustix::mount::MountFlags;
 
@@ -10,27 +11,29 @@ use super::error::step;
 /// The word on the kernel's command line: `KIND:SOURCE:OPTIONS:TARGET`, joined by `;`.
 const MOUNTS_VARIABLE: &str = "msb_mounts";
 
-/// What is mounted.
+/// The kind of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A volume's disk, by serial.
     Disk,
     /// A host directory, by tag.
     Share,
-    /// Memory.
+    /// A file of the host, by tag.
+    File,
+    /// A tmpfs, held in guest memory.
     Tmpfs,
 }
 
-/// One mount that the host asks for.
+/// A mount that the host asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Given {
     pub(super) kind: Kind,
-    /// The serial or tag.
+    /// The serial or tag; `TAG/NAME` for an entry of a share.
     pub(super) source: String,
     pub(super) flags: MountFlags,
-    /// What the filesystem itself is told.
+    /// Options of the filesystem itself, separated by commas.
     pub(super) data: String,
-    /// Where, from the sandbox's root.
+    /// The mount point, as a path from the sandbox's root.
     pub(super) target: String,
 }
 
@@ -39,7 +42,7 @@ pub(super) fn from_host() -> Result<Vec<Given>, BootError> {
     let mounts = word.split(';').filter(|mount| !mount.is_empty());
     mounts
         .map(|mount| {
-            // A newer host may know more.
+            // A newer host may send kinds and options that this agent does not know.
             let unknown =
                 || step(&format!("read the mount '{mount}'"))(io::ErrorKind::InvalidInput);
             parse(mount).ok_or_else(unknown)
@@ -47,11 +50,18 @@ pub(super) fn from_host() -> Result<Vec<Given>, BootError> {
         .collect()
 }
 
+/// Returns true if the host asks for a mount at this path.
+pub(super) fn has_target(path: &Path) -> bool {
+    let given = from_host().unwrap_or_default();
+    given.iter().any(|given| Path::new(&given.target) == path)
+}
+
 fn parse(mount: &str) -> Option<Given> {
     let mut parts = mount.splitn(4, ':');
     let kind = match parts.next()? {
         "disk" => Kind::Disk,
         "share" => Kind::Share,
+        "file" => Kind::File,
         "tmpfs" => Kind::Tmpfs,
         _ => return None,
     };
@@ -67,7 +77,7 @@ fn parse(mount: &str) -> Option<Given> {
             "ro" => flags |= MountFlags::RDONLY,
             "rw" => {}
             "exec" => flags -= MountFlags::NOEXEC,
-            // The last of two equal words wins.
+            // If an option is repeated, its last value counts.
             option if option.starts_with("size=") || option.starts_with("mode=") => {
                 data.push(option);
             }
@@ -84,7 +94,8 @@ fn parse(mount: &str) -> Option<Given> {
     })
 }
 
-/// Reads `%` and two hex digits as the byte they stand for.
+/// Replaces each `%` and two hexadecimal digits by the byte that they encode. `None` if the digits
+/// are missing or the result is not UTF-8.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
@@ -111,6 +122,8 @@ mod tests {
         assert_eq!(share.source, "msb-share-0");
         assert_eq!(share.flags, MountFlags::RDONLY);
         assert_eq!(share.target, "/a b;c");
+        let file = parse("file:msb-rw/3:rw:/etc/x").unwrap();
+        assert_eq!((file.kind, file.source.as_str()), (Kind::File, "msb-rw/3"));
         let tmpfs = parse("tmpfs::rw,exec,size=4096,mode=700:/e").unwrap();
         assert_eq!(tmpfs.flags, MountFlags::NOSUID | MountFlags::NODEV);
         assert_eq!(tmpfs.data, "mode=1777,size=4096,mode=700");

@@ -10,13 +10,14 @@ use rustix::ioctl::{Setter, ioctl, opcode};
 
 use crate::console;
 
-/// `EXT4_IOC_RESIZE_FS` (uapi/linux/ext4.h): how many blocks the filesystem is to have.
+/// `EXT4_IOC_RESIZE_FS` (uapi/linux/ext4.h). Its argument is the new size of the filesystem, in
+/// blocks.
 const RESIZE_FS: u32 = opcode::write::<u64>(b'f', 16);
-/// What `/sys/class/block/*/size` counts in.
+/// The unit of `/sys/class/block/*/size`, in bytes.
 const SECTOR_BYTES: u64 = 512;
 
-/// Makes the filesystem of a disk, mounted at `mount`, as large as the disk, which may have grown since
-/// the last start. One that cannot grow is as good as it was.
+/// Grows the filesystem of a disk, mounted at `mount`, to the disk's size. The disk may have grown
+/// since the last start. A failure is reported; the filesystem keeps its size.
 pub(super) fn fill_disk(device: &str, mount: &str) {
     if let Err(error) = resize(device, mount) {
         console::say(&format!("cannot grow the writable disk: {error}"));
@@ -26,7 +27,7 @@ pub(super) fn fill_disk(device: &str, mount: &str) {
 fn resize(device: &str, mount: &str) -> io::Result<()> {
     let block_bytes = statvfs(mount)?.f_frsize;
     let blocks = disk_bytes(device)? / block_bytes.max(1);
-    // The kernel would read the last block to find out.
+    // The ioctl would read the last block before it finds that nothing changes.
     if blocks == filesystem_blocks(device)? {
         return Ok(());
     }
@@ -39,8 +40,8 @@ fn resize(device: &str, mount: &str) -> io::Result<()> {
     unsafe { ioctl(directory, Setter::<RESIZE_FS, u64>::new(blocks)) }.map_err(Into::into)
 }
 
-/// How many blocks the superblock says that the filesystem has: `s_blocks_count_lo` and
-/// `s_blocks_count_hi` (Documentation/filesystems/ext4/super.rst).
+/// Returns the size of the filesystem in blocks, from its superblock. The fields are
+/// `s_blocks_count_lo` and `s_blocks_count_hi` (Documentation/filesystems/ext4/super.rst).
 fn filesystem_blocks(device: &str) -> io::Result<u64> {
     const SUPERBLOCK_OFFSET_BYTES: u64 = 1024;
     const LOW_OFFSET_BYTES: u64 = SUPERBLOCK_OFFSET_BYTES + 0x4;

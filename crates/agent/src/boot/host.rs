@@ -1,4 +1,4 @@
-//! What makes the guest a host: its name, its networks, its limits.
+//! The guest's host name, its networks and its limit of open files.
 
 use std::io;
 
@@ -11,14 +11,14 @@ use crate::console;
 
 /// The word on the kernel's command line that names the sandbox.
 const HOSTNAME_VARIABLE: &str = "msb_hostname";
-/// Set where that is not the sandbox's own name, but one that the user gave.
+/// Set if the user chose the host name; else it is the sandbox's name.
 const HOSTNAME_GIVEN_VARIABLE: &str = "msb_hostname_given";
 const DEFAULT_HOSTNAME: &str = "msb";
-/// As many open files as docker allows.
+/// The limit of open files for each process, as in Docker.
 const OPEN_FILES_MAX: u64 = 1 << 20;
 
-/// Names the guest, raises limits, brings its networks up. A sandbox that lacks one of them is
-/// still a sandbox, so failures are said and passed over.
+/// Sets the host name, raises the limit of open files and brings the networks up. The sandbox is
+/// usable without any of them, so failures are reported and do not stop the boot.
 pub(super) fn set_up() {
     let name = std::env::var(HOSTNAME_VARIABLE).unwrap_or_else(|_| DEFAULT_HOSTNAME.to_owned());
     tell(

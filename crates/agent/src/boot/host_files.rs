@@ -1,5 +1,6 @@
-//! `/etc/hosts`, `/etc/hostname` and `/etc/resolv.conf` of a guest with a network, or with names of
-//! its own. They are mounted over the image's own, so that neither the image nor the upper has them.
+//! `/etc/hosts`, `/etc/hostname` and `/etc/resolv.conf` of a guest. A guest without a network has
+//! them only if the user named it or added hosts. The files are mounted over the image's own, so
+//! neither the image nor the upper disk contains them.
 
 use std::fs;
 use std::io;
@@ -10,27 +11,29 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::mount_bind;
 
+use super::given;
 use super::network::Network;
 use crate::guarded_file::read_regular;
 
-/// Where the files are, in a tmpfs.
+/// The directory of the files, in a tmpfs.
 const DIRECTORY: &str = "/run/msb/etc";
-/// Names that the sandbox was created with, on the upper disk beside what the overlay uses of it.
+/// The hosts that the sandbox was created with, on the upper disk beside the overlay's directories.
 const ADDED_HOSTS: &str = "/run/msb/upper/hosts";
-/// How much of them is read.
+/// The limit of `ADDED_HOSTS`, in bytes; the rest is ignored.
 const ADDED_MAX_BYTES: u64 = 1 << 20;
-/// What the guest calls the host's loopback.
+/// The guest's name for the host's loopback interface.
 const HOST_NAME: &str = "host.msb.internal";
 
-/// What the guest calls itself.
+/// The guest's host name.
 pub(super) struct Name<'a> {
     pub(super) name: &'a str,
-    /// Whether the user gave it.
+    /// True if the user gave the name.
     pub(super) is_given: bool,
 }
 
-/// Writes the files and shows them in `/etc`. Without a network there is `/etc/hosts` where names were added
-/// to it, and that and `/etc/hostname` where the user named the guest.
+/// Writes the files and mounts them in `/etc`. Without a network, `/etc/hosts` is mounted if hosts
+/// were added or the user named the guest, and `/etc/hostname` if the user named the guest. A path
+/// that the user mounts something at is left alone.
 pub(super) fn mount(name: &Name<'_>, network: Option<&Network>) -> io::Result<()> {
     let added = added_hosts()?;
     let mut files = Vec::new();
@@ -51,7 +54,11 @@ pub(super) fn mount(name: &Name<'_>, network: Option<&Network>) -> io::Result<()
     for (file, content) in files {
         let source = format!("{DIRECTORY}/{file}");
         fs::write(&source, content)?;
-        let target = target(&Path::new("/etc").join(file))?;
+        let path = Path::new("/etc").join(file);
+        if given::has_target(&path) {
+            continue;
+        }
+        let target = target(&path)?;
         mount_bind(source, format!("/proc/self/fd/{}", target.as_raw_fd()))?;
     }
     Ok(())
@@ -70,7 +77,7 @@ fn hosts(name: &str, network: Option<&Network>) -> Vec<u8> {
     hosts.into_bytes()
 }
 
-/// A name, and its first part where it has several.
+/// Returns a name, followed by its first label if it has several.
 fn names(name: &str) -> String {
     match name.split_once('.') {
         Some((first, _)) => format!("{name} {first}"),
@@ -78,7 +85,8 @@ fn names(name: &str) -> String {
     }
 }
 
-/// Lines that the upper disk was made with.
+/// Returns the lines that the user adds to `/etc/hosts`; empty if there are none. They are written
+/// when the upper disk is made.
 fn added_hosts() -> io::Result<Vec<u8>> {
     match read_regular(ADDED_HOSTS, ADDED_MAX_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -86,9 +94,9 @@ fn added_hosts() -> io::Result<Vec<u8>> {
     }
 }
 
-/// The file to mount over; an empty one is made where the image has none.
+/// Opens the file to mount over, and makes an empty one if the image has none.
 fn target(path: &Path) -> io::Result<OwnedFd> {
-    // A file that is only looked up stays in the image.
+    // `O_PATH` opens no file for writing, so the overlay does not copy it up.
     let look_up = || open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     match look_up() {
         Err(Errno::NOENT) => {
@@ -100,7 +108,7 @@ fn target(path: &Path) -> io::Result<OwnedFd> {
 }
 
 fn make(path: &Path) -> io::Result<()> {
-    // An image may have a link to where some program would write the file.
+    // In an image the path may be a dangling symlink, whose target some program would create.
     let linked = fs::read_link(path).ok();
     let directory = path.parent().unwrap_or(path);
     let path = linked.map_or_else(|| path.to_owned(), |link| directory.join(link));

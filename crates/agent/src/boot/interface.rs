@@ -1,4 +1,4 @@
-//! Network interfaces, set up by the calls that every kernel has.
+//! Network interfaces, set up with the ioctls that every kernel has.
 
 #![expect(
     unsafe_code,
@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketType, socket};
 
-/// A network interface.
+/// A network interface, and the socket for its ioctls.
 #[derive(Debug)]
 pub(super) struct Interface {
     name: &'static str,
@@ -62,11 +62,11 @@ impl Interface {
     }
 }
 
-/// Sends what goes nowhere else to `gateway`.
+/// Adds the default route, by way of `gateway`.
 pub(super) fn add_default_route(gateway: Ipv4Addr) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: `rtentry` is plain data for which all zeros is a valid value; its pointer is the name
-    // of a device, and null means none.
+    // of a device, and null stands for no device.
     let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
     route.rt_dst = socket_address(Ipv4Addr::UNSPECIFIED);
     route.rt_genmask = socket_address(Ipv4Addr::UNSPECIFIED);
@@ -85,7 +85,7 @@ fn done(outcome: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// A `sockaddr_in` in the form that these calls take: the port is 0, the address follows it.
+/// Returns a `sockaddr_in` in the form that these calls take: port 0, then the address.
 fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     // SAFETY: `sockaddr` is plain data for which all zeros is a valid value.
     let mut socket_address: libc::sockaddr = unsafe { std::mem::zeroed() };

@@ -1,14 +1,16 @@
-//! From the kernel's first process to a sandbox that is ready for commands.
+//! The boot, from the kernel's first process to a sandbox that can run commands.
 
 mod clock;
 mod devices;
 mod disks;
+mod entries;
 mod error;
 mod given;
 mod grow;
 mod host;
 mod host_files;
 mod interface;
+mod loop_device;
 mod mounts;
 mod network;
 mod pids;
@@ -18,15 +20,16 @@ mod volumes;
 use std::path::PathBuf;
 
 pub(crate) use disks::written_devices;
+pub(crate) use entries::of_device as entry_of_device;
 pub(crate) use error::BootError;
 pub(crate) use pids::commands_group;
 
-/// Where the boot disk is seen from the sandbox's root.
+/// The boot disk's mount point, seen from the sandbox's root.
 pub(crate) const BOOT_ROOT: &str = "/run/msb/boot";
-/// Where the sandbox's root is put when the boot disk becomes the root again.
+/// The mount point of the sandbox's root after the boot disk has become the root again.
 pub(crate) const OLD_ROOT: &str = "/old";
 
-/// Where disks are mounted that stay when the machine ends.
+/// Returns the mount points of the disks that outlive the machine.
 pub(crate) fn kept_mounts() -> Vec<PathBuf> {
     root::kept_upper()
         .into_iter()

@@ -3,7 +3,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, open, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, open, openat, openat2};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
@@ -11,7 +11,7 @@ use super::error::step;
 use super::root::NEW_ROOT;
 use super::{BootError, devices};
 
-/// One mount that every sandbox has.
+/// A mount that every sandbox has.
 struct Mount {
     kind: &'static str,
     target: &'static str,
@@ -22,7 +22,7 @@ struct Mount {
 const NOSUID_NODEV: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 const LOCKED_DOWN: MountFlags = NOSUID_NODEV.union(MountFlags::NOEXEC);
 
-/// What the agent itself needs, on the boot disk.
+/// Filesystems that the agent itself needs, on the boot disk.
 const KERNEL_FILESYSTEMS: [Mount; 3] = [
     Mount {
         kind: "devtmpfs",
@@ -44,7 +44,8 @@ const KERNEL_FILESYSTEMS: [Mount; 3] = [
     },
 ];
 
-/// What a command finds in the sandbox, in this order. A tmpfs costs guest memory as it fills.
+/// Filesystems of every sandbox, in the order of their mounts. A tmpfs uses guest memory as it
+/// fills.
 const IN_ROOT: [Mount; 9] = [
     Mount {
         kind: "proc",
@@ -102,13 +103,14 @@ const IN_ROOT: [Mount; 9] = [
     },
 ];
 
-/// The words on the kernel's command line that say how many bytes a tmpfs may hold.
+/// The tmpfs whose size the host may set. Each has a word on the kernel's command line that holds
+/// the size in bytes.
 const SIZED: [(&str, &str); 2] = [("dev/shm", "msb_shm"), ("tmp", "msb_tmp")];
 
-/// What a kernel may come without, and only some programs need.
+/// Filesystems that only some programs need, and that a kernel may be built without.
 const DISPENSABLE: [&str; 2] = ["cgroup2", "mqueue"];
 
-/// Mounts what the agent itself needs. A kernel may have mounted `/dev` already.
+/// Mounts the filesystems that the agent itself needs. The kernel may have mounted `/dev` already.
 pub(super) fn mount_kernel_filesystems() -> Result<(), BootError> {
     for each in &KERNEL_FILESYSTEMS {
         match mount(each.kind, each.target, each.kind, each.flags, each.options) {
@@ -119,19 +121,19 @@ pub(super) fn mount_kernel_filesystems() -> Result<(), BootError> {
     Ok(())
 }
 
-/// The root that is being put together.
+/// Opens the directory where the new root is assembled.
 pub(super) fn open_root() -> Result<OwnedFd, BootError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     open(NEW_ROOT, flags, Mode::empty()).map_err(step("open the new root"))
 }
 
-/// Mounts what commands expect into the new root.
+/// Mounts the filesystems that commands expect into the new root.
 pub(super) fn mount_in_root() -> Result<(), BootError> {
     let root = open_root()?;
     for each in &IN_ROOT {
         let name = format!("mount /{}", each.target);
         let point = match mount_point(&root, Path::new(each.target)) {
-            // Where the kernel has no such filesystem, its own have no place for it either.
+            // A kernel without this filesystem has no directory for it in its own ones either.
             Err(_) if DISPENSABLE.contains(&each.kind) => continue,
             point => point.map_err(step(&name))?,
         };
@@ -146,15 +148,15 @@ pub(super) fn mount_in_root() -> Result<(), BootError> {
     devices::complete().map_err(step("complete /dev"))
 }
 
-/// The options of a tmpfs whose size the host says.
+/// Returns the options of a tmpfs whose size the host sets; `None` if it does not.
 fn sized_options(target: &str) -> Option<CString> {
     let (_, variable) = SIZED.iter().find(|(sized, _)| *sized == target)?;
     let bytes: u64 = std::env::var(variable).ok()?.parse().ok()?;
     CString::new(format!("mode=1777,size={bytes}")).ok()
 }
 
-/// The directory to mount on, made with its parents where the image has none. The image's symlinks are
-/// followed inside the new root only.
+/// Opens the directory to mount on, and makes it and its parents if the image has none. The image's
+/// symlinks are followed inside the new root only.
 pub(super) fn mount_point(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = || openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
@@ -175,5 +177,30 @@ pub(super) fn mount_point(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
             Ok(open()?)
         }
         outcome => Ok(outcome?),
+    }
+}
+
+/// Opens the file to mount on, and makes an empty one and its directories if the image has none.
+/// The image's symlinks are followed inside the new root only.
+pub(super) fn file_point(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let look_up = || openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
+    let point = match look_up() {
+        Err(Errno::NOENT) => {
+            let directory = path.parent().unwrap_or(Path::new(""));
+            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+            let made = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            let mode = Mode::from_raw_mode(0o644);
+            match directory.as_os_str().is_empty() {
+                true => openat(root, name, made, mode)?,
+                false => openat(mount_point(root, directory)?, name, made, mode)?,
+            };
+            look_up()?
+        }
+        point => point?,
+    };
+    match FileType::from_raw_mode(fstat(&point)?.st_mode) {
+        FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
+        _ => Ok(point),
     }
 }

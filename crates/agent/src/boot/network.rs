@@ -4,25 +4,27 @@ use std::net::Ipv4Addr;
 
 use super::interface::{Interface, add_default_route};
 
-/// The word on the kernel's command line that says the guest's address, its gateway, and how many
-/// bytes a packet may have: `192.0.0.2/29,192.0.0.1,1500`. Without it there is no network.
+/// The word on the kernel's command line that describes the network. It holds the guest's address,
+/// its gateway and the MTU in bytes: `192.0.0.2/29,192.0.0.1,1500`. Without it the guest has no
+/// network.
 const NETWORK_VARIABLE: &str = "msb_net";
 /// The only network device of the guest.
 const DEVICE: &str = "eth0";
-/// Where the kernel is told to leave IPv6 alone, which the host does not speak.
+/// The switch that disables IPv6, which the host does not forward.
 const NO_IPV6: &str = "/proc/sys/net/ipv6/conf/eth0/disable_ipv6";
 
-/// The guest's place on its network.
+/// The guest's addresses on its network.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Network {
     pub(super) address: Ipv4Addr,
     prefix_bits: u8,
-    /// Leads everywhere, and answers questions for names.
+    /// The address of the default route and of the DNS server.
     pub(super) gateway: Ipv4Addr,
     mtu_bytes: u16,
 }
 
-/// The network that the host gives the guest, if it does.
+/// Returns the network that the host gives the guest. `None` if it gives none, or the word cannot
+/// be parsed.
 pub(super) fn from_host() -> Option<Network> {
     parse(&std::env::var(NETWORK_VARIABLE).ok()?)
 }

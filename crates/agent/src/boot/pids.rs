@@ -7,21 +7,23 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use super::BootError;
 use super::error::step;
 
-/// The word on the kernel's command line that says how many processes and threads commands may have.
+/// The limit of the commands' processes and threads, as a word on the kernel's command line.
 const PIDS_VARIABLE: &str = "msb_pids";
-/// The control group of commands. The agent and the kernel's threads are outside and not counted.
+/// The control group of commands. The agent and the kernel's threads are outside it and are not
+/// counted.
 const GROUP: &str = "sandbox";
 
 /// `cgroup.procs` of the commands' group.
 static COMMANDS: OnceLock<OwnedFd> = OnceLock::new();
 
-/// What a command writes itself to before it begins, where their number is limited.
+/// Returns `cgroup.procs`, which a command joins its group with before it begins. `None` if the
+/// number of processes is not limited.
 pub(crate) fn commands_group() -> Option<BorrowedFd<'static>> {
     COMMANDS.get().map(|file| file.as_fd())
 }
 
-/// Makes the group if the host limits the number of processes. A sandbox without the limit that was
-/// asked for does not boot.
+/// Makes the group if the host limits the number of processes. If that fails, the sandbox does not
+/// boot.
 pub(super) fn limit_commands() -> Result<(), BootError> {
     let Ok(most) = std::env::var(PIDS_VARIABLE) else {
         return Ok(());
@@ -31,7 +33,8 @@ pub(super) fn limit_commands() -> Result<(), BootError> {
     Ok(())
 }
 
-/// The hierarchy is mounted nowhere: what is open of it keeps it.
+/// Makes the group and opens its `cgroup.procs`. The hierarchy is mounted nowhere; the open file
+/// keeps it.
 fn make_group(most: &str) -> rustix::io::Result<OwnedFd> {
     let context = fsopen("cgroup2", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;

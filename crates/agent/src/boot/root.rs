@@ -11,30 +11,31 @@ use super::disks::Disks;
 use super::error::step;
 use super::{BOOT_ROOT, BootError, grow};
 
-/// Where the sandbox's root is put together; a directory of the boot disk.
+/// The directory of the boot disk where the sandbox's root is assembled.
 pub(super) const NEW_ROOT: &str = "/root";
 const IMAGE: &str = "/image";
 const UPPER: &str = "/upper";
-/// Where the mounts below the root can be seen in the sandbox.
+/// The directory of the sandbox in which the mounts below the root are visible.
 const EXPOSED: &str = "/root/run/msb";
 
-/// The overlay's options, the same for the life of an upper: directories can be renamed, hard
-/// links survive copy-up, a change of mode copies no data, and an upper never meets another image.
-/// With `xino` files are on the device of their directories, and have the number that readdir gives.
+/// The overlay's options, the same for the life of an upper disk: directories can be renamed, hard
+/// links survive copy-up, a change of mode copies no data, and an upper disk is never used with
+/// another image. With `xino`, files are on the device of their directories and have the inode
+/// number that readdir returns.
 const OVERLAY_OPTIONS: &str = "lowerdir=/image,upperdir=/upper/upper,workdir=/upper/work,\
     redirect_dir=on,index=on,metacopy=on,xino=on";
 
-/// Set where nothing is to be written to the root.
+/// Set if the root is read-only.
 const READ_ONLY_VARIABLE: &str = "msb_read_only";
 
-/// Set where the upper goes with its machine. Nothing that is synced there could be read again, so
-/// nothing is.
+/// Set if the upper disk is deleted with its machine. Its content is never read again, so the
+/// overlay does not sync it.
 const THROWN_AWAY_VARIABLE: &str = "msb_thrown_away";
-/// What such an overlay leaves behind, for the next mount to be refused: of a machine that ended in
-/// order and is started again, which was synced when it was unmounted.
+/// The mark that a volatile overlay leaves, which makes the next mount fail. It is removed because
+/// a machine that shut down cleanly was synced when it was unmounted, and may be started again.
 const VOLATILE_MARK: &str = "/upper/work/work/incompat/volatile";
 
-/// Mounts image and upper, and the overlay of both.
+/// Mounts the image, the upper disk and the overlay of both.
 pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
     let image = disks.image.as_str();
     rustix::mount::mount(image, IMAGE, "erofs", MountFlags::RDONLY, None)
@@ -74,8 +75,8 @@ fn overlay_options() -> Result<CString, BootError> {
     Ok(CString::new(options).expect("the options hold no NUL"))
 }
 
-/// Moves image and upper to where the sandbox's root user can look at them. The upper is read-only
-/// there: changes below an overlay's feet are undefined.
+/// Moves the image and the upper disk to where the sandbox's root user can inspect them. The upper
+/// disk is read-only there: changes below a mounted overlay are undefined.
 pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
     fs::DirBuilder::new()
         .mode(0o700)
@@ -91,8 +92,8 @@ pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
         .map_err(step("make /run/msb/upper read-only"))
 }
 
-/// Makes the root read-only where the host says so, when everything is mounted on it. Those mounts are what
-/// they were.
+/// Makes the root read-only if the host asks for it, after everything is mounted on it. Those
+/// mounts are unchanged.
 pub(super) fn close_if_read_only() -> Result<(), BootError> {
     if std::env::var_os(READ_ONLY_VARIABLE).is_none() {
         return Ok(());
@@ -101,13 +102,14 @@ pub(super) fn close_if_read_only() -> Result<(), BootError> {
         .map_err(step("make the root read-only"))
 }
 
-/// Where the upper is seen from the sandbox's root, unless it goes with its machine.
+/// Returns the upper disk's mount point, seen from the sandbox's root. `None` if the disk is
+/// deleted with its machine.
 pub(super) fn kept_upper() -> Option<PathBuf> {
     let is_kept = std::env::var_os(THROWN_AWAY_VARIABLE).is_none();
     is_kept.then(|| PathBuf::from("/run/msb/upper"))
 }
 
-/// Makes the overlay the root and leaves the boot disk below it.
+/// Makes the overlay the root and moves the boot disk below it.
 pub(super) fn pivot() -> Result<(), BootError> {
     let boot_root = format!("{NEW_ROOT}{BOOT_ROOT}");
     fs::create_dir(&boot_root).map_err(step("create the boot disk's mount point"))?;

@@ -1,7 +1,7 @@
-//! What the host gives a sandbox to see at paths of its choice: volumes, host directories, memory.
+//! Mounts that the host asks for: volumes, host directories and tmpfs.
 //!
-//! They are mounted while the new root is put together, so that what every sandbox has at `/run` lies in
-//! whatever is mounted there.
+//! They are mounted while the new root is assembled, so that the directories that every sandbox has
+//! in `/run` are made in whatever is mounted there.
 
 use std::fs;
 use std::io;
@@ -10,45 +10,71 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, Mode, OFlags, fstat, open, syncfs};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
 use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
 
+use super::entries::{Shares, is_entry};
 use super::error::step;
 use super::given::{Given, Kind};
-use super::mounts::{mount_point, open_root};
+use super::mounts::{file_point, mount_point, open_root};
 use super::{BootError, disks};
 
-/// Where a volume's disk is mounted for as long as it is looked into; a directory of the boot disk.
+/// The directory of the boot disk where a volume's disk is mounted while it is prepared.
 const STAGING: &str = "/old";
-/// What sandboxes see of a volume.
+/// The directory of a volume that sandboxes see.
 const DATA: &str = "/old/data";
-/// The same, while it is being filled.
+/// The same directory while it is being filled.
 const UNFINISHED: &str = "/old/data.new";
-/// Says that nobody has seen the volume yet.
+/// A file that marks a volume that no sandbox has seen yet.
 const FRESH: &str = "/old/fresh";
 
-/// Mounts what the host says, in its order.
+/// Mounts everything that the host asks for, in its order.
 pub(super) fn mount_all() -> Result<(), BootError> {
     let root = open_root()?;
+    let mut shares = Shares::default();
     for given in super::given::from_host()? {
         let name = format!("mount {}", given.target);
-        let path = given.target.trim_start_matches('/');
-        let point = mount_point(&root, Path::new(path)).map_err(step(&name))?;
-        if !matches!(given.kind, Kind::Tmpfs) && is_run(&root, &point).map_err(step(&name))? {
+        let path = Path::new(given.target.trim_start_matches('/'));
+        let point = match given.kind {
+            Kind::File => file_point(&root, path),
+            Kind::Disk | Kind::Share | Kind::Tmpfs => mount_point(&root, path),
+        };
+        let point = point.map_err(step(&name))?;
+        let takes_anything = matches!(given.kind, Kind::Tmpfs | Kind::File);
+        if !takes_anything && is_run(&root, &point).map_err(step(&name))? {
             return Err(BootError::OfMemory {
                 target: given.target,
             });
         }
         match given.kind {
-            Kind::Disk => mount_disk(&given, &point)?,
-            Kind::Share => mount_at(&given, &point, "virtiofs").map_err(step(&name))?,
+            Kind::Disk => mount_disk(&given, &mut shares, &point)?,
+            Kind::Share if !is_entry(&given.source) => {
+                mount_at(&given, &point, "virtiofs").map_err(step(&name))?;
+            }
+            Kind::Share | Kind::File => {
+                mount_entry(&given, &mut shares, &point).map_err(step(&name))?;
+            }
             Kind::Tmpfs => mount_at(&given, &point, "tmpfs").map_err(step(&name))?,
         }
+    }
+    shares.leave().map_err(step("leave the shares"))
+}
+
+/// Mounts an entry of a share. The host's server refuses writes to a read-only entry; the guest's
+/// kernel refuses them earlier.
+fn mount_entry(given: &Given, shares: &mut Shares, point: &OwnedFd) -> io::Result<()> {
+    let path = shares.entry(&given.source, given.flags)?;
+    let point = path_of(point);
+    mount_bind(path, &point)?;
+    if given.flags.contains(MountFlags::RDONLY) {
+        // The descriptor refers to the directory below the new mount, so the path is needed.
+        let mounted = fs::read_link(point)?;
+        mount_remount(mounted, MountFlags::BIND | MountFlags::RDONLY, c"")?;
     }
     Ok(())
 }
 
-/// Where volumes are mounted that may be written to, from the sandbox's root.
+/// Returns the mount points of the writable volumes, from the sandbox's root.
 pub(super) fn mounted() -> Vec<PathBuf> {
     let given = super::given::from_host().unwrap_or_default();
     let is_written =
@@ -57,7 +83,7 @@ pub(super) fn mounted() -> Vec<PathBuf> {
     disks.map(|disk| PathBuf::from(disk.target)).collect()
 }
 
-/// Whether it is `/run`, under whatever name the image has for it.
+/// Returns true if the mount point is `/run`, under whatever name the image has for it.
 fn is_run(root: &OwnedFd, point: &OwnedFd) -> io::Result<bool> {
     let (run, point) = (fstat(mount_point(root, Path::new("run"))?)?, fstat(point)?);
     Ok((run.st_dev, run.st_ino) == (point.st_dev, point.st_ino))
@@ -78,9 +104,20 @@ fn mount_at(given: &Given, point: &OwnedFd, filesystem: &str) -> io::Result<()> 
     )?)
 }
 
-/// Shows the data of a volume's disk. A fresh volume gets what the image has there first.
-fn mount_disk(given: &Given, point: &OwnedFd) -> Result<(), BootError> {
-    let device = disks::volume(&given.source)?;
+/// Mounts the data of a volume's disk. A fresh volume first gets a copy of the image's content at
+/// that path.
+fn mount_disk(given: &Given, shares: &mut Shares, point: &OwnedFd) -> Result<(), BootError> {
+    let mut shown = None;
+    let device = match is_entry(&given.source) {
+        false => disks::volume(&given.source)?,
+        true => {
+            let name = format!("show the volume at {} as a disk", given.target);
+            let disk = shares.disk(&given.source, given.flags);
+            let disk = shown.insert(disk.map_err(step(&name))?);
+            disks::note_written(&disk.path);
+            disk.path.clone()
+        }
+    };
     let name = format!("mount the volume at {}", given.target);
     let unreplayed = format!(
         "{name}: it was not unmounted, and may only be read; its journal is replayed once a sandbox \
@@ -105,7 +142,8 @@ fn mount_disk(given: &Given, point: &OwnedFd) -> Result<(), BootError> {
     unmount(STAGING, UnmountFlags::empty()).map_err(step(&name))
 }
 
-/// Copies what the image has into a volume: whole, or a later start begins anew.
+/// Copies the image's content into a volume. An interrupted copy is started again at the next
+/// start.
 fn fill(image: &OwnedFd) -> io::Result<()> {
     if is_empty(DATA)? {
         match fs::remove_dir_all(UNFINISHED) {
@@ -151,7 +189,8 @@ fn copy(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     })
 }
 
-/// Why a copy failed: who writes into a pipe that nobody reads any more says nothing of why.
+/// Returns the first cause of a failed copy. A broken pipe of the packer only follows from a
+/// failure of the unpacker.
 fn first_cause(packed: io::Result<()>, unpacked: io::Result<()>) -> io::Result<()> {
     match packed {
         Err(error) if !is_broken_pipe(&error) => Err(error),
@@ -159,7 +198,7 @@ fn first_cause(packed: io::Result<()>, unpacked: io::Result<()>) -> io::Result<(
     }
 }
 
-/// Whether that is behind an error, in however many others.
+/// Returns true if an error or one of its sources is a broken pipe.
 fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     let inner = error.downcast_ref::<io::Error>();
     let is_it = inner.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);

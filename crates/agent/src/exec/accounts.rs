@@ -3,22 +3,23 @@ use rustix::path::Arg;
 
 use crate::guarded_file::read_regular;
 
-/// The most of `/etc/passwd` or `/etc/group` that is looked at, in bytes: an image may hold any.
+/// The most that is read of `/etc/passwd` or `/etc/group`, in bytes. An image's file may have any
+/// size.
 const FILE_MAX_BYTES: u64 = 10 << 20;
-/// The last id that the kernel takes; the one after it means "no change".
+/// The largest id that the kernel accepts; the one after it means "no change".
 const ID_MAX: u32 = u32::MAX - 1;
 
-/// Who a command runs as.
+/// The user that a command runs as, with its groups and home directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// Supplementary groups.
+    /// Ids of the supplementary groups.
     pub(super) groups: Vec<u32>,
     pub(super) home: String,
 }
 
-/// The two files, as text; bytes that are no UTF-8 match nothing.
+/// The text of the two files. Bytes that are not UTF-8 match nothing.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     passwd: String,
@@ -39,7 +40,7 @@ struct Group<'a> {
 }
 
 impl Accounts {
-    /// Reads the sandbox's own files. Images without them have no accounts.
+    /// Reads the sandbox's own files. An image without them has no accounts.
     pub(super) fn read() -> Self {
         Self::read_from("/etc/passwd", "/etc/group")
     }
@@ -51,8 +52,8 @@ impl Accounts {
         }
     }
 
-    /// Resolves `user[:group]`, names or numbers, as docker does: an unknown name is refused, an
-    /// unknown number is taken as it is. `added` are groups beside those that the user has.
+    /// Resolves `user[:group]`, names or numbers, in the way Docker does. An unknown name is
+    /// refused, an unknown number is used unchanged. `added` are further groups, by name or number.
     pub(super) fn resolve(&self, wanted: &str, added: &[String]) -> Result<Identity, Failure> {
         let (user, group) = match wanted.split_once(':') {
             Some((user, group)) => (user, Some(group).filter(|group| !group.is_empty())),
@@ -138,7 +139,8 @@ impl Accounts {
     }
 }
 
-/// The id that a word of digits means; one that the kernel cannot have is refused, not truncated.
+/// Parses a word of digits as an id; `None` if the word is not a number. An id that the kernel
+/// cannot have is refused, not truncated.
 fn number(word: &str) -> Result<Option<u32>, Failure> {
     if !word.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(None);
@@ -156,7 +158,7 @@ fn refused(message: String) -> Failure {
     }
 }
 
-/// Returns the text of a file; none where it is no file that can be read.
+/// Returns the text of a file; empty if it is not a regular file that can be read.
 fn text(path: impl Arg) -> String {
     let bytes = read_regular(path, FILE_MAX_BYTES).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -202,7 +204,7 @@ mod tests {
         assert_eq!(identity("me:wheel"), ok(1000, 10, &[], "/home/me"));
         assert_eq!(identity("1000"), ok(1000, 100, &[10, 29], "/home/me"));
         assert_eq!(identity("55:66"), ok(55, 66, &[], "/"));
-        // A name of digits is a name first.
+        // A name of digits is a name before it is a number.
         assert_eq!(identity("1234"), ok(7, 8, &[], "/odd"));
         assert!(identity("nobody").is_err());
         assert!(identity("me:nobody").is_err());

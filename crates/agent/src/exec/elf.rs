@@ -1,29 +1,29 @@
-//! What an ELF file says that has to be there for it to run (elf(5)). The file may be hostile.
+//! The architecture and the interpreter that an ELF file names (elf(5)). The file may be hostile.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
 const MAGIC: &[u8] = b"\x7fELF";
-/// The first bytes, which say how the others are to be read.
+/// The length of the first bytes, which give the class, the byte order and the machine.
 const IDENTITY_BYTES: usize = 20;
-/// `PT_INTERP`
+/// `PT_INTERP` (elf.h), the type of the program header that names the interpreter.
 const INTERPRETER: u64 = 3;
-/// How many program headers are looked at. The kernel takes as many as 64 KiB hold.
+/// The most program headers that are read. The kernel reads as many as 64 KiB hold.
 const HEADERS_MAX: u64 = 1024;
-/// The longest path, as the kernel has it.
+/// The longest path in bytes (`PATH_MAX`, linux/limits.h).
 const PATH_MAX_BYTES: u64 = 4096;
 
-/// What a program needs.
+/// The requirements of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Program {
-    /// As Rust and `uname -m` call it, where they have a name for it.
+    /// The name that Rust and `uname -m` use, or `ELF machine N` if it is not known.
     pub(super) architecture: String,
-    /// What loads it, unless it is static.
+    /// The path of the interpreter; `None` if the program is static.
     pub(super) interpreter: Option<Vec<u8>>,
 }
 
-/// Where the fields of a class are, in bytes.
+/// Offsets of the fields of an ELF class, in bytes.
 struct Layout {
     word_bytes: usize,
     headers_at: u64,
@@ -50,10 +50,10 @@ const OF_64_BITS: Layout = Layout {
     size_at: 0x20,
 };
 
-/// Reads a program; none where the file is no ELF.
+/// Reads a program; `None` if the file is not ELF.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub(super) fn read(file: &File) -> io::Result<Option<Program>> {
     let mut identity = [0; IDENTITY_BYTES];
     match file.read_exact_at(&mut identity, 0) {
@@ -75,7 +75,7 @@ pub(super) fn read(file: &File) -> io::Result<Option<Program>> {
     let machine = reader.number(&identity[18..20]);
     Ok(Some(Program {
         architecture: architecture(machine, layout.word_bytes == 4, reader.big_endian),
-        // What is cut short has none.
+        // A truncated file has no interpreter.
         interpreter: reader.interpreter(layout).unwrap_or_default(),
     }))
 }
@@ -106,7 +106,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// The number of `length` bytes, 8 at most, at `offset`.
+    /// Returns the number of `length` bytes, at most 8, at `offset`.
     fn at(&self, offset: u64, length: usize) -> io::Result<u64> {
         let mut bytes = [0; 8];
         self.read(&mut bytes[..length], offset)?;
@@ -126,7 +126,7 @@ impl Reader<'_> {
     }
 }
 
-/// The name of a machine (elf.h, `EM_*`).
+/// Returns the name of a machine (`EM_*`, elf.h).
 fn architecture(machine: u64, of_32_bits: bool, big_endian: bool) -> String {
     let name = match (machine, of_32_bits) {
         (3, _) => "i386",
@@ -169,7 +169,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A program of 64 bits, least byte first, whose second header names an interpreter.
+    /// Returns a 64-bit little-endian program whose second header names an interpreter.
     pub(in crate::exec) fn program(machine: u16, interpreter: Option<&[u8]>) -> Vec<u8> {
         let mut bytes = vec![0; 64 + 2 * 56];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");

@@ -3,7 +3,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use msb_agent_protocol::Bytes;
 
-/// Splits `NAME=value`; a word without `=` or without a name sets nothing.
+/// Splits `NAME=value` settings; a word without `=` or without a name is ignored.
 pub(super) fn parse(settings: &[Bytes]) -> Vec<(OsString, OsString)> {
     let split = |setting: &Bytes| {
         let equals = setting.iter().position(|&byte| byte == b'=')?;
@@ -15,7 +15,7 @@ pub(super) fn parse(settings: &[Bytes]) -> Vec<(OsString, OsString)> {
     settings.iter().filter_map(split).collect()
 }
 
-/// The value of `name`, the last one set.
+/// Returns the last value that is set for `name`; `None` if the environment does not set it.
 pub(super) fn get<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
     let found = environment
         .iter()

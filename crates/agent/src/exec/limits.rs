@@ -1,15 +1,15 @@
 use msb_agent_protocol::v1::{Failure, Ulimit};
 use rustix::process::{Resource, Rlimit};
 
-use super::process::bad_request;
+use super::failure::bad_request;
 use crate::guarded_file::read_regular;
 
-/// The most that `nofile` may be.
+/// The file that holds the largest limit of open files.
 const OPEN_FILES_MAX_PATH: &str = "/proc/sys/fs/nr_open";
-/// The longest text of such a number, in bytes.
+/// The longest text of that limit, in bytes.
 const NUMBER_MAX_BYTES: u64 = 32;
 
-/// The limits that the host asks for.
+/// Returns the resource limits that the host asks for.
 pub(super) fn read(ulimits: &[Ulimit]) -> Result<Vec<(Resource, Rlimit)>, Failure> {
     ulimits.iter().map(limit).collect()
 }

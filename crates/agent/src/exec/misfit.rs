@@ -1,4 +1,4 @@
-//! Why the kernel does not run a program that is there and may be executed.
+//! The reasons why the kernel refuses a program that exists and is executable.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,12 +12,12 @@ use rustix::fs::{FileType, OFlags};
 use super::elf;
 use crate::guarded_file::open_as;
 
-/// How much of a script's first line the kernel reads (`BINPRM_BUF_SIZE`).
+/// The most that the kernel reads of a script's first line, in bytes (`BINPRM_BUF_SIZE`).
 const LINE_MAX_BYTES: usize = 256;
-/// How many interpreters of interpreters are followed, as the kernel does.
+/// The most interpreters of interpreters that are followed, as in the kernel.
 const INTERPRETERS_MAX: usize = 5;
 
-/// What is wrong with a program.
+/// The reason why a program cannot run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Misfit {
     /// The program, or the interpreter of this name, is of another architecture.
@@ -25,16 +25,16 @@ pub(super) enum Misfit {
         interpreter: Option<PathBuf>,
         architecture: String,
     },
-    /// What is to read it is not there.
+    /// The interpreter does not exist. Its name is quoted as the program has it.
     NoInterpreter { name: Vec<u8> },
-    /// It is neither a program nor a script that says who reads it.
+    /// The file is neither a program nor a script that names an interpreter.
     NoFormat,
 }
 
-/// What a file that may be executed is.
+/// The kind of an executable file.
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
-    /// `#!`
+    /// A script, which begins with `#!`.
     Script {
         interpreter: Vec<u8>,
     },
@@ -42,8 +42,8 @@ enum Kind {
     Unknown,
 }
 
-/// Looks for what the kernel has refused with `refusal`. Relative names are looked up in `directory`. The
-/// guest's files may be anything, and may have changed meanwhile: then nothing is found.
+/// Finds the reason of the kernel's `refusal`. Relative names are resolved in `directory`. `None`
+/// if no reason is found: the guest's files may be anything, and may have changed meanwhile.
 pub(super) fn find(program: &Path, directory: &Path, refusal: &io::Error) -> Option<Misfit> {
     let refused_format = refusal.raw_os_error() == Some(libc::ENOEXEC);
     let mut interpreter: Option<PathBuf> = None;
@@ -87,8 +87,8 @@ fn kind(file: &File) -> io::Result<Kind> {
     }))
 }
 
-/// The program that a first line names, read as the kernel reads it: blanks are spaces and tabs, and a carriage
-/// return is part of a name.
+/// Returns the program that a script's first line names, parsed as the kernel does. Blanks are
+/// spaces and tabs, and a carriage return is part of a name.
 fn script_interpreter(head: &[u8]) -> Option<&[u8]> {
     let rest = head.strip_prefix(b"#!")?;
     let line = rest.split(|byte| b"\n\0".contains(byte)).next()?;

@@ -1,8 +1,9 @@
-//! Running a command for the host.
+//! Commands that the host asks for.
 
 mod accounts;
 mod elf;
 mod environment;
+mod failure;
 mod limits;
 mod misfit;
 mod process;
@@ -16,9 +17,7 @@ use std::time::Duration;
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
-use msb_agent_protocol::v1::{
-    Exec, ExecEvent, ExecInput, ExitStatus, Failure, FailureKind, Started,
-};
+use msb_agent_protocol::v1::{Exec, ExecEvent, ExecInput, ExitStatus, Failure, Started};
 use msb_agent_protocol::{Bytes, CHUNK_MAX_BYTES, Status, Streaming};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
@@ -26,20 +25,21 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
+use failure::guest_failure;
 use process::{NotStarted, Output, Prepared, Process};
 pub(crate) use running::Running;
 use signals::Group;
 
-/// What the host is told of a command.
+/// The events of a command, for the host.
 pub(crate) type Events = ReceiverStream<Result<ExecEvent, Status>>;
 
-/// How long output may pause after the command has ended before it is taken to be complete: what
-/// the command left running may hold its streams open for ever.
+/// The pause after which the output of a command that has ended is complete. Processes that the
+/// command left running may hold its streams open indefinitely.
 const SILENCE_LIMIT: Duration = Duration::from_millis(100);
-/// Chunks of output that wait for the host; beyond them the command waits.
+/// The number of output chunks that wait for the host; beyond them the command waits.
 const PENDING_CHUNKS: usize = 4;
 
-/// Runs a command. A host that no longer listens to its events kills it.
+/// Runs a command. The command is killed if the host stops listening to its events.
 pub(crate) async fn run(
     request: Exec,
     inputs: Streaming<ExecInput>,
@@ -58,7 +58,7 @@ pub(crate) async fn run(
     };
     match started {
         Ok(process) => {
-            // Nothing is awaited since it was started.
+            // Nothing is awaited between the start and this call.
             let ended = reaper.wait_for(process.pid);
             tokio::spawn(attend(
                 process,
@@ -70,20 +70,20 @@ pub(crate) async fn run(
         }
         Err(why) => {
             let failure = explain(why).await;
-            // There is room: nothing was sent before.
+            // The channel is empty, so there is room.
             let _ = sender.try_send(Ok(event(Event::Failed(failure))));
         }
     }
     ReceiverStream::new(events)
 }
 
-/// Prepares a command on a thread that may wait for the guest's files.
+/// Prepares a command on a thread that may block on the guest's files.
 async fn prepare(request: Exec) -> Result<Prepared, Failure> {
     let prepared = tokio::task::spawn_blocking(move || process::prepare(&request)).await;
     prepared.unwrap_or_else(|_| Err(guest_failure("the agent failed")))
 }
 
-/// Says why a command was not started, on such a thread too.
+/// Finds the reason why a command was not started, on a thread that may block too.
 async fn explain(why: NotStarted) -> Failure {
     match why {
         NotStarted::Failed(failure) => failure,
@@ -94,18 +94,11 @@ async fn explain(why: NotStarted) -> Failure {
     }
 }
 
-fn guest_failure(message: &str) -> Failure {
-    Failure {
-        kind: FailureKind::Guest.into(),
-        message: message.to_owned(),
-    }
-}
-
-/// The host of one command.
+/// The host's end of a command's events.
 #[derive(Clone)]
 struct Host(mpsc::Sender<Result<ExecEvent, Status>>);
 
-/// The host no longer listens.
+/// The host no longer listens to the events.
 struct Gone;
 
 impl Host {
@@ -118,7 +111,7 @@ fn event(event: Event) -> ExecEvent {
     ExecEvent { event: Some(event) }
 }
 
-/// Joins a command to its host until it has ended, or the host has gone.
+/// Connects a command to its host until the command has ended or the host has disconnected.
 async fn attend(
     process: Process,
     inputs: Streaming<ExecInput>,
@@ -149,7 +142,7 @@ async fn attend(
     }
 }
 
-/// Passes the command's output on until it has ended and nothing more comes, then says how.
+/// Sends the command's output until it has ended and no more comes, then its exit status.
 async fn send_events(
     started: Event,
     host: &Host,
@@ -170,9 +163,10 @@ async fn send_events(
     while let Ok(Some(chunk)) = timeout(SILENCE_LIMIT, pending.recv()).await {
         host.tell(chunk).await?;
     }
-    // The reaper gives every status away before it goes, so a lost one means that PID 1 ends.
+    // The reaper delivers every status before it ends, so a lost one means that PID 1 ends.
     let killed = ExitStatus {
         status: Some(HowEnded::Signal(9)),
+        ..ExitStatus::default()
     };
     host.tell(Event::Exited(status.unwrap_or(killed))).await
 }
@@ -187,7 +181,7 @@ async fn read_output(mut output: Output, chunks: mpsc::Sender<Event>) {
     }
 }
 
-/// Passes the host's input on until either side wants no more of it.
+/// Passes the host's input on until the host has sent all of it or the command reads no more.
 async fn write_stdin(stdin: Option<process::Stdin>, mut inputs: Streaming<ExecInput>) {
     let Some(process::Stdin {
         mut stream,
@@ -204,7 +198,7 @@ async fn write_stdin(stdin: Option<process::Stdin>, mut inputs: Streaming<ExecIn
         }
     }
     if is_terminal {
-        // A terminal has no end to close; this is how a user types one.
+        // A terminal has no end to close; a user ends the input with this character.
         let _ = stream.write_all(&[process::END_OF_TRANSMISSION]).await;
     }
 }

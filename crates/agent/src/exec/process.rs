@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 
 use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::exec_event::Event;
-use msb_agent_protocol::v1::{Exec, Failure, FailureKind, WindowSize};
+use msb_agent_protocol::v1::{Exec, Failure, WindowSize};
 use rustix::fs::{FileType, Mode, OFlags, open};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Gid, Resource, Rlimit, Uid, ioctl_tiocsctty, setrlimit, setsid};
@@ -22,6 +22,7 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::accounts::{Accounts, Identity};
+use super::failure::{bad_request, refused_action};
 use super::program::Program;
 use super::replacement::Replacement;
 use super::{environment, limits, program};
@@ -29,7 +30,7 @@ use crate::boot;
 use crate::descriptor::Descriptor;
 use crate::guarded_file::open_as;
 
-/// Control-D: what a user types to end a terminal's input.
+/// Control-D, the character that ends a terminal's input.
 pub(super) const END_OF_TRANSMISSION: u8 = 4;
 
 /// A command that has been started.
@@ -41,17 +42,17 @@ pub(super) struct Process {
     pub(super) outputs: Vec<Output>,
 }
 
-/// Where its input goes.
+/// The agent's end of a command's standard input.
 #[derive(Debug)]
 pub(super) struct Stdin {
     pub(super) stream: Descriptor,
     pub(super) is_terminal: bool,
 }
 
-/// What bytes of a stream are called.
+/// The conversion of a stream's bytes into an event.
 type Naming = fn(Bytes) -> Event;
 
-/// A stream of output, and what its bytes are called.
+/// A stream of output, and the event that carries its bytes.
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) stream: Descriptor,
@@ -64,7 +65,7 @@ pub(super) struct Terminal(OwnedFd);
 
 impl Terminal {
     pub(super) fn resize(&self, size: WindowSize) {
-        // A terminal whose command has ended needs no size.
+        // The size of a terminal whose command has ended does not matter.
         let _ = tcsetwinsize(&self.0, winsize(size));
     }
 }
@@ -86,19 +87,22 @@ pub(super) struct Prepared {
     program: Program,
 }
 
-/// Why a command was not started.
+/// The reason why a command was not started.
 pub(super) enum NotStarted {
-    /// It is clear.
+    /// The failure, ready for the host.
     Failed(Failure),
-    /// The kernel has refused the program. A look at it may wait for the guest's files.
+    /// The kernel has refused the program. Finding the reason may block on the guest's files.
     Refused { program: Program, error: io::Error },
 }
 
-/// Prepares the command that the host asks for. It looks at the guest's files, so it may wait for
-/// whoever serves them.
+/// Prepares the command that the host asks for. It reads the guest's files, so it may block on the
+/// filesystem that holds them.
 pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
     let identity = Accounts::read().resolve(&request.user, &request.groups)?;
-    let directory = working_directory(&request.working_directory)?;
+    let directory = working_directory(
+        &request.working_directory,
+        request.working_directory_must_exist,
+    )?;
     let mut environment = environment::parse(&request.env);
     if environment::get(&environment, "HOME").is_none() {
         environment.push(("HOME".into(), identity.home.clone().into()));
@@ -119,7 +123,7 @@ pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
         Some(size) => terminal_streams(&mut command, size),
         None => pipe_streams(&mut command, request.stdin),
     };
-    let streams = streams.map_err(|error| guest_failure("open the command's streams", &error))?;
+    let streams = streams.map_err(|error| refused_action("open the command's streams", &error))?;
     let limits = limits::read(&request.ulimits)?;
     let has_terminal = request.terminal.is_some();
     become_leader(&mut command, identity, has_terminal, limits, replacement);
@@ -135,7 +139,7 @@ pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
     })
 }
 
-/// The agent's ends of a command's streams, before they can be waited for.
+/// The agent's ends of a command's streams, before they are polled.
 struct Streams {
     stdin: Option<OwnedFd>,
     terminal: Option<OwnedFd>,
@@ -165,8 +169,8 @@ fn pipe_streams(command: &mut Command, wants_stdin: bool) -> io::Result<Streams>
     })
 }
 
-/// Returns what reads as empty: `/dev/null`, or a pipe that nobody writes to where root in the guest
-/// has put something else there.
+/// Returns an input that reads as empty. It is `/dev/null`, or a pipe without a writer if root in
+/// the guest has replaced `/dev/null`.
 fn nothing_to_read() -> io::Result<Stdio> {
     match open_as("/dev/null", FileType::CharacterDevice, OFlags::RDONLY) {
         Ok(null) => {
@@ -196,8 +200,8 @@ fn terminal_streams(command: &mut Command, size: WindowSize) -> io::Result<Strea
     })
 }
 
-/// Makes the child a session of its own, with the terminal if it has one, below its limits, then
-/// the wanted user, then the program.
+/// Sets up the child before it becomes the program. It gets its own session, its terminal if it has
+/// one, its control group and limits, then the user and the groups.
 fn become_leader(
     command: &mut Command,
     identity: Identity,
@@ -218,7 +222,7 @@ fn become_leader(
             ioctl_tiocsctty(io::stdin())?;
         }
         if let Some(group) = group {
-            // The process that writes.
+            // `0` stands for the process that writes.
             rustix::io::write(group, b"0")?;
         }
         for (resource, limit) in &limits {
@@ -234,7 +238,7 @@ fn become_leader(
     unsafe { command.pre_exec(in_child) };
 }
 
-/// Starts a command.
+/// Starts a prepared command, and opens the agent's ends of its streams.
 pub(super) fn start(prepared: Prepared) -> Result<Process, NotStarted> {
     let Prepared {
         mut command,
@@ -242,11 +246,11 @@ pub(super) fn start(prepared: Prepared) -> Result<Process, NotStarted> {
         program,
     } = prepared;
     let spawned = command.spawn();
-    // The child has its own copies of its ends; these would keep the streams open.
+    // The child has its own copies of its ends; these copies would keep the streams open.
     drop(command);
     let child = spawned.map_err(|error| match error.kind() {
         io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock => {
-            NotStarted::Failed(guest_failure("start the command", &error))
+            NotStarted::Failed(refused_action("start the command", &error))
         }
         _ => NotStarted::Refused { program, error },
     })?;
@@ -273,17 +277,19 @@ pub(super) fn start(prepared: Prepared) -> Result<Process, NotStarted> {
         })
     };
     watch()
-        .map_err(|error| NotStarted::Failed(guest_failure("watch the command's streams", &error)))
+        .map_err(|error| NotStarted::Failed(refused_action("watch the command's streams", &error)))
 }
 
-/// The directory to run in, made where the image lacks it, as docker does.
-fn working_directory(wanted: &[u8]) -> Result<PathBuf, Failure> {
+/// Opens the working directory, and makes it if it is missing, unless it must exist.
+fn working_directory(wanted: &[u8], must_exist: bool) -> Result<PathBuf, Failure> {
     let wanted = if wanted.is_empty() { b"/" } else { wanted };
     let path = Path::new("/").join(OsStr::from_bytes(wanted));
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let made = fs::create_dir_all(&path)
-        .and_then(|()| open(&path, directory, Mode::empty()).map_err(Into::into));
-    match made {
+    let made = match must_exist {
+        true => Ok(()),
+        false => fs::create_dir_all(&path),
+    };
+    match made.and_then(|()| open(&path, directory, Mode::empty()).map_err(Into::into)) {
         Ok(_) => Ok(path),
         Err(error) => Err(bad_request(&format!(
             "cannot use {} as working directory: {error}",
@@ -292,25 +298,23 @@ fn working_directory(wanted: &[u8]) -> Result<PathBuf, Failure> {
     }
 }
 
-pub(super) fn bad_request(message: &str) -> Failure {
-    Failure {
-        kind: FailureKind::BadRequest.into(),
-        message: message.to_owned(),
-    }
-}
-
-fn guest_failure(action: &str, error: &io::Error) -> Failure {
-    Failure {
-        kind: FailureKind::Guest.into(),
-        message: format!("cannot {action}: {error}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
 
     use super::*;
+
+    #[test]
+    fn a_working_directory_is_made_unless_it_must_exist() {
+        let root = tempfile::tempdir().expect("a directory");
+        let path = root.path().join("a/b");
+        let wanted = path.as_os_str().as_bytes();
+        let refused = working_directory(wanted, true).expect_err("missing");
+        assert!(refused.message.contains("No such file"), "{refused:?}");
+        assert!(!path.parent().expect("a parent").exists());
+        assert_eq!(working_directory(wanted, false).expect("made"), path);
+        assert_eq!(working_directory(wanted, true).expect("there"), path);
+    }
 
     #[test]
     fn a_command_without_input_reads_the_end_at_once() {

@@ -9,11 +9,11 @@ use rustix::fs::{Access, access};
 
 use super::misfit::{self, Misfit};
 
-/// Where programs are looked for when the environment does not say, as docker has it.
+/// The directories that are searched if the environment has no `PATH`, as in Docker.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Finds the program that `word` means: itself where it holds a `/`, else the first executable of
-/// that name in `path`.
+/// Finds the program that `word` means. A word with a `/` is a path; any other is the name of the
+/// first executable in the directories of `path`.
 pub(super) fn find(
     word: &[u8],
     path: Option<&OsStr>,
@@ -21,7 +21,7 @@ pub(super) fn find(
 ) -> Result<PathBuf, Failure> {
     let word_path = Path::new(OsStr::from_bytes(word));
     if word.contains(&b'/') {
-        // A relative one is relative to the command's working directory.
+        // A relative path starts at the command's working directory.
         return check(directory.join(word_path), word);
     }
     let path = path.unwrap_or(OsStr::new(DEFAULT_PATH)).as_bytes();
@@ -57,19 +57,19 @@ fn check(program: PathBuf, word: &[u8]) -> Result<PathBuf, Failure> {
     }
 }
 
-/// A program that was found.
+/// A program that was found in the guest.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// What the host calls it.
+    /// The word that the host called the program by.
     pub(super) word: Bytes,
-    /// Where it is.
+    /// The path of the program's file.
     pub(super) path: PathBuf,
-    /// Where the command runs.
+    /// The command's working directory.
     pub(super) directory: PathBuf,
 }
 
 impl Program {
-    /// Says why the kernel has refused it.
+    /// Returns the failure that explains why the kernel refused the program.
     pub(super) fn explain(&self, error: &io::Error) -> Failure {
         let word = &self.word;
         match error.kind() {

@@ -7,23 +7,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
 
-/// What a process becomes: a program with its arguments and its environment, as execve(2) takes them.
+/// The program that a process becomes, with its arguments and environment, as execve(2) takes them.
 ///
-/// The functions of the C library would have `/bin/sh` read what the kernel does not run, line by line,
-/// whatever it is.
+/// The functions of the C library would run a file that the kernel refuses with `/bin/sh`, whatever
+/// the file is.
 pub(super) struct Replacement {
     program: CString,
     arguments: Words,
     environment: Words,
 }
 
-/// Words, and what points to them, with nothing at the end.
+/// Words, and the list of pointers to them, which ends with a null pointer.
 struct Words {
     pointers: Vec<*const c_char>,
     _words: Vec<CString>,
 }
 
-// SAFETY: the pointers lead to the words that are kept beside them, on the heap. Nobody changes either.
+// SAFETY: the pointers lead to the words that are kept beside them, on the heap. Neither is ever
+// changed.
 unsafe impl Send for Words {}
 // SAFETY: as above.
 unsafe impl Sync for Words {}
@@ -39,10 +40,11 @@ impl Words {
 }
 
 impl Replacement {
-    /// Of two settings of one name in the environment, the later counts.
+    /// Prepares the arguments of execve(2). If the environment sets a name twice, the later value
+    /// counts.
     ///
     /// # Errors
-    /// A word that holds a NUL.
+    /// A word that contains a NUL byte.
     pub(super) fn new<'a>(
         program: &Path,
         arguments: impl Iterator<Item = &'a [u8]>,
@@ -64,10 +66,11 @@ impl Replacement {
         })
     }
 
-    /// Makes this process that program. It comes back with why it could not; it allocates nothing.
+    /// Executes the program in place of this process. Returns only if that fails. Allocates
+    /// nothing.
     pub(super) fn execute(&self) -> io::Error {
-        // SAFETY: the program is a string that ends with a NUL, and so are all that the two lists point to;
-        // each list ends with a null pointer. All live as long as `self`.
+        // SAFETY: the program and all words in the two lists are strings that end with a NUL; each
+        // list ends with a null pointer. All live as long as `self`.
         unsafe {
             libc::execve(
                 self.program.as_ptr(),
@@ -95,7 +98,7 @@ mod tests {
         let words = arguments.iter().map(|word| word.as_bytes());
         let replacement = Replacement::new(program, words, &environment).expect("no NUL");
         let mut command = Command::new("/nothing/looks/at/this");
-        // SAFETY: it makes one system call.
+        // SAFETY: the closure makes one system call.
         let command = unsafe { command.pre_exec(move || Err(replacement.execute())) };
         let output = command.output()?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())

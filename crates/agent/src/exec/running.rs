@@ -7,13 +7,13 @@ use tokio::time::{Duration, Instant, sleep};
 use super::process::Terminal;
 use super::signals::Group;
 
-/// How long a host may take to hear of the commands' ends before the machine goes.
+/// The time that a host may take to read how the commands ended before the machine ends.
 const LISTEN_LIMIT: Duration = Duration::from_secs(1);
-/// How long a command's last words may take to leave through the port.
+/// The time for which the last events of a command may leave through the port.
 const LAST_WORDS_LIMIT: Duration = Duration::from_millis(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The commands that run, by the number that the host knows them by.
+/// The running commands, by the number that the host identifies them by.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Running(Arc<Mutex<Table>>);
 
@@ -31,7 +31,7 @@ struct Entry {
 }
 
 impl Running {
-    /// Gives a command its number.
+    /// Registers a command and returns its number.
     pub(super) fn enter(&self, group: Group, terminal: Option<Terminal>) -> u64 {
         let mut table = self.table();
         table.last_id += 1;
@@ -44,7 +44,7 @@ impl Running {
         self.table().commands.remove(&id);
     }
 
-    /// Sends the signal with this number; `None` when the command does not run.
+    /// Sends the signal with this number. `None` if the command is not running.
     pub(crate) fn signal(&self, id: u64, signal: i32) -> Option<()> {
         let table = self.table();
         table
@@ -53,8 +53,8 @@ impl Running {
             .map(|entry| entry.group.signal(signal))
     }
 
-    /// Sends a signal to the process of a command, not to its group, and waits until it has ended, or
-    /// until the deadline.
+    /// Sends a signal to a command's process, not to its group. Waits until the command has ended,
+    /// or until the deadline.
     pub(crate) async fn end(&self, first: StopFirst, deadline: Instant) {
         let is_there = |table: &Table| table.commands.contains_key(&first.exec_id);
         if let Some(entry) = self.table().commands.get(&first.exec_id) {
@@ -65,7 +65,8 @@ impl Running {
         }
     }
 
-    /// Sets the terminal's size, if it has one; `None` when the command does not run.
+    /// Sets the size of the command's terminal, if it has one. `None` if the command is not
+    /// running.
     pub(crate) fn resize(&self, id: u64, size: WindowSize) -> Option<()> {
         let table = self.table();
         let entry = table.commands.get(&id)?;
@@ -75,7 +76,7 @@ impl Running {
         Some(())
     }
 
-    /// Lets no more commands in. Whether it did until now.
+    /// Refuses further commands. Returns true if they were accepted before.
     pub(crate) fn close(&self) -> bool {
         let was_closed = std::mem::replace(&mut self.table().is_closed, true);
         !was_closed
@@ -85,13 +86,13 @@ impl Running {
         self.table().is_closed
     }
 
-    /// Waits until the host has heard how every command ended, unless it does not listen.
+    /// Waits until the host has read how every command ended, or `LISTEN_LIMIT` has passed.
     pub(crate) async fn all_left(&self) {
         let deadline = Instant::now() + LISTEN_LIMIT;
         while !self.table().commands.is_empty() && Instant::now() < deadline {
             sleep(POLL_INTERVAL).await;
         }
-        // What was told last is on its way through the connection's own task.
+        // The connection's own task is still sending the last events.
         sleep(LAST_WORDS_LIMIT).await;
     }
 

@@ -13,17 +13,17 @@ impl Group {
         }
     }
 
-    /// Sends the signal with this number; one that does not exist is ignored.
+    /// Sends the signal with this number; an unknown number is ignored.
     pub(super) fn signal(self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number) {
             self.send(signal);
         }
     }
 
-    /// The same for its leader alone.
+    /// Sends the signal to the group's leader alone.
     pub(super) fn signal_leader(self, number: i32) {
         if let (Some(leader), Some(signal)) = (self.leader, Signal::from_named_raw(number)) {
-            // It may have ended.
+            // The leader may have ended.
             let _ = kill_process(leader, signal);
         }
     }

@@ -14,7 +14,7 @@ use crate::exec::Running;
 use super::status::{failed, not_packed, not_unpacked};
 use super::{Answers, PENDING_ANSWERS, absolute, answers, chunk, left_empty, waiting};
 
-/// Packs a file, or a directory and all that is in it.
+/// Packs a file, or a directory with its whole content.
 pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chunk> {
     let path = absolute(&request.path);
     let name = match request.name.is_empty() {
@@ -38,14 +38,14 @@ pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chu
         let send = |data| host.tell(chunk(data));
         let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
         pack(place, &options, &mut archive).map_err(|error| not_packed(&error))?;
-        // A host that has gone needs no answer.
+        // A host that has disconnected needs no answer.
         let _ = archive.finish();
         Ok(())
     })
 }
 
-/// The directory that holds a file, and its name there. What is asked for as a directory, by a `/`
-/// or a `/.` at its end, is followed.
+/// Splits a path into the directory that holds the file, and the file's name there. A path that
+/// ends with `/` or `/.` means the directory itself, and symlinks to it are followed.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     match &path[slash + 1..] {
@@ -59,7 +59,7 @@ fn open_directory(path: &[u8]) -> rustix::io::Result<OwnedFd> {
     open(path, flags, Mode::empty())
 }
 
-/// Unpacks what the host sends.
+/// Unpacks the archive that the host sends.
 pub(crate) async fn put(
     start: PutArchive,
     mut inputs: Streaming<PutArchiveInput>,
@@ -85,7 +85,7 @@ pub(crate) async fn put(
     };
     tokio::pin!(unpacking);
     tokio::select! {
-        // It may have enough before the host has sent everything.
+        // Unpacking may end before the host has sent everything.
         unpacked = &mut unpacking => unpacked,
         () = receiving => unpacking.await,
     }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::absolute;
 use super::status::failed;
 
-/// The mode of a directory that nobody described.
+/// The mode of a new directory if the request has none.
 const DIRECTORY_MODE: u32 = 0o755;
 
 pub(crate) fn remove(request: &RemoveRequest) -> Result<RemoveReply, Status> {
@@ -52,7 +52,7 @@ pub(crate) fn make_directory(request: &MakeDirectoryRequest) -> Result<MakeDirec
             builder.recursive(true).create(parent)?;
         }
         builder.recursive(false).create(path)?;
-        // Whatever the agent's own mask is.
+        // The agent's umask does not apply.
         let mode = request.mode.unwrap_or(DIRECTORY_MODE) & 0o7777;
         fs::set_permissions(path, fs::Permissions::from_mode(mode))
     };
@@ -62,7 +62,7 @@ pub(crate) fn make_directory(request: &MakeDirectoryRequest) -> Result<MakeDirec
     Ok(MakeDirectoryReply {})
 }
 
-/// Gives a file another name, as `mv` does.
+/// Renames a file, and moves it into the target if that is a directory, as `mv` does.
 pub(crate) fn rename(request: &RenameRequest) -> Result<RenameReply, Status> {
     let (from, to) = (absolute(&request.from), absolute(&request.to));
     let source = Path::new(OsStr::from_bytes(&from));

@@ -11,7 +11,7 @@ use super::status::failed;
 use super::{Answers, absolute, answers};
 use crate::exec::Running;
 
-/// Entries in a message: with the longest names and targets they stay below its limit.
+/// The most entries in a message: with the longest names and targets they stay below its limit.
 const ENTRIES_MAX: usize = 128;
 
 pub(crate) fn stat(request: &StatRequest) -> Result<StatReply, Status> {
@@ -60,7 +60,7 @@ fn names(directory: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-/// What a name names; `None` when it has gone.
+/// Returns the entry with this name; `None` if it has been removed or replaced meanwhile.
 fn entry(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<Option<ListEntry>> {
     let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(None),
@@ -76,7 +76,7 @@ fn entry(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<Option<ListEntr
     }))
 }
 
-/// A symlink's target; nothing of other files.
+/// Returns a symlink's target; empty for other files.
 fn target(
     stat: &Stat,
     directory: std::os::fd::BorrowedFd<'_>,

@@ -1,4 +1,4 @@
-//! The sandbox's files, for the host. Whatever waits for a disk does so on a thread of its own.
+//! The sandbox's files, for the host. Work that blocks on a disk runs on its own thread.
 
 mod archive;
 mod change;
@@ -21,15 +21,16 @@ pub(crate) use look::{list, stat};
 pub(crate) use read::read;
 pub(crate) use write::write;
 
-/// A stream of answers.
+/// A stream of answers to the host.
 pub(crate) type Answers<T> = ReceiverStream<Result<T, Status>>;
 
-/// Answers that wait for the host; beyond them the work waits.
+/// The number of answers that wait for the host; beyond them the work waits.
 const PENDING_ANSWERS: usize = 4;
-/// What msb itself shows in the sandbox, below which its whole disks can be seen.
+/// The directory that msb itself adds to the sandbox. The image and the upper disk are visible
+/// below it.
 const EXPOSED: &str = "/run/msb";
 
-/// Does what waits for a disk.
+/// Runs work that blocks on a disk, on its own thread.
 pub(crate) async fn waiting<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Status> + Send + 'static,
 ) -> Result<T, Status> {
@@ -37,21 +38,21 @@ pub(crate) async fn waiting<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(Status::internal("the agent failed")))
 }
 
-/// Who asked, and may have gone.
+/// The host that sent the request; it may have disconnected.
 pub(crate) struct Host<T> {
     answers: mpsc::Sender<Result<T, Status>>,
     running: Running,
 }
 
 impl<T> Host<T> {
-    /// Gives an answer when there is room for it. Whether more are wanted.
+    /// Sends an answer, and waits for room. Returns true if more answers are wanted.
     fn tell(&self, answer: T) -> bool {
         !self.running.is_closed() && self.answers.blocking_send(Ok(answer)).is_ok()
     }
 }
 
-/// Runs work that gives answers one by one; how it ends is the last. It does not outlive the
-/// sandbox: its files are to be unmounted.
+/// Runs work that sends answers one by one; an error is the last answer. The work stops when the
+/// sandbox shuts down, because its files are unmounted then.
 fn answers<T: Send + 'static>(
     running: &Running,
     work: impl FnOnce(&Host<T>) -> Result<(), Status> + Send + 'static,
@@ -68,7 +69,7 @@ fn answers<T: Send + 'static>(
             false => ended,
         };
         if let Err(status) = ended {
-            // Who asked may have gone.
+            // The host may have disconnected.
             let _ = host.answers.blocking_send(Err(status));
         }
     });
@@ -79,7 +80,7 @@ fn shutting_down() -> Status {
     Status::unavailable("the sandbox is shutting down")
 }
 
-/// A path from the sandbox's root.
+/// Returns a path as an absolute one, from the sandbox's root.
 fn absolute(path: &Bytes) -> Vec<u8> {
     match path.starts_with(b"/") {
         true => path.to_vec(),
@@ -91,7 +92,8 @@ fn chunk(data: Bytes) -> Chunk {
     Chunk { data }
 }
 
-/// Directories that archives have empty: what is below them is no part of the sandbox's tree.
+/// Returns the directories whose content archives leave out, by device and inode: it is not part of
+/// the sandbox's tree.
 fn left_empty() -> Vec<(u64, u64)> {
     let stat = statat(CWD, EXPOSED, AtFlags::SYMLINK_NOFOLLOW);
     stat.map(|stat| (stat.st_dev, stat.st_ino))

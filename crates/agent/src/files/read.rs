@@ -7,7 +7,7 @@ use super::status::failed;
 use super::{Answers, absolute, answers, chunk};
 use crate::exec::Running;
 
-/// What a file holds. What has nothing to say now ends: a pipe is not waited for.
+/// Sends a file's content. A pipe that has no data at the moment counts as its end.
 pub(crate) fn read(request: &ReadFileRequest, running: &Running) -> Answers<Chunk> {
     let path = absolute(&request.path);
     answers(running, move |host| {

@@ -7,7 +7,7 @@ use tree_archive::{PackError, UnpackError};
 
 use crate::console::chain;
 
-/// What failed, on which path, and why.
+/// Returns a conversion of errors into a status that names the action and the path.
 pub(super) fn failed(action: &str, path: &[u8]) -> impl Fn(Errno) -> Status {
     let what = format!("cannot {action} '{}'", path.escape_ascii());
     move |error| {

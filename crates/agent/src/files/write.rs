@@ -15,14 +15,14 @@ use super::status::failed;
 use super::{PENDING_ANSWERS, absolute, waiting};
 use crate::exec::Running;
 
-/// The mode of a file that nobody described.
+/// The mode of a new file if the request has none.
 const FILE_MODE: u32 = 0o644;
-/// Symlinks that are followed to a file that is not there (`MAXSYMLINKS`, linux/namei.h).
+/// The most symlinks that are followed to a missing file (`MAXSYMLINKS`, linux/namei.h).
 const LINKS_MAX: usize = 40;
-/// Names for the new content that are tried.
+/// The most temporary names that are tried.
 const NAMES_MAX: u32 = 1000;
 
-/// Makes or replaces a file with what the host sends.
+/// Makes or replaces a file with the content that the host sends.
 pub(crate) async fn write(
     start: WriteFile,
     mut inputs: Streaming<WriteFileInput>,
@@ -31,7 +31,7 @@ pub(crate) async fn write(
     let (sender, chunks) = mpsc::channel(PENDING_ANSWERS);
     let writing = waiting(move || write_chunks(&start, chunks));
     let receiving = async move {
-        // Without an end the content is cut.
+        // Content without an end marker was cut off.
         while let Ok(Some(WriteFileInput { input: Some(input) })) = inputs.message().await {
             let chunk = match input {
                 _ if running.is_closed() => return,
@@ -47,7 +47,7 @@ pub(crate) async fn write(
     };
     tokio::pin!(writing);
     tokio::select! {
-        // It may fail before the host has sent everything.
+        // Writing may fail before the host has sent everything.
         written = &mut writing => written,
         () = receiving => writing.await,
     }
@@ -74,14 +74,14 @@ fn write_chunks(
     Ok(WriteFileReply {})
 }
 
-/// Where the content goes: symlinks at the path's end are followed, as a process that opens it to
-/// write does.
+/// Returns the path that the content is written to. Symlinks at the path's end are followed, as
+/// they are when a process opens it for writing.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
         match fs::read_link(&path).map_err(errno) {
             Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
-            // It is no symlink, or not there.
+            // The path is not a symlink, or does not exist.
             Err(Errno::INVAL | Errno::NOENT) => return Ok(path),
             Err(error) => return Err(error.into()),
         }
@@ -89,7 +89,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(Errno::LOOP.into())
 }
 
-/// A file's new content beside it, under a name of its own until it is whole.
+/// A file's new content, beside the file under a temporary name until it is complete.
 struct NewFile {
     file: File,
     path: PathBuf,
@@ -97,11 +97,12 @@ struct NewFile {
 }
 
 impl NewFile {
-    /// Begins the content of `path`, with the mode, or with that and the owner of the file there.
+    /// Creates the new content of `path`, with this mode, or with that of the existing file. An
+    /// existing file's owner is kept.
     fn beside(path: &Path, mode: Option<u32>) -> io::Result<Self> {
         let there = match fs::symlink_metadata(path) {
             Ok(there) if there.is_dir() => return Err(Errno::ISDIR.into()),
-            // What is written to a pipe or a device is not to replace it.
+            // A pipe or a device must not be replaced by a regular file.
             Ok(there) if !there.is_file() => return Err(Errno::INVAL.into()),
             Ok(there) => Some(there),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -142,7 +143,7 @@ impl NewFile {
         Err(Errno::EXIST.into())
     }
 
-    /// Writes what comes. Whether that was all.
+    /// Writes the content as it arrives. Returns true if it was complete.
     fn take(&mut self, mut chunks: mpsc::Receiver<Option<Bytes>>) -> io::Result<bool> {
         while let Some(chunk) = chunks.blocking_recv() {
             match chunk {
@@ -153,7 +154,7 @@ impl NewFile {
         Ok(false)
     }
 
-    /// Puts it in the place of what is at `path`.
+    /// Replaces the file at `path` with the new content.
     fn replace(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.path, path)?;
@@ -165,7 +166,7 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.is_renamed {
-            // It is in nobody's way.
+            // A failure leaves a temporary file, which blocks nothing.
             let _ = fs::remove_file(&self.path);
         }
     }

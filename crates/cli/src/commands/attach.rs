@@ -3,7 +3,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use msb_agent_protocol::v1::Attach;
 use msb_agent_protocol::{Client, ClientError};
-use msb_runtime::{Exit, Lock, ReachError, Sandbox};
+use msb_runtime::{EndReason, Exit, Lifetime, Lock, ReachError, Sandbox};
 
 use super::Context;
 use super::machine::{self, Start};
@@ -12,13 +12,14 @@ use crate::output;
 use crate::streams::{
     EXIT_INTERRUPTED, EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join, not_started,
 };
+use crate::words;
 
 // Arguments of `msb attach`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "What the command prints from now on is shown; msb logs has what it printed before. Signals \
     go to the command. Ctrl-P Ctrl-Q detaches from one that has a terminal.\n\n\
-    Exit code: the command's own; 0 after Ctrl-P Ctrl-Q.\n\nExamples:\n  \
+    Exit code: the command's own; 124 when the sandbox's time was up; 0 after Ctrl-P Ctrl-Q.\n\nExamples:\n  \
     msb run -dit --name work debian bash; msb attach work"
 )]
 pub(crate) struct Arguments {
@@ -35,7 +36,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let takes_stdin = sandbox.spec.process.stdin && !arguments.no_stdin;
     let ending = attach(context, &mut client, &sandbox, takes_stdin, false).await?;
     match ending {
-        Ending::Exited(code) => Ok(code),
+        Ending::Exited { code, reason } => {
+            say_reason(&sandbox, reason);
+            Ok(code)
+        }
         Ending::Left => {
             say_left(&sandbox);
             Ok(0)
@@ -46,12 +50,12 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         }
         Ending::Unread => Ok(EXIT_UNREAD),
         Ending::Unwritable(failure) => Err(failure),
-        Ending::Lost => Err(lost(&sandbox)),
+        Ending::Lost => lost(&sandbox, sandbox.last_words()),
     }
 }
 
-/// Starts the sandbox and joins this process to its first command until that has ended, and the
-/// machine with it.
+/// Starts the sandbox and attaches this process to its main command. Returns when the command and
+/// its machine have ended, or the user has detached.
 pub(crate) async fn start_and_attach(
     start: &Start<'_>,
     sandbox: &Sandbox,
@@ -61,15 +65,13 @@ pub(crate) async fn start_and_attach(
     let outcome = run_attached(start, sandbox, lock, takes_stdin).await;
     let is_over = !matches!(outcome, Ok(None));
     if sandbox.spec.remove_when_stopped && is_over {
-        // The command's own outcome matters more than left-overs, which the next run sweeps.
-        if let Err(error) = sandbox.clone().remove() {
-            output::notice(&error.to_string());
-        }
+        // The command's outcome matters more than leftovers, which the next run removes.
+        machine::discard(sandbox.clone()).await;
     }
     Ok(outcome?.unwrap_or(0))
 }
 
-/// The exit code, or `None` when the command was left to itself.
+/// Returns the exit code; `None` if the user detached from the command.
 async fn run_attached(
     start: &Start<'_>,
     sandbox: &Sandbox,
@@ -82,7 +84,8 @@ async fn run_attached(
     drop(client);
     let last_words = running.last_words();
     let code = match ending {
-        Ok(Ending::Exited(code)) => {
+        Ok(Ending::Exited { code, reason }) => {
+            say_reason(sandbox, reason);
             let ended = running.ended().await;
             ended.context("the command ended, but the sandbox did not shut down cleanly")?;
             return Ok(Some(code));
@@ -92,29 +95,30 @@ async fn run_attached(
             say_left(sandbox);
             return Ok(None);
         }
-        Ok(Ending::Lost) => Err(Vanished { last_words }.into()),
+        Ok(Ending::Lost) => lost(sandbox, last_words),
         Ok(Ending::Unread) => stopped(sandbox).await.map(|()| EXIT_UNREAD),
         Ok(Ending::Enough) => sandbox
             .kill()
             .await
             .map(|()| EXIT_KILLED)
             .map_err(Into::into),
-        // Why nobody hears the command matters more than how it comes to its end.
+        // The failure to write is reported rather than the exit of the command that was stopped for
+        // it.
         Ok(Ending::Unwritable(failure)) => stopped(sandbox).await.and(Err(failure)),
         Err(failure) => Err(failure),
     };
-    // Why the machine is at its end is known.
+    // The outcome is known; an error of the machine's end adds nothing to it.
     let _ = running.ended().await;
     code.map(Some)
 }
 
-/// Ends a sandbox whose command goes on for nobody.
+/// Stops a sandbox whose command has no reader any more.
 async fn stopped(sandbox: &Sandbox) -> Result<(), Failure> {
     match sandbox
-        .stop(Duration::from_secs(sandbox.spec.stopping.timeout_s))
+        .stop(Duration::from_secs(sandbox.spec.stopping.timeout_s), None)
         .await
     {
-        // That it had to be killed is nobody's concern.
+        // It does not matter to the user that the command had to be killed.
         Ok(_) | Err(ReachError::NotRunning { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -134,7 +138,7 @@ async fn attach(
     let request = Attach { stdin: takes_stdin };
     let command = match client.attach(request).await {
         Ok(command) => command,
-        Err(ClientError::Over(status)) => return Ok(Ending::Exited(Exit::code_of(status))),
+        Err(ClientError::Over(status)) => return Ok(Ending::exited(status)),
         Err(error) => return Err(not_started(error)),
     };
     let joint = Joint {
@@ -146,7 +150,55 @@ async fn attach(
     join(command, joint, &context.timeline).await
 }
 
-fn lost(sandbox: &Sandbox) -> Failure {
-    let last_words = sandbox.last_words();
-    Vanished { last_words }.into()
+/// Returns the outcome of a sandbox that ended before this process received its command's exit.
+fn lost(sandbox: &Sandbox, last_words: Vec<String>) -> Outcome {
+    match sandbox.first_exit() {
+        Some(Exit {
+            code,
+            reason: Some(reason),
+            ..
+        }) => {
+            say_reason(sandbox, Some(reason));
+            Ok(code)
+        }
+        _ => Err(Vanished { last_words }.into()),
+    }
+}
+
+/// Reports the limit that ended a sandbox, if one did.
+fn say_reason(sandbox: &Sandbox, reason: Option<EndReason>) {
+    let Some(limit) = reason.map(|reason| limit_option(reason, sandbox.spec.lifetime)) else {
+        return;
+    };
+    let text = format!("stopped: {limit} was over");
+    match sandbox.spec.process.terminal {
+        true => output::notice_below(&text),
+        false => output::notice(&text),
+    }
+}
+
+/// Returns the option that sets a limit, with its value.
+fn limit_option(reason: EndReason, lifetime: Lifetime) -> String {
+    let (option, limit_s) = match reason {
+        EndReason::MaxDuration => ("--max-duration", lifetime.max_duration_s),
+        EndReason::IdleTimeout => ("--idle-timeout", lifetime.idle_timeout_s),
+    };
+    let value = limit_s.map(|limit_s| format!(" {}", words::Duration(limit_s)));
+    format!("{option}{}", value.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_said_as_it_was_typed() {
+        let lifetime = Lifetime {
+            max_duration_s: Some(2),
+            idle_timeout_s: Some(600),
+        };
+        let option = |reason| limit_option(reason, lifetime);
+        assert_eq!(option(EndReason::MaxDuration), "--max-duration 2s");
+        assert_eq!(option(EndReason::IdleTimeout), "--idle-timeout 10m");
+    }
 }

@@ -1,55 +1,54 @@
-use std::time::Duration;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
-use anyhow::Context as _;
-use msb_bench::{Benchmark, Msb};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use anyhow::{Context as _, anyhow};
 
-use super::{Context, block_on};
+use super::Context;
 use crate::failure::Outcome;
 
-/// What a benchmark ends with that misses a target.
-const EXIT_MISSED: u8 = 1;
-/// What a program ends with that a signal ended, less the signal's number.
-const EXIT_SIGNAL: u8 = 128;
-/// How long a benchmark that was interrupted has to take away what it made.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(10);
+/// The benchmark program, in the same directory as msb.
+const PROGRAM: &str = "msb-bench";
 
-pub(crate) fn run(context: &Context, benchmark: Benchmark) -> Outcome {
-    let msb = Msb::this(context.home.root())?;
-    // What is itself measured has no other threads.
-    if benchmark.is_measured() {
-        return ended(msb_bench::run(&benchmark, &msb));
+// Arguments of `msb bench`: they are the program's own, its `--help` included.
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Examples:\n  \
+    msb bench --help                    the benchmarks\n  \
+    msb bench boot alpine               from a typed command to a sandbox's first byte\n  \
+    msb bench fs --help                 the options of one of them"
+)]
+pub(crate) struct Arguments {
+    /// A benchmark and its options
+    #[arg(
+        value_name = "BENCHMARK",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    words: Vec<OsString>,
+}
+
+/// Executes the benchmark program in place of this process. Returns only if that fails.
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let msb = std::env::current_exe().context("cannot find the program msb itself")?;
+    let program = msb.with_file_name(PROGRAM);
+    if !program.is_file() {
+        return Err(anyhow!(
+            "msb bench needs the program {PROGRAM} beside msb, and {} is missing; \
+             build it with cargo build --release --package {PROGRAM}",
+            program.display()
+        )
+        .into());
     }
-    block_on(async {
-        let mut work = spawn_blocking(move || msb_bench::run(&benchmark, &msb));
-        tokio::select! {
-            met = &mut work => ended(met.context("the benchmark broke off")?),
-            number = interrupted() => {
-                // Without its sandboxes it fails, and removes the rest of what it made.
-                spawn_blocking(msb_bench::remove_sandboxes).await?;
-                let _ = timeout(LEAVE_PATIENCE, work).await;
-                spawn_blocking(msb_bench::remove_sandboxes).await?;
-                Ok(EXIT_SIGNAL + number?)
-            }
-        }
-    })
-}
-
-fn ended(met: anyhow::Result<bool>) -> Outcome {
-    Ok(if met? { 0 } else { EXIT_MISSED })
-}
-
-/// Waits for a signal to end; gives its number.
-async fn interrupted() -> anyhow::Result<u8> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let kind = tokio::select! {
-        _ = interrupt.recv() => SignalKind::interrupt(),
-        _ = terminate.recv() => SignalKind::terminate(),
-        _ = hangup.recv() => SignalKind::hangup(),
-    };
-    Ok(u8::try_from(kind.as_raw_value())?)
+    let error = Command::new(&program)
+        .arg("--msb")
+        .arg(&msb)
+        .arg("--home")
+        .arg(context.home.root())
+        .args(&arguments.words)
+        .exec();
+    Err(anyhow::Error::new(error)
+        .context(format!("cannot run {}", program.display()))
+        .into())
 }

@@ -1,4 +1,4 @@
-//! `MSB_STORE_LIMIT`: how much images may take.
+//! `MSB_STORE_LIMIT`, the limit of the space that images use.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use super::Context;
 use crate::failure::Failure;
 use crate::output;
 
-/// Removes the least recently used images until the others keep to the limit; never those of
-/// `newest`, which were asked for just now. Where pulls or loads are under way, the last of them
-/// does it.
+/// Removes the least recently used images until the rest keep to the limit. The images `newest`,
+/// which this command asked for, are kept. Does nothing while other pulls or loads run: the last of
+/// them does it.
 pub(crate) fn keep(
     context: &Context,
     store: &Store,

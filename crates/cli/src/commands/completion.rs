@@ -1,13 +1,17 @@
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
+use crate::completion;
 use crate::failure::Outcome;
 use crate::output;
 
 // Arguments of `msb completion`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  msb completion bash > ~/.local/share/bash-completion/completions/msb"
+    after_help = "The script asks msb what may come next: commands, options, and the names of sandboxes, images and \
+    volumes in MSB_HOME. It belongs to the msb that printed it, so let the shell read it anew each time.\n\n\
+    Examples:\n  \
+    echo 'source <(msb completion bash)' >> ~/.bashrc\n  \
+    echo 'msb completion fish | source' >> ~/.config/fish/config.fish"
 )]
 pub(crate) struct Arguments {
     /// For which shell
@@ -15,13 +19,6 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let mut script = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut crate::args::Arguments::command(),
-        "msb",
-        &mut script,
-    );
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::print(&completion::script(arguments.shell)?)?;
     Ok(0)
 }

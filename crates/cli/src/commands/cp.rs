@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     destination: OsString,
 }
 
-/// Where something lies.
+/// The source or the destination of a copy.
 #[derive(Debug, PartialEq, Eq)]
 enum Side<'a> {
     Host(&'a OsStr),
@@ -91,7 +91,7 @@ async fn print_tar(files: &SandboxFiles, source: &[u8], options: CopyOptions) ->
     let mut archive = files.tar(source, options).await?;
     let mut stdout = io::stdout().lock();
     let unwritable = |error: io::Error| match error.kind() {
-        // A reader that went away wants no more.
+        // A reader that closed the pipe wants no more.
         io::ErrorKind::BrokenPipe => Ok(0),
         _ => Err(CopyError::Output(error).into()),
     };
@@ -104,7 +104,8 @@ async fn print_tar(files: &SandboxFiles, source: &[u8], options: CopyOptions) ->
 }
 
 impl<'a> Side<'a> {
-    /// As docker splits: what begins with `/` or `.` is a path of the host.
+    /// Parses an argument as Docker does: if it begins with `/` or `.`, or has no `:`, it is a path
+    /// of the host.
     fn of(argument: &'a OsStr) -> Result<Self, anyhow::Error> {
         let bytes = argument.as_bytes();
         let colon = bytes.iter().position(|&byte| byte == b':');

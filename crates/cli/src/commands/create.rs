@@ -1,26 +1,31 @@
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
-use image_store::{FindError, Hold, Store, StoredImage, Trust};
+use image_store::{FindError, Hold, Platform, Store, StoredImage, Trust};
 use msb_runtime::{
-    CreateOptions, Lifetime, Lock, Mark, Process, Resources, Sandbox, process,
-    process_without_command,
+    CreateOptions, HostAuthorities, Lifetime, Lock, Mark, Process, Resources, Sandbox,
+    check_mounts, process, process_without_command,
 };
 
 use super::guest::GuestArguments;
 use super::guest_limits::GuestLimitArguments;
+use super::id_file::IdFile;
+use super::machine::VmmName;
 use super::network::NetworkArguments;
 use super::patches::PatchArguments;
 use super::process::ProcessArguments;
+use super::resources::{parse_cpus, parse_memory};
 use super::stopping::StoppingArguments;
 use super::volume::MountArguments;
 use super::{Context, pull};
-use crate::failure::{Failure, Outcome};
+use crate::docker::NeedlessOptions;
+use crate::failure::{Failure, Interrupted, Outcome};
 use crate::output;
 use crate::words::{Duration, Label, Restart};
 
-/// How often an image that is removed under its user's hands is looked for.
+/// The number of attempts to lease an image that others remove at the same time.
 const HOLD_ATTEMPTS: u32 = 5;
 
 // Arguments of `msb create`.
@@ -38,7 +43,7 @@ pub(crate) struct Arguments {
     pub(crate) sandbox: SandboxArguments,
 }
 
-// What a sandbox is to be.
+// The options that describe a sandbox.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SandboxArguments {
     #[command(flatten)]
@@ -56,27 +61,31 @@ pub(crate) struct SandboxArguments {
     /// Name of the sandbox [default: its id]
     #[arg(long)]
     name: Option<String>,
+    /// Write the sandbox's id to a new file
+    #[arg(long, value_name = "FILE")]
+    cidfile: Option<PathBuf>,
     /// Label of the sandbox; msb ps --filter label=KEY lists those that have it
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     label: Vec<Label>,
     /// Start the command again when it has ended: no, on-failure[:RETRIES], always
     #[arg(long, value_name = "POLICY", default_value = "no")]
     restart: Restart,
-    /// Stop the sandbox this long after its start, as 90s or 2h30m
+    /// Stop the sandbox this long after its start, as 90s or 2h30m; its exit code is then 124
     #[arg(long, value_name = "TIME")]
     max_duration: Option<Duration>,
-    /// Stop the sandbox once nobody has been connected and no job has run for this long
+    /// Stop the sandbox once nobody has been connected and no job has run for this long; its exit code is
+    /// then 124
     #[arg(long, value_name = "TIME")]
     idle_timeout: Option<Duration>,
     /// Size of the writable disk; sparse, so what is not written costs nothing
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = output::parse_size)]
     upper_size: u64,
     /// Virtual processors [default: the host's, at most 4]
-    #[arg(long)]
+    #[arg(long, value_name = "COUNT", value_parser = parse_cpus)]
     cpus: Option<u8>,
     /// Guest memory
-    #[arg(short, long, value_name = "SIZE", default_value = "1G", value_parser = output::parse_size)]
-    memory: u64,
+    #[arg(short, long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory)]
+    memory: u32,
     #[command(flatten)]
     guest: GuestArguments,
     #[command(flatten)]
@@ -94,6 +103,8 @@ pub(crate) struct SandboxArguments {
     mounts: MountArguments,
     #[command(flatten)]
     network: NetworkArguments,
+    #[command(flatten)]
+    needless: NeedlessOptions,
     /// Image, by name or digest, then a command with its arguments instead of the image's Cmd
     // One list: what stands behind the image is the command's, though it look like an option.
     #[arg(
@@ -127,32 +138,46 @@ enum PullPolicy {
     Never,
 }
 
-/// A sandbox that was made just now.
+/// A sandbox that was created by this command.
 pub(crate) struct Created {
     pub(crate) sandbox: Sandbox,
     pub(crate) lock: Lock,
     pub(crate) image: StoredImage,
-    /// The image stays until its machine holds it.
+    /// The lease that keeps the image until its machine has its own lease.
     pub(crate) _hold: Hold,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let created = create(context, &arguments.sandbox, None).await?;
+    let vmm = VmmName::of_environment();
+    let created = create(context, &arguments.sandbox, vmm, None).await?;
     output::print(&format!("{}\n", created.sandbox.spec.id))?;
     Ok(0)
 }
 
-/// Makes the sandbox, and pulls its image if need be. With a `trust` the image is checked first, for
-/// a boot that comes next; a later start checks it then.
+/// Creates the sandbox, to be started by `vmm`, and pulls its image if necessary. With a `trust`
+/// the image is verified first, for a boot that follows; otherwise the start verifies it.
 pub(crate) async fn create(
     context: &Context,
     arguments: &SandboxArguments,
+    vmm: VmmName,
     trust: Option<Trust>,
 ) -> Result<Created, Failure> {
-    // What cannot be is said before anything is pulled.
-    arguments.network.settings_of_any_image()?;
+    arguments.needless.say(context.quiet);
+    // Invalid options are reported before anything is pulled.
+    let has_network = arguments.network.settings_of_any_image()?.is_some();
+    let authorities = arguments.network.authorities()?;
+    let mounts = arguments.mounts.mounts();
+    let room = if mounts.is_empty() {
+        None
+    } else {
+        vmm.room(has_network)
+    };
+    check_mounts(&context.home, mounts.clone(), room.as_ref())?;
+    let id_file = arguments.cidfile.as_deref().map(IdFile::create);
+    let id_file = id_file.transpose()?;
     let store = context.store()?;
     let (image, hold) = held_image(context, &store, arguments).await?;
+    warn_of_platform(context, arguments.image(), &image.record.platform);
     let exposed_ports = image.record.config.exposed_ports.as_deref();
     let network = arguments
         .network
@@ -161,13 +186,17 @@ pub(crate) async fn create(
         store.check_with(&image, trust)?;
         context.timeline.mark(Mark::ImageChecked)?;
     }
+    let mut patches = arguments.patches.patches()?;
+    patches
+        .write
+        .extend(authorities.iter().map(HostAuthorities::file));
     let options = CreateOptions {
         name: arguments.name.clone(),
         image: arguments.image().to_owned(),
-        resources: resources(arguments)?,
+        resources: resources(arguments),
         remove_when_stopped: arguments.rm,
         labels: labels(&arguments.label),
-        process: first_process(&image, arguments)?,
+        process: first_process(&image, arguments, authorities.is_some())?,
         restart: arguments.restart.0,
         lifetime: Lifetime {
             max_duration_s: arguments.max_duration.map(|duration| duration.0),
@@ -178,11 +207,15 @@ pub(crate) async fn create(
         read_only: arguments.guest.read_only,
         limits: arguments.limits.limits(),
         stopping: arguments.stopping.stopping(&image.record.config),
-        patches: arguments.patches.patches()?,
-        mounts: arguments.mounts.mounts(),
+        patches,
+        mounts,
+        room,
     };
     let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
     context.timeline.mark(Mark::SandboxCreated)?;
+    if let Some(file) = id_file {
+        file.write(sandbox.spec.id.as_str())?;
+    }
     Ok(Created {
         sandbox,
         lock,
@@ -191,11 +224,18 @@ pub(crate) async fn create(
     })
 }
 
-fn first_process(image: &StoredImage, arguments: &SandboxArguments) -> Result<Process, Failure> {
+fn first_process(
+    image: &StoredImage,
+    arguments: &SandboxArguments,
+    trusts_host: bool,
+) -> Result<Process, Failure> {
     let mut overrides = arguments
         .process
         .overrides(arguments.entrypoint.as_deref(), arguments.command())?;
     overrides.groups.clone_from(&arguments.guest.group_add);
+    if trusts_host {
+        overrides.env_defaults = HostAuthorities::environment();
+    }
     let config = &image.record.config;
     if arguments.no_command && !arguments.command().is_empty() {
         return Err(anyhow!("--no-command takes no command").into());
@@ -212,8 +252,8 @@ fn labels(typed: &[Label]) -> BTreeMap<String, String> {
     typed.iter().map(pair).collect()
 }
 
-/// The image, and the right that it stays until its machine has that right too. A removal may
-/// come between finding and holding it; then it is found or pulled again.
+/// Finds or pulls the image and leases it until its machine has a lease. If the image is removed
+/// between both steps, it is found or pulled again.
 async fn held_image(
     context: &Context,
     store: &Store,
@@ -236,34 +276,78 @@ async fn image(
     store: &Store,
     arguments: &SandboxArguments,
 ) -> Result<StoredImage, Failure> {
-    let pull = || pull::pull(context, store, arguments.image(), &arguments.source);
-    match arguments.pull {
-        PullPolicy::Always => pull().await,
-        PullPolicy::Never => Ok(store.find(arguments.image())?),
-        PullPolicy::Missing => match store.find(arguments.image()) {
-            Ok(image) => Ok(image),
-            Err(FindError::NotFound { .. }) => pull().await,
-            Err(error) => Err(error.into()),
-        },
+    let name = arguments.image();
+    let pull = || pull::pull(context, store, name, &arguments.source);
+    let found = match arguments.pull {
+        PullPolicy::Always => return pull().await,
+        PullPolicy::Missing | PullPolicy::Never => {
+            store.find_for(name, arguments.source.platform.as_ref())
+        }
+    };
+    match found {
+        Err(error) if arguments.pull == PullPolicy::Missing && error.is_of_absence() => {
+            pull().await.map_err(|failure| not_here(failure, error))
+        }
+        other => Ok(other?),
     }
 }
 
-fn resources(arguments: &SandboxArguments) -> Result<Resources, Failure> {
-    let host_cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let default_cpus = u8::try_from(host_cpus.min(4)).unwrap_or(1);
-    let cpus = arguments.cpus.unwrap_or(default_cpus);
-    if cpus == 0 {
-        return Err(anyhow::anyhow!("--cpus must be at least 1").into());
+/// Adds to a failed pull the reason why the image was pulled, unless the user interrupted the pull.
+fn not_here(failure: Failure, why: FindError) -> Failure {
+    if failure.cause::<Interrupted>().is_some() {
+        return failure;
     }
-    Ok(Resources {
-        cpus,
-        memory_mib: memory_mib(arguments.memory)?,
-        upper_bytes: arguments.upper_size,
+    let why = match why {
+        FindError::NotFound { name } => format!("'{name}' is not here"),
+        why => why.to_string(),
+    };
+    let hint = "msb images lists the images that are here";
+    failure.context(why).with_hint(hint.to_owned())
+}
+
+/// Warns of an image whose programs this host's processors may not run. The image's platform may be
+/// labelled wrongly, so the image is not refused.
+fn warn_of_platform(context: &Context, name: &str, platform: &Platform) {
+    if let (Some(warning), false) = (platform_warning(name, platform), context.quiet) {
+        output::notice(&warning);
+    }
+}
+
+fn platform_warning(name: &str, platform: &Platform) -> Option<String> {
+    let host = Platform::host();
+    let is_same = (&platform.os, &platform.architecture) == (&host.os, &host.architecture);
+    (!is_same).then(|| {
+        format!("{name} is an image for {platform}, and this sandbox is {host}: its programs may not run")
     })
 }
 
-/// Guest memory as a machine takes it.
-pub(crate) fn memory_mib(bytes: u64) -> Result<u32, Failure> {
-    let memory_mib = u32::try_from(bytes >> 20).ok().filter(|&mib| mib >= 64);
-    Ok(memory_mib.with_context(|| format!("--memory {bytes} is outside 64M to 4P"))?)
+fn resources(arguments: &SandboxArguments) -> Resources {
+    let host_cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let default_cpus = u8::try_from(host_cpus.min(4)).unwrap_or(1);
+    Resources {
+        cpus: arguments.cpus.unwrap_or(default_cpus),
+        memory_mib: arguments.memory,
+        upper_bytes: arguments.upper_size,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_of_another_architecture_is_warned_of() {
+        let host = Platform::host();
+        let older = Platform::new("linux", &host.architecture, Some("v3"));
+        assert_eq!(platform_warning("app", &host), None);
+        assert_eq!(platform_warning("app", &older), None);
+        let foreign = Platform::new("linux", "riscv64", None);
+        let warning = platform_warning("app", &foreign).expect("another architecture");
+        assert!(
+            warning.contains("app is an image for linux/riscv64"),
+            "{warning}"
+        );
+        let other_system = Platform::new("windows", &host.architecture, None);
+        assert!(platform_warning("app", &other_system).is_some());
+    }
 }

@@ -2,7 +2,7 @@ use std::io;
 use std::path::Path;
 
 use image_store::Usage;
-use msb_runtime::{Sandbox, State};
+use msb_runtime::{Sandbox, State, Volume, VolumeError};
 use serde::Serialize;
 
 use super::Context;
@@ -34,13 +34,14 @@ struct Report {
     left_overs: Group,
     unfinished: Group,
     sandboxes: Group,
+    volumes: Group,
     machine: Group,
     total_bytes: u64,
     reclaimable_bytes: u64,
     each_image: Vec<Image>,
 }
 
-/// Some things and the space they take.
+/// A number of objects and the space that they use.
 #[derive(Debug, Default, Serialize)]
 struct Group {
     count: usize,
@@ -56,7 +57,7 @@ struct Image {
     in_use: bool,
     unique_bytes: u64,
     shared_bytes: u64,
-    /// Seconds since the epoch.
+    /// The time of the last use, in seconds since the epoch.
     used_s: u64,
 }
 
@@ -88,8 +89,16 @@ fn report(context: &Context, usage: Usage) -> Result<Report, Failure> {
         ..Group::default()
     };
     let sandboxes = sandboxes(context)?;
+    let volumes = volumes(context)?;
     let machine = machine(context)?;
-    let groups = [&images, &left_overs, &unfinished, &sandboxes, &machine];
+    let groups = [
+        &images,
+        &left_overs,
+        &unfinished,
+        &sandboxes,
+        &volumes,
+        &machine,
+    ];
     Ok(Report {
         total_bytes: groups.iter().map(|group| group.size_bytes).sum(),
         reclaimable_bytes: groups.iter().map(|group| group.reclaimable_bytes).sum(),
@@ -98,6 +107,7 @@ fn report(context: &Context, usage: Usage) -> Result<Report, Failure> {
         left_overs,
         unfinished,
         sandboxes,
+        volumes,
         machine,
     })
 }
@@ -114,7 +124,7 @@ fn image(usage: image_store::ImageUsage) -> Image {
     }
 }
 
-/// What sandboxes' writable disks really take.
+/// Sums the space that the sandboxes' writable disks use on the host.
 fn sandboxes(context: &Context) -> io::Result<Group> {
     let mut group = Group::default();
     for sandbox in Sandbox::all(&context.home)? {
@@ -129,7 +139,24 @@ fn sandboxes(context: &Context) -> io::Result<Group> {
     Ok(group)
 }
 
-/// Kernels and boot disks.
+/// Sums the space that the volumes' disks use on the host.
+fn volumes(context: &Context) -> Result<Group, VolumeError> {
+    let mut group = Group::default();
+    for volume in Volume::all(&context.home)? {
+        // An unreadable volume is reported by `msb volume ls`; a removed one uses no space.
+        let Ok(volume) = volume else { continue };
+        let size_bytes = volume.allocated_bytes().unwrap_or(0);
+        group.count += 1;
+        group.size_bytes += size_bytes;
+        match volume.sandboxes(&context.home)?.is_empty() {
+            true => group.reclaimable_bytes += size_bytes,
+            false => group.active += 1,
+        }
+    }
+    Ok(group)
+}
+
+/// Sums the space that kernels and boot disks use.
 fn machine(context: &Context) -> io::Result<Group> {
     let mut group = Group::default();
     for directory in [context.home.kernels(), context.home.boot_disks()] {
@@ -166,6 +193,7 @@ fn print(report: &Report, verbose: bool) -> io::Result<()> {
         row("Left-overs", &report.left_overs),
         row("Unfinished", &report.unfinished),
         row("Sandboxes", &report.sandboxes),
+        row("Volumes", &report.volumes),
         row("Kernels and boot disks", &report.machine),
     ];
     output::print_table(["TYPE", "TOTAL", "ACTIVE", "SIZE", "RECLAIMABLE"], &rows)?;

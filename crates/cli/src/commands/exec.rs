@@ -1,16 +1,17 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use msb_runtime::exec_in;
+use msb_runtime::{ReachError, exec_in};
 
 use super::Context;
 use super::process::ProcessArguments;
-use crate::failure::{Outcome, Vanished};
+use crate::docker::NeedlessOptions;
+use crate::failure::{Failure, Outcome, Vanished};
 use crate::output;
 use crate::streams::{EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join, not_started};
 use crate::words;
 
-/// What `timeout` of the coreutils gives.
+/// The exit code after a timeout, as timeout(1) of the GNU coreutils has it.
 const EXIT_TIMED_OUT: u8 = 124;
 
 // Arguments of `msb exec`.
@@ -34,6 +35,8 @@ pub(crate) struct Arguments {
     /// Kill the command when it takes longer, as 90s or 2h30m
     #[arg(long, value_name = "TIME")]
     timeout: Option<words::Duration>,
+    #[command(flatten)]
+    needless: NeedlessOptions,
     /// Sandbox, by name or id
     sandbox: String,
     /// Command and arguments
@@ -41,13 +44,28 @@ pub(crate) struct Arguments {
     command: Vec<String>,
 }
 
+impl Arguments {
+    /// Returns the arguments of a command without options.
+    pub(super) fn plain(sandbox: String, command: Vec<String>) -> Self {
+        Self {
+            process: ProcessArguments::default(),
+            detach: false,
+            timeout: None,
+            needless: NeedlessOptions::default(),
+            sandbox,
+            command,
+        }
+    }
+}
+
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     arguments.process.check_terminal()?;
+    arguments.needless.say(context.quiet);
     let sandbox = context.sandbox(&arguments.sandbox)?;
     let overrides = arguments.process.overrides(None, &arguments.command)?;
     let exec = exec_in(&sandbox.spec.process, &overrides)
         .with_context(|| format!("cannot run a command in {}", arguments.sandbox))?;
-    let mut client = sandbox.connect().await?;
+    let mut client = sandbox.connect().await.map_err(not_reached)?;
     if arguments.detach {
         let job_id = client.start_job(exec).await?;
         output::print(&format!("{job_id}\n"))?;
@@ -64,11 +82,14 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         join(command, joint, &context.timeline).await
     };
     let limit = arguments.timeout.map(|limit| Duration::from_secs(limit.0));
-    // Whoever hangs up kills the command.
+    // A timeout drops the connection, which kills the command.
     match tokio::time::timeout(limit.unwrap_or(Duration::MAX), joined).await {
-        Err(_) => Ok(EXIT_TIMED_OUT),
+        Err(_) => {
+            say_stopped(arguments);
+            Ok(EXIT_TIMED_OUT)
+        }
         Ok(ending) => match ending? {
-            Ending::Exited(code) => Ok(code),
+            Ending::Exited { code, .. } => Ok(code),
             Ending::Unread => Ok(EXIT_UNREAD),
             Ending::Unwritable(failure) => Err(failure),
             Ending::Enough => Ok(EXIT_KILLED),
@@ -76,5 +97,28 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
                 last_words: sandbox.last_words(),
             })?,
         },
+    }
+}
+
+fn not_reached(error: ReachError) -> Failure {
+    let hint = match &error {
+        ReachError::NotRunning { name } => Some(format!("msb start {name} starts it")),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+fn say_stopped(arguments: &Arguments) {
+    let Some(limit) = arguments.timeout else {
+        return;
+    };
+    let text = format!("stopped: --timeout {limit} was over");
+    match arguments.process.has_terminal() {
+        true => output::notice_below(&text),
+        false => output::notice(&text),
     }
 }

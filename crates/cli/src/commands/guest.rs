@@ -2,7 +2,7 @@ use clap::ArgAction;
 use clap::builder::NonEmptyStringValueParser;
 use msb_runtime::Hostname;
 
-// What the guest is to its commands, and help: docker's -h is the name of the host.
+// The guest's settings for its commands, and help: Docker's `-h` is the host name.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestArguments {
     /// What the guest calls itself, in /etc/hosts and /etc/hostname too [default: the sandbox's name]

@@ -4,7 +4,7 @@ use msb_runtime::Limits;
 
 use crate::output;
 
-// What a guest may take of its own.
+// The limits of a guest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestLimitArguments {
     /// Most processes and threads of all commands together [default: the kernel's limit]
@@ -28,7 +28,7 @@ impl GuestLimitArguments {
     }
 }
 
-/// To tmpfs, no size at all is no limit.
+/// Parses the size of a tmpfs. A size of 0 is refused, because for a tmpfs it means no limit.
 fn some_size(text: &str) -> Result<u64, String> {
     match output::parse_size(text)? {
         0 => Err(format!("'{text}' is no room at all")),

@@ -1,12 +1,16 @@
-use anyhow::Context as _;
+use std::io;
+
+use anyhow::{Context as _, anyhow};
 use erofs_writer::Image;
-use image_store::StoredImage;
-use msb_runtime::Sandbox;
+use image_store::{Digest, Reference, RemoveError, Store, StoredImage};
+use msb_runtime::{Sandbox, State};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
+use crate::failure::{Failure, Failures, Outcome};
+use crate::output;
+use crate::template::{ListingFormat, fields};
 
 // Arguments of `msb image`.
 #[derive(Debug, clap::Args)]
@@ -35,25 +39,38 @@ enum Command {
     Prune(super::prune::Arguments),
     /// Print an image's merged metadata, byte range by byte range
     Dump(DumpArguments),
+    /// Download images from a registry, as docker groups it
+    #[command(hide = true)]
+    Pull(super::pull::Arguments),
+    /// Take an image from an archive, as docker groups it
+    #[command(hide = true)]
+    Load(super::load::Arguments),
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    after_help = "Of one image JSON is an object, of several an array. A template prints a line for each: \
+    {{.Id}}, {{.RepoTags}}, {{.Created}}, {{.Os}}, {{.Architecture}}, {{.Size}}, {{.Config.Cmd}} and what else is \
+    in the image's config, the keys of JSON, and {{json .}}.\n\n\
+    Examples:\n  \
     msb image inspect alpine\n  \
-    msb image inspect --format table alpine")]
+    msb image inspect --format '{{.Config.Env}}' alpine debian"
+)]
 struct InspectArguments {
-    /// Image, by name or digest
-    image: String,
-    /// Output format
-    #[arg(long, value_enum, default_value = "json")]
-    format: Format,
+    /// Images, by name or digest
+    #[arg(required = true, value_name = "IMAGE")]
+    images: Vec<String>,
+    /// Output format: json, table, or a template as '{{.Config.Cmd}}'
+    #[arg(short, long, default_value = "json")]
+    format: ListingFormat,
 }
 
+// Arguments of `msb image rm` and `msb rmi`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     msb image rm alpine\n  \
     msb image rm --force debian:12 sha256:2d4f7b0a91c3")]
-struct RemoveArguments {
+pub(crate) struct RemoveArguments {
     /// Images, by name or digest
     #[arg(required = true, value_name = "IMAGE")]
     images: Vec<String>,
@@ -69,14 +86,14 @@ struct DumpArguments {
     image: String,
 }
 
-/// The record, and where its artifacts lie.
+/// An image's record, and the paths of its artifacts.
 #[derive(Serialize)]
-struct Inspection {
+pub(super) struct Inspection {
     #[serde(flatten)]
     record: serde_json::Value,
     /// Path of the merged metadata.
     fsmeta: String,
-    /// Path of the descriptor that makes one disk of metadata and layers.
+    /// Path of the VMDK, which combines metadata and layers into one disk.
     vmdk: String,
     /// Paths of the layer images, base first.
     layers: Vec<String>,
@@ -90,36 +107,69 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Command::Verify(arguments) => super::block_on(super::verify::run(context, arguments)),
         Command::Prune(arguments) => super::prune::run(context, arguments),
         Command::Dump(arguments) => dump(context, arguments),
+        Command::Pull(arguments) => super::block_on(super::pull::run(context, arguments)),
+        Command::Load(arguments) => super::block_on(super::load::run(context, arguments)),
     }
 }
 
 fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
-    let image = context.store()?.find(&arguments.image)?;
-    let inspection = inspection(&image)?;
-    match arguments.format {
-        Format::Json => output::print_json(&inspection)?,
-        Format::Table => {
-            let rows = [
-                [
-                    "digest".to_owned(),
-                    image.record.manifest_digest.to_string(),
-                ],
-                ["platform".to_owned(), image.record.platform.to_string()],
-                ["layers".to_owned(), image.layers.len().to_string()],
-                ["fsmeta".to_owned(), inspection.fsmeta],
-                ["vmdk".to_owned(), inspection.vmdk],
-            ];
-            output::print_table(["KEY", "VALUE"], &rows)?;
+    let store = context.store()?;
+    let images = arguments.images.iter().map(|name| store.find(name));
+    let images = images.collect::<Result<Vec<_>, _>>()?;
+    let inspections = images.iter().map(inspection);
+    let inspections = inspections.collect::<Result<Vec<_>, _>>()?;
+    match (&arguments.format, inspections.as_slice()) {
+        (ListingFormat::Json, [one]) => output::print_json(one)?,
+        (ListingFormat::Json, several) => output::print_json(&several)?,
+        (ListingFormat::Template(template), _) => {
+            let rows = images.iter().map(template_fields);
+            template.print(&rows.collect::<Result<Vec<_>, _>>()?)?;
+        }
+        (ListingFormat::Table, _) => {
+            for (image, inspection) in images.iter().zip(inspections) {
+                print_table(image, inspection)?;
+            }
         }
     }
     Ok(0)
 }
 
-fn inspection(image: &StoredImage) -> Result<Inspection, serde_json::Error> {
+fn print_table(image: &StoredImage, inspection: Inspection) -> io::Result<()> {
+    let record = &image.record;
+    let rows = [
+        ["digest".to_owned(), record.manifest_digest.to_string()],
+        ["platform".to_owned(), record.platform.to_string()],
+        ["layers".to_owned(), image.layers.len().to_string()],
+        ["fsmeta".to_owned(), inspection.fsmeta],
+        ["vmdk".to_owned(), inspection.vmdk],
+    ];
+    output::print_table(["KEY", "VALUE"], &rows)
+}
+
+/// Returns an image's fields for templates, under msb's names and under Docker's.
+pub(super) fn template_fields(image: &StoredImage) -> Result<Value, serde_json::Error> {
+    let record = &image.record;
+    let names = record.references.iter().map(|name| match name.parse() {
+        Ok(name) => Reference::familiar(&name),
+        Err(_) => name.clone(),
+    });
+    let docker = json!({
+        "Id": record.manifest_digest,
+        "RepoTags": names.collect::<Vec<_>>(),
+        "Created": record.created,
+        "Os": record.platform.os,
+        "Architecture": record.platform.architecture,
+        "Size": record.size_bytes,
+        "Config": record.config,
+    });
+    fields(&inspection(image)?, docker)
+}
+
+pub(super) fn inspection(image: &StoredImage) -> Result<Inspection, serde_json::Error> {
     let path = |path: &std::path::Path| path.display().to_string();
     let mut record = serde_json::to_value(&image.record)?;
     if let Some(fields) = record.as_object_mut() {
-        // What the record says of each artifact stays, under another key than its path.
+        // The record's description of each artifact stays, under another key than its path.
         for (key, renamed) in [
             ("fsmeta", "fsmeta_artifact"),
             ("vmdk", "vmdk_artifact"),
@@ -138,15 +188,60 @@ fn inspection(image: &StoredImage) -> Result<Inspection, serde_json::Error> {
     })
 }
 
-fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
+pub(crate) fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
     Sandbox::sweep(&context.home)?;
     let store = context.store()?;
-    let by_sandbox = context.needed();
+    let mut failures = Failures::default();
     for image in &arguments.images {
-        store.remove(image, &|digest| Ok(!arguments.force && by_sandbox(digest)?))?;
+        let removed = remove_one(context, &store, image, arguments.force);
+        if arguments.images.len() == 1 {
+            removed?;
+        } else if failures.note(removed).is_none() {
+            continue;
+        }
         output::print(&format!("{image}\n"))?;
     }
-    Ok(0)
+    Ok(failures.code)
+}
+
+fn remove_one(context: &Context, store: &Store, image: &str, force: bool) -> Result<(), Failure> {
+    let by_sandbox = context.needed();
+    match store.remove(image, &|digest| Ok(!force && by_sandbox(digest)?)) {
+        Err(error @ (RemoveError::Needed { digest } | RemoveError::InUse { digest })) => {
+            Err(used(context, image, &digest)?.unwrap_or_else(|| error.into()))
+        }
+        removed => Ok(removed.map(drop)?),
+    }
+}
+
+/// Returns an error that names the sandboxes of an image; `None` if it has none.
+fn used(context: &Context, image: &str, digest: &Digest) -> io::Result<Option<Failure>> {
+    let digest = digest.to_string();
+    let (mut names, mut is_running) = (Vec::new(), false);
+    for sandbox in Sandbox::all(&context.home)? {
+        if sandbox.spec.image_digest == digest {
+            is_running |= sandbox.state()? == State::Running;
+            names.push(sandbox.spec.name);
+        }
+    }
+    let [first, others @ ..] = names.as_slice() else {
+        return Ok(None);
+    };
+    let those = if others.is_empty() { "it" } else { "them" };
+    let users = match others {
+        [] => format!("sandbox {first}"),
+        _ => format!("sandboxes {}", names.join(", ")),
+    };
+    let names = names.join(" ");
+    let advice = match is_running {
+        true => format!("msb rm -f {names} removes {those} first"),
+        false => format!(
+            "msb rm {names} removes {those} first; msb image rm --force {image} leaves {those} behind without \
+             the image, which a start needs"
+        ),
+    };
+    let failure = Failure::from(anyhow!("image {image} is used by {users}"));
+    Ok(Some(failure.with_hint(advice)))
 }
 
 fn dump(context: &Context, arguments: &DumpArguments) -> Outcome {

@@ -1,22 +1,87 @@
+use std::str::FromStr;
+
 use image_store::ImageSummary;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
+use crate::failure::{Failure, Outcome};
+use crate::image_pattern::ImagePattern;
+use crate::output;
+use crate::template::{ListingFormat, fields};
+
+/// The number of a digest's hexadecimal digits that a table shows.
+const DIGITS_SHOWN: usize = 12;
+/// The text in place of a missing name or tag.
+const NONE: &str = "<none>";
 
 // Arguments of `msb images`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    after_help = "Filters: reference=PATTERN, dangling=true|false (without a name, or with one). In a pattern * \
+    stands for any characters but /. -q prints only digests, each once.\n\n\
+    A template prints a line for each name: {{.Repository}}, {{.Tag}}, {{.ID}}, {{.Digest}}, {{.CreatedAt}}, \
+    {{.CreatedSince}}, {{.Size}}, the keys of JSON, and {{json .}}.\n\n\
+    Examples:\n  \
     msb images\n  \
-    msb images --format json | jq -r '.[].reference'")]
+    msb images 'ghcr.io/owner/*'\n  \
+    msb images --format json | jq -r '.[].reference'\n  \
+    msb image rm $(msb images -q --filter dangling=true)"
+)]
 pub(crate) struct Arguments {
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-    /// Print only digests
+    /// Show only images of this name, or with this tag of it
+    #[arg(value_name = "NAME[:TAG]")]
+    name: Option<ImagePattern>,
+    /// Show only images that match
+    #[arg(short, long, value_name = "KEY=VALUE")]
+    filter: Vec<Filter>,
+    /// Show whole digests
     #[arg(long)]
+    no_trunc: bool,
+    /// Output format: table, json, or a template as '{{.Repository}}'
+    #[arg(long, default_value = "table")]
+    format: ListingFormat,
+    /// For docker's sake: images are all listed in any case
+    #[arg(short, long, hide = true)]
+    all: bool,
+    /// For docker's sake: digests are shown in any case
+    #[arg(long, hide = true)]
+    digests: bool,
+    /// An older name of --quiet
+    #[arg(long, hide = true)]
     digests_only: bool,
+}
+
+/// A condition on the listed images.
+#[derive(Debug, Clone)]
+enum Filter {
+    Reference(ImagePattern),
+    Dangling(bool),
+}
+
+impl FromStr for Filter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').unwrap_or((text, ""));
+        let Ok(pattern) = value.parse();
+        match (key, value) {
+            ("reference", _) => Ok(Self::Reference(pattern)),
+            ("dangling", "true" | "1") => Ok(Self::Dangling(true)),
+            ("dangling", "false" | "0") => Ok(Self::Dangling(false)),
+            ("dangling", _) => Err(format!("'{value}' is neither true nor false")),
+            _ => Err(format!("no filter '{key}': reference, dangling")),
+        }
+    }
+}
+
+impl Filter {
+    fn holds(&self, row: &Row) -> bool {
+        match self {
+            Self::Reference(pattern) => pattern.matches(row.reference.as_deref()),
+            Self::Dangling(dangling) => row.reference.is_none() == *dangling,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -26,19 +91,19 @@ struct Row {
     platform: String,
     layer_count: usize,
     size_bytes: u64,
+    /// The creation time in the image's config, which may be any text.
+    created: Option<String>,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let rows: Vec<Row> = context.store()?.images()?.into_iter().map(row).collect();
-    if arguments.digests_only {
-        let lines: Vec<String> = rows.iter().map(|row| format!("{}\n", row.digest)).collect();
-        output::print(&lines.concat())?;
-        return Ok(0);
-    }
-    match arguments.format {
-        Format::Json => output::print_json(&rows)?,
-        Format::Table => print_table(&rows)?,
-    }
+    let rows = context.store()?.images()?.into_iter().map(row);
+    let is_wanted = |row: &Row| {
+        let is_named = |name: &ImagePattern| name.matches(row.reference.as_deref());
+        arguments.name.as_ref().is_none_or(is_named)
+            && arguments.filter.iter().all(|filter| filter.holds(row))
+    };
+    let rows: Vec<Row> = rows.filter(is_wanted).collect();
+    print(context, arguments, &rows)?;
     Ok(0)
 }
 
@@ -49,21 +114,88 @@ fn row(image: ImageSummary) -> Row {
         platform: image.platform.to_string(),
         layer_count: image.layer_count,
         size_bytes: image.size_bytes,
+        created: image.created,
     }
 }
 
-fn print_table(rows: &[Row]) -> std::io::Result<()> {
+fn print(context: &Context, arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
+    match &arguments.format {
+        ListingFormat::Json => output::print_json(&rows)?,
+        ListingFormat::Template(template) => {
+            let rows = rows.iter().map(|row| fields(row, docker_names(row)));
+            let rows = rows.collect::<Result<Vec<_>, _>>()?;
+            template.print(&rows)?;
+        }
+        ListingFormat::Table if context.quiet || arguments.digests_only => print_digests(rows)?,
+        ListingFormat::Table => print_table(arguments, rows)?,
+    }
+    Ok(())
+}
+
+/// Prints each digest once, even if the image has several names.
+fn print_digests(rows: &[Row]) -> std::io::Result<()> {
+    let mut printed: Vec<&str> = Vec::new();
+    for row in rows {
+        if !printed.contains(&row.digest.as_str()) {
+            printed.push(&row.digest);
+        }
+    }
+    let lines: Vec<String> = printed.iter().map(|digest| format!("{digest}\n")).collect();
+    output::print(&lines.concat())
+}
+
+fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
     let cells: Vec<_> = rows
         .iter()
         .map(|row| {
             [
-                row.reference.clone().unwrap_or_else(|| "<none>".to_owned()),
-                row.digest.chars().skip("sha256:".len()).take(12).collect(),
+                row.reference.clone().unwrap_or_else(|| NONE.to_owned()),
+                match arguments.no_trunc {
+                    true => row.digest.clone(),
+                    false => short(&row.digest),
+                },
                 row.platform.clone(),
                 row.layer_count.to_string(),
+                created(row).map_or_else(|| "-".to_owned(), age),
                 output::human_size(row.size_bytes),
             ]
         })
         .collect();
-    output::print_table(["IMAGE", "DIGEST", "PLATFORM", "LAYERS", "SIZE"], &cells)
+    output::print_table(
+        ["IMAGE", "DIGEST", "PLATFORM", "LAYERS", "CREATED", "SIZE"],
+        &cells,
+    )
+}
+
+fn short(digest: &str) -> String {
+    let digits = digest.chars().skip("sha256:".len());
+    digits.take(DIGITS_SHOWN).collect()
+}
+
+/// Returns the time of creation, in seconds since the epoch. `None` if the image's config has no
+/// valid time.
+fn created(row: &Row) -> Option<u64> {
+    let time: jiff::Timestamp = row.created.as_ref()?.parse().ok()?;
+    u64::try_from(time.as_second()).ok()
+}
+
+fn age(created_s: u64) -> String {
+    output::human_age(output::now_s().saturating_sub(created_s))
+}
+
+/// Returns a row's fields under the names of Docker's templates.
+fn docker_names(row: &Row) -> Value {
+    let (repository, tag) = match &row.reference {
+        Some(name) => crate::image_pattern::parts(name),
+        None => (NONE, None),
+    };
+    json!({
+        "Repository": repository,
+        "Tag": tag.unwrap_or(NONE),
+        "ID": short(&row.digest),
+        "Digest": row.digest,
+        "CreatedAt": created(row).map(output::time),
+        "CreatedSince": created(row).map(age),
+        "Size": output::human_size(row.size_bytes),
+    })
 }

@@ -26,19 +26,25 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let jobs = context.sandbox(&arguments.sandbox)?.jobs()?;
     match arguments.format {
         Format::Json => output::print_json(&jobs)?,
+        Format::Table if context.quiet => {
+            let numbers = jobs
+                .iter()
+                .map(|condition| format!("{}\n", condition.job.id));
+            output::print(&numbers.collect::<String>())?;
+        }
         Format::Table => print_table(&jobs)?,
     }
     Ok(0)
 }
 
-/// The job of this number.
+/// Returns the job with this number, or an error if the sandbox does not have it.
 pub(super) fn find(sandbox: &Sandbox, id: u64) -> Result<JobCondition, Failure> {
     let name = &sandbox.spec.name;
     let job = sandbox.job(id)?;
     Ok(job.ok_or_else(|| anyhow!("sandbox {name} has no job {id}"))?)
 }
 
-/// As whom a job runs that was told `text`.
+/// Returns the user that a job with the user setting `text` runs as.
 fn user(text: &str) -> &str {
     if text.is_empty() { "root" } else { text }
 }

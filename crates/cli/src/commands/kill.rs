@@ -1,22 +1,27 @@
 use anyhow::anyhow;
-use msb_runtime::Sandbox;
+use msb_runtime::{Sandbox, StopSignal};
 
 use super::{Context, jobs};
 use crate::failure::{Failure, Outcome};
 
-/// SIGKILL.
+/// The number of SIGKILL on Linux.
 const KILL: i32 = 9;
 
 // Arguments of `msb kill`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The machine ends at once. Files that the guest had synced are kept; the disk's journal \
-    is replayed at the next start. With --job the sandbox goes on: the job and what it started get SIGKILL.\n\n\
+    is replayed at the next start. With --job, or with another signal than SIGKILL, the sandbox goes on: the job, or \
+    the command that it was created for, and what that started get the signal.\n\n\
     Examples:\n  \
     msb kill work\n  \
+    msb kill -s HUP web\n  \
     job=$(msb exec -d work sleep 600); msb kill --job $job work"
 )]
 pub(crate) struct Arguments {
+    /// Signal to send, by name or number
+    #[arg(short, long, default_value = "SIGKILL")]
+    signal: StopSignal,
     /// Kill a job of each sandbox instead; msb jobs lists their numbers
     #[arg(long, value_name = "NUMBER")]
     job: Option<u64>,
@@ -28,16 +33,21 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     context
         .each(&arguments.sandboxes, async |sandbox| match arguments.job {
-            Some(id) => kill_job(&sandbox, id).await,
-            None => Ok(sandbox.kill().await?),
+            Some(id) => signal_job(&sandbox, id, arguments.signal).await,
+            None if arguments.signal.number() == KILL => Ok(sandbox.kill().await?),
+            None => Ok(sandbox.signal(arguments.signal).await?),
         })
         .await
 }
 
-async fn kill_job(sandbox: &Sandbox, id: u64) -> Result<(), Failure> {
+async fn signal_job(sandbox: &Sandbox, id: u64, signal: StopSignal) -> Result<(), Failure> {
     let name = &sandbox.spec.name;
     if !jobs::find(sandbox, id)?.running {
         return Err(anyhow!("job {id} of sandbox {name} does not run").into());
     }
-    Ok(sandbox.connect().await?.signal_job(id, KILL).await?)
+    Ok(sandbox
+        .connect()
+        .await?
+        .signal_job(id, signal.number())
+        .await?)
 }

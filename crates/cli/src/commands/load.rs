@@ -1,19 +1,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use image_store::{LoadOptions, LoadSource, Platform, Reference};
 
 use super::{Context, budget};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::limits::LimitArguments;
 use crate::output;
 use crate::progress::Bars;
+use crate::terminal;
 
 // Arguments of `msb load`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    docker save app:dev | msb load -\n  \
+    docker save app:dev | msb load\n  \
     msb load -t app:dev ./layout        an OCI layout directory\n  \
     msb load image.oci.tar")]
 pub(crate) struct Arguments {
@@ -25,8 +26,8 @@ pub(crate) struct Arguments {
     platform: Option<Platform>,
     #[command(flatten)]
     limits: LimitArguments,
-    /// OCI layout directory, OCI archive or docker archive; - for standard input
-    #[arg(required_unless_present = "input")]
+    /// OCI layout directory, OCI archive or docker archive; - for standard input, which is also read
+    /// where there is no PATH and it is no terminal
     path: Option<PathBuf>,
     /// Read this instead of PATH, as docker load and podman load do
     #[arg(short, long, value_name = "PATH", conflicts_with = "path")]
@@ -34,10 +35,14 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    fn source(&self) -> LoadSource {
+    fn source(&self, stdin_is_terminal: bool) -> Result<LoadSource, Failure> {
         match self.path.as_ref().or(self.input.as_ref()) {
-            Some(path) if path.as_os_str() != "-" => LoadSource::Path(path.clone()),
-            _ => LoadSource::Stdin,
+            Some(path) if path.as_os_str() != "-" => Ok(LoadSource::Path(path.clone())),
+            None if stdin_is_terminal => Err(anyhow!(
+                "name an archive or a layout to load, or give an archive on standard input"
+            )
+            .into()),
+            Some(_) | None => Ok(LoadSource::Stdin),
         }
     }
 }
@@ -53,7 +58,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         limits: arguments.limits.limits()?,
         ..LoadOptions::default()
     };
-    let source = arguments.source();
+    let source = arguments.source(terminal::stdin_is_terminal())?;
     let bars = Arc::new(Bars::new(context.quiet));
     let store = context.store()?;
     let loaded = store.load(&source, &options, bars.clone()).await;
@@ -89,18 +94,22 @@ mod tests {
 
     #[test]
     fn an_archive_is_named_once_in_either_way() {
-        let source = |words: &[&str]| {
+        let source = |words: &[&str], stdin_is_terminal| {
             let words = ["load"].iter().chain(words);
-            Load::try_parse_from(words).map(|load| load.arguments.source())
+            Load::try_parse_from(words).map(|load| load.arguments.source(stdin_is_terminal))
         };
         for words in [&["app.tar"][..], &["-i", "app.tar"], &["--input=app.tar"]] {
-            let source = source(words).expect("one path");
-            assert!(matches!(&source, LoadSource::Path(path) if path.as_os_str() == "app.tar"));
+            let source = source(words, true).expect("one path");
+            assert!(matches!(&source, Ok(LoadSource::Path(path)) if path.as_os_str() == "app.tar"));
         }
         for words in [&["-"][..], &["-i", "-"]] {
-            assert!(matches!(source(words), Ok(LoadSource::Stdin)));
+            let source = source(words, true).expect("one path");
+            assert!(matches!(source, Ok(LoadSource::Stdin)));
         }
-        source(&[]).expect_err("no path");
-        source(&["-i", "app.tar", "app.tar"]).expect_err("two paths");
+        let piped = source(&[], false).expect("no path");
+        assert!(matches!(piped, Ok(LoadSource::Stdin)));
+        let nothing = source(&[], true).expect("no path");
+        nothing.expect_err("nobody types an archive");
+        source(&["-i", "app.tar", "app.tar"], true).expect_err("two paths");
     }
 }

@@ -8,8 +8,9 @@ use msb_runtime::{LogReader, LogRecord, LogStream, Sandbox, State};
 use super::{Context, jobs, text_log};
 use crate::failure::{Failure, Outcome};
 use crate::last_of::last_of;
+use crate::words::{Moment, Tail};
 
-/// How often a log that is followed is looked at.
+/// The interval at which a followed log is read.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 // Arguments of `msb logs`.
@@ -19,18 +20,22 @@ pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
     Of a long log, the oldest part is gone.\n\n\
     The console is what the guest's kernel and msb's agent in it say, the machine what its process and \
     the VMM say; both since the last start, without times, control characters shown as \\u{..}.\n\n\
-    Examples:\n  msb logs -f --tail 100 build\n  msb logs --source console build"
+    Examples:\n  msb logs -f --tail 100 build\n  msb logs --since 10m -t build\n  msb logs --source console build"
 )]
 pub(crate) struct Arguments {
     /// Go on until the sandbox has stopped
     #[arg(short, long)]
     follow: bool,
-    /// Begin with so many lines from the end
-    #[arg(short = 'n', long, value_name = "LINES")]
-    tail: Option<usize>,
-    /// Begin with what came at this time or later, as 2026-11-21T10:00:00Z
+    /// Begin with so many lines from the end, or with all
+    #[arg(short = 'n', long, value_name = "LINES", default_value = "all")]
+    tail: Tail,
+    /// Begin with what came at this time or later, as 10m (ago), 2026-11-21 or 2026-11-21T10:00:00Z; a time
+    /// without a zone is UTC
     #[arg(long, value_name = "TIME")]
-    since: Option<Timestamp>,
+    since: Option<Moment>,
+    /// End with what came before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
     /// Show when each line came
     #[arg(short, long)]
     timestamps: bool,
@@ -64,23 +69,26 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Source::Machine => Some(sandbox.machine_log()?),
     };
     if let Some(log) = text {
-        if arguments.since.is_some() || arguments.timestamps || arguments.job.is_some() {
-            return Err(anyhow!("--since, --timestamps and --job are for --source output").into());
+        let of_records = arguments.since.is_some() || arguments.until.is_some();
+        if of_records || arguments.timestamps || arguments.job.is_some() {
+            let options = "--since, --until, --timestamps and --job";
+            return Err(anyhow!("{options} are for --source output").into());
         }
-        return text_log::print(&sandbox, log, arguments.tail, arguments.follow).await;
+        return text_log::print(&sandbox, log, arguments.tail.0, arguments.follow).await;
     }
     let mut log = Log {
         reader: match arguments.job {
             Some(id) => job_output(&sandbox, id)?,
             None => sandbox.output()?,
         },
-        since: arguments.since,
+        since: arguments.since.map(|moment| moment.0),
+        until: arguments.until.map(|moment| moment.0),
         printer: Printer {
             timestamps: arguments.timestamps,
             within_line: [false; 2],
         },
     };
-    let printed = match arguments.tail {
+    let printed = match arguments.tail.0 {
         Some(lines) => log.print_tail(lines),
         None => log.print_rest(),
     };
@@ -89,29 +97,32 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         other => other,
     };
     match followed {
-        // A reader that went away wants no more.
+        // A reader that closed the pipe wants no more.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         other => other.map(|()| 0).map_err(Into::into),
     }
 }
 
-/// A sandbox's log, on its way to the user.
+/// A sandbox's log while it is printed.
 struct Log {
     reader: LogReader,
     since: Option<Timestamp>,
+    until: Option<Timestamp>,
     printer: Printer,
 }
 
 impl Log {
     async fn follow(&mut self, sandbox: &Sandbox, job: Option<u64>) -> io::Result<()> {
         loop {
-            // Asked first: what was printed last is there once it is over.
+            // The state is read first, so that the last output is in the log once the command has
+            // ended.
             let goes_on = match job {
                 Some(id) => sandbox.job(id)?.is_some_and(|job| job.running),
                 None => sandbox.state()? == State::Running,
             };
             self.print_rest()?;
-            if !goes_on {
+            let is_over = self.until.is_some_and(|until| until <= Timestamp::now());
+            if !goes_on || is_over {
                 return Ok(());
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
@@ -125,19 +136,25 @@ impl Log {
         Ok(())
     }
 
-    /// Keeps the last lines in memory, which a log of bounded length bounds.
+    /// Prints the last lines. They are kept in memory, which the bounded length of a log bounds.
     fn print_tail(&mut self, lines: usize) -> io::Result<()> {
         let kept = last_of(lines, || self.wanted())?;
         kept.iter()
             .try_for_each(|record| self.printer.print(record))
     }
 
-    /// The next record that is not too old.
+    /// Returns the next record within the time range; `None` at the end of the log. A later record
+    /// may be older, if the host's clock was set.
     fn wanted(&mut self) -> io::Result<Option<LogRecord>> {
         loop {
-            match self.reader.next_record()? {
-                Some(record) if self.since.is_some_and(|since| time(&record) < since) => {}
-                other => return Ok(other),
+            let Some(record) = self.reader.next_record()? else {
+                return Ok(None);
+            };
+            let time = time(&record);
+            let is_too_old = self.since.is_some_and(|since| time < since);
+            let is_too_new = self.until.is_some_and(|until| time >= until);
+            if !is_too_old && !is_too_new {
+                return Ok(Some(record));
             }
         }
     }
@@ -152,10 +169,11 @@ fn time(record: &LogRecord) -> Timestamp {
     Timestamp::from_nanosecond(record.time_ns.into()).unwrap_or_default()
 }
 
-/// Where records go.
+/// The output of a log's records.
 struct Printer {
     timestamps: bool,
-    /// Whether standard output and standard error stand within a line.
+    /// True if the last record of a stream did not end its line. Standard output comes first, then
+    /// standard error.
     within_line: [bool; 2],
 }
 

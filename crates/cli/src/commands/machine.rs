@@ -2,23 +2,29 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use clap::ValueEnum as _;
 use image_store::{StoredImage, Trust};
 use msb_jail::{JAIL_VARIABLE, Strictness};
-use msb_runtime::{Exit, Home, Lock, Mount, Place, Running, Sandbox, StartError, VmmCommand};
+use msb_runtime::{Exit, Home, Lock, Mount, Place, Room, Running, Sandbox, StartError, VmmCommand};
 use msb_vmm::{Choice, Vmm, choose};
 use msb_vmm_krun::Krun;
 use msb_vmm_qemu::{QEMU_VARIABLE, Qemu};
 
 use super::Context;
-use crate::failure::Failure;
+use crate::args::VMM_COMMAND;
+use crate::failure::{Failure, NotBooted};
 use crate::output;
+use crate::reminder;
 use crate::terminal;
 
-// Which machine runs a sandbox.
+/// The environment variable that selects the VMM.
+const VMM_VARIABLE: &str = "MSB_VMM";
+
+// The options of the machine that runs a sandbox.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MachineArguments {
     /// Which VMM runs it: libkrun, QEMU, or libkrun where the host can and QEMU elsewhere
-    #[arg(long, value_enum, default_value_t, env = "MSB_VMM")]
+    #[arg(long, value_enum, default_value_t, env = VMM_VARIABLE)]
     pub(crate) vmm: VmmName,
     /// How long the guest may take to answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
@@ -31,7 +37,7 @@ pub(crate) struct MachineArguments {
 
 /// When an image's content is compared with its digests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum VerifyPolicy {
+pub(crate) enum VerifyPolicy {
     /// What changed since it was last compared, as the host's kernel tells
     #[default]
     Changed,
@@ -40,12 +46,12 @@ enum VerifyPolicy {
 }
 
 impl MachineArguments {
-    /// How long the guest may take to answer.
+    /// Returns the boot timeout: the time that the guest may take to answer.
     pub(crate) const fn boot_limit(&self) -> Duration {
         Duration::from_secs(self.boot_timeout)
     }
 
-    /// How well the image must prove itself.
+    /// Returns the way in which the image is verified before the boot.
     pub(crate) const fn trust(&self) -> Trust {
         match self.verify {
             VerifyPolicy::Changed => Trust::Stamp,
@@ -66,14 +72,19 @@ pub(crate) enum VmmName {
     Qemu,
 }
 
-/// What a user must know who lets a guest write to a directory through libkrun's own server.
+/// The notice for a guest with a writable host directory that libkrun serves itself.
 const KRUN_WRITES: &str = "root in this guest can change modes and times of your other files too, \
     not their contents: libkrun judges no names in a directory that may be written; --vmm qemu does";
 
-/// What starting a sandbox needs besides the sandbox.
+/// The name of the reminder that hardware virtualisation is missing.
+const EMULATION_NOTICE: &str = "emulation";
+/// The time that an ended machine may take to disappear.
+const DISCARD_LIMIT: Duration = Duration::from_secs(5);
+
+/// The parameters of a start, besides the sandbox.
 pub(crate) struct Start<'a> {
     pub(crate) context: &'a Context,
-    /// The image, checked.
+    /// The image, which has been verified.
     pub(crate) image: &'a StoredImage,
     pub(crate) machine: &'a MachineArguments,
 }
@@ -85,7 +96,7 @@ pub(crate) struct Backends {
 }
 
 impl Backends {
-    /// As the environment sets them up.
+    /// Returns the VMMs as the environment configures them.
     pub(crate) fn from_environment() -> Self {
         Self {
             krun: Krun,
@@ -93,7 +104,7 @@ impl Backends {
         }
     }
 
-    /// With this QEMU, a path or a name to look up in these directories.
+    /// Returns the VMMs with this QEMU: a path, or a name to look up in these directories.
     pub(crate) fn new(qemu: Option<OsString>, search_path: Option<OsString>) -> Self {
         Self {
             krun: Krun,
@@ -101,20 +112,21 @@ impl Backends {
         }
     }
 
-    /// The preferred one first.
+    /// Returns all VMMs, in order of preference.
     pub(crate) fn all(&self) -> [&dyn Vmm; 2] {
         [&self.krun, &self.qemu]
     }
 }
 
-/// Starts the sandbox and leaves its first command to itself.
+/// Starts the sandbox without attaching to its main command.
 pub(crate) async fn start_and_leave(
     start: &Start<'_>,
     sandbox: &Sandbox,
     lock: Lock,
 ) -> Result<(), Failure> {
     let booted = boot(start, sandbox, lock, false).await;
-    // A command that does not start ends its machine, maybe before this process has seen it run.
+    // A command that cannot be started ends its machine, perhaps before this process has seen it
+    // running.
     let exit = had_machine(&booted).then(|| sandbox.first_exit());
     let Some(Exit {
         code,
@@ -131,8 +143,8 @@ pub(crate) async fn start_and_leave(
     Err(Failure::with_exit_code(anyhow!(error), code))
 }
 
-/// Whether the sandbox's process was started. Before that, what is known of its command's end is of an
-/// earlier run.
+/// Returns true if the VMM process was started. Otherwise a recorded exit of the command belongs to
+/// an earlier run.
 fn had_machine<T>(booted: &Result<T, Failure>) -> bool {
     match booted {
         Ok(_) => true,
@@ -142,23 +154,62 @@ fn had_machine<T>(booted: &Result<T, Failure>) -> bool {
     }
 }
 
-/// Boots the sandbox. With `attached`, its first command waits for who is to attach.
+impl VmmName {
+    const fn choice(self) -> Choice {
+        match self {
+            Self::Auto => Choice::Auto,
+            Self::Krun => Choice::Krun,
+            Self::Qemu => Choice::Qemu,
+        }
+    }
+
+    /// Returns the room for mounts of the selected VMM. `None` if no VMM can run; the start reports
+    /// the reason.
+    pub(crate) fn room(self, has_network: bool) -> Option<Room> {
+        let backends = Backends::from_environment();
+        let all = backends.all();
+        let selection = choose(self.choice(), &all).ok()?;
+        Some(Room::of(selection.vmm, has_network))
+    }
+
+    /// Returns the VMM that `MSB_VMM` names, for a command that does not start a machine itself.
+    pub(crate) fn of_environment() -> Self {
+        let word = std::env::var(VMM_VARIABLE).unwrap_or_default();
+        Self::from_str(&word, true).unwrap_or_default()
+    }
+}
+
+/// Boots the sandbox. With `attached`, its main command waits for a client to attach. If this
+/// process is interrupted meanwhile, the machine ends.
 pub(crate) async fn boot(
     start: &Start<'_>,
     sandbox: &Sandbox,
     lock: Lock,
     attached: bool,
 ) -> Result<Running, Failure> {
-    let choice = match start.machine.vmm {
-        VmmName::Auto => Choice::Auto,
-        VmmName::Krun => Choice::Krun,
-        VmmName::Qemu => Choice::Qemu,
+    let booted = tokio::select! {
+        // Signals are polled first, so that none is missed.
+        biased;
+        code = start.context.interrupts.wait() => {
+            Err(Failure::with_exit_code(anyhow!("interrupted"), code))
+        }
+        booted = boot_to_end(start, sandbox, lock, attached) => booted,
     };
+    booted.map_err(|failure| failure.context(NotBooted))
+}
+
+async fn boot_to_end(
+    start: &Start<'_>,
+    sandbox: &Sandbox,
+    lock: Lock,
+    attached: bool,
+) -> Result<Running, Failure> {
     let backends = Backends::from_environment();
     let all = backends.all();
-    let selection = choose(choice, &all)?;
+    let selection = choose(start.machine.vmm.choice(), &all)?;
     if let Some(notice) = &selection.notice
         && !start.context.quiet
+        && reminder::is_due(start.context.home.root(), EMULATION_NOTICE)
     {
         output::notice(notice);
     }
@@ -174,6 +225,7 @@ pub(crate) async fn boot(
         image: start.image.clone(),
         trust: start.machine.trust(),
         vmm: selection.vmm.name(),
+        room: Room::of(selection.vmm, sandbox.spec.network.is_some()),
         vmm_command: vmm_command(start.context)?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),
         boot_limit: start.machine.boot_limit(),
@@ -182,13 +234,21 @@ pub(crate) async fn boot(
         jail: strictness(start.context)?,
         timeline: start.context.timeline.clone(),
     };
-    // What this process was left by mistake goes no further.
+    // Descriptors that this process inherited by mistake are not passed on.
     msb_jail::keep_descriptors_from_children();
-    let started = sandbox.start(lock, &place).await;
-    Ok(started.context("cannot start the sandbox")?)
+    Ok(sandbox.start(lock, &place).await?)
 }
 
-/// What the user says of the jail.
+/// Removes a sandbox whose machine has ended or is about to. A failure is reported as a notice.
+pub(crate) async fn discard(sandbox: Sandbox) {
+    // The machine may take a moment to end.
+    let _ = tokio::time::timeout(DISCARD_LIMIT, sandbox.wait()).await;
+    if let Err(error) = sandbox.remove() {
+        output::notice(&error.to_string());
+    }
+}
+
+/// Returns the strictness of the confinement that the user has set.
 fn strictness(context: &Context) -> Result<Strictness, Failure> {
     let word = std::env::var(JAIL_VARIABLE).unwrap_or_default();
     let strictness = match word.as_str() {
@@ -201,8 +261,8 @@ fn strictness(context: &Context) -> Result<Strictness, Failure> {
     Ok(strictness)
 }
 
-/// This program with another subcommand, for a process of its own. Its environment will be empty, so
-/// what it takes of that it is told.
+/// Returns the command line that runs this program with another subcommand. The new process has an
+/// empty environment, so its settings are passed as arguments.
 pub(crate) fn this_program(home: &Home, subcommand: &str) -> Result<VmmCommand, Failure> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let arguments = vec!["--home".into(), home.root().into(), subcommand.into()];
@@ -210,7 +270,7 @@ pub(crate) fn this_program(home: &Home, subcommand: &str) -> Result<VmmCommand, 
 }
 
 fn vmm_command(context: &Context) -> Result<VmmCommand, Failure> {
-    let mut command = this_program(&context.home, "vmm")?;
+    let mut command = this_program(&context.home, VMM_COMMAND)?;
     if let Some(timeline) = context.timeline.path() {
         command
             .arguments
@@ -229,7 +289,7 @@ mod tests {
     use super::*;
 
     fn failed(error: StartError) -> Result<(), Failure> {
-        Ok(Err(error).context("cannot start the sandbox")?)
+        Err(Failure::from(error).context(NotBooted))
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! One file a subcommand: what was typed, and what is called for it.
+//! The commands, one file for each: its arguments and its action.
 
 pub(crate) mod attach;
 pub(crate) mod bench;
 pub(crate) mod budget;
 pub(crate) mod completion;
+pub(crate) mod container_prune;
 pub(crate) mod cp;
 pub(crate) mod create;
 pub(crate) mod df;
@@ -12,6 +13,7 @@ pub(crate) mod exec;
 pub(crate) mod fs;
 pub(crate) mod guest;
 mod guest_limits;
+mod id_file;
 pub(crate) mod image;
 pub(crate) mod images;
 pub(crate) mod inspect;
@@ -29,6 +31,7 @@ pub(crate) mod prune;
 pub(crate) mod ps;
 pub(crate) mod pull;
 pub(crate) mod rename;
+mod resources;
 pub(crate) mod restart;
 pub(crate) mod rm;
 pub(crate) mod run;
@@ -37,7 +40,9 @@ pub(crate) mod start;
 pub(crate) mod stats;
 pub(crate) mod stop;
 pub(crate) mod stopping;
+pub(crate) mod system_prune;
 pub(crate) mod text_log;
+pub(crate) mod top;
 pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod version;
@@ -51,28 +56,33 @@ use anyhow::{Context as _, anyhow};
 use image_store::{Digest, Store};
 use msb_runtime::{Home, Sandbox, SandboxFiles, Timeline};
 
-use crate::args::{Arguments, Command, GlobalArguments};
+pub(crate) use self::machine::{VerifyPolicy, VmmName};
+use crate::args::{
+    Arguments, Command, ContainerCommand, GlobalArguments, SandboxCommand, SystemCommand,
+};
+use crate::environment;
 use crate::failure::{Failure, Failures, Outcome};
 use crate::output;
+use crate::signals::Interrupts;
 
-/// What every command works on.
+/// The context of every command.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) home: Home,
     pub(crate) quiet: bool,
-    /// How far a start is.
+    /// The timeline of a start, for measurements.
     pub(crate) timeline: Timeline,
+    pub(crate) interrupts: Interrupts,
 }
 
 impl Context {
     fn new(global: &GlobalArguments, timeline: Timeline) -> Result<Self, Failure> {
-        let default = || std::env::home_dir().map(|home| home.join(".msb"));
         let root = global
             .home
             .clone()
-            .or_else(default)
+            .or_else(default_home)
             .ok_or_else(|| anyhow!("no home directory: set MSB_HOME"))?;
-        // Sandboxes are run by processes that may stand elsewhere.
+        // The processes that run sandboxes may have other working directories.
         let root: PathBuf = std::path::absolute(&root)
             .with_context(|| format!("cannot use {} as MSB_HOME", root.display()))?;
         check_home(&root)?;
@@ -80,55 +90,91 @@ impl Context {
             home: Home::new(root),
             quiet: global.quiet,
             timeline,
+            interrupts: Interrupts::default(),
         })
+    }
+
+    /// Makes the home inaccessible to other users of the host.
+    fn close_home(&self) -> Result<(), Failure> {
+        let Some(mode) = self.home.close()? else {
+            return Ok(());
+        };
+        if !self.quiet {
+            let home = self.home.root().display();
+            output::notice(&format!(
+                "other users of this host could enter {home} (mode {mode:03o}), and cannot any more"
+            ));
+        }
+        Ok(())
     }
 
     pub(crate) fn store(&self) -> Result<Store, Failure> {
         Ok(Store::open(self.home.root())?)
     }
 
-    /// The sandbox of this name or id.
+    /// Returns the sandbox with this name or id.
     pub(crate) fn sandbox(&self, name: &str) -> Result<Sandbox, Failure> {
         Sandbox::find(&self.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}").into())
     }
 
-    /// Does something with each of the sandboxes named, and prints the name of each that it was
-    /// done with. What fails for one is said, and does not keep the others from it.
+    /// Applies `act` to each of the named sandboxes. Prints the names of those for which it
+    /// succeeded. A failure is reported, and the other sandboxes are still processed.
     pub(crate) async fn each(
         &self,
         names: &[String],
         act: impl AsyncFn(Sandbox) -> Result<(), Failure>,
     ) -> Outcome {
+        let found = async |name: &str| {
+            act(self.sandbox(name)?).await?;
+            Ok(true)
+        };
+        self.each_name(names, found).await
+    }
+
+    /// Applies `act` to each name, which may not be a sandbox's. Prints the names for which `act`
+    /// returns true.
+    pub(crate) async fn each_name(
+        &self,
+        names: &[String],
+        act: impl AsyncFn(&str) -> Result<bool, Failure>,
+    ) -> Outcome {
         let mut failures = Failures::default();
         for name in names {
-            let done = match self.sandbox(name) {
-                Ok(sandbox) => act(sandbox).await,
-                Err(failure) => Err(failure),
+            let done = act(name).await;
+            let done = match names.len() {
+                1 => Some(done?),
+                _ => failures.note(done),
             };
-            if names.len() == 1 {
-                done?;
-                output::print(&format!("{name}\n"))?;
-            } else if failures.note(done).is_some() {
+            if done == Some(true) {
                 output::print(&format!("{name}\n"))?;
             }
         }
         Ok(failures.code)
     }
 
-    /// The files of the sandbox of this name or id.
+    /// Returns access to the files of the sandbox with this name or id.
     pub(crate) async fn files(&self, name: &str) -> Result<SandboxFiles, Failure> {
         Ok(self.sandbox(name)?.files(&self.home).await?)
     }
 
-    /// Says whether a sandbox, running or not, is one of an image.
+    /// Returns a function that is true if an image belongs to a sandbox, running or not.
     pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
         |digest| Sandbox::any_of(&self.home, &digest.to_string())
     }
 }
 
-/// Machines are described as text, and VMMs are told the paths of their disks so.
+/// Returns the default of `MSB_HOME`. `None` for a user without a home directory.
+pub(crate) fn default_home() -> Option<PathBuf> {
+    std::env::home_dir().map(|home| home.join(".msb"))
+}
+
+/// Checks that the home is a directory and that its path is UTF-8. Launch specs are text, and so
+/// are the paths that VMMs get.
 fn check_home(root: &Path) -> anyhow::Result<()> {
     match root.to_str() {
+        Some(path) if root.exists() && !root.is_dir() => Err(anyhow!(
+            "cannot use {path} as MSB_HOME: it is not a directory; choose another"
+        )),
         Some(_) => Ok(()),
         None => Err(anyhow!(
             "cannot use '{}' as MSB_HOME: the path is not UTF-8; choose another directory",
@@ -139,64 +185,103 @@ fn check_home(root: &Path) -> anyhow::Result<()> {
 
 /// Runs the command that was typed.
 pub(crate) fn run(arguments: Arguments, timeline: Timeline) -> Outcome {
+    environment::check()?;
     let context = Context::new(&arguments.global, timeline)?;
+    if uses_home(&arguments.command) {
+        context.close_home()?;
+    }
     dispatch(&context, arguments.command).map_err(|failure| failure.in_home(context.home.root()))
+}
+
+/// Returns true if a command uses the home, and so has to close it first. The processes of a
+/// machine are started by a command that has done so, and the doctor reports the home's state.
+const fn uses_home(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Doctor(_)
+            | Command::Version(_)
+            | Command::Completion(_)
+            | Command::Limits(_)
+            | Command::Vmm(_)
+            | Command::Network(_)
+            | Command::Share(_)
+    )
 }
 
 fn dispatch(context: &Context, command: Command) -> Outcome {
     match command {
         Command::Pull(arguments) => block_on(pull::run(context, &arguments)),
         Command::Load(arguments) => block_on(load::run(context, &arguments)),
-        Command::Run(arguments) => {
-            Sandbox::sweep(&context.home)?;
-            block_on(run::run(context, &arguments))
-        }
-        Command::Create(arguments) => {
-            Sandbox::sweep(&context.home)?;
-            block_on(create::run(context, &arguments))
-        }
-        Command::Attach(arguments) => block_on(attach::run(context, &arguments)),
-        Command::Restart(arguments) => block_on(restart::run(context, &arguments)),
-        Command::Rename(arguments) => rename::run(context, &arguments),
-        Command::Port(arguments) => port::run(context, &arguments),
-        Command::Inspect(arguments) => inspect::run(context, &arguments),
-        Command::Jobs(arguments) => jobs::run(context, &arguments),
-        Command::Start(arguments) => block_on(start::run(context, &arguments)),
-        Command::Exec(arguments) => block_on(exec::run(context, &arguments)),
-        Command::Stop(arguments) => block_on(stop::run(context, &arguments)),
-        Command::Kill(arguments) => block_on(kill::run(context, &arguments)),
-        Command::Wait(arguments) => block_on(wait::run(context, &arguments)),
-        Command::Logs(arguments) => block_on(logs::run(context, &arguments)),
-        Command::Cp(arguments) => block_on(cp::run(context, &arguments)),
-        Command::Fs(arguments) => block_on(fs::run(context, &arguments)),
-        Command::Stats(arguments) => block_on(stats::run(context, &arguments)),
-        Command::Update(arguments) => block_on(update::run(context, &arguments)),
-        Command::Ps(arguments) => {
-            Sandbox::sweep(&context.home)?;
-            ps::run(context, &arguments)
-        }
-        Command::Ls(arguments) => {
-            Sandbox::sweep(&context.home)?;
-            ps::run_all(context, &arguments)
-        }
-        Command::Rm(arguments) => block_on(rm::run(context, &arguments)),
+        Command::Sandbox(command) => dispatch_sandbox(context, command),
         Command::Images(arguments) => images::run(context, &arguments),
         Command::Image(arguments) => image::run(context, &arguments),
+        Command::Rmi(arguments) => image::remove(context, &arguments),
         Command::Volume(arguments) => volume::run(context, &arguments),
         Command::Prune(arguments) => prune::run(context, &arguments),
         Command::Df(arguments) => df::run(context, &arguments),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
-        Command::Bench(benchmark) => bench::run(context, benchmark),
+        Command::Bench(arguments) => bench::run(context, &arguments),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Limits(_) => limits::run(),
+        Command::Container(ContainerCommand::Prune(arguments)) => {
+            container_prune::run(context, &arguments)
+        }
+        // `docker container ls` is `docker ps`.
+        Command::Container(ContainerCommand::Sandbox(SandboxCommand::Ls(arguments))) => {
+            dispatch_sandbox(context, SandboxCommand::Ps(arguments))
+        }
+        Command::Container(ContainerCommand::Sandbox(command)) => {
+            dispatch_sandbox(context, command)
+        }
+        Command::System(SystemCommand::Df(arguments)) => df::run(context, &arguments),
+        Command::System(SystemCommand::Prune(arguments)) => system_prune::run(context, &arguments),
         Command::Vmm(arguments) => vmm::run(context, &arguments),
         Command::Network(arguments) => network::run(&arguments),
         Command::Share(arguments) => share::run(&arguments),
     }
 }
 
-/// Runs a future to its end. A thread that still waits for standard input is left behind.
+fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
+    match command {
+        SandboxCommand::Run(arguments) => {
+            Sandbox::sweep(&context.home)?;
+            block_on(run::run(context, &arguments))
+        }
+        SandboxCommand::Create(arguments) => {
+            Sandbox::sweep(&context.home)?;
+            block_on(create::run(context, &arguments))
+        }
+        SandboxCommand::Attach(arguments) => block_on(attach::run(context, &arguments)),
+        SandboxCommand::Restart(arguments) => block_on(restart::run(context, &arguments)),
+        SandboxCommand::Rename(arguments) => rename::run(context, &arguments),
+        SandboxCommand::Port(arguments) => port::run(context, &arguments),
+        SandboxCommand::Inspect(arguments) => block_on(inspect::run(context, &arguments)),
+        SandboxCommand::Jobs(arguments) => jobs::run(context, &arguments),
+        SandboxCommand::Start(arguments) => block_on(start::run(context, &arguments)),
+        SandboxCommand::Exec(arguments) => block_on(exec::run(context, &arguments)),
+        SandboxCommand::Stop(arguments) => block_on(stop::run(context, &arguments)),
+        SandboxCommand::Kill(arguments) => block_on(kill::run(context, &arguments)),
+        SandboxCommand::Wait(arguments) => block_on(wait::run(context, &arguments)),
+        SandboxCommand::Logs(arguments) => block_on(logs::run(context, &arguments)),
+        SandboxCommand::Top(arguments) => block_on(top::run(context, arguments)),
+        SandboxCommand::Cp(arguments) => block_on(cp::run(context, &arguments)),
+        SandboxCommand::Fs(arguments) => block_on(fs::run(context, &arguments)),
+        SandboxCommand::Stats(arguments) => block_on(stats::run(context, &arguments)),
+        SandboxCommand::Update(arguments) => block_on(update::run(context, &arguments)),
+        SandboxCommand::Ps(arguments) => {
+            Sandbox::sweep(&context.home)?;
+            block_on(ps::run(context, &arguments))
+        }
+        SandboxCommand::Ls(arguments) => {
+            Sandbox::sweep(&context.home)?;
+            block_on(ps::run_all(context, &arguments))
+        }
+        SandboxCommand::Rm(arguments) => block_on(rm::run(context, &arguments)),
+    }
+}
+
+/// Runs a future to its end. A thread that still reads standard input is abandoned.
 pub(crate) fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -219,5 +304,17 @@ mod tests {
         let refused = check_home(Path::new(OsStr::from_bytes(b"/home/\xff")));
         let message = refused.expect_err("no text").to_string();
         assert!(message.contains("/home/\\xff") && message.contains("UTF-8"));
+    }
+
+    #[test]
+    fn a_home_that_is_a_file_is_refused() {
+        check_home(Path::new("/")).expect("a directory");
+        check_home(Path::new("/nowhere/at/all")).expect("it can be made");
+        let refused = check_home(Path::new("/dev/null")).expect_err("no directory");
+        let message = refused.to_string();
+        assert!(
+            message.contains("/dev/null") && message.contains("not a directory"),
+            "{message}"
+        );
     }
 }

@@ -2,16 +2,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
+use msb_runtime::HostAuthorities;
 use msb_runtime::network::{InvalidPublish, Publish, Reach, Rule, Settings};
 
 use crate::failure::{Failure, Outcome};
 
-/// How many ports a sandbox publishes at most: each is a descriptor of its network's process.
+/// The most ports that a sandbox can publish: each uses a descriptor of its network process.
 const PUBLISHED_MAX: usize = 1024;
-/// Where names are asked for.
+/// The port of DNS servers.
 const DNS_PORT: u16 = 53;
 
-// Arguments of `msb network`.
+// Arguments of `msb __network`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Directory of the sandbox
@@ -24,12 +25,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(0)
 }
 
-// What a sandbox reaches, and who reaches it.
+// The options of a sandbox's network, outbound and inbound.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkArguments {
     /// What the sandbox reaches
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, alias = "net", value_enum, default_value_t)]
     network: Mode,
     /// Let a port of the host lead to one of the sandbox's, or a range of ports; on 127.0.0.1 unless
     /// HOST_IP says otherwise. Without HOST_PORT the host chooses a free one, which msb port prints
@@ -48,6 +49,9 @@ pub(crate) struct NetworkArguments {
     /// Resolver to ask instead of the host's
     #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
     dns: Vec<SocketAddr>,
+    /// Let the sandbox's programs trust the certificate authorities that this host trusts
+    #[arg(long)]
+    host_ca: bool,
 }
 
 /// What a sandbox reaches that no rule speaks of.
@@ -63,13 +67,14 @@ enum Mode {
 }
 
 impl NetworkArguments {
-    /// The network that was asked for, if any was, for an image that exposes these ports.
+    /// Returns the settings of the network for an image that exposes these ports. `None` if the
+    /// sandbox has no network.
     pub(crate) fn settings(&self, exposed_ports: &[String]) -> Result<Option<Settings>, Failure> {
         let Some(mut settings) = self.settings_of_any_image()? else {
             return Ok(None);
         };
         if self.publish_all {
-            // What an image exposes over other protocols cannot be published, and breaks nothing.
+            // A port of another protocol cannot be published; it is skipped.
             let exposed = exposed_ports.iter();
             let exposed = exposed.filter_map(|port| Publish::of_guest_port(port));
             let is_new = |exposed: &Publish| !leads_to(&settings.publish, exposed);
@@ -84,7 +89,8 @@ impl NetworkArguments {
         Ok(Some(settings))
     }
 
-    /// The network that was asked for, before it is known what the image exposes.
+    /// Returns the settings of the network before the image's exposed ports are known. `None` if
+    /// the sandbox has no network.
     pub(crate) fn settings_of_any_image(&self) -> Result<Option<Settings>, Failure> {
         let reach = match self.network {
             Mode::Outbound => Reach::Outbound,
@@ -108,6 +114,12 @@ impl NetworkArguments {
         }))
     }
 
+    /// Returns the host's certificate authorities; `None` if the sandbox does not trust them.
+    pub(crate) fn authorities(&self) -> Result<Option<HostAuthorities>, Failure> {
+        let authorities = self.host_ca.then(HostAuthorities::load).transpose();
+        Ok(authorities.context("--host-ca")?)
+    }
+
     fn nothing(&self) -> Result<Option<Settings>, Failure> {
         let is_plain = self.publish.is_empty()
             && !self.publish_all
@@ -121,7 +133,7 @@ impl NetworkArguments {
     }
 }
 
-/// What one `-p` writes.
+/// The ports that one `-p` publishes.
 #[derive(Debug, Clone)]
 struct Published(Vec<Publish>);
 
@@ -129,7 +141,7 @@ fn parse_published(text: &str) -> Result<Published, InvalidPublish> {
     Publish::parse_all(text).map(Published)
 }
 
-/// Whether one of `published` leads to the same port of the guest as `other`.
+/// Returns true if one of `published` has the same guest port and protocol as `other`.
 fn leads_to(published: &[Publish], other: &Publish) -> bool {
     let end = |publish: &Publish| (publish.guest_port, publish.protocol);
     published.iter().any(|publish| end(publish) == end(other))

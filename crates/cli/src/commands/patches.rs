@@ -9,10 +9,10 @@ use msb_runtime::{HostCopy, HostEntry, NewDirectory, Patches};
 
 use crate::failure::Failure;
 
-/// The longest file of names that is read, in bytes.
+/// The longest file of hosts that is read, in bytes.
 const HOSTS_MAX_BYTES: u64 = 256 << 10;
 
-// What a sandbox's files are before its first boot.
+// Changes to a sandbox's files before its first boot.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct PatchArguments {
@@ -45,12 +45,13 @@ impl PatchArguments {
             remove: self.rm_path.clone(),
             make: self.mkdir.iter().map(|made| made.0.clone()).collect(),
             copy: self.copy.iter().map(|copied| copied.0.clone()).collect(),
+            write: Vec::new(),
             hosts,
         })
     }
 }
 
-/// `SRC:DST[:UID[:GID]]`: the destination begins with the last `:/`.
+/// `SRC:DST[:UID[:GID]]`; the destination begins at the last `:/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Copy(HostCopy);
 
@@ -85,7 +86,7 @@ impl FromStr for Copy {
     }
 }
 
-/// `PATH[:MODE]`.
+/// `PATH[:MODE]`, a directory to make, with its mode in octal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Directory(NewDirectory);
 
@@ -111,7 +112,7 @@ impl FromStr for Directory {
     }
 }
 
-/// `NAME:IP`, or `NAME=IP`.
+/// `NAME:IP` or `NAME=IP`, an entry of `/etc/hosts`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Host(HostEntry);
 
@@ -134,11 +135,11 @@ impl FromStr for Host {
     }
 }
 
-/// The lines of a file in the form of hosts(5).
+/// Reads the entries of a file in the format of hosts(5).
 fn read_hosts(path: &Path) -> Result<Vec<HostEntry>, Failure> {
     let name = path.display();
     let cannot = || format!("cannot read {name}");
-    // Its length says nothing of a device or a pipe.
+    // The file may be a device or a pipe, whose length is not known in advance.
     let mut bytes = Vec::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(HOSTS_MAX_BYTES + 1).read_to_end(&mut bytes))
@@ -189,7 +190,7 @@ mod tests {
     fn a_file_of_names_is_read_so_far_and_no_further() {
         let error = read_hosts(Path::new("/dev/zero")).expect_err("endless");
         assert_eq!(error.exit_code(), 125);
-        // The limit lies within a character.
+        // The byte limit lies within a character.
         let long = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(long.path(), "\u{e9}".repeat(200_000)).expect("written");
         let error = read_hosts(long.path()).expect_err("too long");

@@ -43,18 +43,18 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     Ok(0)
 }
 
-/// As docker puts it.
+/// Formats all published ports as `docker port` does.
 fn all(published: &[Publish]) -> String {
     let mut lines = String::new();
     for publish in published {
         let (port, protocol) = (publish.guest_port, publish.protocol);
-        // A string takes every line.
+        // Writing to a string does not fail.
         let _ = writeln!(lines, "{port}/{protocol} -> {}", publish.host);
     }
     lines
 }
 
-/// Where one port is published, a line for each place.
+/// Formats the addresses of the host at which one guest port is published, one for each line.
 fn places(published: &[Publish], wanted: &Publish) -> String {
     let end = |publish: &Publish| (publish.guest_port, publish.protocol);
     let found = published

@@ -6,17 +6,17 @@ use msb_runtime::{Overrides, Ulimit};
 use crate::failure::Failure;
 use crate::terminal;
 
-// How a command is run in a sandbox.
-#[derive(Debug, clap::Args)]
+// The options for a command that runs in a sandbox.
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct ProcessArguments {
     /// Set an environment variable; NAME alone passes on the value it has here
-    #[arg(short, long, value_name = "NAME[=VALUE]")]
+    #[arg(short, long, value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     env: Vec<String>,
     /// Read environment variables from a file, one per line; lines that begin with # are comments
     #[arg(long, value_name = "FILE")]
     env_file: Vec<PathBuf>,
-    /// Working directory of the command
-    #[arg(short, long, value_name = "DIR")]
+    /// Working directory of the command, a path that begins with /; msb run makes it where it is missing
+    #[arg(short, long, value_name = "DIR", value_parser = parse_directory)]
     workdir: Option<String>,
     /// User and group that run the command, by name or number
     #[arg(short, long, value_name = "USER[:GROUP]")]
@@ -33,9 +33,14 @@ pub(crate) struct ProcessArguments {
 }
 
 impl ProcessArguments {
-    /// Whether standard input is passed on.
+    /// Returns true if standard input is passed on.
     pub(crate) const fn stdin(&self) -> bool {
         self.interactive
+    }
+
+    /// Returns true if the command has a terminal.
+    pub(crate) const fn has_terminal(&self) -> bool {
+        self.tty
     }
 
     fn environment(&self) -> Result<Vec<String>, Failure> {
@@ -50,7 +55,8 @@ impl ProcessArguments {
             .collect())
     }
 
-    /// Ctrl-C and the like are typed at a terminal, or there is no use in asking for one.
+    /// Checks that standard input is a terminal if one is asked for with `-it`: Ctrl-C and other
+    /// keys are typed there.
     pub(crate) fn check_terminal(&self) -> Result<(), Failure> {
         if self.tty && self.interactive && !terminal::stdin_is_terminal() {
             return Err(anyhow!("-it: standard input is not a terminal").into());
@@ -58,7 +64,7 @@ impl ProcessArguments {
         Ok(())
     }
 
-    /// What was typed, over the image's config.
+    /// Returns the settings that replace those of the image's config.
     pub(crate) fn overrides(
         &self,
         entrypoint: Option<&str>,
@@ -68,6 +74,7 @@ impl ProcessArguments {
             entrypoint: entrypoint.map(str::to_owned),
             command: command.to_vec(),
             env: self.environment()?,
+            env_defaults: Vec::new(),
             working_directory: self.workdir.clone(),
             user: self.user.clone(),
             terminal: self.tty.then(terminal::size),
@@ -78,7 +85,25 @@ impl ProcessArguments {
     }
 }
 
-/// The settings in a file, as docker reads it: no quotes, no expansion.
+/// Accepts `NAME=VALUE` and `NAME`.
+fn parse_variable(text: &str) -> Result<String, String> {
+    match text.split('=').next() {
+        Some("") | None => Err(format!(
+            "invalid environment variable '{text}': it has no name; write NAME=VALUE or NAME"
+        )),
+        Some(_) => Ok(text.to_owned()),
+    }
+}
+
+/// Accepts an absolute path: a relative one would have no directory to start from.
+fn parse_directory(text: &str) -> Result<String, String> {
+    match text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err(format!("'{text}' is not an absolute path; write /{text}")),
+    }
+}
+
+/// Reads the settings of an environment file as Docker does: without quotes or expansion.
 fn settings(path: &Path) -> Result<Vec<String>, Failure> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -94,7 +119,8 @@ fn settings(path: &Path) -> Result<Vec<String>, Failure> {
         .collect()
 }
 
-/// `NAME` alone takes its value from here, and is nothing where it is not set here.
+/// Returns a setting with its value. `NAME` alone takes its value from this process; `None` if the
+/// variable is not set here.
 fn passed_on(setting: &str) -> Option<String> {
     if setting.contains('=') {
         return Some(setting.to_owned());
@@ -102,4 +128,42 @@ fn passed_on(setting: &str) -> Option<String> {
     std::env::var(setting)
         .ok()
         .map(|value| format!("{setting}={value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        process: ProcessArguments,
+    }
+
+    fn parsed(words: &[&str]) -> Result<ProcessArguments, String> {
+        let line = [&["msb"], words].concat();
+        let line = <Line as clap::Parser>::try_parse_from(line);
+        line.map(|line| line.process)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_variable_without_a_name_is_refused() {
+        let process = parsed(&["-e", "A=b=c", "-e", "B="]).expect("two variables");
+        assert_eq!(process.environment().expect("read"), ["A=b=c", "B="]);
+        for nameless in ["=x", "=", ""] {
+            let refusal = parsed(&["-e", nameless]).expect_err("no name");
+            let expected = format!("invalid environment variable '{nameless}'");
+            assert!(refusal.contains(&expected), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_working_directory_begins_at_the_root() {
+        assert!(parsed(&["-w", "/srv/a b"]).is_ok());
+        for relative in ["srv", "./srv", "", "~"] {
+            let refusal = parsed(&["-w", relative]).expect_err("relative");
+            assert!(refusal.contains("is not an absolute path"), "{refusal}");
+        }
+    }
 }

@@ -9,14 +9,14 @@ use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 
-/// How long it waits for pulls and loads to end.
+/// The time to wait for pulls and loads to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 // Arguments of `msb prune`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Left-overs of killed processes are always removed. Images that a sandbox uses, running or \
-    stopped, are never removed.\n\n\
+    stopped, are never removed; msb container prune removes stopped sandboxes, msb system prune both.\n\n\
     Examples:\n  \
     msb prune                             images without a name\n  \
     msb prune --all --filter until=240h   images that were not used for ten days\n  \
@@ -56,6 +56,19 @@ struct Image {
     references: Vec<String>,
 }
 
+impl Arguments {
+    /// Returns the arguments that remove every unused image, or only those without a name.
+    pub(super) fn of(all: bool) -> Self {
+        Self {
+            all,
+            dry_run: false,
+            filter: None,
+            force: true,
+            format: Format::Table,
+        }
+    }
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     Sandbox::sweep(&context.home)?;
     let options = PruneOptions {
@@ -79,7 +92,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     Ok(0)
 }
 
-/// Removes what killed processes left of kernels and boot disks.
+/// Removes the leftovers of kernels and boot disks that killed processes were writing.
 fn sweep_parts(context: &Context, pruned: &mut Pruned, dry_run: bool) -> Result<(), Failure> {
     for path in machine_parts(&context.home)?.left_overs {
         pruned.left_overs += 1;
@@ -136,7 +149,7 @@ fn parse_filter(text: &str) -> Result<Duration, String> {
         .map_err(|error| format!("'{duration}' is not a duration ({error}); write 90m, 24h or 10d"))
 }
 
-/// Numbers with a unit each, as `1h30m`.
+/// Parses numbers with a unit each, such as `1h30m`.
 fn parse_duration(text: &str) -> Result<Duration, anyhow::Error> {
     let mut seconds = 0_u64;
     let mut rest = text;

@@ -1,38 +1,64 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use msb_runtime::{Condition, Sandbox, State};
+use msb_runtime::{Condition, EndReason, Sandbox, State};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
+use crate::failure::{Failure, Outcome, printable};
+use crate::output;
+use crate::template::{ListingFormat, fields};
 use crate::words::Label;
+
+/// The number of a command's characters that a table shows, as in Docker.
+const COMMAND_SHOWN: usize = 20;
 
 // Arguments of `msb ps` and `msb ls`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Filters: name=TEXT (a part of it), status=created|running|stopped, label=KEY[=VALUE], \
-    image=NAME. Of several filters of one kind, one must match. -q prints only ids.\n\n\
-    Examples:\n  msb ps -a --filter label=job=7 --format json"
+    after_help = "Filters: name=TEXT (a part of it), id=TEXT (its beginning), status=created|running|stopped, \
+    exited=CODE, label=KEY[=VALUE], image=NAME. Of several filters of one kind, one must match. -q prints \
+    only ids.\n\n\
+    A template prints a line for each sandbox: {{.ID}}, {{.Names}}, {{.Image}}, {{.Command}}, {{.Status}}, \
+    {{.State}}, {{.Ports}}, {{.Labels}}, {{.Size}}, {{.CreatedAt}}, {{.RunningFor}}, the keys of JSON, \
+    and {{json .}}.\n\n\
+    Examples:\n  \
+    msb ps -a --filter label=job=7 --format json\n  \
+    msb ps --format 'table {{.Names}}\\t{{.Status}}'"
 )]
 pub(crate) struct Arguments {
     /// Show all sandboxes, not only those that run
     #[arg(short, long)]
     all: bool,
+    /// Show the sandbox that was created last, whether or not it runs
+    #[arg(short, long)]
+    latest: bool,
+    /// Show so many sandboxes that were created last, whether or not they run
+    #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "latest")]
+    last: Option<usize>,
     /// Show only sandboxes that match
     #[arg(short, long, value_name = "KEY=VALUE")]
     filter: Vec<Filter>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    /// Show what their writable disks take
+    #[arg(short, long)]
+    size: bool,
+    /// Show whole commands
+    #[arg(long)]
+    no_trunc: bool,
+    /// Output format: table, json, or a template as '{{.Names}}'
+    #[arg(long, default_value = "table")]
+    format: ListingFormat,
 }
 
-/// What a listed sandbox must be.
+/// A condition on the listed sandboxes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Filter {
+pub(crate) enum Filter {
+    Id(String),
     Name(String),
-    Status(State),
+    /// A state; `None` for a state of Docker's that a sandbox is never in.
+    Status(Option<State>),
+    Exited(u8),
     Label(Label),
     Image(String),
 }
@@ -43,26 +69,39 @@ impl FromStr for Filter {
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
         match key {
+            "id" => Ok(Self::Id(value.to_owned())),
             "name" => Ok(Self::Name(value.to_owned())),
             "label" => Ok(Self::Label(value.parse()?)),
             "image" | "ancestor" => Ok(Self::Image(value.to_owned())),
+            "exited" => match value.parse() {
+                Ok(code) => Ok(Self::Exited(code)),
+                Err(_) => Err(format!("'{value}' is no exit code: 0 to 255")),
+            },
             "status" => match value {
-                "created" => Ok(Self::Status(State::Created)),
-                "running" => Ok(Self::Status(State::Running)),
-                "stopped" | "exited" => Ok(Self::Status(State::Stopped)),
+                "created" => Ok(Self::Status(Some(State::Created))),
+                "running" => Ok(Self::Status(Some(State::Running))),
+                "stopped" | "exited" => Ok(Self::Status(Some(State::Stopped))),
+                "paused" | "restarting" | "removing" | "dead" => Ok(Self::Status(None)),
                 _ => Err(format!("no status '{value}': created, running, stopped")),
             },
-            _ => Err(format!("no filter '{key}': name, status, label, image")),
+            _ => Err(format!(
+                "no filter '{key}': id, name, status, exited, label, image"
+            )),
         }
     }
 }
 
 impl Filter {
-    fn holds(&self, sandbox: &Sandbox, state: State) -> bool {
+    fn holds(&self, sandbox: &Sandbox, condition: &Condition) -> bool {
         let spec = &sandbox.spec;
         match self {
+            Self::Id(beginning) => spec.id.as_str().starts_with(beginning),
             Self::Name(part) => spec.name.contains(part),
-            Self::Status(wanted) => state == *wanted,
+            Self::Status(wanted) => Some(condition.state) == *wanted,
+            Self::Exited(code) => {
+                let exit = condition.exit.as_ref();
+                condition.state == State::Stopped && exit.is_some_and(|exit| exit.code == *code)
+            }
             Self::Image(name) => spec.image == *name || spec.image_digest == *name,
             Self::Label(Label { key, value }) => spec
                 .labels
@@ -79,65 +118,76 @@ struct Row {
     image: String,
     image_digest: String,
     command: Vec<String>,
-    /// Seconds since the epoch.
+    /// The time of creation, in seconds since the epoch.
     created_s: u64,
     labels: BTreeMap<String, String>,
-    /// Published ones, as `-p` takes them.
+    /// Published ports, as `-p` takes them.
     ports: Vec<String>,
+    /// Space that the writable disk uses on the host, in bytes.
+    allocated_bytes: Option<u64>,
     #[serde(flatten)]
     condition: Condition,
+    /// Failures of disks, one line for each disk.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    disk_errors: Vec<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let wants_status = arguments
-        .filter
-        .iter()
-        .any(|filter| matches!(filter, Filter::Status(_)));
-    list(context, arguments, arguments.all || wants_status)
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let is_of_state = |filter: &Filter| matches!(filter, Filter::Status(_) | Filter::Exited(_));
+    let wants_stopped = arguments.filter.iter().any(is_of_state);
+    list(context, arguments, arguments.all || wants_stopped).await
 }
 
-/// The same with all sandboxes.
-pub(crate) fn run_all(context: &Context, arguments: &Arguments) -> Outcome {
-    list(context, arguments, true)
+/// Lists all sandboxes, running or not.
+pub(crate) async fn run_all(context: &Context, arguments: &Arguments) -> Outcome {
+    list(context, arguments, true).await
 }
 
-fn list(context: &Context, arguments: &Arguments, all: bool) -> Outcome {
+async fn list(context: &Context, arguments: &Arguments, all: bool) -> Outcome {
+    let last = arguments.last.or(arguments.latest.then_some(1));
+    let all = all || last.is_some();
     let mut rows = Vec::new();
     for sandbox in Sandbox::all(&context.home)? {
         let condition = sandbox.condition()?;
-        let state = condition.state;
-        let is_wanted =
-            (all || state == State::Running) && passes(&arguments.filter, &sandbox, state);
+        let is_wanted = (all || condition.state == State::Running)
+            && passes(&arguments.filter, &sandbox, &condition);
         if is_wanted {
-            rows.push(row(sandbox, condition)?);
+            rows.push(row(sandbox, condition).await?);
         }
     }
-    match arguments.format {
-        Format::Json => output::print_json(&rows)?,
-        Format::Table if context.quiet => print_ids(&rows)?,
-        Format::Table => print_table(&rows)?,
-    }
+    // The rows are sorted from the oldest to the newest.
+    let rows = match last {
+        Some(count) => &rows[rows.len().saturating_sub(count)..],
+        None => &rows,
+    };
+    print(context, arguments, rows)?;
     Ok(0)
 }
 
-/// Of filters of one kind, one must hold; but every label counts.
-fn passes(filters: &[Filter], sandbox: &Sandbox, state: State) -> bool {
+/// Returns true if a sandbox passes the filters. One of several filters of the same kind is enough,
+/// but all labels have to match.
+pub(super) fn passes(filters: &[Filter], sandbox: &Sandbox, condition: &Condition) -> bool {
     filters.iter().all(|filter| {
         let is_label = matches!(filter, Filter::Label(_));
         let is_same_kind =
             |other: &&Filter| std::mem::discriminant(*other) == std::mem::discriminant(filter);
-        filter.holds(sandbox, state)
+        filter.holds(sandbox, condition)
             || !is_label
                 && filters
                     .iter()
                     .filter(is_same_kind)
-                    .any(|other| other.holds(sandbox, state))
+                    .any(|other| other.holds(sandbox, condition))
     })
 }
 
-fn row(sandbox: Sandbox, condition: Condition) -> std::io::Result<Row> {
+async fn row(sandbox: Sandbox, condition: Condition) -> std::io::Result<Row> {
+    let disk_errors = match condition.state {
+        State::Running => sandbox.disk_errors().await,
+        State::Created | State::Stopped => Vec::new(),
+    };
     let ports = sandbox.published()?;
     let ports = ports.iter().map(ToString::to_string).collect();
+    let allocated_bytes = sandbox.allocated_bytes().ok();
     let spec = sandbox.spec;
     Ok(Row {
         id: spec.id.to_string(),
@@ -148,8 +198,36 @@ fn row(sandbox: Sandbox, condition: Condition) -> std::io::Result<Row> {
         created_s: spec.created_s,
         labels: spec.labels,
         ports,
+        allocated_bytes,
         condition,
+        disk_errors,
     })
+}
+
+fn print(context: &Context, arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
+    match &arguments.format {
+        ListingFormat::Json => output::print_json(&rows)?,
+        ListingFormat::Template(template) => {
+            let rows = rows.iter().map(|row| fields(row, docker_names(row)));
+            let rows = rows.collect::<Result<Vec<_>, _>>()?;
+            template.print(&rows)?;
+        }
+        ListingFormat::Table if context.quiet => print_ids(rows)?,
+        ListingFormat::Table => {
+            print_table(arguments, rows)?;
+            print_disk_errors(rows);
+        }
+    }
+    Ok(())
+}
+
+/// Prints a notice for each failed disk, because the table's column of states has no room for it.
+fn print_disk_errors(rows: &[Row]) {
+    for row in rows {
+        for message in &row.disk_errors {
+            output::notice(&format!("{}: {}", row.name, printable(message)));
+        }
+    }
 }
 
 fn print_ids(rows: &[Row]) -> std::io::Result<()> {
@@ -157,49 +235,155 @@ fn print_ids(rows: &[Row]) -> std::io::Result<()> {
     output::print(&lines)
 }
 
-fn print_table(rows: &[Row]) -> std::io::Result<()> {
+fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
     let now_s = output::now_s();
-    let cells: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            [
-                row.id.clone(),
-                row.image.clone(),
-                row.command.join(" "),
-                output::human_age(now_s.saturating_sub(row.created_s)),
-                status(&row.condition, now_s),
-                row.ports.join(", "),
-                row.name.clone(),
-            ]
-        })
-        .collect();
-    output::print_table(
-        [
-            "SANDBOX ID",
-            "IMAGE",
-            "COMMAND",
-            "CREATED",
-            "STATUS",
-            "PORTS",
-            "NAME",
-        ],
-        &cells,
-    )
+    let mut header = vec![
+        "SANDBOX ID",
+        "IMAGE",
+        "COMMAND",
+        "CREATED",
+        "STATUS",
+        "PORTS",
+        "NAME",
+    ];
+    header.extend(arguments.size.then_some("SIZE"));
+    let cells = rows.iter().map(|row| {
+        let command = row.command.join(" ");
+        let mut cells = vec![
+            row.id.clone(),
+            row.image.clone(),
+            match arguments.no_trunc {
+                true => command,
+                false => output::cut(&command, COMMAND_SHOWN),
+            },
+            output::human_age(now_s.saturating_sub(row.created_s)),
+            row.status(now_s),
+            row.ports.join(", "),
+            row.name.clone(),
+        ];
+        cells.extend(arguments.size.then(|| size(row)));
+        cells
+    });
+    let cells: Vec<Vec<String>> = cells.collect();
+    output::print(&output::headed(&header, cells.iter().map(Vec::as_slice)))
 }
 
-/// As docker puts it.
-fn status(condition: &Condition, now_s: u64) -> String {
+impl Row {
+    fn status(&self, now_s: u64) -> String {
+        status(&self.condition, !self.disk_errors.is_empty(), now_s)
+    }
+}
+
+fn size(row: &Row) -> String {
+    row.allocated_bytes
+        .map(output::human_size)
+        .unwrap_or_default()
+}
+
+/// Returns a row's fields under the names of Docker's templates.
+fn docker_names(row: &Row) -> Value {
+    let now_s = output::now_s();
+    let labels = row.labels.iter();
+    let labels: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    json!({
+        "ID": row.id,
+        "Names": row.name,
+        "Image": row.image,
+        "Command": row.command.join(" "),
+        "CreatedAt": output::time(row.created_s),
+        "RunningFor": output::human_age(now_s.saturating_sub(row.created_s)),
+        "Status": row.status(now_s),
+        "State": state(row.condition.state),
+        "Ports": row.ports.join(", "),
+        "Labels": labels.join(","),
+        "Size": size(row),
+    })
+}
+
+/// Returns Docker's word for a state.
+pub(super) const fn state(state: State) -> &'static str {
+    match state {
+        State::Created => "created",
+        State::Running => "running",
+        State::Stopped => "exited",
+    }
+}
+
+/// Formats a sandbox's status as `docker ps` does.
+fn status(condition: &Condition, has_disk_errors: bool, now_s: u64) -> String {
     let ago = |time_s: u64| output::human_age(now_s.saturating_sub(time_s));
     match (condition.state, &condition.exit) {
         (State::Created, _) => "Created".to_owned(),
         (State::Running, _) => {
             let since = condition.started_s.map(ago).unwrap_or_default();
-            format!("Up {}", since.trim_end_matches(" ago"))
+            let failed = if has_disk_errors {
+                " (disk errors)"
+            } else {
+                ""
+            };
+            format!("Up {}{failed}", since.trim_end_matches(" ago"))
         }
-        (State::Stopped, Some(exit)) => match exit.ended_s {
-            Some(ended_s) => format!("Exited ({}) {}", exit.code, ago(ended_s)),
-            None => format!("Exited ({})", exit.code),
-        },
+        (State::Stopped, Some(exit)) => {
+            let ended = exit.ended_s.map(|ended_s| format!(" {}", ago(ended_s)));
+            let reason = exit.reason.map(|reason| format!(": {}", limit(reason)));
+            let (ended, reason) = (ended.unwrap_or_default(), reason.unwrap_or_default());
+            format!("Exited ({}){ended}{reason}", exit.code)
+        }
         (State::Stopped, None) => "Stopped".to_owned(),
+    }
+}
+
+/// Returns the limit that ended a sandbox, as the name of the option that sets it.
+const fn limit(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::MaxDuration => "max-duration",
+        EndReason::IdleTimeout => "idle-timeout",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msb_runtime::Exit;
+
+    use super::*;
+
+    #[test]
+    fn a_status_says_that_a_disk_has_failed() {
+        let running = Condition {
+            state: State::Running,
+            started_s: Some(40),
+            exit: None,
+        };
+        assert_eq!(status(&running, false, 100), "Up 1 minute");
+        assert_eq!(status(&running, true, 100), "Up 1 minute (disk errors)");
+    }
+
+    #[test]
+    fn a_status_says_which_limit_has_ended_a_sandbox() {
+        let stopped = |reason, ended_s| {
+            let condition = Condition {
+                state: State::Stopped,
+                started_s: None,
+                exit: Some(Exit {
+                    code: 124,
+                    reason,
+                    error: None,
+                    ended_s,
+                }),
+            };
+            status(&condition, false, 100)
+        };
+        assert_eq!(stopped(None, None), "Exited (124)");
+        assert_eq!(stopped(None, Some(90)), "Exited (124) 10 seconds ago");
+        assert_eq!(
+            stopped(Some(EndReason::MaxDuration), Some(90)),
+            "Exited (124) 10 seconds ago: max-duration"
+        );
+        assert_eq!(
+            stopped(Some(EndReason::IdleTimeout), None),
+            "Exited (124): idle-timeout"
+        );
     }
 }

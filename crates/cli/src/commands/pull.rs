@@ -5,12 +5,13 @@ use anyhow::Context as _;
 use image_store::{Platform, PullOptions, Reference, Registries, Store, StoredImage};
 
 use super::{Context, budget};
-use crate::failure::{Failure, Outcome};
+use crate::docker::NeedlessOptions;
+use crate::failure::{Failure, Failures, Interrupted, Outcome};
 use crate::limits::LimitArguments;
 use crate::output;
 use crate::progress::Bars;
 
-/// What the user says about registries, in `MSB_HOME`.
+/// The user's settings of registries, a file in `MSB_HOME`.
 const SETTINGS: &str = "registries.toml";
 
 // Arguments of `msb pull`.
@@ -18,7 +19,8 @@ const SETTINGS: &str = "registries.toml";
 #[command(
     after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its \
     credential helpers included; mirrors, proxies and \
-    certificates from $MSB_HOME/registries.toml, the environment and /etc/docker/certs.d.\n\n\
+    certificates from $MSB_HOME/registries.toml, the environment and /etc/docker/certs.d. A pull that is \
+    interrupted keeps the layers that came whole.\n\n\
     Examples:\n  \
     msb pull alpine\n  \
     msb pull --platform linux/arm64 ghcr.io/owner/image:tag\n  \
@@ -27,11 +29,14 @@ const SETTINGS: &str = "registries.toml";
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: SourceArguments,
-    /// Name of the image, as docker pull takes it
-    image: String,
+    #[command(flatten)]
+    needless: NeedlessOptions,
+    /// Names of images, as docker pull takes them
+    #[arg(required = true, value_name = "IMAGE")]
+    images: Vec<String>,
 }
 
-// Where an image comes from.
+// The options for the source of an image.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SourceArguments {
     /// Which of the image's platforms [default: linux on this host's architecture]
@@ -49,12 +54,22 @@ pub(crate) struct SourceArguments {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let store = context.store()?;
-    let image = pull(context, &store, &arguments.image, &arguments.source).await?;
-    output::print(&format!("{}\n", image.record.manifest_digest))?;
-    Ok(0)
+    arguments.needless.say(context.quiet);
+    let mut failures = Failures::default();
+    for name in &arguments.images {
+        let pulled = pull(context, &store, name, &arguments.source).await;
+        let pulled = match arguments.images.len() {
+            1 => Some(pulled?),
+            _ => failures.note(pulled),
+        };
+        if let Some(image) = pulled {
+            output::print(&format!("{}\n", image.record.manifest_digest))?;
+        }
+    }
+    Ok(failures.code)
 }
 
-/// Pulls an image, showing progress where there is a terminal.
+/// Pulls an image, and shows the progress on a terminal.
 pub(crate) async fn pull(
     context: &Context,
     store: &Store,
@@ -70,7 +85,14 @@ pub(crate) async fn pull(
     options.plain_http = source.plain_http;
     options.limits = source.limits.limits()?;
     let bars = Arc::new(Bars::new(context.quiet));
-    let pulled = store.pull(&reference, &options, bars.clone()).await;
+    let pulled = tokio::select! {
+        // Signals are polled first, so that none is missed.
+        biased;
+        code = context.interrupts.wait() => {
+            Err(Failure::with_exit_code(Interrupted.into(), code))
+        }
+        pulled = store.pull(&reference, &options, bars.clone()) => pulled.map_err(Into::into),
+    };
     bars.finish();
     let image = pulled?;
     budget::keep(
@@ -82,7 +104,7 @@ pub(crate) async fn pull(
     Ok(image)
 }
 
-/// How to pull, as the settings in `MSB_HOME` have it.
+/// Returns the options of a pull, with the settings in `MSB_HOME`.
 pub(super) fn options(context: &Context) -> anyhow::Result<PullOptions> {
     Ok(PullOptions {
         registries: Registries::read(&context.home.root().join(SETTINGS))?,

@@ -1,8 +1,7 @@
 use super::machine::MachineArguments;
 use super::stop::StopArguments;
 use super::{Context, start, stop};
-use crate::failure::{Failure, Outcome};
-use msb_runtime::ReachError;
+use crate::failure::Outcome;
 
 // Arguments of `msb restart`.
 #[derive(Debug, clap::Args)]
@@ -19,19 +18,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     context
         .each(&arguments.stop.sandboxes, async |sandbox| {
-            match stop::stop(&sandbox, arguments.stop.time).await {
-                Err(failure) if is_stopped(&failure) => {}
-                stopped => stopped?,
-            }
+            stop::stop(&sandbox, &arguments.stop).await?;
             start::start(context, &sandbox, &arguments.machine).await
         })
         .await
-}
-
-/// Whether there was nothing to stop, or not any more.
-fn is_stopped(failure: &Failure) -> bool {
-    matches!(
-        failure.cause::<ReachError>(),
-        Some(ReachError::NotRunning { .. })
-    )
 }

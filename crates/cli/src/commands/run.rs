@@ -1,7 +1,9 @@
+use msb_runtime::{Lock, Sandbox};
+
 use super::create::{self, Created, SandboxArguments};
 use super::machine::{self, MachineArguments, Start};
 use super::{Context, attach};
-use crate::failure::Outcome;
+use crate::failure::{NotBooted, Outcome};
 use crate::output;
 
 // Arguments of `msb run`.
@@ -10,9 +12,11 @@ use crate::output;
     disable_help_flag = true,
     override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...",
     after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q \
-    detaches from a command with -it; msb attach comes back to it.\n\n\
-    Exit code: the command's own; 128+N when signal N killed it; 125 when msb failed, 126 when the \
-    command cannot be executed, 127 when there is no such command.\n\n\
+    detaches from a command with -it; msb attach comes back to it. A sandbox whose guest does not come up \
+    is removed again; with msb create and msb start it stays, with its logs.\n\n\
+    Exit code: the command's own; 128+N when signal N killed it; 124 when --max-duration or \
+    --idle-timeout was over; 125 when msb failed, 126 when the command cannot be executed, 127 when \
+    there is no such command.\n\n\
     Examples:\n  \
     msb run --rm alpine cat /etc/os-release\n  \
     echo 'print(6*7)' | msb run --rm -i python:3-slim python3 -\n  \
@@ -30,12 +34,25 @@ pub(crate) struct Arguments {
     sandbox: SandboxArguments,
 }
 
+impl Arguments {
+    /// Returns true if this process does not wait for a command.
+    const fn is_left(&self) -> bool {
+        self.detach || self.sandbox.no_command
+    }
+}
+
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     if !arguments.detach {
         arguments.sandbox.process.check_terminal()?;
     }
     let trust = arguments.machine.trust();
-    let created = create::create(context, &arguments.sandbox, Some(trust)).await?;
+    let created = create::create(
+        context,
+        &arguments.sandbox,
+        arguments.machine.vmm,
+        Some(trust),
+    )
+    .await?;
     let Created {
         sandbox,
         lock,
@@ -47,10 +64,31 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         image: &image,
         machine: &arguments.machine,
     };
-    if arguments.detach || arguments.sandbox.no_command {
-        machine::start_and_leave(&start, &sandbox, lock).await?;
-        output::print(&format!("{}\n", sandbox.spec.id))?;
-        return Ok(0);
+    let outcome = match arguments.is_left() {
+        true => start_and_leave(&start, &sandbox, lock).await,
+        false => {
+            let takes_stdin = arguments.sandbox.process.stdin();
+            attach::start_and_attach(&start, &sandbox, lock, takes_stdin).await
+        }
+    };
+    if never_ran(&sandbox, &outcome) {
+        // The name is free for the next attempt.
+        machine::discard(sandbox).await;
     }
-    attach::start_and_attach(&start, &sandbox, lock, arguments.sandbox.process.stdin()).await
+    outcome
+}
+
+async fn start_and_leave(start: &Start<'_>, sandbox: &Sandbox, lock: Lock) -> Outcome {
+    machine::start_and_leave(start, sandbox, lock).await?;
+    output::print(&format!("{}\n", sandbox.spec.id))?;
+    Ok(0)
+}
+
+/// Returns true if the sandbox's command cannot have run. A guest that booted, and whose command
+/// ended at once, may be gone before this process has seen it.
+fn never_ran(sandbox: &Sandbox, outcome: &Outcome) -> bool {
+    let is_of_boot = outcome
+        .as_ref()
+        .is_err_and(|failure| failure.is_of::<NotBooted>());
+    is_of_boot && sandbox.first_exit().is_none()
 }

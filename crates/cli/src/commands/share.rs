@@ -4,7 +4,7 @@ use anyhow::Context as _;
 
 use crate::failure::Outcome;
 
-// Arguments of `msb share`.
+// Arguments of `msb __share`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Directory of the sandbox

@@ -58,7 +58,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     attach::start_and_attach(&start, &sandbox, lock, takes_stdin).await
 }
 
-/// Starts a sandbox and leaves it to itself.
+/// Starts a sandbox without attaching to its main command.
 pub(crate) async fn start(
     context: &Context,
     sandbox: &Sandbox,
@@ -73,13 +73,13 @@ pub(crate) async fn start(
     machine::start_and_leave(&start, &ready.sandbox, ready.lock).await
 }
 
-/// What a stopped sandbox needs to be started.
+/// A stopped sandbox that is ready to be started.
 struct Ready {
-    /// As it is now that nobody else can change it.
+    /// The sandbox, read again under the lock, so that no other process can change it.
     sandbox: Sandbox,
     image: StoredImage,
     lock: Lock,
-    /// The image stays until its machine holds it.
+    /// The lease that keeps the image until its machine has its own lease.
     _hold: Hold,
 }
 

@@ -12,11 +12,11 @@ use super::Context;
 use crate::failure::{Failure, Failures, Outcome, printable};
 use crate::output::{self, Format};
 
-/// How long after each other a sandbox is looked at.
+/// The interval between two samples of a sandbox.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// What a terminal takes for: go to the first line, and clear all from there.
+/// The control sequences that move the cursor to the first line and clear the screen below.
 const CLEAR: &str = "\x1b[H\x1b[J";
-/// What stands where nothing is known.
+/// The text in place of an unknown value.
 const UNKNOWN: &str = "--";
 
 // Arguments of `msb stats`.
@@ -73,31 +73,31 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Whose figures are shown.
+/// The sandboxes whose statistics are shown.
 struct Watched<'a> {
     context: &'a Context,
-    /// Those that were named; without names, all that run.
+    /// The named sandboxes; `None` for all that are running.
     named: Option<Vec<Sandbox>>,
-    /// What failed of those that were named.
+    /// Failures of the named sandboxes.
     failures: Failures,
 }
 
-/// A sandbox, and what it took when it was looked at.
+/// A sandbox and a sample of its statistics.
 struct Seen {
     sandbox: Sandbox,
     stats: Stats,
 }
 
-/// What one look at all gave.
+/// A sample of all sandboxes.
 #[derive(Default)]
 struct Look {
     seen: Vec<Seen>,
-    /// By name, of which nothing is known.
+    /// The sandboxes that could not be sampled, by name.
     failures: Vec<(String, ReachError)>,
 }
 
 impl<'a> Watched<'a> {
-    /// One that is not there is said, and does not keep the others from being shown.
+    /// Finds the named sandboxes. A missing one is reported, and the others are still shown.
     fn find(context: &'a Context, names: &[String]) -> Result<Self, Failure> {
         let mut watched = Self {
             context,
@@ -115,7 +115,7 @@ impl<'a> Watched<'a> {
         Ok(watched)
     }
 
-    /// Looks at all at once.
+    /// Samples all sandboxes at the same time.
     async fn look(&self) -> Result<Look, Failure> {
         let sandboxes = match &self.named {
             Some(named) => named.clone(),
@@ -143,7 +143,8 @@ impl<'a> Watched<'a> {
         Ok(all)
     }
 
-    /// Says which of those that were named do not run at first. Later one that ends is left out.
+    /// Reports the named sandboxes that are not running at the first sample. A sandbox that ends
+    /// later is left out.
     fn tell_failures(&mut self, look: &mut Look) -> Result<(), Failure> {
         let Some(named) = &self.named else {
             return Ok(());
@@ -179,22 +180,22 @@ fn running(context: &Context) -> io::Result<Vec<Sandbox>> {
     Ok(running)
 }
 
-/// What is printed of a sandbox.
+/// The statistics that are printed for a sandbox.
 #[derive(Debug, Serialize)]
 struct Row {
     id: String,
     name: String,
-    /// Of one of the host's processors, over the last second.
+    /// Use of the host's processors over the last second; 100 is one processor.
     cpu_percent: f64,
-    /// What the sandbox was given.
+    /// The guest's memory, in bytes.
     memory_limit_bytes: u64,
-    /// What its writable disk takes on the host.
+    /// Space that the writable disk uses on the host, in bytes.
     upper_allocated_bytes: u64,
-    /// How large that disk looks in the guest.
+    /// Size of the writable disk in the guest, in bytes.
     upper_size_bytes: u64,
     host: HostStats,
     guest: Option<GuestStats>,
-    /// Why the guest said nothing.
+    /// The reason why the guest has no statistics.
     guest_error: Option<String>,
 }
 
@@ -251,7 +252,7 @@ fn cpu_percent(before: &Stats, now: &Stats) -> f64 {
     (percent * 100.0).round() / 100.0
 }
 
-/// Whether somebody still reads.
+/// Prints the rows. Returns true if standard output still has a reader.
 fn print(arguments: &Arguments, rows: &[Row]) -> Result<bool, Failure> {
     let text = match arguments.format {
         Format::Json if arguments.no_stream => format!("{}\n", serde_json::to_string_pretty(rows)?),
@@ -319,7 +320,7 @@ mod tests {
         let later = start + Duration::from_secs(2);
         let percent = |before, now| cpu_percent(&stats(start, before), &stats(later, now));
         assert!((percent(0, 3_000_000) - 150.0).abs() < 0.01);
-        // A process of its group has gone.
+        // A process of the sandbox's process group has ended.
         assert!(percent(5, 0).abs() < 0.01);
         assert!(cpu_percent(&stats(start, 0), &stats(start, 9)).abs() < 0.01);
     }

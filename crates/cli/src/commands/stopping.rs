@@ -4,7 +4,7 @@ use msb_runtime::{NoSignal, StopSignal, Stopping};
 use crate::failure::printable;
 use crate::output;
 
-// How a sandbox is asked to end.
+// The options for the way a sandbox is stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoppingArguments {
     /// Signal that asks the command to end [default: the image's STOPSIGNAL, or SIGTERM]
@@ -25,7 +25,8 @@ impl StoppingArguments {
     }
 }
 
-/// An image whose signal cannot be sent can be stopped all the same.
+/// Returns the image's stop signal, or the default if it has none. An unknown signal is reported,
+/// and the default is used.
 fn images_signal(text: Option<&str>) -> StopSignal {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return StopSignal::default();

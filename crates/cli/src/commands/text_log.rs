@@ -6,8 +6,8 @@ use super::logs::LOOK_INTERVAL;
 use crate::failure::Outcome;
 use crate::last_of::last_of;
 
-/// Prints a log of plain lines: the last `tail` of them where it says so, then, with `follow`, what
-/// comes until the sandbox has stopped.
+/// Prints a log of plain lines: the last `tail` of them, or all for `None`. With `follow`, also
+/// prints new lines until the sandbox has stopped.
 pub(super) async fn print(
     sandbox: &Sandbox,
     log: TextLog,
@@ -15,7 +15,7 @@ pub(super) async fn print(
     follow: bool,
 ) -> Outcome {
     match print_lines(sandbox, log, tail, follow).await {
-        // A reader that went away wants no more.
+        // A reader that closed the pipe wants no more.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         other => other.map(|()| 0).map_err(Into::into),
     }
@@ -47,7 +47,8 @@ async fn print_lines(
 
 async fn follow_lines(sandbox: &Sandbox, log: &mut TextLog) -> io::Result<()> {
     loop {
-        // Asked first: what was printed last is there once it is over.
+        // The state is read first, so that the last output is in the log once the sandbox has
+        // stopped.
         let goes_on = sandbox.state()? == State::Running;
         print_all(log)?;
         if !goes_on {

@@ -2,7 +2,7 @@ use anyhow::anyhow;
 use msb_runtime::{Changes, State};
 
 use super::Context;
-use super::create::memory_mib;
+use super::resources::{parse_cpus, parse_memory};
 use crate::failure::Outcome;
 use crate::output;
 
@@ -17,11 +17,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = output::parse_size)]
     upper_size: Option<u64>,
     /// Virtual processors
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = parse_cpus)]
     cpus: Option<u8>,
     /// Guest memory
-    #[arg(short, long, value_name = "SIZE", value_parser = output::parse_size)]
-    memory: Option<u64>,
+    #[arg(short, long, value_name = "SIZE", value_parser = parse_memory)]
+    memory: Option<u32>,
     /// Sandboxes, by name or id
     #[arg(required = true, value_name = "SANDBOX")]
     sandboxes: Vec<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let changes = Changes {
         cpus: arguments.cpus,
-        memory_mib: arguments.memory.map(memory_mib).transpose()?,
+        memory_mib: arguments.memory,
         upper_bytes: arguments.upper_size,
     };
     if changes == Changes::default() {

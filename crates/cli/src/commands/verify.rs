@@ -11,7 +11,7 @@ use crate::failure::Outcome;
 use crate::output::{self, Format};
 use crate::progress::Bars;
 
-/// Something is damaged, and not mended.
+/// The exit code if something is damaged and was not repaired.
 const EXIT_DAMAGED: u8 = 1;
 
 // Arguments of `msb image verify`.
@@ -42,7 +42,7 @@ struct Report {
     files: usize,
     bytes: u64,
     damages: Vec<Row>,
-    /// What is left to do by hand.
+    /// Steps that the user has to take.
     advice: Vec<String>,
 }
 
@@ -72,12 +72,12 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         let options = pull::options(context)?;
         let repaired = store.repair(&found, &options, &progress).await;
         advice = repaired?.advice;
-        // What was whole has its stamp by now.
+        // Intact files have a stamp since the first verification.
         left = look(&store, &arguments.names, Trust::Stamp, &bars)
             .await?
             .damages;
         for path in parts_left.drain(..) {
-            // The next start writes it anew.
+            // The next start writes the file again.
             std::fs::remove_file(path)?;
         }
     }
@@ -91,7 +91,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     Ok(if whole { 0 } else { EXIT_DAMAGED })
 }
 
-/// Verifies in a thread of its own: it takes as long as reading the store does.
+/// Verifies on its own thread, because it reads the whole store.
 async fn look(
     store: &Store,
     names: &[String],

@@ -6,10 +6,11 @@ use msb_jail::Strictness;
 use msb_runtime::{Finding, Helpers, Timeline, Trial};
 
 use super::{Context, machine};
+use crate::args::{NETWORK_COMMAND, SHARE_COMMAND};
 use crate::failure::{EXIT_MSB_FAILED, Outcome};
 use crate::output;
 
-// Arguments of `msb vmm`.
+// Arguments of `msb __vmm`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Where programs are looked up; the environment is empty
@@ -39,15 +40,16 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         return print(&trials.with_context(subject)?);
     }
     let helpers = Helpers {
-        network: machine::this_program(&context.home, "network")?,
-        share: machine::this_program(&context.home, "share")?,
+        network: machine::this_program(&context.home, NETWORK_COMMAND)?,
+        share: machine::this_program(&context.home, SHARE_COMMAND)?,
     };
     msb_runtime::serve(&arguments.directory, &backends, &helpers, timeline)
         .with_context(subject)?;
     Ok(0)
 }
 
-/// One line a trial; a failure where any went wrong.
+/// Prints one line for each trial. Returns the exit code of a failure if a trial had a wrong
+/// outcome.
 fn print(trials: &[Trial]) -> Outcome {
     let mut code = 0;
     for trial in trials {

@@ -1,21 +1,27 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use msb_runtime::{Mount, Sandbox, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec};
+use msb_runtime::{
+    Mount, Sandbox, SandboxId, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec,
+};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Context;
-use crate::failure::{Failures, Outcome};
+use crate::confirm::confirmed;
+use crate::failure::{Failure, Failures, Outcome};
 use crate::mount_words::{MountWord, TmpfsWord, VolumeWord};
-use crate::output::{self, Format};
+use crate::output;
+use crate::template::{ListingFormat, fields};
 use crate::words::Label;
 
-// What a sandbox sees of host directories, volumes and memory.
+// The options for host directories, volumes and tmpfs in a sandbox.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Mounts")]
 pub(crate) struct MountArguments {
-    /// Mount a directory of the host (/path or ./path), a named volume, or with PATH alone a volume
-    /// that goes with the sandbox; with :ro nobody in the sandbox can write to it
+    /// Mount a directory or file of the host (/path or ./path), a named volume, or with PATH alone a volume
+    /// that goes with the sandbox; with :ro nobody in the sandbox can write to it. There is room for 64
+    /// mounts with QEMU; with libkrun for 3 volumes and directories, and for no files
     #[arg(short, long, value_name = "[SOURCE:]PATH[:ro]")]
     volume: Vec<VolumeWord>,
     /// The same as key=value pairs: type=bind|volume|tmpfs,source=...,target=...[,readonly][,tmpfs-size=...]
@@ -77,8 +83,8 @@ struct CreateArguments {
     /// Label of the volume
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     label: Vec<Label>,
-    /// Name of the volume
-    name: VolumeName,
+    /// Name of the volume [default: a random one]
+    name: Option<VolumeName>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -86,20 +92,17 @@ struct CreateArguments {
     msb volume ls\n  \
     msb volume ls --format json | jq -r '.[].name'")]
 struct ListArguments {
-    /// Print only names
-    #[arg(short, long)]
-    quiet: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    /// Output format: table, json, or a template as '{{.Name}}'
+    #[arg(long, default_value = "table")]
+    format: ListingFormat,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  msb volume inspect data")]
 struct InspectArguments {
-    /// Output format
-    #[arg(long, value_enum, default_value = "json")]
-    format: Format,
+    /// Output format: json, table, or a template as '{{.Name}}'
+    #[arg(short, long, default_value = "json")]
+    format: ListingFormat,
     /// Volumes, by name
     #[arg(required = true, value_name = "VOLUME")]
     volumes: Vec<VolumeName>,
@@ -120,7 +123,7 @@ struct RemoveArguments {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Without --force it asks first; where it cannot ask it removes nothing.\n\n\
+    after_help = "Asks first unless --force is given; where nobody answers it removes nothing and fails.\n\n\
     Examples:\n  \
     msb volume prune\n  \
     msb volume prune --force"
@@ -129,17 +132,20 @@ struct PruneArguments {
     /// Remove them without asking
     #[arg(short, long)]
     force: bool,
+    /// For docker's sake: volumes with a name are removed in any case
+    #[arg(short, long, hide = true)]
+    all: bool,
 }
 
 #[derive(Serialize)]
-struct Report {
+pub(super) struct Report {
     #[serde(flatten)]
     spec: VolumeSpec,
-    /// What its disk takes on the host.
+    /// Space that the disk uses on the host, in bytes.
     allocated_bytes: u64,
-    /// The sandboxes, running or not, that have it.
+    /// Names of the sandboxes, running or not, that use the volume.
     sandboxes: Vec<String>,
-    /// Where its files are.
+    /// Directory of the volume's files.
     directory: PathBuf,
 }
 
@@ -156,13 +162,17 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
 fn create(context: &Context, arguments: &CreateArguments) -> Outcome {
     let pair = |label: &Label| (label.key.clone(), label.value.clone().unwrap_or_default());
     let labels: BTreeMap<_, _> = arguments.label.iter().map(pair).collect();
-    let name = arguments.name.clone();
+    let name = arguments.name.clone().map_or_else(random_name, Ok)?;
     let volume = Volume::create(&context.home, name, arguments.size, labels)?;
     output::print(&format!("{}\n", volume.spec.name))?;
     Ok(0)
 }
 
-fn report(context: &Context, volume: Volume) -> Result<Report, VolumeError> {
+fn random_name() -> Result<VolumeName, Failure> {
+    Ok(SandboxId::random()?.as_str().parse()?)
+}
+
+pub(super) fn report(context: &Context, volume: Volume) -> Result<Report, VolumeError> {
     Ok(Report {
         allocated_bytes: volume.allocated_bytes()?,
         sandboxes: volume.sandboxes(&context.home)?,
@@ -171,22 +181,37 @@ fn report(context: &Context, volume: Volume) -> Result<Report, VolumeError> {
     })
 }
 
+/// Returns a volume's fields for templates, under msb's names and under Docker's.
+pub(super) fn template_fields(report: &Report) -> Result<Value, serde_json::Error> {
+    fields(report, docker_names(report))
+}
+
+/// Returns a report's fields under the names of Docker's templates.
+fn docker_names(report: &Report) -> Value {
+    json!({
+        "Name": report.spec.name,
+        "CreatedAt": output::time(report.spec.created_s),
+        "Labels": report.spec.labels,
+        "Size": output::human_size(report.allocated_bytes),
+    })
+}
+
 fn list(context: &Context, arguments: &ListArguments) -> Outcome {
     let mut failures = Failures::default();
     let mut reports = Vec::new();
     for volume in Volume::all(&context.home)? {
         match volume.and_then(|volume| report(context, volume)) {
-            // It has just been removed.
+            // The volume was removed meanwhile.
             Err(VolumeError::Missing { .. }) => {}
             outcome => reports.extend(failures.note(outcome)),
         }
     }
-    if arguments.quiet {
+    if context.quiet {
         for report in &reports {
             output::print(&format!("{}\n", report.spec.name))?;
         }
     } else {
-        print(&reports, arguments.format)?;
+        print(&reports, &arguments.format)?;
     }
     Ok(failures.code)
 }
@@ -196,14 +221,22 @@ fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
     for name in &arguments.volumes {
         reports.push(report(context, Volume::find(&context.home, name)?)?);
     }
-    print(&reports, arguments.format)
+    print(&reports, &arguments.format)
 }
 
-fn print(reports: &[Report], format: Format) -> Outcome {
-    if format == Format::Json {
-        output::print_json(&reports)?;
-        return Ok(0);
+fn print(reports: &[Report], format: &ListingFormat) -> Outcome {
+    match format {
+        ListingFormat::Json => output::print_json(&reports)?,
+        ListingFormat::Template(template) => {
+            let rows = reports.iter().map(template_fields);
+            template.print(&rows.collect::<Result<Vec<_>, _>>()?)?;
+        }
+        ListingFormat::Table => print_table(reports)?,
     }
+    Ok(0)
+}
+
+fn print_table(reports: &[Report]) -> std::io::Result<()> {
     let now_s = output::now_s();
     let row = |report: &Report| {
         [
@@ -215,8 +248,7 @@ fn print(reports: &[Report], format: Format) -> Outcome {
         ]
     };
     let rows: Vec<_> = reports.iter().map(row).collect();
-    output::print_table(["NAME", "SIZE", "TAKEN", "CREATED", "SANDBOXES"], &rows)?;
-    Ok(0)
+    output::print_table(["NAME", "SIZE", "TAKEN", "CREATED", "SANDBOXES"], &rows)
 }
 
 fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
@@ -240,36 +272,51 @@ fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
 
 fn prune(context: &Context, arguments: &PruneArguments) -> Outcome {
     Sandbox::sweep(&context.home)?;
-    Volume::sweep(&context.home)?;
-    let mut failures = Failures::default();
-    for volume in Volume::all(&context.home)? {
-        let pruned = volume.and_then(|volume| prune_one(context, volume, arguments.force));
-        if let Some(Some(name)) = failures.note(pruned) {
-            output::print(&format!("{name}\n"))?;
-        }
+    let (unused, failures) = unused(context)?;
+    if unused.is_empty() || !arguments.force && !confirmed(&consequence(&unused))? {
+        return Ok(failures.code);
     }
-    if !arguments.force {
-        output::notice("nothing was removed; msb volume prune --force removes these volumes");
-    }
-    Ok(failures.code)
+    Ok(failures.code.max(remove_unused(context, unused)?))
 }
 
-/// The name of one that goes, or would; `None` of one that stays.
-fn prune_one(
-    context: &Context,
-    volume: Volume,
-    force: bool,
-) -> Result<Option<VolumeName>, VolumeError> {
-    if !volume.sandboxes(&context.home)?.is_empty() {
-        return Ok(None);
+/// Returns the volumes that no sandbox uses. A volume that cannot be read is reported.
+pub(super) fn unused(context: &Context) -> Result<(Vec<Volume>, Failures), Failure> {
+    Volume::sweep(&context.home)?;
+    let mut failures = Failures::default();
+    let mut unused = Vec::new();
+    for volume in Volume::all(&context.home)? {
+        let looked = volume.and_then(|volume| {
+            let is_unused = volume.sandboxes(&context.home)?.is_empty();
+            Ok(is_unused.then_some(volume))
+        });
+        unused.extend(failures.note(looked).flatten());
     }
-    let name = volume.spec.name.clone();
-    if !force {
-        return Ok(Some(name));
+    Ok((unused, failures))
+}
+
+fn consequence(volumes: &[Volume]) -> String {
+    let names: Vec<&str> = (volumes.iter().map(|volume| volume.spec.name.as_str())).collect();
+    format!(
+        "This removes every volume that no sandbox has, with what is in it: {}.",
+        names.join(", ")
+    )
+}
+
+/// Removes the volumes that are still unused, and prints the name of each that was removed.
+pub(super) fn remove_unused(context: &Context, volumes: Vec<Volume>) -> Outcome {
+    let mut failures = Failures::default();
+    for volume in volumes {
+        let name = volume.spec.name.clone();
+        match volume.remove(&context.home) {
+            // A sandbox that uses the volume was created meanwhile, or another process removed the
+            // volume.
+            Err(VolumeError::Needed { .. } | VolumeError::Missing { .. }) => {}
+            removed => {
+                if failures.note(removed).is_some() {
+                    output::print(&format!("{name}\n"))?;
+                }
+            }
+        }
     }
-    match volume.remove(&context.home) {
-        // A sandbox has just been made that has it, or somebody else was faster.
-        Err(VolumeError::Needed { .. } | VolumeError::Missing { .. }) => Ok(None),
-        removed => removed.map(|()| Some(name)),
-    }
+    Ok(failures.code)
 }

@@ -7,7 +7,7 @@ use super::{Context, jobs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// How often a job is looked at.
+/// The interval at which a job's state is read.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 // Arguments of `msb wait`.

@@ -1,4 +1,4 @@
-//! Directory content: blocks of entries, names behind them.
+//! Directory content: blocks of entries, each followed by its entries' names.
 
 mod pack;
 mod parse;
@@ -8,7 +8,7 @@ pub(crate) use parse::{DirEntry, parse_block};
 
 use fstree::FileType;
 
-/// `EROFS_FT_*` by type.
+/// The codes `EROFS_FT_*`, with the type of each.
 const FILE_TYPES: [(u8, FileType); 7] = [
     (1, FileType::Regular),
     (2, FileType::Directory),
@@ -19,13 +19,13 @@ const FILE_TYPES: [(u8, FileType); 7] = [
     (7, FileType::Symlink),
 ];
 
-/// The type that a code stands for.
+/// Returns the type for an `EROFS_FT_*` code. `None` if the code is unknown.
 pub(crate) fn file_type_of(code: u8) -> Option<FileType> {
     let known = FILE_TYPES.iter().find(|(known, _)| *known == code);
     known.map(|&(_, file_type)| file_type)
 }
 
-/// The code that a directory entry holds.
+/// Returns the `EROFS_FT_*` code of a type.
 pub(crate) fn file_type_code(file_type: FileType) -> u8 {
     let (code, _) = FILE_TYPES
         .iter()

@@ -3,19 +3,19 @@ use zerocopy::little_endian::{U16, U64};
 
 use crate::format::{BLOCK_BYTES, Dirent};
 
-/// One name and what it names.
+/// A name and the inode that it refers to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry<'name> {
-    /// 1 to 255 bytes.
+    /// The name, 1 to 255 bytes.
     pub(crate) name: &'name [u8],
-    /// The inode.
+    /// The number of the named inode.
     pub(crate) nid: u64,
-    /// `EROFS_FT_*`.
+    /// The inode's type, one of `EROFS_FT_*`.
     pub(crate) file_type: u8,
 }
 
-/// The content of a directory whose entries are sorted, `.` and `..` among them. Every block but
-/// the last is whole; names do not cross blocks.
+/// Encodes a directory. Its entries must be sorted and include `.` and `..`. Every block but the
+/// last is padded to its full length; names do not cross blocks.
 pub(crate) fn pack(entries: &[Entry<'_>]) -> Vec<u8> {
     let mut content = Vec::new();
     let mut rest = entries;
@@ -28,7 +28,7 @@ pub(crate) fn pack(entries: &[Entry<'_>]) -> Vec<u8> {
     content
 }
 
-/// How many of the entries one block holds.
+/// Returns the number of entries, from the first on, that fit in one block.
 fn fitting(entries: &[Entry<'_>]) -> usize {
     entries
         .iter()

@@ -2,26 +2,26 @@ use zerocopy::FromBytes;
 
 use crate::format::Dirent;
 
-/// One name of a directory, as it lies on disk.
+/// One entry of a directory, as stored on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirEntry {
-    /// At least one byte.
+    /// The name; after parsing it may be empty or invalid.
     pub(crate) name: Box<[u8]>,
-    /// What it names.
+    /// The number of the inode that the name refers to.
     pub(crate) nid: u64,
-    /// `EROFS_FT_*`
+    /// The inode's type, one of `EROFS_FT_*`; not checked.
     pub(crate) file_type: u8,
 }
 
 impl DirEntry {
-    /// Whether this is `.` or `..`.
+    /// Returns true if this is `.` or `..`.
     pub(crate) fn is_dots(&self) -> bool {
         matches!(&*self.name, b"." | b"..")
     }
 }
 
-/// The entries of one directory block, of which `block` is the used part; `None` where they do not
-/// fit into it.
+/// Parses one directory block. `block` is the used part of it. `None` if an entry or a name does
+/// not fit.
 pub(crate) fn parse_block(block: &[u8]) -> Option<Vec<DirEntry>> {
     let (first, _) = Dirent::read_from_prefix(block).ok()?;
     let names_start = usize::from(first.nameoff.get());
@@ -57,7 +57,7 @@ pub(crate) fn parse_block(block: &[u8]) -> Option<Vec<DirEntry>> {
         .collect()
 }
 
-/// The last name of a block ends where its padding starts.
+/// Returns the last name of a block, which ends where the padding starts.
 fn until_nul(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|&byte| byte == 0);
     &bytes[..end.unwrap_or(bytes.len())]

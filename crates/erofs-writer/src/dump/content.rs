@@ -104,7 +104,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         self.unused("padding", padding)
     }
 
-    /// One line for each run of chunks that go on in the same way.
+    /// Writes one line for each run of chunks that continue each other.
     pub(super) fn chunk_map(&mut self, bytes: &[u8], format: u32) -> Result<(), DumpError> {
         let has_indexes = format & u32::from(CHUNK_FORMAT_INDEXES) != 0;
         let step = 1_u32.checked_shl(format & 0x1F).unwrap_or(0);
@@ -142,7 +142,7 @@ fn chunk(bytes: &[u8]) -> Option<ChunkIndex> {
     })
 }
 
-/// The entry that continues `index`.
+/// Returns the entry that continues `index`.
 fn following(index: ChunkIndex, step: u32) -> ChunkIndex {
     let blkaddr = match index.blkaddr.get() {
         NULL_ADDRESS => NULL_ADDRESS,

@@ -1,4 +1,4 @@
-//! An image as text: every byte of its metadata, what it means, and where data lies.
+//! An image as text: every byte of its metadata, its meaning, and the location of data.
 
 mod content;
 mod page;
@@ -13,34 +13,35 @@ use crate::block_size::BlockSize;
 use crate::read::{Body, Image, Node, Nodes, ReadAt, ReadError, Structure};
 use crate::region::{Region, sort};
 
-/// Bytes that are read at a time where only a digest or zeros matter.
+/// Bytes that are read at a time if only a digest or zeros matter.
 const PIECE_BYTES: u64 = 64 * 1024;
 
-/// Why an image cannot be dumped.
+/// A reason why an image cannot be dumped.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
-    /// It cannot be read to its end.
+    /// A structure of the image cannot be read.
     #[error("the image cannot be read to its end")]
     Read(#[from] ReadError),
-    /// The text has nowhere to go.
+    /// The output for the text failed.
     #[error("cannot write the dump")]
     Output(#[from] fmt::Error),
 }
 
-/// What the structures of an image do not say themselves.
+/// Facts about structures that their own bytes do not hold.
 #[derive(Debug, Default)]
 struct Index {
     regions: Vec<Region>,
-    /// First name of each inode.
+    /// First name of each inode, by `nid`.
     names: HashMap<u64, String>,
-    /// Those whose content lies in a chunk map, with that map's format.
+    /// The chunk format of each inode that has a chunk map, by `nid`.
     chunk_formats: HashMap<u64, u32>,
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Writes the whole image as text, in the order of its bytes. Nothing of the metadata is left
-    /// out: bytes that mean nothing are shown unless they are zero. File data is shown as ranges,
-    /// each with its crc32c.
+    /// Writes the whole image as text, in the order of its bytes.
+    ///
+    /// All metadata is shown. Bytes without a meaning are shown unless they are zero. File data is
+    /// shown as ranges, each with its crc32c.
     pub fn dump(&self, out: &mut dyn fmt::Write) -> Result<(), DumpError> {
         let mut index = Index {
             regions: Region::of_head(self),
@@ -82,8 +83,8 @@ impl Index {
 }
 
 impl<R: ReadAt> Page<'_, '_, R> {
-    /// Data that overlaps what was shown is not read again: files may share it, all of them all of
-    /// it.
+    /// Writes one region. Data that overlaps data above is not read again: any number of files may
+    /// share any part of it.
     fn region(&mut self, region: &Region, index: &Index, is_new: bool) -> Result<(), DumpError> {
         self.title(region, index)?;
         if let Structure::FileData(_) = region.structure {

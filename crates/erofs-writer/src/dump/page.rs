@@ -4,20 +4,20 @@ use std::ops::Range;
 use super::{DumpError, PIECE_BYTES};
 use crate::read::{Image, ReadAt, ReadError};
 
-/// The image and the text that it becomes.
+/// The image and the output for its text.
 pub(super) struct Page<'image, 'out, R> {
     pub(super) image: &'image Image<R>,
     pub(super) out: &'out mut dyn fmt::Write,
 }
 
 impl<R: ReadAt> Page<'_, '_, R> {
-    /// One named value.
+    /// Writes one named value.
     pub(super) fn field(&mut self, name: &str, value: &dyn fmt::Display) -> Result<(), DumpError> {
         writeln!(self.out, "    {name:<22} {value}")?;
         Ok(())
     }
 
-    /// One named text of fixed length, without the zeros that fill it up.
+    /// Writes one named text of fixed length, without the zeros that fill it up.
     pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> Result<(), DumpError> {
         let end = bytes
             .iter()
@@ -26,7 +26,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         self.field(name, &format_args!("\"{}\"", bytes[..end].escape_ascii()))
     }
 
-    /// Bytes without a meaning, which are zero unless something is wrong.
+    /// Writes bytes without a meaning, unless all of them are zero, as they should be.
     pub(super) fn unused(&mut self, name: &str, bytes: &[u8]) -> Result<(), DumpError> {
         if bytes.iter().all(|&byte| byte == 0) {
             return Ok(());
@@ -34,7 +34,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         self.field(name, &format_args!("\"{}\"", bytes.escape_ascii()))
     }
 
-    /// What lies between two structures.
+    /// Writes the range between two structures, and those of its lines that are not all zero.
     pub(super) fn gap(&mut self, start: u64, end: u64) -> Result<(), DumpError> {
         if start >= end {
             return Ok(());
@@ -57,7 +57,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         })
     }
 
-    /// The bytes of a range that is known to lie in the image.
+    /// Reads a range that is known to lie in the image.
     pub(super) fn bytes(&self, range: &Range<u64>) -> Result<Vec<u8>, DumpError> {
         let length_bytes = range.end - range.start;
         let mut bytes = vec![0; usize::try_from(length_bytes).unwrap_or(0)];

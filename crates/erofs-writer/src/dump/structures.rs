@@ -90,7 +90,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         self.field("i_mode", &format_args!("{mode:#o} {letter}"))
     }
 
-    /// `i_u`, whose meaning follows from layout and type.
+    /// Writes `i_u`, whose meaning follows from layout and type.
     fn union(&mut self, format: u16, mode: u16, value: u32) -> Result<(), DumpError> {
         let file_type = FileType::from_mode(mode);
         let Device { major, minor } = device_from_number(value);

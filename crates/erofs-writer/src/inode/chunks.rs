@@ -2,13 +2,11 @@ use zerocopy::little_endian::{U16, U32};
 
 use crate::Extent;
 use crate::error::InvalidInode;
-use crate::format::{CHUNK_FORMAT_BLKBITS_MASK, CHUNK_FORMAT_INDEXES, ChunkIndex, NULL_ADDRESS};
+use crate::format::{
+    CHUNK_FORMAT_BLKBITS_MASK, CHUNK_FORMAT_INDEXES, CHUNKS_MAX, ChunkIndex, NULL_ADDRESS,
+};
 
-/// Most chunks of one file: its map then takes 128 MiB, and 64 GiB of file can be any pattern of
-/// blocks and holes.
-pub(crate) const CHUNKS_MAX: u64 = 1 << 24;
-
-/// A file as chunks of equal size, each of which lies in one piece or is a hole.
+/// A file as chunks of equal size, each of which is contiguous on its device or a hole.
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkMap {
     extents: Vec<Extent>,
@@ -17,7 +15,8 @@ pub(crate) struct ChunkMap {
 }
 
 impl ChunkMap {
-    /// The map with the largest chunks that the extents' bounds allow. Extents are checked.
+    /// Returns the map with the largest chunks that the extents' bounds allow. The extents must
+    /// have been checked.
     pub(crate) fn plan(extents: Vec<Extent>, file_blocks: u64) -> Result<Self, InvalidInode> {
         let whole_file_bits = file_blocks.next_power_of_two().trailing_zeros();
         let block_bits = extents
@@ -38,12 +37,12 @@ impl ChunkMap {
         })
     }
 
-    /// What `i_u` holds.
+    /// Returns the value of `i_u`: the chunk format.
     pub(crate) fn format(&self) -> u32 {
         u32::from(CHUNK_FORMAT_INDEXES) | self.block_bits
     }
 
-    /// One entry for each chunk.
+    /// Returns one entry for each chunk, in the order of the file.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = ChunkIndex> {
         let mut extents = self.extents.iter().peekable();
         (0..self.chunks).map(move |chunk| {

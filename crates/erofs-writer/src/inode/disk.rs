@@ -5,45 +5,46 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::Layout;
 use crate::format::{InodeCompact, InodeExtended};
 
-/// Bit 0 of `i_format`.
+/// `i_format`, bit 0: set for `struct erofs_inode_extended`.
 const EXTENDED: u16 = 1;
 
-/// An inode as it lies on disk, whichever form it has there.
+/// An inode as stored on disk, in either of the two forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DiskInode {
-    /// How content is laid out.
+    /// The layout of the content, from bits 1 to 3 of `i_format`.
     pub(crate) layout: Layout,
-    /// `i_xattr_icount`.
+    /// `i_xattr_icount`: 0 without xattrs, else 1 + (bytes of the xattr area - 12) / 4.
     pub(crate) xattr_icount: u16,
-    /// `st_mode`.
+    /// `i_mode`: file type and permissions, as in `st_mode`.
     pub(crate) mode: u16,
-    /// Bytes.
+    /// Length of the content, in bytes.
     pub(crate) size_bytes: u64,
     /// `i_u`: first block, device number, or chunk format.
     pub(crate) union: u32,
-    /// Inode number for 32-bit `stat`.
+    /// The inode number that 32-bit `stat` reports.
     pub(crate) ino: u32,
-    /// Owner.
+    /// The owner's numeric user ID.
     pub(crate) uid: u32,
-    /// Group.
+    /// The numeric group ID.
     pub(crate) gid: u32,
-    /// Last change of the content.
+    /// The time of the content's last change.
     pub(crate) mtime: Timestamp,
-    /// `st_nlink`.
+    /// Number of names, as in `st_nlink`.
     pub(crate) nlink: u32,
 }
 
-/// Which of the two inodes is on disk.
+/// The on-disk structure of an inode, by bit 0 of `i_format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// 32 bytes: 16-bit ids and links, 32-bit size, the image's build time as `mtime`.
+    /// `struct erofs_inode_compact`, 32 bytes: 16-bit ids and links, 32-bit size, build time as
+    /// `mtime`.
     Compact,
-    /// 64 bytes.
+    /// `struct erofs_inode_extended`, 64 bytes: 32-bit ids and links, 64-bit size, its own `mtime`.
     Extended,
 }
 
 impl Form {
-    /// Bytes of the inode.
+    /// Returns the inode's size in bytes.
     pub(crate) const fn bytes(self) -> usize {
         match self {
             Self::Compact => size_of::<InodeCompact>(),
@@ -51,7 +52,7 @@ impl Form {
         }
     }
 
-    /// The same, as offsets in an image count.
+    /// Returns the inode's size in bytes, as an offset in an image.
     pub(crate) const fn length_bytes(self) -> u64 {
         match self {
             Self::Compact => 32,
@@ -59,7 +60,7 @@ impl Form {
         }
     }
 
-    /// The form that `i_format` announces; `None` when bits are set that have no meaning here.
+    /// Returns the form that `i_format` announces. `None` if it has unknown bits set.
     pub(crate) const fn from_format(i_format: u16) -> Option<Self> {
         match (i_format >> 4, i_format & EXTENDED) {
             (0, 0) => Some(Self::Compact),
@@ -70,7 +71,7 @@ impl Form {
 }
 
 impl DiskInode {
-    /// The smallest form that loses nothing, in an image whose build time is 0.
+    /// Returns the smallest form that loses nothing, in an image whose build time is 0.
     pub(crate) fn form(&self) -> Form {
         let narrow = u16::try_from(self.uid).is_ok()
             && u16::try_from(self.gid).is_ok()
@@ -84,7 +85,7 @@ impl DiskInode {
         }
     }
 
-    /// The bytes of [`DiskInode::form`].
+    /// Encodes the inode in the form that [`DiskInode::form`] returns.
     pub(crate) fn encode(&self) -> Vec<u8> {
         self.compact().map_or_else(
             || self.extended().as_bytes().to_vec(),
@@ -129,8 +130,8 @@ impl DiskInode {
         }
     }
 
-    /// Decodes the inode that `bytes` start with; `None` when they are too few or the format is
-    /// not known. `build_time` is the `mtime` of compact inodes.
+    /// Decodes the inode at the start of `bytes`. `None` if they are too few or the format is
+    /// unknown. `build_time` is the `mtime` of compact inodes.
     pub(crate) fn decode(bytes: &[u8], build_time: Timestamp) -> Option<Self> {
         let (i_format, _) = U16::read_from_prefix(bytes).ok()?;
         let layout = Layout::from_code(i_format.get() >> 1 & 7);
@@ -147,7 +148,7 @@ impl DiskInode {
                     uid: u32::from(raw.i_uid.get()),
                     gid: u32::from(raw.i_gid.get()),
                     mtime: Timestamp {
-                        // Linux before 6.15 ignores this; older images have 0 here.
+                        // Linux before 6.15 ignores `i_mtime`; older images have 0 in it.
                         seconds: build_time.seconds.wrapping_add(raw.i_mtime.get().into()),
                         ..build_time
                     },
@@ -176,7 +177,7 @@ impl DiskInode {
     }
 }
 
-/// A device number as `new_encode_dev` packs it; `None` where it does not fit.
+/// Packs a device number as Linux's `new_encode_dev` does. `None` if it does not fit.
 pub(crate) const fn device_number(device: Device) -> Option<u32> {
     let Device { major, minor } = device;
     if major > 0xFFF || minor > 0xF_FFFF {
@@ -185,7 +186,7 @@ pub(crate) const fn device_number(device: Device) -> Option<u32> {
     Some((minor & 0xFF) | major << 8 | (minor & !0xFF) << 12)
 }
 
-/// What [`device_number`] packed.
+/// Unpacks a number that [`device_number`] packed.
 pub(crate) const fn device_from_number(number: u32) -> Device {
     Device {
         major: number >> 8 & 0xFFF,

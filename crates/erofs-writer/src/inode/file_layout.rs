@@ -6,33 +6,33 @@ use crate::error::InvalidInode;
 use crate::length::blocks_of;
 use crate::{Extent, FileData};
 
-/// How a regular file says where its content lies.
+/// The way in which a regular file's inode records the location of its content.
 #[derive(Debug, Clone)]
 pub(crate) enum FileLayout {
-    /// No content.
+    /// The file has no content.
     Empty,
-    /// One run that holds the whole file: nothing but its first block is stored.
+    /// One run holds the whole file, so only its first block is stored.
     Plain {
-        /// 0 for the image itself.
+        /// The device: 0 for the image itself, n for the n-th slot.
         device: u16,
-        /// On that device.
+        /// The run's first block on that device.
         start_block: u32,
     },
-    /// Holes, or several runs.
+    /// The file has holes or several runs, so it needs a chunk map.
     Chunked(ChunkMap),
 }
 
-/// Where extents may lie.
+/// The blocks that extents may refer to.
 #[derive(Debug)]
 pub(crate) struct Limits<'a> {
-    /// The data blocks of the image itself.
+    /// The data blocks of the image itself, in blocks from its start.
     pub(crate) own_blocks: Range<u64>,
-    /// The other devices.
+    /// The other devices, in the order in which extents count them.
     pub(crate) devices: &'a [DeviceSlot],
 }
 
 impl FileLayout {
-    /// Checks a file's data and picks the layout that costs least.
+    /// Checks a file's data and picks the layout that needs the fewest bytes.
     pub(crate) fn plan(data: &FileData, limits: &Limits<'_>) -> Result<Self, InvalidInode> {
         if i64::try_from(data.size_bytes).is_err() {
             return Err(InvalidInode::FileSize {
@@ -80,7 +80,7 @@ impl Limits<'_> {
     }
 }
 
-/// The extents with neighbours joined that continue each other in the file and on the device.
+/// Joins neighbouring extents that continue each other both in the file and on the device.
 fn joined(data: &FileData, file_blocks: u64) -> Result<Vec<Extent>, InvalidInode> {
     let mut extents: Vec<Extent> = Vec::with_capacity(data.extents.len());
     let mut previous_end = 0;

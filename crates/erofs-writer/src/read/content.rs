@@ -6,7 +6,7 @@ use crate::{Extent, FileData};
 /// Bytes that are copied at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// The content of one file, holes as zeros.
+/// A reader of one file's content, with holes as zeros.
 pub struct FileReader<'a, R> {
     image: &'a Image<R>,
     data: &'a FileData,
@@ -14,27 +14,27 @@ pub struct FileReader<'a, R> {
     position_bytes: u64,
 }
 
-/// What lies at a place in a file.
+/// The bytes of a file that start at the reader's position and come from one source.
 struct Piece {
     source: Source,
     /// Bytes to the end of the extent, the hole or the file.
     length_bytes: u64,
 }
 
-/// Where bytes of a file come from.
+/// The source of a file's bytes.
 enum Source {
     Hole,
-    /// An extent, and how far into it.
+    /// An extent, and the offset into it in bytes.
     Extent(Extent, u64),
-    /// A place in the image.
+    /// An offset in bytes from the image's start.
     Inline(u64),
 }
 
 impl<R: ReadAt> Image<R> {
-    /// A reader of one file's content, at its start.
+    /// Returns a reader of one file's content, at its start.
     ///
-    /// `devices` are the image's devices in order. None at all says that the image's own source
-    /// holds them, one after the other as the device table maps them.
+    /// `devices` are the image's devices in order. If it is empty, the image's own source holds
+    /// them, one after the other as the device table maps them.
     pub const fn file_reader<'a>(
         &'a self,
         data: &'a FileData,
@@ -48,7 +48,7 @@ impl<R: ReadAt> Image<R> {
         }
     }
 
-    /// Copies one file's content to `out`, holes as zeros. `devices` as in
+    /// Copies one file's content to `out`, holes as zeros. `devices` are as in
     /// [`Image::file_reader`].
     pub fn copy_file(
         &self,
@@ -70,7 +70,7 @@ impl<R: ReadAt> Image<R> {
 }
 
 impl<R> FileReader<'_, R> {
-    /// Goes on reading from a place in the file; past its end there is nothing.
+    /// Continues at a position in the file, in bytes. Past the file's end there is nothing to read.
     pub const fn seek_to(&mut self, position_bytes: u64) {
         self.position_bytes = position_bytes;
     }
@@ -121,14 +121,15 @@ impl<R: ReadAt> FileReader<'_, R> {
         }
     }
 
-    /// Where in the file the part starts that lies behind the inode.
+    /// Returns the position in the file at which the part behind the inode starts. `None` if there
+    /// is no such part.
     fn inline_start(&self) -> Option<u64> {
         let size_bytes = self.data.size_bytes;
         let is_inline = self.data.inline_offset_bytes.is_some() && size_bytes > 0;
         is_inline.then(|| size_bytes - self.image.block_size.last_block_bytes(size_bytes))
     }
 
-    /// What is left of that part, once the position is in it.
+    /// Returns the rest of the part behind the inode. `None` if the position is not in it.
     fn inline_piece(&self) -> Option<Piece> {
         let skip_bytes = self.position_bytes.checked_sub(self.inline_start()?)?;
         let offset_bytes = self.data.inline_offset_bytes?.get();

@@ -3,122 +3,122 @@ use std::io;
 
 use fstree::InvalidName;
 
-/// Why bytes are not an image that can be read.
+/// A reason why an image cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The source failed.
+    /// The source of the image failed.
     #[error("cannot read the image at byte {offset_bytes}")]
     Io {
-        /// Where, from the image's start.
+        /// Offset of the failure, in bytes from the image's start.
         offset_bytes: u64,
-        /// What the source said.
+        /// The error of the source.
         #[source]
         source: io::Error,
     },
-    /// No EROFS at all.
+    /// The source is not an EROFS image.
     #[error("not an EROFS image: the magic number is {magic:#010x}")]
     NotErofs {
-        /// What stands in its place.
+        /// The number in the place of the magic number.
         magic: u32,
     },
-    /// A valid image of a kind that this reader does not know.
+    /// The image uses a feature that this reader does not support.
     #[error("the image cannot be read")]
     Unsupported(#[source] Unsupported),
-    /// No valid image.
+    /// The superblock or the device table is corrupt.
     #[error("the image is corrupt")]
     Corrupt(#[source] Corrupt),
 }
 
-/// Why the metadata or the content of an image cannot be read.
+/// A reason why the metadata or the content of an image cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A source failed.
+    /// The source of the image or of a device failed.
     #[error("cannot read device {device} at byte {offset_bytes}")]
     Io {
-        /// 0 for the image, n for the n-th slot.
+        /// The device: 0 for the image, n for the n-th slot.
         device: u16,
-        /// Where, from the device's start.
+        /// Offset of the failure, in bytes from the device's start.
         offset_bytes: u64,
-        /// What the source said.
+        /// The error of the source.
         #[source]
         source: io::Error,
     },
     /// The output for a file's content failed.
     #[error("cannot write a file's content")]
     Output {
-        /// What the output said.
+        /// The error of the output.
         #[source]
         source: io::Error,
     },
-    /// Extents name a device that the caller did not give.
+    /// An extent names a device that the caller did not give.
     #[error("device {device} was not given")]
     MissingDevice {
-        /// n for the n-th slot.
+        /// The device: n for the n-th slot.
         device: u16,
     },
-    /// Valid, but this reader does not know it.
+    /// The image uses a feature that this reader does not support.
     #[error("the image cannot be read")]
     Unsupported(#[source] Unsupported),
-    /// No valid image.
+    /// A structure of the image is corrupt.
     #[error("the image is corrupt")]
     Corrupt(#[source] Corrupt),
 }
 
-/// What EROFS has and this reader has not.
+/// A feature of EROFS that this reader does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    /// Blocks of another size.
+    /// Blocks or directory blocks of an unsupported size.
     #[error(
         "blocks of 2^{block_bits} bytes, 2^{directory_bits} of them in a directory's block: \
          2^9 to 2^12 and one are supported"
     )]
     BlockSize {
-        /// log2 of bytes.
+        /// Size of a block, as log2 of bytes.
         block_bits: u8,
-        /// log2 of blocks.
+        /// Size of a directory block, as log2 of blocks.
         directory_bits: u8,
     },
-    /// Incompatible features.
+    /// The image has incompatible features.
     #[error("not supported: {}", feature_names(*bits))]
     Features {
-        /// Those bits of `feature_incompat` that are not known.
+        /// The bits of `feature_incompat` that are not supported.
         bits: u32,
     },
-    /// Compressed content.
+    /// An inode has compressed content.
     #[error("inode {nid} is compressed, layout {layout}")]
     Compressed {
-        /// Which inode.
+        /// The number of the inode.
         nid: u64,
-        /// Its layout's code.
+        /// The layout's code: bits 1 to 3 of `i_format`.
         layout: u16,
     },
-    /// Bits of an inode's format that newer kernels give a meaning, or none yet.
+    /// Bits of an inode's format, or a layout, that this reader does not know.
     #[error("inode {nid} has format {format:#06x}")]
     InodeFormat {
-        /// Which inode.
+        /// The number of the inode.
         nid: u64,
-        /// `i_format`.
+        /// The value of `i_format`.
         format: u16,
     },
-    /// A chunk map with more than indexes or block addresses.
+    /// A chunk format with flags other than `EROFS_CHUNK_FORMAT_INDEXES`.
     #[error("inode {nid} has chunk format {format:#x}")]
     ChunkFormat {
-        /// Which inode.
+        /// The number of the inode.
         nid: u64,
-        /// Its format.
+        /// The chunk format, from `i_u`.
         format: u32,
     },
-    /// An extended attribute outside the known namespaces.
+    /// An extended attribute outside of the known namespaces.
     #[error("inode {nid} has an extended attribute of namespace {index}")]
     XattrNamespace {
-        /// Which inode.
+        /// The number of the inode.
         nid: u64,
-        /// The namespace's code.
+        /// The namespace's code, `e_name_index`.
         index: u8,
     },
 }
 
-/// `feature_incompat` bits that the kernel knows and this reader does not.
+/// Bits of `feature_incompat` that the kernel knows and this reader does not.
 const FEATURES: [(u32, &str); 7] = [
     (0x02, "big or configured compressed clusters (COMPR_CFGS)"),
     (0x10, "compressed tails (ZTAILPACKING)"),
@@ -138,7 +138,7 @@ fn feature_names(bits: u32) -> String {
     format!("{} (feature_incompat {bits:#x})", names.join(", "))
 }
 
-/// Bytes that no writer writes: which structure, where, and what is wrong.
+/// Bytes that no writer writes: the structure, its offset, and the fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{structure} at byte {offset_bytes}: {fault}")]
 pub struct Corrupt {
@@ -148,7 +148,7 @@ pub struct Corrupt {
     fault: Fault,
 }
 
-/// What kind of bytes.
+/// The structure that is corrupt; numbers are `nid`s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Structure {
     SuperBlock,
@@ -163,7 +163,7 @@ pub(crate) enum Structure {
     InlineData(u64),
 }
 
-/// What is wrong with them.
+/// The fault of a structure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("ends past the image, which has {size_bytes} bytes")]
@@ -231,7 +231,7 @@ impl Corrupt {
 }
 
 impl Structure {
-    /// A read error about this kind of bytes at a place.
+    /// Returns a read error about this structure at an offset.
     pub(crate) const fn corrupt(self, offset_bytes: u64, fault: Fault) -> ReadError {
         ReadError::Corrupt(Corrupt::new(self, offset_bytes, fault))
     }

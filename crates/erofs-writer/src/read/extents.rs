@@ -9,11 +9,11 @@ use crate::{Extent, FileData};
 /// Bytes of a chunk map that are read at a time: a multiple of both entries' sizes.
 const MAP_PIECE_BYTES: u64 = 16 * 1024;
 
-/// Memory that an extent takes.
+/// Memory that an extent takes, in bytes.
 const EXTENT_BYTES: u64 = 24;
 const _: () = assert!(size_of::<Extent>() == 24);
 
-/// How a chunk map is laid out.
+/// The format of a chunk map.
 #[derive(Debug, Clone, Copy)]
 struct MapFormat {
     block_bits: u32,
@@ -21,7 +21,7 @@ struct MapFormat {
 }
 
 impl<R: ReadAt> NodeReader<'_, R> {
-    /// Where a regular file's content lies.
+    /// Reads the location of a regular file's content.
     pub(super) fn file_data(
         &mut self,
         nid: u64,
@@ -44,7 +44,7 @@ impl<R: ReadAt> NodeReader<'_, R> {
         Ok(data)
     }
 
-    /// One run of blocks, and perhaps a last block behind the inode.
+    /// Reads flat content: one run of blocks, and a last part behind the inode if it has one.
     fn flat(
         &mut self,
         nid: u64,
@@ -114,7 +114,7 @@ impl<R: ReadAt> NodeReader<'_, R> {
         Ok(())
     }
 
-    /// Where a map's entry says that its chunk lies; `None` for a hole.
+    /// Returns the device and block of a map's entry. `None` for a hole.
     fn locate(&self, entry: &[u8]) -> Option<(u16, u32)> {
         let (device, block) = match *entry {
             [_, _, d0, d1, b0, b1, b2, b3] => (
@@ -163,7 +163,7 @@ impl MapFormat {
     }
 }
 
-/// Adds an extent, or makes the last one longer when it goes on there. Says whether it added.
+/// Adds an extent, or extends the last one if the two are contiguous. Returns true if it was added.
 fn push(data: &mut FileData, extent: Extent) -> bool {
     match data.extents.last_mut() {
         Some(last) if last.is_continued_by(&extent) => {

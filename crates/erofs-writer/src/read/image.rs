@@ -10,11 +10,11 @@ use crate::format::{
 };
 use crate::length::Length;
 
-/// The same as an offset in a source.
+/// `SUPERBLOCK_OFFSET` as an offset in a source.
 const SUPERBLOCK_OFFSET_BYTES: u64 = 1024;
 const _: () = assert!(SUPERBLOCK_OFFSET == 1024);
 
-/// An open image.
+/// An image whose superblock and device table have been read.
 #[derive(Debug)]
 pub struct Image<R> {
     pub(crate) source: R,
@@ -26,23 +26,23 @@ pub struct Image<R> {
     devices: Vec<DeviceSlot>,
 }
 
-/// What an image says about itself.
+/// The description of an image in its superblock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// The filesystem's UUID.
+    /// The UUID of the filesystem.
     pub uuid: [u8; 16],
     /// The volume's name; bytes that are not UTF-8 are replaced.
     pub volume_name: String,
-    /// Length of the image, without its devices, in blocks.
+    /// Length of the image in blocks, without its devices.
     pub blocks: u32,
-    /// Inodes, as the image counts them.
+    /// Number of inodes, as stored in the image.
     pub inodes: u64,
     /// `mtime` of every compact inode.
     pub build_time: Timestamp,
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Reads the superblock and the device table. A checksum, where there is one, must match.
+    /// Reads the superblock and the device table. If the image has a checksum, it must match.
     pub fn open(source: R) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io {
             offset_bytes: SUPERBLOCK_OFFSET_BYTES,
@@ -80,22 +80,22 @@ impl<R: ReadAt> Image<R> {
 }
 
 impl<R> Image<R> {
-    /// What the image says about itself.
+    /// Returns the description of the image in its superblock.
     pub const fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// The other devices that extents lie on, in the order that extents count them.
+    /// Returns the other devices that extents refer to, in the order in which extents count them.
     pub fn devices(&self) -> &[DeviceSlot] {
         &self.devices
     }
 
-    /// Bytes of a block, which extents count in: 512 to 4096.
+    /// Returns the size of a block in bytes, from 512 to 4096. Extents are counted in blocks.
     pub const fn block_size_bytes(&self) -> u64 {
         self.block_size.bytes()
     }
 
-    /// The source that was opened.
+    /// Returns the source that was opened.
     pub fn into_inner(self) -> R {
         self.source
     }
@@ -133,7 +133,7 @@ fn check(disk: &SuperBlock) -> Result<BlockSize, OpenError> {
     Ok(block_size)
 }
 
-/// `covered` starts with the superblock.
+/// Checks the superblock's checksum if there is one. `covered` starts with the superblock.
 fn check_checksum(disk: &SuperBlock, covered: &[u8]) -> Result<(), OpenError> {
     let computed = superblock_checksum(covered);
     let stored = disk.checksum.get();

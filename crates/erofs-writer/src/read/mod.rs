@@ -1,4 +1,4 @@
-//! The reader: an image as a value, every byte of it hostile.
+//! The reader: an image as a value. Every byte of it is hostile.
 
 mod content;
 mod error;
@@ -14,7 +14,7 @@ mod xattrs;
 pub use content::FileReader;
 pub use error::{Corrupt, OpenError, ReadError, Unsupported};
 pub(crate) use error::{Fault, Structure};
-pub use fstree::ReadAt;
+pub(crate) use fstree::ReadAt;
 pub use image::{Image, Superblock};
 pub(crate) use node::{Body, Node, Spans};
 pub(crate) use pages::Pages;

@@ -6,7 +6,7 @@ use crate::FileData;
 use crate::dirent::DirEntry;
 use crate::inode::DiskInode;
 
-/// One inode with all that belongs to it.
+/// One inode with its attributes, its content and their locations.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) nid: u64,
@@ -17,38 +17,38 @@ pub(crate) struct Node {
     pub(crate) spans: Spans,
 }
 
-/// What an inode holds.
+/// The content of an inode, by type.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Nothing but what the inode says.
+    /// No content: a device, a FIFO or a socket.
     None,
-    /// Names, `.` and `..` among them.
+    /// A directory's entries, including `.` and `..`.
     Directory(Vec<DirEntry>),
-    /// A target.
+    /// A symbolic link's target.
     Symlink(Vec<u8>),
-    /// Where its data lies.
+    /// The location of a regular file's data.
     Regular(FileData),
 }
 
-/// Where an inode's metadata lies, in bytes from the image's start. What is not there is empty.
+/// The location of an inode's metadata, in bytes from the image's start. Absent parts are empty.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
-    /// The inode itself.
+    /// The bytes of the inode itself.
     pub(crate) inode: Range<u64>,
-    /// Its xattr area.
+    /// The inode's xattr area.
     pub(crate) xattrs: Range<u64>,
-    /// The shared xattrs that it is the first to have.
+    /// The shared xattrs that this inode is the first to refer to.
     pub(crate) shared_xattrs: Vec<Range<u64>>,
-    /// The end of its content, right behind it.
+    /// The end of the inode's content, right behind the xattr area.
     pub(crate) tail: Range<u64>,
-    /// Its content elsewhere, unless it is a regular file's.
+    /// The blocks of a directory's or a symbolic link's content.
     pub(crate) outside: Range<u64>,
-    /// Its chunk map.
+    /// The inode's chunk map.
     pub(crate) chunk_map: Range<u64>,
 }
 
 impl Spans {
-    /// Where the inode and its xattr area end.
+    /// Returns the end of the inode and its xattr area.
     pub(crate) const fn end_of_head(&self) -> u64 {
         self.xattrs.end
     }

@@ -7,15 +7,15 @@ use crate::dirent::{DirEntry, parse_block};
 use crate::format::{INODE_SLOT_BYTES, NULL_ADDRESS, SYMLINK_MAX_BYTES};
 use crate::inode::{DiskInode, Form, Layout};
 
-/// What an entry of a directory takes in memory beside its name, about.
+/// Approximate memory of one directory entry beside its name, in bytes.
 const ENTRY_OVERHEAD_BYTES: u64 = 48;
 
-/// Reads inodes, one at a time, each with what belongs to it.
+/// Reads inodes one at a time, each with its attributes and its content's location.
 #[derive(Debug)]
 pub(crate) struct NodeReader<'image, R> {
     pub(super) image: &'image Image<R>,
     pub(super) pages: Pages<'image, R>,
-    /// Shared xattrs that an inode had.
+    /// Identifiers of the shared xattrs that have been read.
     pub(super) shared_xattrs: HashSet<u32>,
 }
 
@@ -28,7 +28,7 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
         }
     }
 
-    /// The inode `nid` and all that belongs to it.
+    /// Reads the inode `nid` with its attributes and content.
     pub(crate) fn read(&mut self, nid: u64) -> Result<Node, ReadError> {
         let structure = Structure::Inode(nid);
         let mut spans = Spans::default();
@@ -103,7 +103,7 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
         }
     }
 
-    /// The content of a directory or a symbolic link.
+    /// Reads the content of a directory or a symbolic link.
     fn metadata(
         &mut self,
         structure: Structure,
@@ -128,8 +128,8 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
         Ok(content)
     }
 
-    /// Finds where the last block of flat content lies when it lies behind the inode. Gives the
-    /// bytes of what comes before it, which lie in blocks.
+    /// Finds the last part of flat content if it lies behind the inode. Returns the length in bytes
+    /// of the content before it, which lies in blocks.
     pub(super) fn place_tail(
         &self,
         structure: Structure,
@@ -152,7 +152,7 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
         Ok(inode.size_bytes - tail_bytes)
     }
 
-    /// The entries of a whole directory, which must ascend through all of it.
+    /// Parses the entries of a whole directory, which must ascend through all of it.
     fn entries(
         &mut self,
         structure: Structure,

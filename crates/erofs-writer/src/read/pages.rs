@@ -3,17 +3,17 @@ use crate::length::Length;
 
 /// Bytes of one page.
 const PAGE_BYTES: u64 = 16 * 1024;
-/// Pages kept.
+/// Most pages that are kept: 1 MiB in all.
 const PAGES: u64 = 64;
 
-/// Metadata as it is read in small pieces: a few pages of the image, each kept in the slot that
-/// its number selects.
+/// A cache for metadata, which is read in small pieces: a few pages of the image, each kept in the
+/// slot that its number selects.
 #[derive(Debug)]
 pub(crate) struct Pages<'image, R> {
     source: &'image R,
     size_bytes: u64,
     slots: Vec<Option<Page>>,
-    /// Bytes that may still be read, so that structures which overlap cannot multiply.
+    /// Bytes that may still be read. The limit prevents overlapping structures from multiplying.
     allowance_bytes: u64,
 }
 
@@ -24,8 +24,9 @@ struct Page {
 }
 
 impl<'image, R: ReadAt> Pages<'image, R> {
-    /// Pages of an image of `size_bytes`. An image reads each byte of its metadata once, or a few
-    /// times where attributes are shared: it gets sixteen times its size and 64 MiB.
+    /// Returns the pages of an image of `size_bytes`. An intact image needs each byte of its
+    /// metadata once, or a few times where attributes are shared. The allowance is sixteen times
+    /// the image's size and 64 MiB.
     pub(crate) fn new(source: &'image R, size_bytes: u64) -> Self {
         Self {
             source,
@@ -58,7 +59,7 @@ impl<'image, R: ReadAt> Pages<'image, R> {
         Ok(bytes)
     }
 
-    /// Takes `length_bytes` for `structure` off what may still be read.
+    /// Subtracts `length_bytes` for `structure` from the allowance.
     pub(crate) fn charge(
         &mut self,
         structure: Structure,
@@ -72,7 +73,7 @@ impl<'image, R: ReadAt> Pages<'image, R> {
         Ok(())
     }
 
-    /// Where `length_bytes` of `structure` end, which must be within the image.
+    /// Returns the end of `length_bytes` of `structure`, which must be within the image.
     pub(crate) fn check_bounds(
         &self,
         structure: Structure,

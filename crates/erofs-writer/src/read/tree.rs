@@ -5,7 +5,7 @@ use crate::FileData;
 use crate::dirent::DirEntry;
 use crate::inode::device_from_number;
 
-/// The names of a directory, kept until every inode has its place.
+/// The entries of a directory, kept until every inode has its identifier.
 struct Named {
     directory: InodeId,
     nid: u64,
@@ -14,18 +14,18 @@ struct Named {
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Reads all metadata. Time and memory are bounded by the image's size.
+    /// Reads all metadata. The image's size bounds time and memory.
     ///
-    /// Inodes come in the order of their first names, directory after directory, so a tree that
-    /// was written in another order comes back with other identifiers.
+    /// Inodes are in the order of their first names, directory after directory. So a tree that was
+    /// written in another order gets other identifiers when it is read.
     pub fn read_tree(&self) -> Result<Tree<FileData>, ReadError> {
         self.read_numbered_tree().map(|(tree, _)| tree)
     }
 
-    /// The same, with the number (`nid`) of each inode, by its identifier.
+    /// Reads all metadata. Returns the tree and each inode's number (`nid`), by its identifier.
     ///
     /// # Errors
-    /// What cannot be read, is corrupt, or is not supported.
+    /// The image cannot be read, is corrupt, or is not supported.
     pub fn read_numbered_tree(&self) -> Result<(Tree<FileData>, Vec<u64>), ReadError> {
         let mut nodes = Nodes::new(self);
         let mut tree = Tree::new(Metadata::default());
@@ -61,7 +61,7 @@ impl<R: ReadAt> Image<R> {
     /// Reads the metadata of the root directory alone.
     ///
     /// # Errors
-    /// When the root cannot be read or is no directory.
+    /// The root cannot be read, or it is not a directory.
     pub fn root_metadata(&self) -> Result<Metadata, ReadError> {
         let root = Nodes::new(self).next()?;
         Ok(root.map(|mut node| metadata(&mut node)).unwrap_or_default())
@@ -91,7 +91,7 @@ fn metadata(node: &mut Node) -> Metadata {
     }
 }
 
-/// The kind of an inode; a directory is still empty.
+/// Returns the kind of an inode. A directory is still empty.
 fn kind(node: &mut Node) -> FileKind<FileData> {
     let device = device_from_number(node.inode.union);
     match (&mut node.body, node.file_type) {

@@ -6,8 +6,9 @@ use super::node_reader::NodeReader;
 use super::{Body, Fault, Image, Node, ReadAt, ReadError, Structure};
 use crate::dirent::file_type_code;
 
-/// Every inode that names reach, once: the root, then what each directory names, in the order of
-/// [`crate::ImageWriter`]. No inode is met twice, so an image bounds how long this takes.
+/// Every inode that names reach, once. The root comes first, then the entries of each directory, in
+/// the order of [`crate::ImageWriter`]. No inode is read twice, so the image's size bounds the
+/// time.
 #[derive(Debug)]
 pub(crate) struct Nodes<'image, R> {
     reader: NodeReader<'image, R>,
@@ -36,7 +37,7 @@ impl<'image, R: ReadAt> Nodes<'image, R> {
         }
     }
 
-    /// The next inode; `None` after the last.
+    /// Reads the next inode. `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Node>, ReadError> {
         let Some(&Found { nid, file_type }) = self.found.get(self.next) else {
             return Ok(None);
@@ -51,7 +52,7 @@ impl<'image, R: ReadAt> Nodes<'image, R> {
         Ok(Some(node))
     }
 
-    /// How many inodes came before `nid` in this order; `None` for one that no name reaches.
+    /// Returns the number of inodes before `nid` in this order. `None` if no name reaches it.
     pub(crate) fn place(&self, nid: u64) -> Option<usize> {
         self.places.get(&nid).copied()
     }

@@ -10,7 +10,7 @@ use crate::inode::DiskInode;
 use crate::length::Length;
 use crate::xattr::{filter_of, full_name};
 
-/// What one attribute takes in memory beside its name and value, about.
+/// Approximate memory of one attribute beside its name and value, in bytes.
 const OVERHEAD_BYTES: u64 = 64;
 
 /// An attribute at the start of some bytes.
@@ -21,7 +21,7 @@ struct Entry<'a> {
 }
 
 impl<R: ReadAt> NodeReader<'_, R> {
-    /// The attributes of an inode, inline and shared.
+    /// Reads the attributes of an inode, inline and shared.
     pub(super) fn xattrs(
         &mut self,
         nid: u64,
@@ -95,13 +95,13 @@ impl<R: ReadAt> NodeReader<'_, R> {
     }
 }
 
-/// Bytes of an entry with its name, value and padding.
+/// Returns the length of an entry in bytes, including its name, value and padding.
 pub(crate) fn entry_bytes(header: &XattrEntry) -> u64 {
     let bytes = 4 + u64::from(header.e_name_len) + u64::from(header.e_value_size.get());
     bytes.next_multiple_of(4)
 }
 
-/// Takes the first entry off `bytes`: its full name, its value, and what follows it.
+/// Splits the first entry off `bytes`: its full name, its value, and the bytes that follow it.
 fn split_entry(
     nid: u64,
     bytes: &[u8],

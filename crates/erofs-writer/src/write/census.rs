@@ -3,15 +3,15 @@ use fstree::{InodeId, Tree};
 use crate::FileData;
 use crate::error::{InvalidInode, WriteError};
 
-/// Who is in the image: the inodes that names reach, and what their names say about them.
+/// The inodes that names reach, with their parents and their numbers of links.
 #[derive(Debug)]
 pub(super) struct Census {
-    /// Root first, then the names of each directory in turn, so that the inodes of one directory
-    /// lie together.
+    /// The inodes in the order of the image. The root comes first, then the entries of each
+    /// directory in turn, so that the inodes of one directory lie together.
     pub(super) order: Vec<InodeId>,
-    /// By [`InodeId::index`]: the directory that names it first, the root for the root.
+    /// By [`InodeId::index`]: the first directory that names the inode; the root for the root.
     parents: Vec<Option<InodeId>>,
-    /// By [`InodeId::index`]: `st_nlink`.
+    /// By [`InodeId::index`]: the number of names, as in `st_nlink`.
     links: Vec<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Census {
         Ok(census)
     }
 
-    /// One name in `directory` that names `id`.
+    /// Counts one name in `directory` that refers to `id`.
     fn count(
         &mut self,
         tree: &Tree<FileData>,
@@ -59,18 +59,18 @@ impl Census {
         Ok(())
     }
 
-    /// The directory that `..` in `id` names.
+    /// Returns the directory that `..` in `id` refers to.
     pub(super) fn parent(&self, id: InodeId) -> InodeId {
         self.parents[id.index()].unwrap_or(id)
     }
 
-    /// `st_nlink` of `id`.
+    /// Returns the number of links of `id`, as in `st_nlink`.
     pub(super) fn links(&self, id: InodeId) -> Result<u32, InvalidInode> {
         let links = self.links[id.index()];
         u32::try_from(links).map_err(|_| InvalidInode::TooManyLinks { links })
     }
 
-    /// The error for a problem with `id`, which names its first path.
+    /// Returns the error for a problem with `id`, which names the inode's first path.
     pub(super) fn refuse(
         &self,
         tree: &Tree<FileData>,

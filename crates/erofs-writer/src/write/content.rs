@@ -9,19 +9,19 @@ use crate::error::InvalidInode;
 use crate::format::SYMLINK_MAX_BYTES;
 use crate::inode::{FileLayout, Limits, device_number};
 
-/// What lies behind an inode.
+/// The content of an inode.
 #[derive(Debug)]
 pub(super) enum Content<'tree> {
-    /// Nothing; `i_u` holds this number.
+    /// No content. The number is the value of `i_u`: a device number, or 0.
     None(u32),
-    /// Metadata: a directory's entries, a symbolic link's target.
+    /// Metadata: a directory's entries or a symbolic link's target.
     Bytes(Cow<'tree, [u8]>),
-    /// A file's data, which is already in place.
+    /// A file's length in bytes and its layout. The data has been written already.
     File(u64, FileLayout),
 }
 
 impl<'tree> Content<'tree> {
-    /// The content of `id`; `nids` are by [`InodeId::index`].
+    /// Returns the content of `id`. `nids` are the inodes' numbers, by [`InodeId::index`].
     pub(super) fn of(
         id: InodeId,
         tree: &'tree Tree<FileData>,
@@ -59,8 +59,8 @@ fn symlink(target: &[u8]) -> Result<&[u8], InvalidInode> {
     Ok(target)
 }
 
-/// The entries of a directory, `.` and `..` in their sorted place: `!` comes before both, `.-`
-/// between them.
+/// Encodes the entries of a directory. `.` and `..` are in their sorted place: `!` comes before
+/// both, `.-` between them.
 fn directory(id: InodeId, tree: &Tree<FileData>, census: &Census, nids: &[u64]) -> Vec<u8> {
     let dots = [(&b"."[..], id), (&b".."[..], census.parent(id))].map(|(name, id)| Entry {
         name,

@@ -3,30 +3,19 @@ use std::io::Write;
 use fstree::InodeId;
 use zerocopy::IntoBytes;
 
+use super::addresses::Addresses;
 use super::content::Content;
 use super::output::Output;
 use super::source::Source;
-use crate::device::AddressSpace;
 use crate::error::WriteError;
 use crate::format::{BLOCK_BYTES, BLOCK_SIZE_BYTES, ChunkIndex, INODE_SLOT_BYTES, NULL_ADDRESS};
 use crate::inode::{DiskInode, FileLayout, Layout};
 use crate::length::{Length, blocks_of};
 
-/// Where things are: zeros while the first pass measures, the truth while the second writes.
-#[derive(Debug)]
-pub(super) struct Addresses {
-    /// By [`InodeId::index`].
-    pub(super) nids: Vec<u64>,
-    /// First block of the metadata that does not fit behind its inode.
-    pub(super) outside_block: u64,
-    /// The devices.
-    pub(super) space: AddressSpace,
-}
-
-/// Writes the inodes, and learns where each one is.
+/// Writes the inodes and records the address of each one.
 ///
-/// It runs twice, first into nothing. So there is one account of what follows what, and no formula
-/// for sizes beside it.
+/// It runs twice, the first time into a sink. So one function decides the order of the metadata,
+/// and no separate formula for sizes has to agree with it.
 #[derive(Debug)]
 pub(super) struct Emitter<'a, 'tree, W> {
     source: &'a Source<'tree>,
@@ -36,23 +25,23 @@ pub(super) struct Emitter<'a, 'tree, W> {
     learned: Learned,
 }
 
-/// What a pass finds out.
+/// The facts that a pass records.
 #[derive(Debug)]
 pub(super) struct Learned {
-    /// By [`InodeId::index`].
+    /// The inodes' numbers, by [`InodeId::index`].
     pub(super) nids: Vec<u64>,
-    /// The inodes with metadata elsewhere, in order, and how many bytes of it.
+    /// The inodes with metadata outside of the inode area, in order, each with the length in bytes.
     pub(super) outside: Vec<(InodeId, usize)>,
-    /// Blocks that this metadata takes.
+    /// Number of blocks that this metadata takes.
     pub(super) outside_blocks: u64,
-    /// Inodes so far.
+    /// Number of inodes that have been written.
     pub(super) inodes: u32,
-    /// Whether a file has a chunk map.
+    /// True if a file has a chunk map.
     pub(super) has_chunks: bool,
 }
 
 impl<'a, 'tree, W: Write> Emitter<'a, 'tree, W> {
-    /// An emitter whose metadata area starts where `out` stands.
+    /// Returns an emitter whose metadata area starts at the current offset of `out`.
     pub(super) fn new(source: &'a Source<'tree>, addresses: &'a Addresses, out: Output<W>) -> Self {
         Self {
             area_offset: out.offset_bytes(),
@@ -69,7 +58,7 @@ impl<'a, 'tree, W: Write> Emitter<'a, 'tree, W> {
         }
     }
 
-    /// Writes every inode and what follows it, up to a whole block.
+    /// Writes every inode with the bytes that follow it, then pads to a whole block.
     pub(super) fn inodes(mut self) -> Result<(Output<W>, Learned), WriteError> {
         // No inode has the nid 0: readdir takes an entry with inode number 0 for a deleted one.
         self.out.pad_to(self.area_offset + INODE_SLOT_BYTES)?;
@@ -123,8 +112,8 @@ impl<'a, 'tree, W: Write> Emitter<'a, 'tree, W> {
         self.put(id, inode, xattrs, &[])
     }
 
-    /// A directory or a symbolic link: the last part goes behind the inode when all of it stays
-    /// within one block, the rest elsewhere.
+    /// Writes a directory or a symbolic link. The last part follows the inode if both fit in one
+    /// block; the rest goes outside of the inode area.
     fn put_metadata(
         &mut self,
         id: InodeId,
@@ -155,7 +144,8 @@ impl<'a, 'tree, W: Write> Emitter<'a, 'tree, W> {
         self.put(id, inode, xattrs, &bytes[outside..])
     }
 
-    /// One inode, its xattr area and its tail. Neither an inode nor one with a tail crosses a block.
+    /// Writes one inode, its xattr area and its tail. An inode never crosses a block. If it has a
+    /// tail, the inode, its xattrs and its tail together do not cross a block either.
     fn put(
         &mut self,
         id: InodeId,
@@ -181,7 +171,7 @@ impl<'a, 'tree, W: Write> Emitter<'a, 'tree, W> {
     }
 }
 
-/// Chunk maps start at a multiple of their entry's size, xattr areas only of 4.
+/// Returns the alignment of chunk maps in bytes: the size of an entry. Xattr areas need only 4.
 fn align_of_chunk_map() -> u64 {
     u64::try_from(size_of::<ChunkIndex>()).expect("8 fits")
 }

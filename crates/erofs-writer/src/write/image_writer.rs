@@ -1,49 +1,39 @@
 use std::io::{self, Read, Seek, Write};
 
-use fstree::Tree;
+use fstree::{DataSink, FileData, Run, Tree};
 
 use super::Options;
 use super::content::Content;
 use super::emitter::Emitter;
-use super::head;
 use super::output::Output;
 use super::plan::Plan;
 use super::source::Source;
 use super::stored::{RUN_MAX_BYTES, StoredRuns};
+use super::superblock;
 use crate::device::head_blocks;
 use crate::error::WriteError;
 use crate::format::BLOCK_SIZE_BYTES;
 use crate::inode::Limits;
 use crate::length::{Length, blocks_of};
-use crate::{Extent, FileData};
 
-/// One run of blocks with what [`ImageWriter::append`] was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
-    /// First block, from the image's start.
-    pub start_block: u32,
-    /// Length, in blocks.
-    pub blocks: u64,
-}
-
-/// What [`ImageWriter::finish`] wrote.
+/// The sizes of the image that [`ImageWriter::finish`] wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
     /// Length of the image, in blocks.
     pub blocks: u32,
-    /// Inodes in it.
+    /// Number of inodes in the image.
     pub inodes: u64,
-    /// Blocks of file data.
+    /// Number of blocks of file data.
     pub data_blocks: u64,
-    /// Blocks of metadata, those of the superblock and the device table among them.
+    /// Number of blocks of metadata, including those of the superblock and the device table.
     pub metadata_blocks: u64,
 }
 
-/// Writes one image: file data as it comes, then the metadata of a tree.
+/// Writes one image: file data as it arrives, then the metadata of a tree.
 ///
-/// The output stands at its start, is empty and can seek. Nothing of the data is kept in memory but
-/// where short runs lie: what comes again is not stored again. After an error the output holds no
-/// image.
+/// The output must be empty, at its start, and able to seek. The writer keeps no data in memory
+/// except for its buffer and the addresses of short runs, so that an equal run is not stored again.
+/// After an error the output holds no image.
 #[derive(Debug)]
 pub struct ImageWriter<W: Write + Seek> {
     out: Output<W>,
@@ -52,24 +42,9 @@ pub struct ImageWriter<W: Write + Seek> {
     stored: StoredRuns,
 }
 
-impl Run {
-    /// The file of `size_bytes` that this run holds all of.
-    pub fn whole_file(self, size_bytes: u64) -> FileData {
-        FileData {
-            size_bytes,
-            extents: vec![Extent {
-                file_block: 0,
-                blocks: self.blocks,
-                device: 0,
-                start_block: self.start_block,
-            }],
-            inline_offset_bytes: None,
-        }
-    }
-}
-
 impl<W: Write + Seek> ImageWriter<W> {
-    /// Leaves room for the superblock and the device table; data comes next.
+    /// Starts an image: leaves room for the superblock and the device table, so that data can
+    /// follow.
     pub fn new(out: W, options: Options) -> Result<Self, WriteError> {
         let devices = options.check().map_err(WriteError::Options)?;
         let data_block = head_blocks(devices);
@@ -83,11 +58,11 @@ impl<W: Write + Seek> ImageWriter<W> {
         })
     }
 
-    /// Writes the metadata of `tree` behind the data, then the superblock, and gives the output
-    /// back, flushed.
+    /// Writes the metadata of `tree` behind the data, then the superblock. Returns the flushed
+    /// output.
     ///
     /// # Errors
-    /// When the tree holds something that EROFS cannot, or the output fails.
+    /// The tree holds something that EROFS cannot store, or the output fails.
     pub fn finish(self, tree: &Tree<FileData>) -> Result<(W, Summary), WriteError> {
         let Self {
             out,
@@ -113,7 +88,7 @@ impl<W: Write + Seek> ImageWriter<W> {
         out.write(source.shared.area())?;
         out.align(BLOCK_SIZE_BYTES)?;
 
-        let head = head::encode(&options, &plan.facts, &plan.addresses.space);
+        let head = superblock::encode(&options, &plan.facts, &plan.addresses.space);
         out.seek(0)?;
         out.write(&head)?;
         let writer = out.finish()?;
@@ -130,11 +105,12 @@ impl<W: Write + Seek> ImageWriter<W> {
 
 impl<W: Read + Write + Seek> ImageWriter<W> {
     /// Appends `length_bytes` of `content` as one run of blocks, the last of them zero-padded.
-    /// Gives `None` for no bytes at all, and where the same blocks are, up to 256 KiB of them, the
-    /// run that they are: files share it.
+    ///
+    /// Returns `None` for empty content. If an identical run of at most 256 KiB was written before,
+    /// returns that run, so files share it.
     ///
     /// # Errors
-    /// When `content` fails or ends early, or the output fails. The writer is then of no more use.
+    /// `content` fails or ends early, or the output fails. The writer can then no longer be used.
     pub fn append(
         &mut self,
         content: &mut dyn Read,
@@ -162,7 +138,8 @@ impl<W: Read + Write + Seek> ImageWriter<W> {
         }))
     }
 
-    /// Where the run that was appended last was before. It then goes.
+    /// Looks for an earlier run that equals the last one. Returns its first block and removes the
+    /// last run from the output, or returns `None` if there is no equal run.
     fn earlier(&mut self, length: usize, start_block: u32) -> Result<Option<u32>, WriteError> {
         let run = self.out.last(length);
         let Some(found) = self.stored.find_or_insert(run, start_block) else {
@@ -209,5 +186,17 @@ impl<W: Read + Write + Seek> ImageWriter<W> {
             }
         }
         Ok(())
+    }
+}
+
+impl<W: Read + Write + Seek> DataSink for ImageWriter<W> {
+    type Error = WriteError;
+
+    fn append(
+        &mut self,
+        content: &mut dyn Read,
+        length_bytes: u64,
+    ) -> Result<Option<Run>, WriteError> {
+        Self::append(self, content, length_bytes)
     }
 }

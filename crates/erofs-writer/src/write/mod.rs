@@ -1,15 +1,16 @@
 //! The writer: data as it streams in, then metadata, then the superblock.
 
+mod addresses;
 mod census;
 mod content;
 mod emitter;
-mod head;
 mod image_writer;
 mod options;
 mod output;
 mod plan;
 mod source;
 mod stored;
+mod superblock;
 
-pub use image_writer::{ImageWriter, Run, Summary};
+pub use image_writer::{ImageWriter, Summary};
 pub use options::Options;

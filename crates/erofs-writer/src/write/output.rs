@@ -7,18 +7,18 @@ use crate::length::Length;
 /// Bytes that are written at a time.
 const BUFFER_BYTES: usize = 512 * 1024;
 
-/// A writer that knows where in the image it is, and writes large pieces.
+/// A writer that knows its offset in the image, and writes large pieces.
 #[derive(Debug)]
 pub(super) struct Output<W> {
     out: W,
-    /// As long as it ever is; `filled` bytes of it wait to be written.
+    /// The buffer, always at its full length; its first `filled` bytes are not written yet.
     buffer: Vec<u8>,
     filled: usize,
     offset_bytes: u64,
 }
 
 impl<W: Write> Output<W> {
-    /// `out` stands at the image's start.
+    /// Returns an output for `out`, which must be at the image's start.
     pub(super) fn new(out: W) -> Self {
         Self {
             out,
@@ -28,7 +28,7 @@ impl<W: Write> Output<W> {
         }
     }
 
-    /// Where the next byte goes, from the image's start.
+    /// Returns the offset of the next byte, from the image's start.
     pub(super) const fn offset_bytes(&self) -> u64 {
         self.offset_bytes
     }
@@ -44,7 +44,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// Where the next bytes may be put, at least one, before [`Output::advance`].
+    /// Returns the room for the next bytes, at least one. [`Output::advance`] must follow.
     pub(super) fn room(&mut self) -> Result<&mut [u8], WriteError> {
         if self.filled == self.buffer.len() {
             self.push()?;
@@ -52,13 +52,13 @@ impl<W: Write> Output<W> {
         Ok(&mut self.buffer[self.filled..])
     }
 
-    /// Takes the first `count` bytes of the room as written.
+    /// Counts the first `count` bytes of the room as written.
     pub(super) fn advance(&mut self, count: usize) {
         self.filled += count;
         self.offset_bytes += self.buffer[..count].length_bytes();
     }
 
-    /// Room for at least `length` bytes in one piece, at most the buffer's length.
+    /// Makes room for `length` bytes in one piece, which is at most the buffer's length.
     pub(super) fn reserve(&mut self, length: usize) -> Result<(), WriteError> {
         if self.buffer.len() - self.filled < length {
             self.push()?;
@@ -66,12 +66,12 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// The last `length` bytes, which have been put into one piece of room.
+    /// Returns the last `length` bytes, which must have been put into one piece of room.
     pub(super) fn last(&self, length: usize) -> &[u8] {
         &self.buffer[self.filled - length..self.filled]
     }
 
-    /// Takes them back.
+    /// Removes the last `length` bytes, which must still be in the buffer.
     pub(super) fn take_back(&mut self, length: usize) {
         self.filled -= length;
         self.offset_bytes -= self.buffer[..length].length_bytes();
@@ -93,7 +93,7 @@ impl<W: Write> Output<W> {
         self.pad_to(self.offset_bytes.next_multiple_of(alignment_bytes))
     }
 
-    /// Pushes what is buffered on its way and gives the writer back.
+    /// Writes and flushes the buffered bytes, and returns the writer.
     pub(super) fn finish(mut self) -> Result<W, WriteError> {
         self.push()?;
         self.checked(W::flush)?;
@@ -119,7 +119,7 @@ impl<W: Write> Output<W> {
 }
 
 impl<W: Read + Write + Seek> Output<W> {
-    /// Whether the last `length` bytes stand at `offset_bytes`, in front of them, too.
+    /// Returns true if the last `length` bytes equal the earlier bytes at `offset_bytes`.
     pub(super) fn repeats(&mut self, length: usize, offset_bytes: u64) -> Result<bool, WriteError> {
         let pushed_bytes = self.offset_bytes - self.buffer[..self.filled].length_bytes();
         let (earlier, last) = self.buffer[..self.filled].split_at(self.filled - length);
@@ -145,7 +145,7 @@ impl<W: Read + Write + Seek> Output<W> {
 }
 
 impl<W: Write + Seek> Output<W> {
-    /// Moves without writing: what is skipped stays as it is.
+    /// Moves to `offset_bytes` without writing. The skipped bytes stay unchanged.
     pub(super) fn seek(&mut self, offset_bytes: u64) -> Result<(), WriteError> {
         self.push()?;
         self.offset_bytes = offset_bytes;

@@ -1,15 +1,16 @@
 use std::io;
 
 use super::Options;
-use super::emitter::{Addresses, Emitter};
-use super::head::Facts;
+use super::addresses::Addresses;
+use super::emitter::Emitter;
 use super::output::Output;
 use super::source::Source;
+use super::superblock::Facts;
 use crate::device::AddressSpace;
 use crate::error::WriteError;
 use crate::length::{Length, blocks_of};
 
-/// Where everything goes.
+/// The addresses of all parts of an image, and the superblock's facts.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) addresses: Addresses,
@@ -17,8 +18,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Emits the metadata into nothing to learn the addresses, for an area that starts at
-    /// `meta_block`: inodes, then what does not fit behind them, then the shared xattrs.
+    /// Emits the metadata into a sink to find its addresses. The area starts at `meta_block`:
+    /// inodes, then metadata that does not fit behind them, then the shared xattrs.
     pub(super) fn measure(
         source: &Source<'_>,
         meta_block: u64,

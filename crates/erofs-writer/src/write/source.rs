@@ -1,14 +1,14 @@
 use fstree::{InodeId, Tree};
 
+use super::addresses::Addresses;
 use super::census::Census;
 use super::content::Content;
-use super::emitter::Addresses;
 use crate::FileData;
 use crate::error::{InvalidInode, WriteError};
 use crate::inode::{DiskInode, Layout, Limits};
 use crate::xattr::{SharedXattrs, encode_body};
 
-/// What the metadata says. It stays the same for both passes.
+/// The content of the metadata, which is the same for both passes.
 #[derive(Debug)]
 pub(super) struct Source<'tree> {
     pub(super) tree: &'tree Tree<FileData>,
@@ -18,7 +18,7 @@ pub(super) struct Source<'tree> {
 }
 
 impl<'tree> Source<'tree> {
-    /// Counts the inodes and finds what xattrs they share.
+    /// Counts the inodes and finds the xattrs that they share.
     pub(super) fn new(
         tree: &'tree Tree<FileData>,
         limits: Limits<'tree>,
@@ -38,7 +38,7 @@ impl<'tree> Source<'tree> {
         })
     }
 
-    /// The content of `id`, with the addresses known so far.
+    /// Returns the content of `id`, with the addresses known so far.
     pub(super) fn content(
         &self,
         id: InodeId,
@@ -52,7 +52,7 @@ impl<'tree> Source<'tree> {
         self.census.refuse(self.tree, id, problem)
     }
 
-    /// The inode without what depends on its content, and its xattr area.
+    /// Returns the inode, without the fields that depend on its content, and its xattr area.
     pub(super) fn inode(&self, id: InodeId) -> Result<(DiskInode, Vec<u8>), InvalidInode> {
         let inode = self.tree.inode(id);
         let metadata = &inode.metadata;

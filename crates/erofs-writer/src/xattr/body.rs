@@ -6,11 +6,11 @@ use super::{SharedXattrs, filter_bit, push_entry, split_name};
 use crate::error::InvalidInode;
 use crate::format::XattrIbodyHeader;
 
-/// Most bytes of an xattr area: its count is stored in 16 bits and starts at 1.
+/// Most bytes of an xattr area: `i_xattr_icount` has 16 bits and starts at 1.
 const BODY_MAX_BYTES: usize = 12 + 4 * 65_534;
 
-/// The xattr area that follows an inode: header, shared identifiers, inline entries. Empty without
-/// attributes.
+/// Encodes the xattr area that follows an inode: header, shared identifiers, inline entries. It is
+/// empty without attributes.
 pub(crate) fn encode_body(
     xattrs: &Xattrs,
     shared: &SharedXattrs<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn encode_body(
     Ok(body)
 }
 
-/// `h_name_filter`: all ones, but for the bits of the names that are there.
+/// Returns `h_name_filter`: all ones, except for the bits of the names that are present.
 pub(crate) fn filter_of(xattrs: &Xattrs) -> Result<u32, InvalidInode> {
     xattrs.names().try_fold(u32::MAX, |filter, name| {
         let (index, suffix) = split_name(name)?;
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// What the inodes with these attributes share.
+    /// Returns the attributes that the inodes share.
     fn shared<'a>(inodes: &[&'a Xattrs]) -> SharedXattrs<'a> {
         let root = Tree::<()>::new(Metadata::default()).root();
         SharedXattrs::plan(inodes.iter().map(|&xattrs| (root, xattrs))).expect("valid")

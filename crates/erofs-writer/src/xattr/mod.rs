@@ -5,7 +5,7 @@ mod namespace;
 mod shared;
 
 pub(crate) use body::{encode_body, filter_of};
-pub(crate) use namespace::{NAME_MAX_BYTES, full_name};
+pub(crate) use namespace::full_name;
 pub(crate) use shared::SharedXattrs;
 
 use namespace::{filter_bit, split_name};
@@ -15,7 +15,7 @@ use zerocopy::little_endian::U16;
 use crate::error::InvalidInode;
 use crate::format::XattrEntry;
 
-/// Appends one entry, padded to 4 bytes.
+/// Appends one `struct erofs_xattr_entry` with its name and value, padded to 4 bytes.
 fn push_entry(out: &mut Vec<u8>, full_name: &[u8], value: &[u8]) -> Result<(), InvalidInode> {
     let (index, suffix) = split_name(full_name)?;
     let name = || full_name.escape_ascii().to_string();

@@ -1,12 +1,9 @@
 use xxhash_rust::xxh32::xxh32;
 
 use crate::error::InvalidInode;
-use crate::format::XATTR_FILTER_SEED;
+use crate::format::{XATTR_FILTER_SEED, XATTR_NAME_MAX_BYTES};
 
-/// Longest name with its prefix, in bytes: what Linux reads (`XATTR_NAME_MAX`).
-pub(crate) const NAME_MAX_BYTES: usize = 255;
-
-/// `EROFS_XATTR_INDEX_*` with the prefix it stands for, and whether more follows it.
+/// `EROFS_XATTR_INDEX_*`, its prefix, and true if a suffix follows the prefix.
 const NAMESPACES: [(u8, &[u8], bool); 5] = [
     (1, b"user.", true),
     (2, b"system.posix_acl_access", false),
@@ -15,7 +12,7 @@ const NAMESPACES: [(u8, &[u8], bool); 5] = [
     (6, b"security.", true),
 ];
 
-/// Splits a full name into the code of its prefix and the rest.
+/// Splits a full name into the code of its prefix and the suffix.
 pub(crate) fn split_name(full_name: &[u8]) -> Result<(u8, &[u8]), InvalidInode> {
     let (index, suffix, open) = NAMESPACES
         .iter()
@@ -26,7 +23,7 @@ pub(crate) fn split_name(full_name: &[u8]) -> Result<(u8, &[u8]), InvalidInode> 
         .ok_or_else(|| InvalidInode::XattrNamespace {
             name: full_name.escape_ascii().to_string(),
         })?;
-    let length_fits = full_name.len() <= NAME_MAX_BYTES && (!open || !suffix.is_empty());
+    let length_fits = full_name.len() <= XATTR_NAME_MAX_BYTES && (!open || !suffix.is_empty());
     if !length_fits || suffix.contains(&0) {
         return Err(InvalidInode::XattrName {
             name: full_name.escape_ascii().to_string(),
@@ -35,7 +32,8 @@ pub(crate) fn split_name(full_name: &[u8]) -> Result<(u8, &[u8]), InvalidInode> 
     Ok((index, suffix))
 }
 
-/// Joins what [`split_name`] took apart; `None` for a code or a rest that no full name gives.
+/// Joins a prefix's code and a suffix into a full name. `None` if [`split_name`] never returns
+/// them.
 pub(crate) fn full_name(index: u8, suffix: &[u8]) -> Option<Vec<u8>> {
     let (_, prefix, _) = NAMESPACES.iter().find(|namespace| namespace.0 == index)?;
     let name = [prefix, suffix].concat();
@@ -43,7 +41,7 @@ pub(crate) fn full_name(index: u8, suffix: &[u8]) -> Option<Vec<u8>> {
     Some(name)
 }
 
-/// The bit of `h_name_filter` that a name clears.
+/// Returns the bit of `h_name_filter` that a name clears.
 pub(crate) fn filter_bit(index: u8, suffix: &[u8]) -> u32 {
     let seed = XATTR_FILTER_SEED.wrapping_add(u32::from(index));
     1 << (xxh32(suffix, seed) & 31)

@@ -6,34 +6,35 @@ use xxhash_rust::xxh64::xxh64;
 use super::push_entry;
 use crate::error::InvalidInode;
 
-/// Most different attributes that are shared: those that nearly every image has are a handful.
+/// Most different attributes that are shared. Attributes that nearly every image has are a handful.
 const DISTINCT_MAX: usize = 65_536;
-/// Who reads an image reads a shared attribute once per inode that has it. All of that together
-/// stays within this, and so much for each inode: a small image must not be long to read.
+/// Most bytes of shared attributes that a reader of an image reads. `READ_PER_INODE_BYTES` is added
+/// for each inode. A shared attribute is read once for each inode that has it, and a small image
+/// must not take long to read.
 const READ_MAX_BYTES: u64 = 32 << 20;
 const READ_PER_INODE_BYTES: u64 = 256;
 
-/// A name and a value.
+/// An attribute's full name and its value.
 type Xattr<'tree> = (&'tree [u8], &'tree [u8]);
 
 /// The attributes that more than one inode has, each stored once.
 ///
-/// They lie in order of name and value, so the same tree gives the same bytes.
+/// They are sorted by name and value, so the same tree gives the same bytes.
 #[derive(Debug)]
 pub(crate) struct SharedXattrs<'tree> {
     identifiers: BTreeMap<Xattr<'tree>, u32>,
     area: Vec<u8>,
 }
 
-/// Who has an attribute.
+/// The inodes that have an attribute.
 struct Uses {
     first: InodeId,
     count: u64,
 }
 
 impl<'tree> SharedXattrs<'tree> {
-    /// Finds what repeats among the attributes of all inodes. An error comes with the first inode
-    /// that has the attribute.
+    /// Finds the attributes that more than one inode has. An error comes with the first inode that
+    /// has the attribute.
     pub(crate) fn plan(
         inodes: impl Iterator<Item = (InodeId, &'tree Xattrs)> + Clone,
     ) -> Result<Self, (InodeId, InvalidInode)> {
@@ -49,7 +50,7 @@ impl<'tree> SharedXattrs<'tree> {
         let mut readable_bytes = READ_MAX_BYTES + inode_count.saturating_mul(READ_PER_INODE_BYTES);
         for (xattr, uses) in repeated(inodes, &hashes) {
             let start = shared.area.len();
-            // Identifiers have 32 bits, in units of 4 bytes. What lies past that stays inline.
+            // Identifiers have 32 bits, in units of 4 bytes. Attributes past that stay inline.
             let Ok(identifier) = u32::try_from(start / 4) else {
                 break;
             };
@@ -67,18 +68,19 @@ impl<'tree> SharedXattrs<'tree> {
         Ok(shared)
     }
 
-    /// Where an attribute lies in the area, in units of 4 bytes; `None` when it is not shared.
+    /// Returns the offset of an attribute in the area, in units of 4 bytes. `None` if it is not
+    /// shared.
     pub(super) fn identifier(&self, name: &[u8], value: &[u8]) -> Option<u32> {
         self.identifiers.get(&(name, value)).copied()
     }
 
-    /// The whole area.
+    /// Returns the bytes of the whole area.
     pub(crate) fn area(&self) -> &[u8] {
         &self.area
     }
 }
 
-/// The attributes that have one of these hashes and more than one inode.
+/// Returns the attributes that more than one inode has and whose hash is one of `hashes`.
 fn repeated<'tree>(
     inodes: impl Iterator<Item = (InodeId, &'tree Xattrs)>,
     hashes: &[u64],
@@ -96,8 +98,8 @@ fn repeated<'tree>(
     all
 }
 
-/// The hashes that more than one attribute has, in order: eight bytes for each attribute is all
-/// that looking for them takes.
+/// Returns the hashes that more than one attribute has, sorted. The search takes eight bytes for
+/// each attribute.
 fn repeated_hashes<'tree>(xattrs: impl Iterator<Item = Xattr<'tree>>) -> Vec<u64> {
     let mut hashes: Vec<u64> = xattrs.map(hash_of).collect();
     hashes.sort_unstable();

@@ -1,4 +1,4 @@
-//! Dumps that were read by a person, and proof that they leave nothing out.
+//! Dumps that a person has read, and a proof that they leave nothing out.
 
 use erofs_writer::Image;
 use fstree::{FileKind, Metadata, Tree};

@@ -1,4 +1,4 @@
-//! Images that mkfs.erofs made: our reader and the kernel say the same of them.
+//! Images that mkfs.erofs made: this crate's reader and the kernel show the same.
 
 use std::error::Error;
 use std::fs;
@@ -12,7 +12,7 @@ use testkit::{Content, TreeDump};
 use crate::foreign_source;
 use crate::mounted::Mounted;
 
-/// A directory, and the images that mkfs.erofs makes of it.
+/// A directory from which mkfs.erofs makes images.
 struct Maker {
     directory: TempDir,
 }
@@ -48,7 +48,8 @@ impl Maker {
         fs::read(file).unwrap()
     }
 
-    /// Our reader, the kernel, and where times and owners are kept the directory itself.
+    /// Compares this crate's reader with the kernel. If times and owners are kept, also compares it
+    /// with the directory itself.
     fn check(&self, options: &[&str]) {
         let image = self.image(options);
         let ours = dump(&image, &[]);
@@ -63,7 +64,7 @@ impl Maker {
     }
 }
 
-/// Images of a small directory, with every layout and with shared xattrs.
+/// Returns images of a small directory, with every layout and with shared xattrs.
 pub(crate) fn small_images() -> Vec<Vec<u8>> {
     let maker = Maker::filled(foreign_source::fill_small);
     let sets: [&[&str]; 4] = [
@@ -88,7 +89,7 @@ fn dump(image: &[u8], devices: &[&dyn ReadAt]) -> TreeDump {
     TreeDump::of_tree(&tree, |data| Content::of(image.file_reader(data, devices))).unwrap()
 }
 
-/// `verify` and the dump take it too, and no name is lost from the image to the tree.
+/// Checks that `verify` and the dump accept the image, and that the tree has every inode of it.
 fn check_structure(image: &[u8]) {
     let image = Image::open(image).unwrap();
     let report = image.verify().unwrap();
@@ -168,7 +169,7 @@ fn oracle_mkfs_compressed_images_are_refused_by_name() {
     }
 }
 
-/// Blocks of other sizes than the writer's: see `fixtures/README.md`.
+/// The blocks have other sizes than the writer's: see `fixtures/README.md`.
 #[test]
 fn oracle_kernel_blocks_from_512_bytes() {
     let images: [(u64, &[u8]); 4] = [

@@ -11,7 +11,7 @@ use rustix::fs::{
 
 use crate::samples::{ACL, CAPABILITY};
 
-/// Fills an empty directory.
+/// Fills an empty directory with all kinds of files.
 pub(crate) fn fill(root: &Path) {
     sizes(&root.join("sizes"));
     special(&root.join("special"));
@@ -26,7 +26,7 @@ pub(crate) fn fill(root: &Path) {
     touch(root, 1_600_000_000, 5);
 }
 
-/// The same in small: what a reader meets, not how often.
+/// Fills a directory with fewer files, of every kind that a reader meets.
 pub(crate) fn fill_small(root: &Path) {
     special(&root.join("special"));
     xattrs(&root.join("xattrs"));
@@ -49,7 +49,7 @@ fn touch(path: &Path, tv_sec: i64, tv_nsec: i64) {
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
-/// Around what fits behind an inode and around blocks, and files with holes.
+/// Makes files of sizes around the limits of inline data and of blocks, and files with holes.
 fn sizes(directory: &Path) {
     fs::create_dir(directory).unwrap();
     let lengths = [
@@ -74,7 +74,7 @@ fn sizes(directory: &Path) {
     hole.set_len(1 << 20).unwrap();
 }
 
-/// Bytes that compress badly, and never to nothing.
+/// Returns a byte of a sequence that compresses badly, but not to nothing.
 fn noise(index: u32) -> u8 {
     let [byte, ..] = (index.wrapping_mul(2_654_435_761) >> 7).to_le_bytes();
     byte
@@ -97,7 +97,7 @@ fn special(directory: &Path) {
     fs::hard_link(&kept, directory.join("and-again")).unwrap();
     fs::hard_link(directory.join("null"), directory.join("null-again")).unwrap();
     for length in [1, 59, 3000, 4000, 4031, 4032, 4033, 4064, 4095] {
-        // No component of a target is longer than a name.
+        // A component of a target must not be longer than a name.
         let target: String = "t/".repeat(length).chars().take(length).collect();
         symlink(target, directory.join(format!("target-{length}"))).unwrap();
     }
@@ -108,7 +108,7 @@ fn names(directory: &Path) {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     fs::create_dir(directory).unwrap();
-    // mkfs.erofs 1.5 cuts names of 255 bytes short.
+    // mkfs.erofs 1.5 truncates names of 255 bytes.
     for name in [
         &b"!"[..],
         b"+",

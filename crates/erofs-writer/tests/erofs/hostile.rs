@@ -1,4 +1,4 @@
-//! Damaged images end in an error, or in something, but never in a panic.
+//! Damaged images: reading ends with an error or with some result, but never with a panic.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -12,10 +12,10 @@ use crate::foreign;
 use crate::model::Built;
 use crate::samples;
 
-/// How much of each file is read: a size may say anything.
+/// Number of bytes that are read of each file: a size may be any number.
 const CONTENT_BYTES: u64 = 8192;
 
-/// A place for text that nobody reads.
+/// An output that discards its text.
 struct Nowhere;
 
 impl fmt::Write for Nowhere {
@@ -24,7 +24,7 @@ impl fmt::Write for Nowhere {
     }
 }
 
-/// Reads all there is to read. Gives whether all of it was sound.
+/// Reads everything in the image. Returns true if all of it was sound.
 fn read_everything(bytes: &[u8]) -> bool {
     let Ok(image) = Image::open(bytes) else {
         return false;
@@ -36,7 +36,7 @@ fn read_everything(bytes: &[u8]) -> bool {
     content && report.is_ok() && dump.is_ok()
 }
 
-/// Reads the beginning of every file. Gives whether nothing failed.
+/// Reads the beginning of every file. Returns true if nothing failed.
 fn read_files(image: &Image<&[u8]>, tree: &Tree<FileData>) -> bool {
     let files = tree.walk().filter_map(|entry| match &entry.inode.kind {
         FileKind::Regular(data) => Some(data),
@@ -53,7 +53,7 @@ fn read_files(image: &Image<&[u8]>, tree: &Tree<FileData>) -> bool {
     is_sound
 }
 
-/// The image without a checksum, so that a flipped bit does not end at the door.
+/// Returns the image without a checksum, so that a flipped bit is not refused early.
 fn unsealed(mut image: Vec<u8>) -> Vec<u8> {
     image[1024 + 8] &= !1;
     image
@@ -65,7 +65,7 @@ fn a_checksum_guards_the_first_block() {
     for offset in 1024..4096 {
         let mut image = built.image.clone();
         image[offset] ^= 1;
-        // Without the bit that announces it there is no checksum to fail.
+        // Without the bit that announces it, there is no checksum to fail.
         assert!(
             offset == 1032 || Image::open(image).is_err(),
             "byte {offset}"
@@ -90,7 +90,7 @@ fn every_single_byte_may_be_wrong() {
     ] {
         let image = unsealed(built.flat());
         assert!(read_everything(&image));
-        // Odd steps reach every field of what repeats.
+        // Odd steps reach every field of repeated structures.
         for offset in (1024..built.image.len()).step_by(7) {
             for value in [0, 0xFF, image[offset] ^ 1, image[offset].wrapping_add(32)] {
                 let mut changed = image.clone();
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// Inline data, chunk maps and shared xattrs as mkfs.erofs lays them out.
+/// The images have inline data, chunk maps and shared xattrs in the layout of mkfs.erofs.
 #[test]
 fn oracle_mkfs_images_may_be_wrong() {
     let cases = std::env::var("MSB_EROFS_MUTATIONS").map_or(100, |text| text.parse().unwrap());
@@ -141,7 +141,7 @@ fn oracle_mkfs_images_may_be_wrong() {
         let mut image = unsealed(images[which].clone());
         for (place, bytes) in changes {
             let start = 1024 + place.index(image.len() - 1024 - bytes.len());
-            // What the checksum's bit guards is let through on purpose.
+            // The bit that announces a checksum is deliberately left unchanged.
             if start != 1032 {
                 image[start..start + bytes.len()].copy_from_slice(&bytes);
             }
@@ -152,7 +152,7 @@ fn oracle_mkfs_images_may_be_wrong() {
     result.unwrap();
 }
 
-/// Bytes that stand for a limit of some field, or any.
+/// Returns bytes that are a limit of some field, or any bytes.
 fn interesting() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<u8>().prop_map(|byte| vec![byte]),

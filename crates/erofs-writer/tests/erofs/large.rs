@@ -1,4 +1,4 @@
-//! Sizes past what fits into 32 bits, and many names.
+//! Sizes beyond 32 bits, and many names.
 
 use std::fs::File;
 use std::io::Cursor;
@@ -26,7 +26,7 @@ fn write(tree: &Tree<FileData>, options: Options) -> Vec<u8> {
     writer.finish(tree).unwrap().0.into_inner()
 }
 
-/// A file of 5 GiB in one run, and one of 6 GiB whose third GiB alone is there.
+/// Returns a file of 5 GiB in one run, and one of 6 GiB of which only the third GiB has data.
 fn huge_files() -> (Tree<FileData>, Vec<u8>) {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let whole = Extent {

@@ -1,11 +1,11 @@
-//! A tree as lines that two trees can be compared by, whatever their arenas look like.
+//! A tree as lines by which two trees are compared, regardless of the order of their inodes.
 
 use std::collections::HashMap;
 
 use erofs_writer::FileData;
 use fstree::{FileKind, InodeId, Metadata, Tree};
 
-/// One name of a tree.
+/// A name of a tree, with its inode.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) path: String,
@@ -16,7 +16,7 @@ pub(crate) struct Line {
     pub(crate) kind: FileKind<FileData>,
 }
 
-/// Every name, with names of directories left out of their kind.
+/// Returns every name; the names that directories contain are left out of their kind.
 pub(crate) fn lines(tree: &Tree<FileData>) -> Vec<Line> {
     let links = tree.link_counts();
     let mut first_paths: HashMap<InodeId, String> = HashMap::new();

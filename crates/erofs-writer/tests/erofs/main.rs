@@ -1,4 +1,4 @@
-//! Images written, then read by our own reader, by erofs-utils and by the kernel.
+//! Images that are written, then read by this crate's reader, by erofs-utils and by the kernel.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 

@@ -1,4 +1,4 @@
-//! A filesystem as a test describes it, and the image that the writer makes of it.
+//! A filesystem as described by a test, and the image that the writer makes of it.
 
 use std::io::Cursor;
 
@@ -7,15 +7,14 @@ use fstree::{FileKind, Inode, Metadata, Name, Tree};
 
 const BLOCK: usize = 4096;
 
-/// A regular file: what it holds, and on which device each part lies. What no piece covers is a
-/// hole.
+/// The content of a regular file, and the device of each part. Blocks without a piece are a hole.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
     pub(crate) size_bytes: u64,
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// Some blocks of a file, filled with bytes that follow from a seed.
+/// Some blocks of a file, filled with bytes that depend on a seed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
     pub(crate) file_block: u64,
@@ -33,7 +32,7 @@ pub(crate) struct Built {
 }
 
 impl Content {
-    /// A file without holes, on one device.
+    /// Returns a file without holes, on one device.
     pub(crate) fn whole(size_bytes: u64, device: u16, seed: u8) -> Self {
         let blocks = size_bytes.div_ceil(4096);
         let piece = Piece {
@@ -46,7 +45,7 @@ impl Content {
         Self { size_bytes, pieces }
     }
 
-    /// Every byte of the file.
+    /// Returns every byte of the file.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; usize::try_from(self.size_bytes).unwrap()];
         for piece in &self.pieces {
@@ -78,13 +77,13 @@ impl Piece {
 }
 
 impl Built {
-    /// Writes `tree` with `devices` devices beside the image, which hold data and nothing else.
+    /// Writes `tree` with `devices` devices beside the image, which contain only data.
     pub(crate) fn of(tree: Tree<Content>, devices: u16) -> Self {
         Self::with_devices(tree, (0..devices).map(|_| Vec::new()).collect())
     }
 
-    /// Writes `tree` over `layers` devices, each of which is an image of its own with the files
-    /// that it holds data of.
+    /// Writes `tree` over `layers` devices, each of which is an image of its own. It has the files
+    /// whose data it holds.
     pub(crate) fn of_layers(tree: Tree<Content>, layers: u16) -> Self {
         Self::with_devices(tree, (0..layers).map(|_| Layer::new()).collect())
     }
@@ -159,19 +158,19 @@ impl Built {
         Image::open(self.image.as_slice()).unwrap()
     }
 
-    /// The image and its devices, one after the other.
+    /// Returns the image and its devices, one after the other.
     pub(crate) fn flat(&self) -> Vec<u8> {
         let devices = self.devices.iter().flatten();
         self.image.iter().chain(devices).copied().collect()
     }
 }
 
-/// Where a test puts data that is not in the image itself.
+/// A device for the data that is not in the image itself.
 trait Device {
-    /// Adds a run of blocks. Gives the first of them.
+    /// Appends a run of blocks, and returns the number of its first block.
     fn append(&mut self, bytes: &[u8]) -> u32;
 
-    /// All bytes of the device.
+    /// Returns all bytes of the device.
     fn finish(self) -> Vec<u8>;
 }
 
@@ -188,7 +187,7 @@ impl Device for Vec<u8> {
     }
 }
 
-/// An image whose files are the runs that were appended, by number.
+/// An image whose files are the appended runs, named by their numbers.
 struct Layer {
     writer: ImageWriter<Cursor<Vec<u8>>>,
     tree: Tree<FileData>,
@@ -230,7 +229,7 @@ fn slots(devices: &[Vec<u8>]) -> Vec<DeviceSlot> {
     devices.iter().enumerate().map(slot).collect()
 }
 
-/// Sizes of the regular files, in the order of the arena.
+/// Returns the sizes of the regular files, in the order of the arena.
 fn sizes(tree: &Tree<Content>) -> Vec<u64> {
     let mut sizes = Vec::new();
     let _: Tree<()> = tree

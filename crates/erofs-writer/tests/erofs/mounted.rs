@@ -1,4 +1,4 @@
-//! An image mounted by this kernel, and what a walk of the mount finds.
+//! An image that this kernel mounts, and the result of a walk of the mount.
 
 use std::ffi::{CString, OsStr};
 use std::fs;
@@ -11,12 +11,12 @@ use fstree::{Timestamp, Xattrs};
 use tempfile::TempDir;
 use testkit::unmount;
 
-/// A mount that goes away with its value.
+/// A mount that is removed when this value is dropped.
 pub(crate) struct Mounted {
     directory: TempDir,
 }
 
-/// What one path shows.
+/// The attributes and the content at a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) path: Vec<u8>,
@@ -36,7 +36,7 @@ impl Mounted {
         Self::with_length(image, u64::try_from(image.len()).unwrap())
     }
 
-    /// Mounts an image with zeros behind it up to a length.
+    /// Mounts an image that is extended with zeros to a length.
     pub(crate) fn with_length(image: &[u8], length_bytes: u64) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("image");
@@ -46,7 +46,7 @@ impl Mounted {
         Self::below(directory, &file)
     }
 
-    /// Mounts an image that is a file already.
+    /// Mounts an image that is already a file.
     pub(crate) fn file(file: &Path) -> Self {
         Self::below(tempfile::tempdir().unwrap(), file)
     }
@@ -67,7 +67,7 @@ impl Mounted {
         mounted
     }
 
-    /// Mounts an image with its devices in files of their own (`device=`), without loop devices.
+    /// Mounts an image with its devices as files (`device=`), without loop devices.
     pub(crate) fn apart(image: &[u8], devices: &[Vec<u8>]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("image");
@@ -81,7 +81,7 @@ impl Mounted {
         Self::apart_below(directory, &file, &paths)
     }
 
-    /// The same with files that are there already.
+    /// Mounts an image and devices that are already files.
     pub(crate) fn files_apart(file: &Path, devices: &[PathBuf]) -> Self {
         Self::apart_below(tempfile::tempdir().unwrap(), file, devices)
     }
@@ -104,7 +104,7 @@ impl Mounted {
         self.directory.path().join("mount")
     }
 
-    /// Every path, in bytewise order of the paths.
+    /// Returns every path, in bytewise order of the paths.
     pub(crate) fn walk(&self) -> Vec<Seen> {
         let mut seen = Vec::new();
         let mut due = vec![Vec::new()];
@@ -170,7 +170,7 @@ fn xattrs(path: &Path) -> Xattrs {
             let mut value = vec![0; 65_536];
             match rustix::fs::lgetxattr(path, OsStr::from_bytes(name), &mut value) {
                 Ok(length) => Some((name, value[..length].to_vec())),
-                // The kernel keeps user.* from everything but files and directories.
+                // The kernel shows user.* only on files and directories.
                 Err(rustix::io::Errno::NODATA) if name.starts_with(b"user.") && !has_user => None,
                 Err(error) => panic!("{}: {}: {error}", path.display(), name.escape_ascii()),
             }

@@ -1,4 +1,4 @@
-//! fsck.erofs finds nothing wrong.
+//! fsck.erofs finds no errors.
 
 use std::fs;
 use std::process::Command;
@@ -8,8 +8,8 @@ use fstree::Tree;
 use crate::model::{Built, Content};
 use crate::samples;
 
-/// Runs fsck.erofs, which reads every file. It takes chunks from the devices that it is given, and
-/// whole files from behind the image.
+/// Runs fsck.erofs, which reads every file. It reads chunks from the given devices, and whole files
+/// from behind the image.
 pub(crate) fn check(tree: &Tree<Content>, devices: u16) {
     let built = Built::of(tree.clone(), devices);
     let directory = tempfile::tempdir().unwrap();

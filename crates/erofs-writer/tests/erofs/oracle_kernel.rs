@@ -1,4 +1,4 @@
-//! The kernel of this machine sees what was written.
+//! The kernel of this machine shows the tree that was written.
 
 use fstree::{Device, FileKind, FileType, Tree};
 
@@ -23,7 +23,7 @@ fn compare(mounted: &Mounted, tree: &Tree<Content>) {
     assert_eq!(seen.len(), expected.len());
 }
 
-/// A line that shows no content when it differs.
+/// A line whose debug output has no content.
 #[derive(Debug, PartialEq)]
 struct Head<'a>(&'a Seen);
 

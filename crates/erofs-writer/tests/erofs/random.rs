@@ -1,4 +1,4 @@
-//! Random trees, through every reader.
+//! Random trees, read by every reader.
 
 use fstree::{Device, FileKind, FileType, Metadata, Name, Timestamp, Tree, Xattrs};
 use proptest::prelude::*;
@@ -8,17 +8,17 @@ use crate::model::{Content, Piece};
 use crate::samples::{ACL, CAPABILITY, directory};
 use crate::{oracle_fsck, oracle_kernel, round_trip};
 
-/// How many devices contents lie on, beside the image.
+/// Number of devices with content, beside the image.
 pub(crate) const DEVICES: u16 = 3;
 
-/// An inode, and which earlier directory it goes to.
+/// An inode, and the earlier directory that it is added to.
 #[derive(Debug, Clone)]
 struct Planted {
     parent: Index,
     name: Vec<u8>,
     metadata: Metadata,
     kind: FileKind<Content>,
-    /// Further names of it, each in a directory.
+    /// Further names of the inode, each with its directory.
     links: Vec<(Index, Vec<u8>)>,
 }
 
@@ -127,7 +127,7 @@ fn tree() -> impl Strategy<Value = Tree<Content>> {
     tree_of(prop_oneof![9 => 0..40_usize, 1 => 200..600_usize])
 }
 
-/// Trees of so many inodes beside the root.
+/// Returns trees with a number of inodes from `sizes`, beside the root.
 pub(crate) fn tree_of(sizes: impl Strategy<Value = usize>) -> impl Strategy<Value = Tree<Content>> {
     let inodes = sizes.prop_flat_map(|size| prop::collection::vec(planted(), size));
     (metadata(), inodes).prop_map(|(root, inodes)| grow(root, inodes))
@@ -161,7 +161,7 @@ fn grow(root: Metadata, inodes: Vec<Planted>) -> Tree<Content> {
     tree
 }
 
-/// Gives ACLs to what can have them. A symbolic link's mode is fixed.
+/// Adds ACLs to inodes that can have them. A symbolic link's mode is fixed.
 fn restrict(metadata: &mut Metadata, file_type: FileType) {
     let names: &[&str] = match file_type {
         FileType::Symlink => return metadata.mode = 0o777,

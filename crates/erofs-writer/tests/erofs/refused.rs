@@ -1,4 +1,4 @@
-//! What cannot be stored is refused, with its path.
+//! Trees that cannot be stored are refused, with the path.
 
 use std::error::Error;
 use std::io::Cursor;

@@ -1,4 +1,4 @@
-//! What was written is read.
+//! Trees that are written and read again.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use crate::listing::assert_same;
 use crate::model::{Built, Content};
 use crate::samples;
 
-/// Writes twice, reads, and compares metadata and content.
+/// Writes a tree twice, reads it, and compares metadata and content.
 pub(crate) fn check(tree: Tree<Content>, devices: u16) -> Built {
     let built = Built::of(tree.clone(), devices);
     let again = Built::of(tree.clone(), devices);

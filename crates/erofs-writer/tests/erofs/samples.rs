@@ -1,10 +1,10 @@
-//! Trees that hold one of everything.
+//! Trees with one of everything.
 
 use fstree::{Device, FileKind, Inode, InodeId, Metadata, Name, Timestamp, Tree, Xattrs};
 
 use crate::model::{Content, Piece};
 
-/// `u::rw-,g::r--,o::r--` with a named user, as `system.posix_acl_access` holds it.
+/// `u::rw-,g::r--,o::r--` with a named user, in the format of `system.posix_acl_access`.
 pub(crate) const ACL: &[u8] = &[
     2, 0, 0, 0, // version
     1, 0, 6, 0, 255, 255, 255, 255, // user
@@ -14,7 +14,7 @@ pub(crate) const ACL: &[u8] = &[
     32, 0, 4, 0, 255, 255, 255, 255, // other
 ];
 
-/// `cap_net_raw=ep`, as `security.capability` holds it.
+/// `cap_net_raw=ep`, in the format of `security.capability`.
 pub(crate) const CAPABILITY: &[u8] = &[1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 pub(crate) fn name(bytes: impl AsRef<[u8]>) -> Name {
@@ -42,7 +42,7 @@ pub(crate) fn directory() -> FileKind<Content> {
     FileKind::Directory(Default::default())
 }
 
-/// An inode of each kind, each with what is special about it.
+/// Returns a tree with inodes of each kind and with all their special attributes.
 pub(crate) fn one_of_each() -> Tree<Content> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let root = tree.root();
@@ -160,7 +160,7 @@ fn sparse_files(tree: &mut Tree<Content>) {
     put(tree, root, "hole", plain, FileKind::Regular(hole));
 }
 
-/// Owners, times and devices at their limits.
+/// Adds owners, times and devices at their limits.
 fn limits(tree: &mut Tree<Content>) {
     let root = tree.root();
     let times = [
@@ -199,7 +199,7 @@ fn limits(tree: &mut Tree<Content>) {
         let file_name = format!("block-{file_name}");
         put(tree, root, file_name, plain, FileKind::BlockDevice(device));
     }
-    // 64 KiB of values, which is more than ext4 holds.
+    // 64 KiB of values are more than ext4 can hold.
     let value = [9; 4096];
     let names: Vec<String> = (0..16).map(|number| format!("trusted.{number}")).collect();
     let pairs: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &value[..])).collect();
@@ -216,7 +216,8 @@ fn limits(tree: &mut Tree<Content>) {
     );
 }
 
-/// Names that sort around `.` and `..`, long names, long targets, large directories and xattrs.
+/// Returns a tree with extreme names, targets, directories and xattrs. Some names sort around `.`
+/// and `..`.
 pub(crate) fn extremes() -> Tree<Content> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let root = tree.root();
@@ -296,7 +297,7 @@ pub(crate) fn extremes() -> Tree<Content> {
     tree
 }
 
-/// Files on three devices, whole, in parts and with holes.
+/// Returns a tree with files on three devices: whole, in parts and with holes.
 pub(crate) fn on_devices() -> Tree<Content> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let root = tree.root();

@@ -1,4 +1,4 @@
-//! Content that comes again is stored once, and only where it is the same.
+//! Repeated content is stored once, and only if it is identical.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Cursor, Read, Seek, Write};
@@ -10,7 +10,7 @@ use crate::samples::name;
 
 const KIB: usize = 1 << 10;
 
-/// Bytes that are others for each seed.
+/// Returns bytes that differ for each seed.
 fn content(seed: u8, length: usize) -> Vec<u8> {
     let numbers = (u32::from(seed) << 24..).take(length.div_ceil(4));
     let mut bytes: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
@@ -18,7 +18,7 @@ fn content(seed: u8, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// What the writer is told to store, where it says that this lies, and the image.
+/// The runs that the writer returned for each content, and the image.
 struct Stored<W> {
     runs: Vec<Run>,
     image: W,
@@ -48,7 +48,7 @@ fn store<W: Read + Write + Seek>(out: W, contents: &[Vec<u8>]) -> Stored<W> {
     }
 }
 
-/// Every file has its content, and the image is sound.
+/// Checks that every file has its content, and that the image is sound.
 fn check(image: Vec<u8>, contents: &[Vec<u8>]) {
     let image = Image::open(image).unwrap();
     image.verify().unwrap();
@@ -140,8 +140,8 @@ fn an_output_that_cannot_be_read_is_told_of() {
     assert_eq!(offset_bytes, 4096);
 }
 
-/// XXH3 multiplies the halves of each word of 8 bytes, one of them mixed with a known secret, and
-/// adds the words of a column. So where one half is the secret's the other counts in the sum alone.
+/// XXH3 multiplies the halves of each word of 8 bytes, one of them mixed with a known secret. It
+/// adds the words of a column, so if one half equals the secret, the other only affects the sum.
 #[test]
 fn contents_with_one_hash_are_told_apart() {
     let block = |first: u8, second: u8| {

@@ -27,7 +27,8 @@ impl<R: ReadAt> Page<'_, '_, R> {
         )
     }
 
-    /// The bits of a bitmap that are set, as ranges of what they stand for.
+    /// Writes the ranges of set bits in a bitmap; `first` is the number that the first bit stands
+    /// for.
     fn runs(&mut self, block: u64, first: u64, count: u64) -> Result<(), DumpError> {
         let bytes = self.image.blocks.block(block)?;
         let is_set = |bit: u64| {

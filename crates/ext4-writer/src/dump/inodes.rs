@@ -7,7 +7,7 @@ use crate::format::{EXTENTS_FL, Inode, OLD_INODE_BYTES, XATTR_MAGIC, XattrEntryH
 use crate::read::ReadAt;
 
 impl<R: ReadAt> Page<'_, '_, R> {
-    /// The inodes of a table that are not all zeros.
+    /// Writes the inodes of a table, except those that are all zeros.
     pub(super) fn inode_table(&mut self, group: u32, names: &Names) -> Result<(), DumpError> {
         let layout = &self.image.layout;
         let table = self.image.group(group)?.inode_table;
@@ -92,7 +92,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         self.xattrs(entries, bytes)
     }
 
-    /// Entries, whose offsets count from the beginning of `values`.
+    /// Writes xattr entries, whose offsets count from the start of `values`.
     fn xattrs(&mut self, entries: &[u8], values: &[u8]) -> Result<(), DumpError> {
         let mut rest = entries;
         while rest.first_chunk().is_some_and(|mark| *mark != [0; 4]) {

@@ -1,4 +1,4 @@
-//! An image as text: every structure, what it means, and where data lies.
+//! Images as text: every structure, its meaning, and the location of data.
 
 mod bits;
 mod inodes;
@@ -12,13 +12,13 @@ use crate::read::{Body, Image, Node, Nodes, ReadAt, ReadError, Structure};
 use crate::verify::{Region, Usage, VerifyError};
 use page::Page;
 
-/// Why an image cannot be dumped.
+/// An error while an image is dumped.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
-    /// Its structures cannot be read, or lie in each other's place.
+    /// The structures of the image cannot be read, or they overlap.
     #[error("the image cannot be read to its end")]
     Image(#[from] VerifyError),
-    /// The text has nowhere to go.
+    /// The text cannot be written.
     #[error("cannot write the dump")]
     Output(#[from] fmt::Error),
 }
@@ -29,17 +29,17 @@ impl From<ReadError> for DumpError {
     }
 }
 
-/// The first name of each inode.
+/// First name of each inode, by the inode's number.
 #[derive(Debug, Default)]
 struct Names(HashMap<u32, String>);
 
 impl<R: ReadAt> Image<R> {
-    /// Writes the whole image as text, in the order of its blocks. Fields that are zero are left
-    /// out; each structure has the CRC-32C of its blocks, so that no byte of it goes unnoticed.
-    /// Blocks that nothing uses are not shown.
+    /// Writes the whole image as text, in the order of its blocks. Fields that are zero are
+    /// omitted. Each structure is shown with the CRC-32C of its blocks, so that a change of any
+    /// byte shows. Unused blocks are omitted.
     ///
     /// # Errors
-    /// What cannot be read, or an output that fails.
+    /// If the image cannot be read or the output fails.
     pub fn dump(&self, out: &mut dyn fmt::Write) -> Result<(), DumpError> {
         let mut usage = Usage::of_groups(self)?;
         let mut names = Names(HashMap::from([(crate::format::ROOT_INODE, "/".to_owned())]));

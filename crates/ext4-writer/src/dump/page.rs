@@ -5,23 +5,23 @@ use crate::length::Length as _;
 use crate::read::{Image, ReadAt};
 use crate::verify::Region;
 
-/// Bytes that are read at a time where only their digest matters.
+/// Size of the buffer for blocks of which only the checksum is shown, in bytes.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-/// The image and the text that it becomes.
+/// An image, and the output for its text.
 pub(super) struct Page<'image, 'out, R> {
     pub(super) image: &'image Image<R>,
     pub(super) out: &'out mut dyn fmt::Write,
 }
 
 impl<R: ReadAt> Page<'_, '_, R> {
-    /// One named value.
+    /// Writes one named value.
     pub(super) fn field(&mut self, name: &str, value: &dyn fmt::Display) -> Result<(), DumpError> {
         writeln!(self.out, "    {name:<24} {value}")?;
         Ok(())
     }
 
-    /// Named numbers, without those that are zero.
+    /// Writes named numbers in decimal, except those that are zero.
     pub(super) fn numbers(&mut self, fields: &[(&str, u64)]) -> Result<(), DumpError> {
         for (name, value) in fields.iter().filter(|(_, value)| *value != 0) {
             self.field(name, value)?;
@@ -29,7 +29,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         Ok(())
     }
 
-    /// The same, as bits.
+    /// Writes named numbers in hexadecimal, except those that are zero.
     pub(super) fn flags(&mut self, fields: &[(&str, u64)]) -> Result<(), DumpError> {
         for (name, value) in fields.iter().filter(|(_, value)| *value != 0) {
             self.field(name, &format_args!("{value:#x}"))?;
@@ -37,7 +37,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         Ok(())
     }
 
-    /// One named text, without the zeros that fill it up.
+    /// Writes one named text, without the zeros at its end.
     pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> Result<(), DumpError> {
         let last = bytes.iter().rposition(|&byte| byte != 0);
         match last.map(|last| &bytes[..=last]) {
@@ -46,7 +46,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         }
     }
 
-    /// The digest of a region's blocks.
+    /// Returns the CRC-32C of a region's blocks.
     pub(super) fn crc32c(&self, region: &Region) -> Result<u32, DumpError> {
         let block_size = self.image.layout.block_size();
         let mut position = region.start_block.saturating_mul(block_size);

@@ -18,7 +18,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         Ok(())
     }
 
-    /// What a copy has other than the superblock.
+    /// Writes the fields of a copy that differ from the superblock.
     pub(super) fn superblock_copy(&mut self, group: u32) -> Result<(), DumpError> {
         let layout = &self.image.layout;
         let mut copy = layout.disk.clone();
@@ -56,7 +56,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         Ok(())
     }
 
-    /// A node of an extent tree, in an inode or a block of its own.
+    /// Writes a node of an extent tree, from an inode or a block.
     pub(super) fn extent_node(&mut self, bytes: &[u8]) -> Result<(), DumpError> {
         let Ok((header, rest)) = ExtentHeader::read_from_prefix(bytes) else {
             return Ok(());
@@ -133,7 +133,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
     }
 }
 
-/// What is not zero, as text.
+/// Returns the fields of a superblock as text, without the numbers that are zero.
 fn superblock_fields(disk: &SuperBlock) -> Vec<(&'static str, String)> {
     let compat = Compat::from_bits_retain(disk.s_feature_compat.get());
     let incompat = Incompat::from_bits_retain(disk.s_feature_incompat.get());

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::{ReadAt, ReadError};
-use crate::length::Length;
+use crate::length::{Length, index_of};
 
-/// The blocks of a filesystem: those of the source, below the newer ones that its journal holds.
+/// Blocks of a filesystem: those of the source, overlaid with the newer ones in its journal.
 #[derive(Debug)]
 pub(crate) struct Blocks<R> {
     source: R,
@@ -11,12 +11,12 @@ pub(crate) struct Blocks<R> {
     newer: BTreeMap<u64, Logged>,
 }
 
-/// Where the journal holds a block.
+/// Location of a block in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Logged {
-    /// The block that holds it.
+    /// Block of the image that holds the newer content.
     pub(crate) journal_block: u64,
-    /// Its first four bytes are the journal's magic number, and are zero where it lies.
+    /// True if the block begins with the journal's magic number, for which the journal holds zeros.
     pub(crate) is_escaped: bool,
 }
 
@@ -29,12 +29,12 @@ impl<R: ReadAt> Blocks<R> {
         }
     }
 
-    /// The same, as the journal has it.
+    /// Returns the same blocks, overlaid with those in the journal.
     pub(crate) fn with_newer(self, newer: BTreeMap<u64, Logged>) -> Self {
         Self { newer, ..self }
     }
 
-    /// How many blocks come from the journal.
+    /// Returns the number of blocks that come from the journal.
     pub(crate) fn newer_count(&self) -> usize {
         self.newer.len()
     }
@@ -43,7 +43,7 @@ impl<R: ReadAt> Blocks<R> {
         self.source
     }
 
-    /// Fills `buffer` from a place in the filesystem.
+    /// Fills `buffer` from `offset_bytes` on, which counts from the start of the filesystem.
     pub(crate) fn read(&self, buffer: &mut [u8], offset_bytes: u64) -> Result<(), ReadError> {
         self.read_source(buffer, offset_bytes)?;
         let size = self.block_size();
@@ -52,16 +52,16 @@ impl<R: ReadAt> Blocks<R> {
         for (&block, logged) in self.newer.range(touched) {
             let start_bytes = block.saturating_mul(size).max(offset_bytes);
             let stop_bytes = block.saturating_add(1).saturating_mul(size).min(end_bytes);
-            let into = index(start_bytes - offset_bytes)..index(stop_bytes - offset_bytes);
+            let into = index_of(start_bytes - offset_bytes)..index_of(stop_bytes - offset_bytes);
             let content = self.logged(logged)?;
-            let skip = index(start_bytes % size);
+            let skip = index_of(start_bytes % size);
             let piece = &content[skip..skip + into.len()];
             buffer[into].copy_from_slice(piece);
         }
         Ok(())
     }
 
-    /// One whole block.
+    /// Reads one block by its number.
     pub(crate) fn block(&self, number: u64) -> Result<Vec<u8>, ReadError> {
         let mut bytes = vec![0; self.block_bytes];
         self.read(&mut bytes, number.saturating_mul(self.block_size()))?;
@@ -90,8 +90,4 @@ impl<R: ReadAt> Blocks<R> {
                 source,
             })
     }
-}
-
-fn index(offset_bytes: u64) -> usize {
-    usize::try_from(offset_bytes).expect("an offset within a buffer")
 }

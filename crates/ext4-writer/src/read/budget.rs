@@ -1,7 +1,7 @@
 use super::{Fault, ReadError, Structure};
 
-/// What may still be claimed: a sound image uses each of its blocks once, so that whoever follows
-/// its maps is done when they are used up.
+/// Number of blocks that may still be claimed. A valid image uses each of its blocks once, so
+/// reading its maps ends when the budget is used up.
 #[derive(Debug)]
 pub(crate) struct Budget {
     blocks: u64,
@@ -12,7 +12,7 @@ impl Budget {
         Self { blocks }
     }
 
-    /// Takes `blocks` for `structure`, described at `offset_bytes`.
+    /// Takes `blocks` for `structure`, which is described at `offset_bytes`.
     pub(crate) fn take(
         &mut self,
         blocks: u64,

@@ -2,26 +2,26 @@ use std::io::{self, Read, Write};
 
 use super::{Extent, FileData, Image, ReadAt, ReadError};
 
-/// Bytes that are copied at a time.
+/// Size of the buffer for copying, in bytes.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// The content of one file; holes and what was never written are zeros.
+/// Reader of one file's content; holes and unwritten extents read as zeros.
 pub struct FileReader<'a, R> {
     image: &'a Image<R>,
     data: &'a FileData,
     position_bytes: u64,
 }
 
-/// What lies at a place in a file.
+/// A piece of a file that is all data or all zeros.
 struct Piece {
-    /// The place in the image; `None` in a hole.
+    /// Offset in the image, in bytes; `None` in a hole or an unwritten extent.
     offset_bytes: Option<u64>,
     /// Bytes to the end of the extent, the hole or the file.
     length_bytes: u64,
 }
 
 impl<R: ReadAt> Image<R> {
-    /// A reader of one file's content, at its start.
+    /// Returns a reader of one file's content, at its start.
     pub const fn file_reader<'a>(&'a self, data: &'a FileData) -> FileReader<'a, R> {
         FileReader {
             image: self,
@@ -33,7 +33,7 @@ impl<R: ReadAt> Image<R> {
     /// Copies one file's content to `out`, holes as zeros.
     ///
     /// # Errors
-    /// What the source or the output gives.
+    /// An error of the source or the output.
     pub fn copy_file(&self, data: &FileData, out: &mut dyn Write) -> Result<(), ReadError> {
         let mut reader = self.file_reader(data);
         let mut buffer = vec![0; PIECE_BYTES];
@@ -49,7 +49,8 @@ impl<R: ReadAt> Image<R> {
 }
 
 impl<R> FileReader<'_, R> {
-    /// Goes on reading from a place in the file; past its end there is nothing.
+    /// Continues at `position_bytes` from the start of the file; past the file's end, nothing is
+    /// read.
     pub const fn seek_to(&mut self, position_bytes: u64) {
         self.position_bytes = position_bytes;
     }

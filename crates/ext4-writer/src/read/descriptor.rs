@@ -6,10 +6,10 @@ use crate::checksum::{crc16, crc32c};
 use crate::features::{Incompat, RoCompat};
 use crate::format::{GroupDescriptor, whole};
 
-/// `bg_checksum` lies here, in bytes.
+/// Offset of `bg_checksum` in a descriptor, in bytes.
 const CHECKSUM_AT: usize = 0x1e;
 
-/// A group as its descriptor has it.
+/// Fields of a group's descriptor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group {
     pub(crate) block_bitmap: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Group {
     pub(crate) itable_unused: u32,
     pub(crate) flags: u16,
     pub(crate) checksum: u16,
-    /// Without `64bit` only the low half is stored.
+    /// CRC-32C of the bitmap; without `64bit` only the low half is stored.
     pub(crate) block_bitmap_csum: u32,
     pub(crate) inode_bitmap_csum: u32,
 }

@@ -12,15 +12,15 @@ use crate::format::{DirEntryHead, DirEntryTail, INDEX_FL, TAIL_FILE_TYPE};
 
 const HEAD_BYTES: usize = size_of::<DirEntryHead>();
 const TAIL_BYTES: usize = size_of::<DirEntryTail>();
-/// Bytes of `.` in a block.
+/// Size of the entry `.` in a block, in bytes.
 const DOT_BYTES: usize = 12;
 
-/// One name in a directory.
+/// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirEntry {
     pub(crate) inode: u32,
     pub(crate) name: Box<[u8]>,
-    /// `EXT4_FT_*`; 0 where the directory does not say.
+    /// `EXT4_FT_*`; 0 if the directory does not record types.
     pub(crate) file_type: u8,
 }
 
@@ -30,7 +30,7 @@ impl DirEntry {
     }
 }
 
-/// Reads every entry of a directory that has blocks, `.` and `..` among them. The inner nodes of a
+/// Reads every entry of a directory that has blocks, including `.` and `..`. The inner nodes of a
 /// hash tree look like blocks without entries, so all blocks are read alike.
 pub(super) fn read<R: ReadAt>(
     image: &Image<R>,
@@ -71,7 +71,7 @@ pub(super) fn read<R: ReadAt>(
     Ok(entries)
 }
 
-/// Appends the entries of one block, or of what is like one.
+/// Appends the entries of one block, or of inline data in the same form.
 pub(super) fn parse(
     layout: &Layout,
     bytes: &[u8],
@@ -103,7 +103,8 @@ pub(super) fn parse(
     Ok(())
 }
 
-/// `ext4_rec_len_from_disk`: a block of 64 KiB has lengths that 16 bits do not.
+/// Decodes a `rec_len` (`ext4_rec_len_from_disk`), whose 16 bits cannot hold the length of a block
+/// of 64 KiB.
 fn rec_len(stored: u16, block_bytes: usize) -> usize {
     match stored {
         0 | u16::MAX if block_bytes == 0x1_0000 => block_bytes,
@@ -111,11 +112,12 @@ fn rec_len(stored: u16, block_bytes: usize) -> usize {
     }
 }
 
-/// What a directory's block says of its own checksum.
+/// Location of the checksum in a directory's block.
 struct Sealed {
     covered: Range<usize>,
     stored_at: usize,
-    /// Bytes between the two that count, followed by zeros in the checksum's place.
+    /// True for a node of a hash tree: the checksum then also covers the 4 bytes before it and
+    /// zeros in its own place.
     is_index: bool,
 }
 
@@ -139,7 +141,8 @@ fn check_checksum(inode: &DiskInode, is_first: bool, bytes: &[u8]) -> Result<(),
     Err(Fault::Checksum { stored, computed })
 }
 
-/// A block of entries ends with a tail.
+/// Returns the checksum's location in a block of entries; `None` if the block does not end with a
+/// tail.
 fn leaf_seal(bytes: &[u8]) -> Option<Sealed> {
     let at = bytes.len().checked_sub(TAIL_BYTES)?;
     let tail = DirEntryTail::read_from_bytes(&bytes[at..]).ok()?;
@@ -154,8 +157,8 @@ fn leaf_seal(bytes: &[u8]) -> Option<Sealed> {
     })
 }
 
-/// A node of a hash tree ends with its checksum after room for all the entries it may have
-/// (`get_dx_countlimit`).
+/// Returns the checksum's location in a node of a hash tree, after room for all the entries that
+/// the node may have (`get_dx_countlimit`); `None` if the block is not such a node.
 fn index_seal(bytes: &[u8]) -> Option<Sealed> {
     let first = rec_len(u16_at(bytes, 4)?, bytes.len());
     let counts_at = if first == bytes.len() {

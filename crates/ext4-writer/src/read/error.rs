@@ -3,101 +3,101 @@ use std::io;
 
 use fstree::InvalidName;
 
-/// Why bytes are not an image that can be read.
+/// An error while an image is opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No ext2, ext3 or ext4 at all.
+    /// The bytes are not an ext2, ext3 or ext4 filesystem.
     #[error("not an ext4 image: the magic number is {magic:#06x}")]
     NotExt4 {
-        /// What stands in its place.
+        /// Value found in place of the magic number.
         magic: u16,
     },
-    /// It was not unmounted, and has no journal to make up for it.
+    /// The image was not unmounted, and has no journal to recover it from.
     #[error("the image was not unmounted and has no journal")]
     Unclean,
-    /// Superblock, descriptors or journal cannot be read.
+    /// The superblock, the descriptors or the journal cannot be read.
     #[error("the image cannot be opened")]
     Read(#[from] ReadError),
 }
 
-/// Why the metadata or the content of an image cannot be read.
+/// An error while the metadata or the content of an image is read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The source failed.
     #[error("cannot read the image at byte {offset_bytes}")]
     Io {
-        /// Where, from the image's start.
+        /// Offset in bytes from the start of the image.
         offset_bytes: u64,
-        /// What the source said.
+        /// Cause reported by the source.
         #[source]
         source: io::Error,
     },
     /// The output for a file's content failed.
     #[error("cannot write a file's content")]
     Output {
-        /// What the output said.
+        /// Cause reported by the output.
         #[source]
         source: io::Error,
     },
-    /// Valid, but this reader does not know it.
+    /// The image is valid, but this reader does not support it.
     #[error("the image cannot be read")]
     Unsupported(#[source] Unsupported),
-    /// No valid image.
+    /// The image is not valid.
     #[error("the image is corrupt")]
     Corrupt(#[source] Corrupt),
 }
 
-/// What ext4 has and this reader has not.
+/// A feature of ext4 that this reader does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    /// Incompatible features.
+    /// The image has incompatible features that are not known.
     #[error("features {bits:#x} are not supported")]
     Features {
-        /// Those bits of `s_feature_incompat` that are not known.
+        /// Unknown bits of `s_feature_incompat`.
         bits: u32,
     },
-    /// Blocks that several files have.
+    /// Files share blocks.
     #[error("shared blocks are not supported")]
     SharedBlocks,
-    /// A journal on another device.
+    /// The journal is on another device.
     #[error("a journal on another device is not supported")]
     ExternalJournal,
-    /// A journal to replay that has features of its own.
+    /// A journal to replay has features that are not known.
     #[error("journal features {bits:#x} are not supported")]
     JournalFeatures {
-        /// Those bits of the journal's `s_feature_incompat` that are not known.
+        /// Unknown bits of the journal's `s_feature_incompat`.
         bits: u32,
     },
-    /// An inode that is encrypted, sealed by fs-verity or folds case.
+    /// An inode is encrypted, protected by fs-verity, folds case or holds an xattr's value.
     #[error("inode {inode} has flags {flags:#x}: {what} is not supported")]
     InodeFlags {
-        /// Which inode.
+        /// Number of the inode.
         inode: u32,
-        /// Its flags.
+        /// `i_flags` of the inode.
         flags: u32,
-        /// What they ask for.
+        /// Feature that the flags ask for.
         what: &'static str,
     },
-    /// An extended attribute outside the known namespaces.
+    /// An xattr is outside of the known namespaces.
     #[error("inode {inode} has an extended attribute of namespace {index}")]
     XattrNamespace {
-        /// Which inode.
+        /// Number of the inode.
         inode: u32,
-        /// The namespace's code.
+        /// `e_name_index` of the xattr.
         index: u8,
     },
-    /// An extended attribute whose value fills an inode.
+    /// An xattr's value fills an inode.
     #[error("inode {inode} has an extended attribute in another inode")]
     XattrInode {
-        /// Which inode.
+        /// Number of the inode.
         inode: u32,
     },
-    /// Clusters of several blocks, whose bitmaps are not verified.
+    /// Blocks are allocated in clusters, whose bitmaps are not verified.
     #[error("bitmaps of clusters cannot be verified")]
     Clusters,
 }
 
-/// Bytes that no writer writes: which structure, where, and what is wrong.
+/// Invalid bytes in an image: the structure, its offset, and the fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{structure} at byte {offset_bytes}: {fault}")]
 pub struct Corrupt {
@@ -107,7 +107,7 @@ pub struct Corrupt {
     fault: Fault,
 }
 
-/// What kind of bytes. Inodes and groups by number.
+/// Kind of a structure; inodes and groups are given by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Structure {
     SuperBlock,
@@ -129,7 +129,7 @@ pub(crate) enum Structure {
     MultiMount,
 }
 
-/// What is wrong with them.
+/// Fault that makes a structure invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("ends past the image, which has {size_bytes} bytes")]
@@ -197,7 +197,7 @@ impl Corrupt {
 }
 
 impl Structure {
-    /// The inode that it belongs to.
+    /// Returns the inode that the structure belongs to; `None` if it belongs to none.
     pub(crate) const fn inode(self) -> Option<u32> {
         match self {
             Self::Inode(number)
@@ -211,7 +211,7 @@ impl Structure {
         }
     }
 
-    /// A read error about this kind of bytes at a place.
+    /// Returns the error for a fault in this structure at `offset_bytes`.
     pub(crate) const fn corrupt(self, offset_bytes: u64, fault: Fault) -> ReadError {
         ReadError::Corrupt(Corrupt::new(self, offset_bytes, fault))
     }

@@ -9,9 +9,9 @@ use crate::format::{self, EXTENT_MAGIC, EXTENT_WRITTEN_MAX, ExtentHeader, Extent
 
 const HEADER_BYTES: usize = size_of::<ExtentHeader>();
 const ENTRY_BYTES: usize = size_of::<format::Extent>();
-/// `EXT4_MAX_EXTENT_DEPTH`
+/// `EXT4_MAX_EXTENT_DEPTH`: the largest valid `eh_depth`.
 const DEPTH_MAX: u16 = 5;
-/// File blocks count to here.
+/// End of the file blocks, whose numbers have 32 bits.
 const FILE_BLOCKS_END: u64 = 1 << 32;
 
 /// A node that is still to be read: its block, its depth, and the file blocks that it may map.
@@ -23,13 +23,13 @@ struct Due {
     end: u64,
 }
 
-/// A node's bytes, checked as far as its header goes.
+/// Entries of a node whose header was checked.
 struct NodeBytes<'a> {
     entries: &'a [u8],
     depth: u16,
 }
 
-/// A tree on its way into a mapping.
+/// State of reading an extent tree into a mapping.
 struct Follower<'a, R> {
     image: &'a Image<R>,
     structure: Structure,
@@ -38,8 +38,8 @@ struct Follower<'a, R> {
     mapping: Mapping,
 }
 
-/// Follows an extent tree. No node but the root is empty and file blocks only ascend, so that no
-/// block is read twice.
+/// Reads an extent tree. Only the root may be empty and file blocks must ascend, so no block is
+/// read twice.
 pub(super) fn read<R: ReadAt>(
     image: &Image<R>,
     inode: &DiskInode,
@@ -68,7 +68,7 @@ pub(super) fn read<R: ReadAt>(
 }
 
 impl<R: ReadAt> Follower<'_, R> {
-    /// Reads a node that is not the root.
+    /// Reads a node other than the root.
     fn follow(&mut self, next: Due, seed: u32) -> Result<(), ReadError> {
         let offset_bytes = next.block.saturating_mul(self.image.layout.block_size());
         self.claim((next.block, 1), offset_bytes)?;
@@ -82,8 +82,8 @@ impl<R: ReadAt> Follower<'_, R> {
         self.enter(&found, next, offset_bytes)
     }
 
-    /// Takes a node's entries: extents of a leaf, in order, or further nodes, the first of them to
-    /// be read first.
+    /// Takes a node's entries: the extents of a leaf in order, or further nodes, of which the first
+    /// is read first.
     fn enter(
         &mut self,
         node: &NodeBytes<'_>,
@@ -112,7 +112,7 @@ impl<R: ReadAt> Follower<'_, R> {
     }
 }
 
-/// Checks a node's header. `depth` is what its parent gives it; a root has none.
+/// Checks a node's header. `depth` is the depth that the parent implies; `None` for a root.
 fn node(bytes: &[u8], depth: Option<u16>) -> Result<NodeBytes<'_>, Fault> {
     let (header, rest) = ExtentHeader::read_from_prefix(bytes).map_err(|_| Fault::ExtentHeader)?;
     let entries = usize::from(header.eh_entries.get());
@@ -142,7 +142,7 @@ fn check_checksum(bytes: &[u8], seed: u32) -> Result<(), Fault> {
     }
 }
 
-/// What a leaf maps.
+/// Returns the extents of a leaf.
 fn extents(entries: &[u8], place: Due) -> Result<Vec<Extent>, Fault> {
     let mut extents = Vec::new();
     let mut next = place.start;
@@ -159,7 +159,7 @@ fn extents(entries: &[u8], place: Due) -> Result<Vec<Extent>, Fault> {
     Ok(extents)
 }
 
-/// The nodes below one, the last of them first.
+/// Returns the nodes below a node, the last of them first.
 fn children(entries: &[u8], place: Due, depth: u16) -> Result<Vec<Due>, Fault> {
     let mut below = Vec::new();
     let mut end = place.end;

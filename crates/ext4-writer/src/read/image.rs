@@ -7,49 +7,49 @@ use crate::features::{Compat, Incompat};
 use crate::format::{SUPERBLOCK_OFFSET, SuperBlock, whole};
 use crate::length::Length as _;
 
-/// `s_state`: unmounted, or never mounted (`EXT4_VALID_FS`).
+/// `EXT4_VALID_FS` in `s_state`: the image was unmounted, or never mounted.
 const STATE_VALID: u16 = 1;
-/// `s_state`: errors were met (`EXT4_ERROR_FS`).
+/// `EXT4_ERROR_FS` in `s_state`: the kernel met errors.
 const STATE_ERRORS: u16 = 2;
 
-/// An open image.
+/// An ext4 image, open for reading.
 #[derive(Debug)]
 pub struct Image<R> {
     pub(crate) blocks: Blocks<R>,
     pub(crate) layout: Layout,
 }
 
-/// What an image says about itself.
+/// Properties of an image, from its superblock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// The filesystem's UUID.
+    /// UUID of the filesystem (`s_uuid`).
     pub uuid: [u8; 16],
-    /// The volume's name; bytes that are not UTF-8 are replaced.
+    /// Name of the volume (`s_volume_name`); bytes that are not UTF-8 are replaced.
     pub label: String,
-    /// Bytes in a block.
+    /// Size of a block, in bytes.
     pub block_bytes: u64,
-    /// Blocks of the filesystem.
+    /// Number of blocks in the filesystem.
     pub blocks: u64,
-    /// Blocks that nothing uses, as the image counts them.
+    /// Number of unused blocks, as the image counts them.
     pub free_blocks: u64,
-    /// Inodes of the filesystem.
+    /// Number of inodes in the filesystem, in use or not.
     pub inodes: u32,
-    /// Inodes that nothing uses, as the image counts them.
+    /// Number of unused inodes, as the image counts them.
     pub free_inodes: u32,
-    /// The kernel met errors in it.
+    /// True if the kernel met errors in the filesystem.
     pub has_errors: bool,
-    /// Blocks that are read from the journal, because the image was not unmounted.
+    /// Number of blocks that are read from the journal, because the image was not unmounted.
     pub journaled_blocks: u64,
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Reads the superblock. A checksum, where there is one, must match.
+    /// Opens an image and checks its superblock, including the checksum if it has one.
     ///
-    /// The journal of an image that was not unmounted is replayed in memory: what is read is what
-    /// the kernel or `e2fsck` would make of it. The source is never written.
+    /// The journal of an image that was not unmounted is replayed in memory, so reads return what
+    /// the kernel or `e2fsck` would recover. The source is never written.
     ///
     /// # Errors
-    /// What cannot be read, is no ext4, or is not supported.
+    /// If the source cannot be read, is not ext4, or uses a feature that is not supported.
     pub fn open(source: R) -> Result<Self, OpenError> {
         let io = |source| ReadError::Io {
             offset_bytes: SUPERBLOCK_OFFSET,
@@ -77,7 +77,7 @@ impl<R: ReadAt> Image<R> {
         Ok(image)
     }
 
-    /// The image under what its journal holds, which the superblock may be among.
+    /// Returns the image overlaid with its journal's blocks, which may include the superblock.
     fn recovered(self, size_bytes: u64) -> Result<Self, OpenError> {
         let layout = &self.layout;
         let has_journal = layout.compat.contains(Compat::HAS_JOURNAL);
@@ -104,7 +104,7 @@ impl<R: ReadAt> Image<R> {
 }
 
 impl<R: ReadAt> Image<R> {
-    /// What the image says about itself.
+    /// Returns the properties of the image.
     pub fn superblock(&self) -> Superblock {
         let disk = &self.layout.disk;
         let label = disk.s_volume_name.split(|&byte| byte == 0).next();
@@ -124,7 +124,7 @@ impl<R: ReadAt> Image<R> {
         }
     }
 
-    /// The source that was opened.
+    /// Returns the source that was opened.
     pub fn into_inner(self) -> R {
         self.blocks.into_source()
     }

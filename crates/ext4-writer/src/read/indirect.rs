@@ -3,19 +3,19 @@ use super::inode::DiskInode;
 use super::mapping::Mapping;
 use super::{Extent, Image, ReadAt, ReadError, Structure};
 
-/// Addresses in `i_block` that name content (`EXT4_NDIR_BLOCKS`).
+/// Number of addresses in `i_block` that name content (`EXT4_NDIR_BLOCKS`).
 const DIRECT: usize = 12;
 
 /// A block of addresses that is still to be read.
 #[derive(Debug, Clone, Copy)]
 struct Due {
     block: u64,
-    /// How many levels of addresses lie below it.
+    /// Number of levels of addresses, including this block: 1 if its addresses name content.
     level: u32,
     file_block: u64,
 }
 
-/// Follows a block map: twelve addresses, then trees of one, two and three levels.
+/// Reads a block map: twelve addresses, then trees of one, two and three levels.
 pub(super) fn read<R: ReadAt>(
     image: &Image<R>,
     inode: &DiskInode,
@@ -71,7 +71,7 @@ fn addresses(bytes: &[u8]) -> impl Iterator<Item = u64> {
     words.iter().map(|&word| u32::from_le_bytes(word).into())
 }
 
-/// Adds a block, to the last extent where it goes on there.
+/// Adds a block, to the last extent if it continues that extent.
 fn append(extents: &mut Vec<Extent>, file_block: u64, start_block: u64) {
     if let Some(last) = extents.last_mut()
         && last.file_block + last.blocks == file_block

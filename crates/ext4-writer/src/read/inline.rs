@@ -5,7 +5,7 @@ use super::{Fault, ReadError, Structure};
 use crate::directory::code;
 use crate::features::Incompat;
 
-/// The content of an inode that has no blocks: `i_block`, then what `system.data` holds.
+/// Returns the content of an inode that has no blocks: `i_block`, then the value of `system.data`.
 pub(super) fn content(inode: &DiskInode, data: Option<&[u8]>) -> Result<Vec<u8>, ReadError> {
     let mut bytes = inode.block.to_vec();
     bytes.extend_from_slice(data.unwrap_or_default());
@@ -23,8 +23,8 @@ pub(super) fn content(inode: &DiskInode, data: Option<&[u8]>) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// The names of a directory that has no blocks: its parent's number, then entries in `i_block`,
-/// then entries in `system.data`. `.` and `..` are made up.
+/// Returns the entries of a directory that has no blocks. `i_block` holds the parent's number, then
+/// entries; `system.data` holds further entries. `.` and `..` are not stored, but added here.
 pub(super) fn entries(
     layout: &Layout,
     inode: &DiskInode,

@@ -12,7 +12,7 @@ use crate::format::{
     VERITY_FL, whole,
 };
 
-/// An inode's own bytes, checked.
+/// Fields of an inode that was checked.
 #[derive(Debug, Clone)]
 pub(crate) struct DiskInode {
     pub(crate) number: u32,
@@ -24,21 +24,21 @@ pub(crate) struct DiskInode {
     pub(crate) mtime: Timestamp,
     pub(crate) size_bytes: u64,
     pub(crate) links: u16,
-    /// 512-byte sectors, or blocks where the inode says so.
+    /// `i_blocks`, in sectors of 512 bytes; in blocks if `EXT4_HUGE_FILE_FL` is set.
     pub(crate) sectors: u64,
     pub(crate) flags: u32,
-    /// `i_block`
+    /// `i_block`, whose meaning depends on `file_type` and `flags`.
     pub(crate) block: [u8; 60],
-    /// The block of xattrs; 0 without one.
+    /// Block that holds the xattrs; 0 if there is none.
     pub(crate) xattr_block: u64,
-    /// The xattrs that follow the fields, magic number and all; may be empty.
+    /// Xattrs that follow the fields, with their magic number; may be empty.
     pub(crate) xattrs: Vec<u8>,
-    /// What checksums of what belongs to it start from.
+    /// Checksum seed of the inode and of its blocks.
     pub(crate) seed: u32,
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Where an inode lies, in bytes.
+    /// Returns the location of an inode, in bytes from the start of the image.
     pub(crate) fn inode_range(&self, number: u32) -> Result<Range<u64>, ReadError> {
         let layout = &self.layout;
         let index = number - 1;
@@ -49,7 +49,7 @@ impl<R: ReadAt> Image<R> {
         Ok(start..start + inode_size)
     }
 
-    /// Reads an inode in use; `number` is between 1 and the number of inodes.
+    /// Reads an inode that is in use; `number` is from 1 to the number of inodes.
     pub(crate) fn inode(&self, number: u32) -> Result<DiskInode, ReadError> {
         let offset_bytes = self.inode_range(number)?.start;
         let mut bytes = vec![0; self.layout.inode_bytes];
@@ -62,7 +62,7 @@ impl<R: ReadAt> Image<R> {
 }
 
 impl DiskInode {
-    /// The target lies in `i_block`.
+    /// Returns true if the target of a symlink is stored in `i_block`.
     pub(crate) fn is_fast_symlink(&self, block_size: u64) -> bool {
         let xattr_sectors = if self.xattr_block == 0 {
             0
@@ -75,12 +75,12 @@ impl DiskInode {
             && self.sectors <= xattr_sectors
     }
 
-    /// `i_block` holds a tree of extents.
+    /// Returns true if `i_block` holds an extent tree.
     pub(crate) const fn has_extents(&self) -> bool {
         self.flags & EXTENTS_FL != 0
     }
 
-    /// The device that it names.
+    /// Returns the device number in `i_block`.
     pub(crate) fn device(&self) -> Device {
         let word = |at: usize| {
             let bytes = self.block[at..].first_chunk().expect("60 bytes");
@@ -156,7 +156,7 @@ fn parse(
     })
 }
 
-/// Where the fields end that this inode has.
+/// Returns the offset at which the fields of this inode end, in bytes.
 fn fields_end(bytes: &[u8]) -> Result<usize, Fault> {
     let Some(extra) = bytes.get(OLD_INODE_BYTES..OLD_INODE_BYTES + 2) else {
         return Ok(bytes.len());
@@ -172,7 +172,7 @@ fn fields_end(bytes: &[u8]) -> Result<usize, Fault> {
     Ok(end)
 }
 
-/// The checksum's second half is there where the fields reach so far.
+/// Checks the inode's checksum. Its high half exists only if the fields reach that far.
 fn check_checksum(bytes: &[u8], fields_end: usize, seed: u32) -> Result<(), Fault> {
     let mut covered = bytes.to_vec();
     let low = [covered[0x7c], covered[0x7d]];
@@ -190,7 +190,7 @@ fn check_checksum(bytes: &[u8], fields_end: usize, seed: u32) -> Result<(), Faul
     }
 }
 
-/// Two more bits of seconds lie below the nanoseconds.
+/// Decodes a timestamp. Two more bits of the seconds lie below the nanoseconds.
 fn timestamp(low: u32, extra: u32) -> Result<Timestamp, Fault> {
     let nanoseconds = extra >> 2;
     if nanoseconds > 999_999_999 {

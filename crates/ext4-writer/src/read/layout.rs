@@ -8,10 +8,10 @@ use crate::format::{
 };
 use crate::geometry::has_superblock;
 
-/// Bytes of a group descriptor without `64bit`.
+/// Size of a group descriptor without `64bit`, in bytes.
 const OLD_DESCRIPTOR_BYTES: u16 = 32;
 
-/// What a checked superblock says, in the form in which it is used.
+/// A checked superblock, with its values in the form in which they are used.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     pub(crate) disk: SuperBlock,
@@ -24,12 +24,12 @@ pub(crate) struct Layout {
     pub(crate) inode_bytes: usize,
     pub(crate) descriptor_bytes: u16,
     pub(crate) first_inode: u32,
-    /// What every checksum but the superblock's starts from.
+    /// Seed of every checksum except the superblock's.
     pub(crate) seed: u32,
 }
 
 impl Layout {
-    /// Checks a superblock, for a source of this size.
+    /// Checks a superblock, for a source of `size_bytes`.
     pub(crate) fn new(disk: SuperBlock, size_bytes: u64) -> Result<Self, OpenError> {
         let magic = disk.s_magic.get();
         if magic != MAGIC {
@@ -79,7 +79,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Checks that sizes and counts fit each other; gives the number of groups.
+    /// Checks that sizes and counts fit each other. Returns the number of groups.
     fn check(&self, size_bytes: u64) -> Result<u32, ReadError> {
         let disk = &self.disk;
         let block_size = self.block_size();
@@ -138,7 +138,7 @@ impl Layout {
         self.ro_compat.contains(RoCompat::METADATA_CSUM)
     }
 
-    /// Bytes in a block.
+    /// Returns the size of a block, in bytes.
     pub(crate) fn block_size(&self) -> u64 {
         u64::try_from(self.block_bytes).expect("a block has 64 KiB at most")
     }
@@ -155,12 +155,12 @@ impl Layout {
         u64::from(self.disk.s_first_data_block.get()) + u64::from(group) * self.blocks_per_group()
     }
 
-    /// How many blocks a group has: the last may be short.
+    /// Returns the number of blocks in a group; the last group may be short.
     pub(crate) fn group_blocks(&self, group: u32) -> u64 {
         (self.blocks - self.first_block(group)).min(self.blocks_per_group())
     }
 
-    /// Blocks of one group's inode table.
+    /// Returns the number of blocks in one group's inode table.
     pub(crate) fn inode_table_blocks(&self) -> u64 {
         let inode_size = u64::try_from(self.inode_bytes).expect("checked");
         (u64::from(self.inodes_per_group()) * inode_size).div_ceil(self.block_size())
@@ -171,17 +171,18 @@ impl Layout {
         bytes / u32::from(self.descriptor_bytes)
     }
 
-    /// Blocks that the descriptors of all groups fill.
+    /// Returns the number of blocks that the descriptors of all groups fill.
     pub(crate) fn descriptor_blocks(&self) -> u32 {
         self.groups.div_ceil(self.descriptors_per_block())
     }
 
-    /// The block that holds the superblock.
+    /// Returns the block that holds the superblock.
     pub(crate) fn superblock_block(&self) -> u64 {
         SUPERBLOCK_OFFSET / self.block_size()
     }
 
-    /// Descriptor blocks that follow the superblock and its copies, the others being spread out.
+    /// Returns the number of descriptor blocks that follow the superblock and its copies. With
+    /// `META_BG` the other descriptor blocks are spread over the groups.
     pub(crate) fn descriptor_blocks_together(&self) -> u32 {
         match self.incompat.contains(Incompat::META_BG) {
             true => self
@@ -193,7 +194,7 @@ impl Layout {
         }
     }
 
-    /// The block that holds a group's descriptor.
+    /// Returns the block that holds a group's descriptor.
     pub(crate) fn descriptor_block(&self, group: u32) -> u64 {
         let index = group / self.descriptors_per_block();
         if index < self.descriptor_blocks_together() {
@@ -207,7 +208,7 @@ impl Layout {
         self.first_block(holder) + lead
     }
 
-    /// Whether a group begins with a copy of the superblock (`ext4_bg_has_super`).
+    /// Returns true if a group has the superblock or a copy of it (`ext4_bg_has_super`).
     pub(crate) fn has_superblock(&self, group: u32) -> bool {
         if self.compat.contains(Compat::SPARSE_SUPER2) {
             let copies = self.disk.s_backup_bgs;
@@ -216,7 +217,7 @@ impl Layout {
         !self.ro_compat.contains(RoCompat::SPARSE_SUPER) || has_superblock(group)
     }
 
-    /// Whether these blocks are in the filesystem.
+    /// Returns true if these blocks are in the filesystem.
     pub(crate) fn holds(&self, start_block: u64, blocks: u64) -> bool {
         let end = start_block.checked_add(blocks);
         let first = self.first_block(0);

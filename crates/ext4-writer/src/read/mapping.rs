@@ -2,41 +2,42 @@ use super::budget::Budget;
 use super::inode::DiskInode;
 use super::{Fault, Image, ReadAt, ReadError, Structure, extent_tree, indirect};
 
-/// What a regular file holds, and where.
+/// Size and location of a regular file's content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileData {
-    /// The file's size.
+    /// Size of the file, in bytes.
     pub size_bytes: u64,
-    /// Where its blocks lie, in the order of the file. What none covers is a hole. Some may lie past
-    /// the file's end.
+    /// Extents in the order of the file. Blocks that no extent covers are holes. Extents may lie
+    /// past the file's end.
     pub extents: Vec<Extent>,
-    /// The content itself, where it lies in the inode; there are no extents then.
+    /// Content that is stored in the inode; there are no extents then.
     pub inline: Option<Box<[u8]>>,
 }
 
-/// Blocks of a file that lie together.
+/// Consecutive blocks of a file that are also consecutive in the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Its first block, counted from the file's start.
+    /// First block, counted from the file's start.
     pub file_block: u64,
-    /// How many there are.
+    /// Number of blocks in the extent.
     pub blocks: u64,
-    /// The first one's place in the image.
+    /// First block, counted from the image's start.
     pub start_block: u64,
-    /// They hold content; else they are allocated and read as zeros.
+    /// True if the blocks hold content; false if they are allocated and read as zeros.
     pub is_written: bool,
 }
 
-/// All blocks of an inode.
+/// All blocks that belong to an inode.
 #[derive(Debug, Default)]
 pub(crate) struct Mapping {
     pub(crate) extents: Vec<Extent>,
-    /// Blocks of the map itself.
+    /// Blocks of the map itself: nodes of the extent tree, or blocks of addresses.
     pub(crate) tree_blocks: Vec<u64>,
 }
 
 impl Mapping {
-    /// Where a block of the file lies; `None` in a hole.
+    /// Returns the location of a block of the file, as a block of the image; `None` if it reads as
+    /// zeros.
     pub(crate) fn locate(&self, file_block: u64) -> Option<u64> {
         let next = self
             .extents
@@ -48,7 +49,7 @@ impl Mapping {
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Follows the map of an inode that has one.
+    /// Reads the map of an inode that has one.
     pub(crate) fn mapping(
         &self,
         inode: &DiskInode,
@@ -60,7 +61,7 @@ impl<R: ReadAt> Image<R> {
         }
     }
 
-    /// Takes blocks that `structure` claims from the budget, and checks that they are in the
+    /// Takes the blocks that `structure` claims from the budget, and checks that they are in the
     /// filesystem.
     pub(crate) fn claim(
         &self,

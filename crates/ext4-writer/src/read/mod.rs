@@ -1,4 +1,4 @@
-//! The reader: an image as a value, every byte of it hostile.
+//! Reading of images. Every byte of an image is untrusted.
 
 mod blocks;
 mod budget;

@@ -4,7 +4,7 @@ use super::dirent::DirEntry;
 use super::inode::DiskInode;
 use super::mapping::Mapping;
 
-/// One inode with all that belongs to it.
+/// An inode with its xattrs, its map and its content.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) inode: DiskInode,
@@ -13,17 +13,17 @@ pub(crate) struct Node {
     pub(crate) body: Body,
 }
 
-/// What an inode holds.
+/// Content of an inode, by type.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Nothing but what the inode says.
+    /// No content: the inode is a device, a FIFO or a socket.
     None,
-    /// Names, `.` and `..` among them.
+    /// Entries of a directory, including `.` and `..`.
     Directory(Vec<DirEntry>),
-    /// A target.
+    /// Target of a symlink.
     Symlink(Vec<u8>),
-    /// Content that the mapping maps.
+    /// Content in the blocks of the mapping.
     Mapped,
-    /// Content that lies in the inode.
+    /// Content that is stored in the inode.
     Inline(Vec<u8>),
 }

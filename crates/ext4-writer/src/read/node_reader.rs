@@ -7,10 +7,10 @@ use super::node::{Body, Node};
 use super::{Fault, Image, ReadAt, ReadError, Structure, dirent, inline, xattrs};
 use crate::format::INLINE_DATA_FL;
 
-/// The longest target (`PATH_MAX` less its NUL), in bytes.
+/// Longest target of a symlink (`PATH_MAX` without its NUL), in bytes.
 const SYMLINK_MAX: u64 = 4095;
 
-/// Reads inodes, none of them twice, so that no block needs to be claimed twice.
+/// Reader of inodes. It reads none twice, so that no block has to be claimed twice.
 #[derive(Debug)]
 pub(crate) struct NodeReader<'image, R> {
     image: &'image Image<R>,
@@ -25,7 +25,7 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
         }
     }
 
-    /// Reads an inode; `number` is between 1 and the number of inodes.
+    /// Reads an inode; `number` is from 1 to the number of inodes.
     pub(crate) fn read(&mut self, number: u32) -> Result<Node, ReadError> {
         let inode = self.image.inode(number)?;
         let found = xattrs::read(self.image, &inode)?;
@@ -67,7 +67,7 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
         })
     }
 
-    /// The target of a symbolic link that has blocks.
+    /// Returns the target of a symlink that has blocks.
     fn target(&self, inode: &DiskInode, mapping: &Mapping) -> Result<Vec<u8>, ReadError> {
         let corrupt = |fault| Structure::Symlink(inode.number).corrupt(inode.offset_bytes, fault);
         if inode.size_bytes > SYMLINK_MAX {

@@ -5,7 +5,7 @@ use super::node::{Body, Node};
 use super::walk::Nodes;
 use super::{Fault, FileData, Image, ReadAt, ReadError, Structure};
 
-/// The names of a directory, kept until every inode has its place.
+/// Entries of a directory, kept until every inode has its identifier.
 struct Named {
     directory: InodeId,
     number: u32,
@@ -14,13 +14,13 @@ struct Named {
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Reads all metadata that names reach. Time and memory are bounded by the image's size.
+    /// Reads the metadata of all inodes that have a name. The image's size bounds time and memory.
     ///
-    /// Inodes come in the order of their first names, directory after directory, so a tree that
-    /// was written in another order comes back with other identifiers.
+    /// Inodes come in the order of their first names, directory by directory, so a tree that was
+    /// written in another order gets other identifiers.
     ///
     /// # Errors
-    /// What cannot be read, is corrupt, or is not supported.
+    /// If the image cannot be read, is corrupt, or uses a feature that is not supported.
     pub fn read_tree(&self) -> Result<Tree<FileData>, ReadError> {
         let mut nodes = Nodes::new(self);
         let mut tree = Tree::new(Metadata::default());
@@ -89,7 +89,7 @@ fn metadata(node: &mut Node) -> Metadata {
     }
 }
 
-/// The kind of an inode; a directory is still empty.
+/// Returns the kind of an inode; a directory is still empty.
 fn kind(node: &mut Node) -> FileKind<FileData> {
     let size_bytes = node.inode.size_bytes;
     match (&mut node.body, node.inode.file_type) {

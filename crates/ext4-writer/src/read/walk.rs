@@ -9,8 +9,8 @@ use super::{Fault, Image, ReadAt, ReadError, Structure};
 use crate::directory::code;
 use crate::format::{ROOT_INODE, SUPERBLOCK_OFFSET};
 
-/// Every inode that names reach, once: the root, then what each directory names, in the order of
-/// the directories' entries. No inode is met twice, so an image bounds how long this takes.
+/// Walk over every inode that has a name: the root, then the inodes that each directory names, in
+/// the order of its entries. No inode is visited twice, so the image's size bounds the time.
 #[derive(Debug)]
 pub(crate) struct Nodes<'image, R> {
     reader: NodeReader<'image, R>,
@@ -23,10 +23,10 @@ pub(crate) struct Nodes<'image, R> {
 #[derive(Debug, Clone, Copy)]
 struct Found {
     number: u32,
-    /// What its first name says; 0 for nothing.
+    /// File type in the entry of the first name; 0 if the directory does not record types.
     file_type: u8,
     has_second_name: bool,
-    /// Known once it was read.
+    /// True if the inode was read and is a directory.
     is_directory: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'image, R: ReadAt> Nodes<'image, R> {
         }
     }
 
-    /// The next inode; `None` after the last.
+    /// Returns the next inode; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Node>, ReadError> {
         let Some(found) = self.found.get_mut(self.next) else {
             return Ok(None);
@@ -70,12 +70,12 @@ impl<'image, R: ReadAt> Nodes<'image, R> {
         Ok(Some(node))
     }
 
-    /// How many inodes came before this one; `None` for one that no name reaches.
+    /// Returns the number of inodes visited before this one; `None` if it has no name.
     pub(crate) fn place(&self, number: u32) -> Option<usize> {
         self.places.get(&number).copied()
     }
 
-    /// An inode that names do not reach, read with the same care.
+    /// Reads an inode that has no name, with the same checks.
     pub(crate) fn hidden(&mut self, number: u32) -> Result<Node, ReadError> {
         if number > self.image.layout.disk.s_inodes_count.get() {
             let fault = Fault::InodeNumber { number };

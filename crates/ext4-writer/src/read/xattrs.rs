@@ -9,38 +9,38 @@ use crate::format::{XATTR_MAGIC, XattrEntryHead, XattrHeader};
 use crate::xattr::Namespace;
 
 const HEAD_BYTES: usize = size_of::<XattrEntryHead>();
-/// Where a block's checksum lies, in bytes.
+/// Offset of `h_checksum` in a block, in bytes.
 const CHECKSUM_AT: usize = 16;
 
-/// The xattrs of an inode.
+/// Xattrs of an inode, and inline data among them.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) xattrs: Xattrs,
-    /// `system.data`: what does not fit `i_block` of content that has no blocks.
+    /// `system.data`: the part of inline content that does not fit `i_block`.
     pub(super) inline_data: Option<Vec<u8>>,
 }
 
-/// What entries say, in their order on disk.
+/// Xattrs of the entries read so far, in their order on disk.
 #[derive(Debug, Default)]
 struct Gathered {
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
     inline_data: Option<Vec<u8>>,
 }
 
-/// Why entries cannot be read.
+/// Reason to refuse the entries.
 enum Problem {
     Fault(Fault),
     Unsupported(Unsupported),
 }
 
-/// Entries, and what their offsets count from.
+/// Entries, and the bytes that their offsets count from.
 #[derive(Clone, Copy)]
 struct Area<'a> {
     entries: &'a [u8],
     values: &'a [u8],
 }
 
-/// Reads the xattrs in an inode and in its block, and the content that lies among them.
+/// Reads the xattrs in an inode and in its xattr block, and the inline data among them.
 pub(super) fn read<R: ReadAt>(image: &Image<R>, inode: &DiskInode) -> Result<Found, ReadError> {
     let structure = Structure::Xattrs(inode.number);
     let mut gathered = Gathered::default();
@@ -109,7 +109,7 @@ fn check_block(bytes: &[u8], block: u64, seed: Option<u32>) -> Result<(), Fault>
 
 fn enter(area: Area<'_>, inode: u32, gathered: &mut Gathered) -> Result<(), Problem> {
     let mut rest = area.entries;
-    // Four zero bytes end the list; so does the area.
+    // Four zero bytes end the list, or else the end of the area.
     while rest.first_chunk().is_some_and(|mark| *mark != [0; 4]) {
         let unfit = |_| Problem::Fault(Fault::Entry);
         let (head, after) = XattrEntryHead::read_from_prefix(rest).map_err(|_| unfit(()))?;

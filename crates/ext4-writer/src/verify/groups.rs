@@ -7,7 +7,7 @@ use crate::features::{Incompat, RoCompat};
 use crate::format::{BG_BLOCK_UNINIT, BG_INODE_UNINIT, SUPERBLOCK_OFFSET};
 use crate::read::{Fault, Group, Image, ReadAt, Structure};
 
-/// What lies free, over all groups.
+/// Unused blocks and inodes of all groups.
 #[derive(Debug, Default)]
 struct Free {
     blocks: u64,
@@ -15,7 +15,7 @@ struct Free {
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Checks bitmaps and counts of every group, then the superblock's.
+    /// Checks the bitmaps and the counts of every group, then the counts of the superblock.
     pub(super) fn check_groups(&self, usage: &Usage, ledger: &Ledger) -> Result<(), VerifyError> {
         usage.check_xattr_blocks(self)?;
         let layout = &self.layout;
@@ -49,7 +49,8 @@ impl<R: ReadAt> Image<R> {
         self.check_superblock(&free)
     }
 
-    /// The kernel writes these two counts when it unmounts, not with each transaction.
+    /// Checks the counts of the superblock. The kernel writes them when it unmounts, not with each
+    /// transaction.
     fn check_superblock(&self, free: &Free) -> Result<(), VerifyError> {
         if self.layout.incompat.contains(Incompat::RECOVER) {
             return Ok(());
@@ -66,7 +67,7 @@ impl<R: ReadAt> Image<R> {
         group * per_group + 1..=(group + 1) * per_group
     }
 
-    /// Compares a group's blocks in use with its bitmap; gives how many they are.
+    /// Compares a group's bitmap with the blocks in use. Returns the number of blocks in use.
     fn check_block_bitmap(
         &self,
         number: u32,
@@ -101,7 +102,7 @@ impl<R: ReadAt> Image<R> {
         Ok(used.count())
     }
 
-    /// Compares a group's inodes in use with its bitmap; gives how many they are.
+    /// Compares a group's bitmap with the inodes in use. Returns the number of inodes in use.
     fn check_inode_bitmap(
         &self,
         number: u32,
@@ -130,7 +131,7 @@ impl<R: ReadAt> Image<R> {
         Ok(used.count())
     }
 
-    /// Only then do the flags of descriptors mean anything.
+    /// Returns true if descriptors have checksums; only then do their flags have a meaning.
     fn has_group_checksums(&self) -> bool {
         let either = RoCompat::METADATA_CSUM | RoCompat::GDT_CSUM;
         self.layout.ro_compat.intersects(either)
@@ -163,7 +164,7 @@ impl<R: ReadAt> Image<R> {
     }
 }
 
-/// A bitmap as it should be.
+/// A bitmap with the expected bits.
 struct Bits {
     bytes: Vec<u8>,
     valid: u64,
@@ -190,7 +191,7 @@ impl Bits {
             .sum()
     }
 
-    /// Finds the first difference. What lies past the valid bits stands for nothing.
+    /// Finds the first difference from a stored bitmap. Bits past `valid` have no meaning.
     fn compare(
         &self,
         stored: &[u8],

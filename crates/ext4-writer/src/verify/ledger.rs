@@ -5,13 +5,13 @@ use crate::features::RoCompat;
 use crate::format::{HUGE_FILE_FL, ROOT_INODE};
 use crate::read::{Body, DirEntry, Fault, Layout, Node, Structure};
 
-/// What the names met so far say.
+/// Record of the inodes and names visited so far.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) report: Report,
-    /// Inodes that names reach.
+    /// Inodes that have a name.
     pub(super) inodes: BTreeSet<u32>,
-    /// Directories among them.
+    /// Directories that have a name.
     pub(super) directories: BTreeSet<u32>,
     parents: HashMap<u32, u32>,
     links: HashMap<u32, Links>,
@@ -78,7 +78,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Checks the links of every inode. A directory that had too many counts 1 for ever.
+    /// Checks the link count of every inode. A directory that once had too many links keeps the
+    /// count 1.
     pub(super) fn close(&mut self) -> Result<(), VerifyError> {
         self.report.directories = u64::try_from(self.directories.len()).unwrap_or(u64::MAX);
         for (&number, links) in &self.links {
@@ -92,7 +93,7 @@ impl Ledger {
     }
 }
 
-/// What an inode counts as its own: content, the map of it, and its xattrs.
+/// Checks `i_blocks` of an inode: its content, its map and its xattr block.
 fn check_sectors(layout: &Layout, node: &Node) -> Result<(), VerifyError> {
     let inode = &node.inode;
     let content: u64 = node

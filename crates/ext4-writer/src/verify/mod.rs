@@ -1,4 +1,4 @@
-//! Whether the parts of an image agree.
+//! Verification that the parts of an image agree.
 
 mod groups;
 mod ledger;
@@ -9,44 +9,44 @@ use crate::read::{Corrupt, Fault, Image, Nodes, ReadAt, ReadError, Structure, Un
 use ledger::Ledger;
 pub(crate) use usage::{Region, Usage};
 
-/// What a sound image holds.
+/// Contents of a consistent image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Inodes that names reach, of every type.
+    /// Number of inodes that have a name, of every type.
     pub inodes: u64,
-    /// Directories among them.
+    /// Number of directories among them.
     pub directories: u64,
-    /// Regular files among them.
+    /// Number of regular files among them.
     pub regular_files: u64,
-    /// Bytes of files' content, holes included.
+    /// Bytes of content in regular files, holes included.
     pub content_bytes: u64,
-    /// Blocks in use, by metadata or content.
+    /// Number of blocks in use, by metadata or content.
     pub used_blocks: u64,
 }
 
-/// Why an image is not sound.
+/// An error while an image is verified.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// It cannot be read to its end.
+    /// The image cannot be read to its end.
     #[error("the image cannot be read to its end")]
     Read(#[from] ReadError),
-    /// Its parts contradict each other.
+    /// The parts of the image contradict each other.
     #[error("the image contradicts itself")]
     Inconsistent(#[source] Corrupt),
 }
 
 impl<R: ReadAt> Image<R> {
-    /// Reads every structure and checks that they agree: checksums, `.` and `..`, link counts, the
-    /// blocks that inodes count, no block used twice, both bitmaps, and what descriptors and
-    /// superblock say is free. Copies of the superblock and of the descriptors are not compared,
-    /// nor are hashes of names.
+    /// Reads every structure and checks that all of them agree: checksums, `.` and `..`, link
+    /// counts, the block count of each inode, both bitmaps, and the free counts of descriptors and
+    /// superblock. No block may be used twice. Copies of the superblock and of the descriptors are
+    /// not compared, nor are hashes of names.
     ///
-    /// An image with a journal to replay is judged as it is then. Files that were deleted while
-    /// they were open are in no directory; an image that was not unmounted may have such, and they
-    /// make it unsound.
+    /// An image with a journal to replay is verified as it is after the replay. Files that were
+    /// deleted while they were open are in no directory; an image that was not unmounted may
+    /// contain such files, and then fails the verification.
     ///
     /// # Errors
-    /// The first contradiction, or what cannot be read.
+    /// The first contradiction, or an error while the image is read.
     pub fn verify(&self) -> Result<Report, VerifyError> {
         if self.layout.ro_compat.contains(RoCompat::BIGALLOC) {
             return Err(ReadError::Unsupported(Unsupported::Clusters).into());
@@ -73,7 +73,7 @@ fn inconsistent(structure: Structure, offset_bytes: u64, fault: Fault) -> Verify
     VerifyError::Inconsistent(Corrupt::new(structure, offset_bytes, fault))
 }
 
-/// Compares a stored count with what was counted.
+/// Compares a stored count with the number that was counted.
 fn check_count(
     (structure, offset_bytes): (Structure, u64),
     name: &'static str,

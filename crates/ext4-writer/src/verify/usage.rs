@@ -7,7 +7,7 @@ use crate::features::{Compat, Incompat, RoCompat};
 use crate::format::{RESIZE_INODE, XattrHeader};
 use crate::read::{Body, Fault, Image, Mapping, Node, Nodes, ReadAt, ReadError, Structure};
 
-/// Blocks that lie together and belong to one thing.
+/// Consecutive blocks that belong to one structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Region {
     pub(crate) start_block: u64,
@@ -15,13 +15,13 @@ pub(crate) struct Region {
     pub(crate) structure: Structure,
 }
 
-/// Every block in use, and what for.
+/// Blocks in use, with the structure that each belongs to.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) regions: Vec<Region>,
-    /// Inodes in use that no name reaches.
+    /// Inodes in use that have no name.
     pub(crate) hidden: Vec<u32>,
-    /// Inodes that use a block of xattrs, and the first of them.
+    /// For each xattr block, the first inode that uses it and the number of inodes that do.
     xattr_blocks: BTreeMap<u64, (u32, u64)>,
 }
 
@@ -32,7 +32,7 @@ impl Region {
 }
 
 impl Usage {
-    /// What groups consist of before anything is in them.
+    /// Returns the blocks of the groups' own metadata.
     pub(crate) fn of_groups<R: ReadAt>(image: &Image<R>) -> Result<Self, ReadError> {
         let mut usage = Self::default();
         for group in 0..image.layout.groups {
@@ -50,7 +50,7 @@ impl Usage {
         Ok(usage)
     }
 
-    /// Superblock and descriptors at a group's beginning (`ext4_num_base_meta_blocks`).
+    /// Adds the superblock and descriptors at a group's start (`ext4_num_base_meta_blocks`).
     fn head<R>(&mut self, image: &Image<R>, group: u32) {
         let layout = &image.layout;
         let mut next = layout.first_block(group);
@@ -89,7 +89,7 @@ impl Usage {
         }
     }
 
-    /// Adds what a node uses.
+    /// Adds the blocks of an inode.
     pub(crate) fn enter(&mut self, node: &Node) {
         let number = node.inode.number;
         let content = match node.body {
@@ -121,7 +121,8 @@ impl Usage {
         }
     }
 
-    /// Adds inodes that have a purpose and no name: the journal, quotas, orphans' file.
+    /// Adds the inodes in use that have no name: those of the journal, the quotas and the orphan
+    /// file.
     pub(crate) fn enter_hidden<R: ReadAt>(
         &mut self,
         image: &Image<R>,
@@ -151,7 +152,8 @@ impl Usage {
             self.add(disk.s_mmp_block.get(), 1, Structure::MultiMount);
         }
         if layout.compat.contains(Compat::RESIZE_INODE) {
-            // Its map is a table of the reserved blocks, whose own block alone is new here.
+            // The inode maps the reserved blocks, which were added above; only the block of the map
+            // is new.
             let inode = image.inode(RESIZE_INODE)?;
             let word = inode.block[13 * 4..].first_chunk().expect("60 bytes");
             let table = u64::from(u32::from_le_bytes(*word));
@@ -162,7 +164,7 @@ impl Usage {
         Ok(())
     }
 
-    /// Puts regions in the order of their blocks; none may overlap.
+    /// Sorts the regions by block, and checks that none overlap.
     pub(crate) fn sort(&mut self, block_size: u64) -> Result<(), VerifyError> {
         self.regions.sort_by_key(|region| region.start_block);
         for pair in self.regions.windows(2) {
@@ -178,7 +180,7 @@ impl Usage {
         Ok(())
     }
 
-    /// Checks how many inodes each block of xattrs counts.
+    /// Checks the reference count of each xattr block.
     pub(super) fn check_xattr_blocks<R: ReadAt>(
         &self,
         image: &Image<R>,

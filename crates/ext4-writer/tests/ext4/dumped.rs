@@ -1,4 +1,4 @@
-//! Dumps that were read by a person, and proof that they leave nothing out.
+//! Golden dumps that a person has checked, and a proof that dumps omit nothing.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn dump_of(tree: &Tree<Vec<u8>>, size_bytes: u64) -> String {
     dump(&fs::read(file.path()).expect("readable")).expect("dumped")
 }
 
-/// What a sandbox begins with: `upper` and `work`.
+/// Returns the first tree of a sandbox's upper disk: `upper` and `work`.
 fn fresh_upper() -> Tree<Vec<u8>> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let root = tree.root();
@@ -35,7 +35,7 @@ fn a_fresh_upper() {
     insta::assert_snapshot!(dump_of(&fresh_upper(), 16 << 20));
 }
 
-/// A copy of the superblock, a second group, a group without anything.
+/// The image has a copy of the superblock, a second group and an empty group.
 #[test]
 fn three_groups() {
     insta::assert_snapshot!(dump_of(&fresh_upper(), 300 << 20));

@@ -1,4 +1,4 @@
-//! Damaged images end in an error, or in something, but never in a panic or without end.
+//! Damaged images: reading may fail or succeed, but neither panics nor runs past a time limit.
 
 use std::fmt;
 use std::fs;
@@ -14,10 +14,10 @@ use crate::image;
 use crate::mounted::succeed;
 use crate::sample::one_of_each;
 
-/// Nothing takes longer, however it is damaged.
+/// Time limit for reading any image, however it is damaged.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A place for text that nobody reads.
+/// An output that discards its text.
 struct Nowhere;
 
 impl fmt::Write for Nowhere {
@@ -26,7 +26,8 @@ impl fmt::Write for Nowhere {
     }
 }
 
-/// Reads all there is to read, content too as far as the image is long.
+/// Reads the whole image, and content up to 1 MiB a file. Returns true if nothing failed but
+/// content.
 fn read_everything(bytes: &[u8]) -> bool {
     let begun = Instant::now();
     let Ok(image) = Image::open(bytes) else {
@@ -48,7 +49,8 @@ fn read_everything(bytes: &[u8]) -> bool {
     tree.is_ok() && report.is_ok() && dump.is_ok()
 }
 
-/// An image without checksums, so that damage gets past the door. `features` as for mke2fs.
+/// Returns an image without checksums, so that damage is not refused early. `features` are for
+/// mke2fs.
 fn unsealed(features: &str, block_bytes: &str) -> Vec<u8> {
     let source = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir(source.path().join("directory")).expect("made");
@@ -119,7 +121,7 @@ proptest! {
     }
 }
 
-/// The superblock and the first descriptor.
+/// The superblock and the first descriptor are covered by checksums.
 #[test]
 fn checksums_guard_what_is_written() {
     let file = image(&one_of_each(), 64 << 20);
@@ -141,7 +143,7 @@ fn a_truncated_image_is_refused() {
     }
 }
 
-/// Runs debugfs on an image in memory.
+/// Returns an image after a request to debugfs.
 fn changed(image: &[u8], request: &str) -> Vec<u8> {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), image).expect("written");
@@ -153,7 +155,7 @@ fn changed(image: &[u8], request: &str) -> Vec<u8> {
     fs::read(file.path()).expect("readable")
 }
 
-/// Maps and directories that lead back into themselves.
+/// Block maps and directories may lead back to themselves.
 #[test]
 fn oracle_loops_end() {
     let (features, block_bytes) = KINDS[1];

@@ -1,4 +1,4 @@
-//! What our reader finds in an image, as text.
+//! Content that this crate's reader finds in an image, as text.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub(crate) fn open(path: &Path) -> Image<std::fs::File> {
     Image::open(file).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-/// The tree that is in an image, without the `lost+found` that mke2fs makes.
+/// Returns the tree in an image, without the `lost+found` that mke2fs makes.
 pub(crate) fn read(image: &Image<impl ReadAt>) -> Tree<FileData> {
     let mut tree = image
         .read_tree()

@@ -1,4 +1,4 @@
-//! Images against e2fsprogs and the kernel.
+//! Images compared with e2fsprogs and the kernel.
 
 mod dumped;
 mod hostile;
@@ -40,7 +40,7 @@ fn the_same_tree_gives_the_same_bytes() {
     assert!(bytes() == bytes());
 }
 
-/// What is not needed is not written: the layout's own bound on disk space.
+/// The writer omits unneeded blocks; the layout bounds the disk space that an image takes.
 #[test]
 fn images_are_sparse() {
     let mut tree = Tree::new(Metadata::directory(0o755));

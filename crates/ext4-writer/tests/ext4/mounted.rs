@@ -1,11 +1,11 @@
-//! Images in the host's kernel.
+//! Images that the host's kernel mounts.
 
 use std::path::Path;
 use std::process::Command;
 
 use testkit::{TreeDump, unmount};
 
-/// An image that is mounted for as long as this lives.
+/// An image that is mounted until this value is dropped.
 pub(crate) struct Mount(tempfile::TempDir);
 
 impl Mount {
@@ -40,7 +40,7 @@ impl Drop for Mount {
     }
 }
 
-/// Runs a tool that must succeed.
+/// Runs a command that must succeed. Returns its standard output.
 pub(crate) fn succeed(command: &mut Command) -> String {
     let output = command
         .output()

@@ -45,7 +45,7 @@ fn oracle_e2fsck_accepts_one_of_each() {
     }
 }
 
-/// A file that passes the end of the first group.
+/// The second file crosses the end of the first group.
 #[test]
 fn oracle_e2fsck_accepts_files_across_groups() {
     let mut tree = Tree::new(fstree::Metadata::directory(0o755));

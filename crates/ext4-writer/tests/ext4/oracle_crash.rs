@@ -1,4 +1,4 @@
-//! Images that were not unmounted: our replay gives what e2fsck makes of them.
+//! Images that were not unmounted: this crate's replay finds the same tree as e2fsck.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -12,8 +12,8 @@ use crate::image;
 use crate::listing::{dump, open};
 use crate::mounted::{Mount, e2fsck, succeed};
 
-/// What a guest could do between two commits: names made, moved and removed, blocks freed and used
-/// again for content, so that the journal revokes some.
+/// Does the work of a guest between two commits: names are made, moved and removed, and freed
+/// blocks are used again for content, so that the journal revokes some.
 fn work(root: &Path, round: u32) {
     let directory = root.join(format!("round-{round}"));
     fs::create_dir(&directory).expect("made");
@@ -27,7 +27,7 @@ fn work(root: &Path, round: u32) {
             .write_all_at(&[9; 4096], index * 8192)
             .expect("written");
     }
-    // A block that begins with the journal's magic number has to be escaped there.
+    // The journal has to escape a block that begins with its magic number.
     let magic = 0xc03b_3998_u32.to_be_bytes();
     fs::write(directory.join("magic"), magic.repeat(4096)).expect("written");
     if let Some(before) = round.checked_sub(1) {
@@ -39,8 +39,8 @@ fn work(root: &Path, round: u32) {
     large.sync_all().expect("synced");
 }
 
-/// Copies what a power cut could leave: the device as it is while `syncfs` has returned and nothing
-/// is being written, with its journal not checkpointed.
+/// Copies the state that a power cut could leave. `syncfs` has returned, nothing is being written,
+/// and the journal is not checkpointed.
 fn snapshot(image: &Path, copy: &Path) {
     succeed(
         Command::new("cp")
@@ -82,13 +82,13 @@ fn check(arguments: Option<&[&str]>, options: &str) {
         let found = [copy, cut].map(|path| recover(&path));
         cuts_seen += u32::from(found[0] != found[1]);
     }
-    // Other journals may end with a transaction that changes nothing that a tree shows.
+    // Other journals may end with a transaction that does not change the tree.
     let is_ours = arguments.is_none() && options == "loop";
     assert!(cuts_seen > 0 || !is_ours, "no cut changed anything");
     assert!(journaled > 0, "no journal had anything to replay");
 }
 
-/// Compares what our replay reads with what e2fsck leaves; gives it.
+/// Compares the tree that this crate's replay reads with the one that e2fsck leaves. Returns it.
 fn recover(copy: &Path) -> TreeDump {
     let replayed = dump(&open(copy));
     let preened = Command::new("e2fsck").arg("-p").arg(copy).output();
@@ -107,7 +107,8 @@ fn recover(copy: &Path) -> TreeDump {
     replayed
 }
 
-/// Takes away the block that ends the last transaction, as when the power goes before it is written.
+/// Erases the block that ends the last transaction, as if the power had failed before it was
+/// written.
 fn cut_last_commit(copy: &Path) {
     const COMMIT: [u8; 8] = [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 2];
     let bytes = fs::read(copy).expect("readable");

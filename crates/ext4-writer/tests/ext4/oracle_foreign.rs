@@ -1,4 +1,4 @@
-//! Our reader and the kernel see the same in what mke2fs makes and the kernel used.
+//! Images that mke2fs made and the kernel used: this crate's reader shows the same as the kernel.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, symlink};
@@ -10,13 +10,13 @@ use rustix::fs::{CWD, FallocateFlags, FileType, Mode, XattrFlags, makedev, mknod
 use crate::listing::{dump, open};
 use crate::mounted::{Mount, e2fsck, succeed};
 
-/// user::rwx user:1000:r-- group::r-x mask::r-x other::---
+/// The list `user::rwx user:1000:r-- group::r-x mask::r-x other::---`.
 const ACL: [u8; 44] = [
     2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xe8, 3, 0, 0, 4, 0, 5, 0, 255, 255,
     255, 255, 16, 0, 5, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,
 ];
 
-/// What every image is filled with, before mke2fs and by the kernel.
+/// Fills a directory with files of many kinds, before mke2fs runs and again in the mounted image.
 fn fill(root: &Path, label: &str) {
     let file = |name: &str, content: &[u8]| {
         fs::write(root.join(format!("{label}-{name}")), content).expect("written");
@@ -51,7 +51,7 @@ fn fill(root: &Path, label: &str) {
     many(&root.join(format!("{label}-many")));
 }
 
-/// Every other block, so that the map needs several levels.
+/// Writes every other block, so that the map needs several levels.
 fn sparse(path: &Path) {
     let file = File::create(path).expect("made");
     for index in 0..500 {
@@ -74,7 +74,7 @@ fn attributes(path: &Path) {
     }
 }
 
-/// Enough names for a hash tree, with inner nodes where blocks are small; some are gone again.
+/// Makes enough names for a hash tree, with inner nodes if blocks are small; then removes some.
 fn many(directory: &Path) {
     fs::create_dir(directory).expect("made");
     for index in 0..700 {
@@ -87,11 +87,11 @@ fn many(directory: &Path) {
     }
 }
 
-/// What only a mounted filesystem gets.
+/// Makes changes that only a mounted filesystem can have.
 fn use_it(root: &Path) {
     fill(root, "used");
     let file = File::create(root.join("unwritten")).expect("made");
-    // Block maps cannot have these.
+    // Block maps cannot have unwritten extents.
     let done = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 1 << 20);
     assert!(done.is_ok() || done == Err(rustix::io::Errno::OPNOTSUPP));
     let kept = rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 1 << 20, 1 << 20);

@@ -1,4 +1,4 @@
-//! Files in more pieces than an inode holds.
+//! Files with more extents than an inode holds.
 
 use std::io;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use crate::sample::name;
 
 const BLOCK_BYTES: u64 = 4096;
 
-/// A file whose data lies apart: each byte of it says where it is.
+/// A file whose data does not lie together; each byte of data depends on its offset.
 struct Apart {
     size_bytes: u64,
     data: Vec<Range<u64>>,
 }
 
 impl Apart {
-    /// So many blocks of data, each behind a hole of one block.
+    /// Returns a file of `count` blocks of data, each behind a hole of one block.
     fn pieces(count: u64) -> Self {
         let piece = |number: u64| {
             let start = (2 * number + 1) * BLOCK_BYTES;
@@ -79,7 +79,8 @@ fn tree_of(file: Apart) -> Tree<Apart> {
     tree
 }
 
-/// In the inode, in one block beside it, in several, and in blocks of blocks.
+/// The counts need nodes in the inode, in one block, in several blocks, and in two levels of
+/// blocks.
 #[test]
 fn oracle_pieces_and_holes_come_back() {
     for count in [0, 4, 5, 340, 341, 1361] {

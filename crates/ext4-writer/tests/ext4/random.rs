@@ -1,4 +1,4 @@
-//! Random trees, through every reader.
+//! Random trees, read by every reader.
 
 use fstree::{Device, FileKind, FileType, Metadata, Name, Timestamp, Tree, Xattrs};
 use proptest::prelude::*;
@@ -9,14 +9,14 @@ use crate::image;
 use crate::listing::{dump, open};
 use crate::mounted::{Mount, e2fsck};
 
-/// An inode, and which earlier directory it goes to.
+/// An inode to add, and the earlier directory that it is added to.
 #[derive(Debug, Clone)]
 struct Planted {
     parent: Index,
     name: Vec<u8>,
     metadata: Metadata,
     kind: FileKind<Vec<u8>>,
-    /// Further names of it, each in a directory.
+    /// Further names of the inode, each with its directory.
     links: Vec<(Index, Vec<u8>)>,
 }
 
@@ -27,7 +27,7 @@ fn a_name() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![4 => short, 1 => long].prop_filter("a valid name", |name| Name::new(name).is_ok())
 }
 
-/// Everything between the years that ext4 counts.
+/// Returns metadata with any time that ext4 can store.
 fn metadata() -> impl Strategy<Value = Metadata> {
     let last = (1_i64 << 34) - (1 << 31) - 1;
     let seconds = prop_oneof![Just(0), i64::from(i32::MIN)..=last];
@@ -53,7 +53,7 @@ fn metadata() -> impl Strategy<Value = Metadata> {
         })
 }
 
-/// At most what fits one block.
+/// Returns xattrs that fit one block.
 fn xattrs() -> impl Strategy<Value = Xattrs> {
     let prefix = prop_oneof![Just("user."), Just("trusted."), Just("security.x")];
     let suffix = prop_oneof![9 => "[a-d]", 1 => "[a-z.]{100,200}"];
@@ -66,7 +66,7 @@ fn xattrs() -> impl Strategy<Value = Xattrs> {
     prop::collection::btree_map(name, value, 0..4).prop_map(|pairs| pairs.into_iter().collect())
 }
 
-/// A list in the order that the kernel wants, with named users and groups.
+/// Returns an access control list in the kernel's order, with named users and groups.
 fn acl() -> impl Strategy<Value = Vec<u8>> {
     let named = prop::collection::btree_map(0_u32..5000, 0_u8..8, 0..4);
     (named.clone(), named, prop::array::uniform4(0_u8..8)).prop_map(|(users, groups, plain)| {
@@ -112,11 +112,11 @@ fn planted() -> impl Strategy<Value = Planted> {
     (any::<Index>(), a_name(), metadata(), kind(), links, list).prop_map(
         |(parent, name, mut metadata, kind, links, list)| {
             let has_user = matches!(kind, FileKind::Regular(_) | FileKind::Directory(_));
-            // The kernel lists user.* of anything else and shows none of it.
+            // For other types the kernel lists user.* and returns none of it.
             let is_shown = |name: &[u8]| has_user || !name.starts_with(b"user.");
             metadata.xattrs.retain(|name, _| is_shown(name));
             match (&kind, list) {
-                // The mode of a symbolic link is fixed, and it has no list.
+                // The mode of a symlink is fixed, and it has no access control list.
                 (FileKind::Symlink(_), _) => metadata.mode = 0o777,
                 (_, Some(list)) => {
                     let name = b"system.posix_acl_access";

@@ -1,6 +1,6 @@
 use fstree::{Device, FileKind, Inode, Metadata, Name, Timestamp, Tree};
 
-/// `cap_net_raw=ep`, as `struct vfs_cap_data` has it (uapi/linux/capability.h).
+/// `cap_net_raw=ep` as `struct vfs_cap_data` (uapi/linux/capability.h).
 pub(crate) const CAPABILITY: [u8; 20] =
     [1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
@@ -17,7 +17,7 @@ pub(crate) fn add_file(tree: &mut Tree<Vec<u8>>, path: &str, content: Vec<u8>) {
     tree.link(root, name(path), file);
 }
 
-/// A tree with one of everything that can be stored.
+/// Returns a tree with one of everything that can be stored.
 pub(crate) fn one_of_each() -> Tree<Vec<u8>> {
     let mut metadata = Metadata::directory(0o1777);
     metadata

@@ -1,18 +1,18 @@
-//! A libkrunfw library in miniature, built byte by byte.
+//! A minimal libkrunfw library, built byte by byte.
 
-/// Where the pretended kernel is loaded.
+/// The load address of the fixture's kernel.
 pub(crate) const LOAD_ADDRESS: u32 = 0x100_0000;
 
-/// Its 64-bit entry.
+/// The kernel's 64-bit entry point.
 pub(crate) const ENTRY: u32 = LOAD_ADDRESS + 0x123;
 
-/// Where its PVH note lies.
+/// The offset of the kernel's PVH note.
 pub(crate) const NOTE_OFFSET: usize = 0x400;
 
 const HEADER_BYTES: usize = 64;
 const SECTION_HEADER_BYTES: usize = 64;
 
-/// Two pages of kernel: a PVH note and a banner.
+/// Returns two pages of kernel with a PVH note and a banner.
 pub(crate) fn kernel() -> Vec<u8> {
     let mut kernel = vec![0x90; 0x2000];
     let note = [4_u32, 8, 18, u32::from_le_bytes(*b"Xen\0"), LOAD_ADDRESS, 0];
@@ -29,13 +29,13 @@ pub(crate) fn kernel() -> Vec<u8> {
     kernel
 }
 
-/// The machine code that hands out three constants.
+/// Returns machine code that stores three constants.
 pub(crate) fn get_kernel_code() -> Vec<u8> {
     let store = |constant: u32| [&[0x48, 0xc7, 0], constant.to_le_bytes().as_slice()].concat();
     [store(LOAD_ADDRESS), store(ENTRY), store(0x2000)].concat()
 }
 
-/// A shared library with `bundle` as `KERNEL_BUNDLE` and `code` as `krunfw_get_kernel`.
+/// Returns a shared library with `bundle` as `KERNEL_BUNDLE` and `code` as `krunfw_get_kernel`.
 pub(crate) fn library(bundle: &[u8], code: &[u8]) -> Vec<u8> {
     let names = b"\0KERNEL_BUNDLE\0krunfw_get_kernel\0";
     let symbols = [
@@ -63,10 +63,10 @@ pub(crate) fn library(bundle: &[u8], code: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// The section with all names.
+/// The index of the section with all names.
 const NAMES_SECTION: u8 = 4;
 
-/// SHT_PROGBITS twice, SHT_DYNSYM, SHT_STRTAB.
+/// `SHT_PROGBITS` twice, `SHT_DYNSYM` and `SHT_STRTAB`, each with an address.
 const KINDS_AND_ADDRESSES: [(u32, u64); 4] = [(1, 0x1_0000), (1, 0x1000), (11, 0), (3, 0)];
 
 fn file_header(sections_offset: usize, section_count: usize) -> Vec<u8> {

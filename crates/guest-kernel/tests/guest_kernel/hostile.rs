@@ -2,7 +2,7 @@ use guest_kernel::wrap;
 
 use crate::fixture::{get_kernel_code, kernel, library};
 
-/// Wrapping `bytes` ends, with a kernel or with an error that has something to say.
+/// Checks that wrapping `bytes` terminates, with a kernel or with an error that has a message.
 fn survives(bytes: &[u8]) {
     if let Err(error) = wrap(bytes) {
         assert!(!error.to_string().is_empty());

@@ -1,5 +1,5 @@
-//! Kernels as files: a libkrunfw library wrapped as ELF, a `vmlinux` passed through, and bytes
-//! that lie.
+//! Kernels as files: a libkrunfw library wrapped as ELF, a `vmlinux` returned unchanged, and
+//! corrupt bytes.
 
 mod fixture;
 mod hostile;

@@ -1,6 +1,5 @@
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,12 +8,13 @@ use oci_layers::{Limit, Limits};
 
 use super::error::ArchiveError;
 use super::name::normal;
+use super::slice::Slice;
 use super::tar_index::TarIndex;
 
 /// Files by name: a directory, or a tar whose headers have been read.
 #[derive(Debug)]
 pub(crate) struct Container {
-    /// For messages.
+    /// The path of the directory or the tar, for messages.
     pub(super) path: PathBuf,
     pub(super) limits: Limits,
     kind: Kind,
@@ -26,7 +26,7 @@ enum Kind {
     Tar { file: Arc<File>, index: TarIndex },
 }
 
-/// A file of a container, open.
+/// An open file of a container.
 pub(crate) struct Entry {
     pub(crate) reader: Box<dyn Read + Send>,
     pub(crate) size_bytes: u64,
@@ -41,7 +41,7 @@ impl Container {
         }
     }
 
-    /// Reads the tar's headers, nothing of what is between them.
+    /// Reads the tar's headers, but not the content between them.
     pub(super) fn tar(path: &Path, file: File, limits: &Limits) -> Result<Self, ArchiveError> {
         let index = TarIndex::read(path, &file, limits)?;
         Ok(Self {
@@ -54,7 +54,7 @@ impl Container {
         })
     }
 
-    /// Whether there is such a file.
+    /// Returns true if the container has a file of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         match &self.kind {
             Kind::Directory => self.path.join(name).is_file(),
@@ -62,7 +62,7 @@ impl Container {
         }
     }
 
-    /// Opens a file, links followed. A name that leads out of the container is of no file in it.
+    /// Opens a file; links are followed. A name that leads out of the container is missing.
     pub(super) fn open(&self, name: &str) -> Result<Entry, ArchiveError> {
         let missing = || ArchiveError::Missing {
             path: self.path.clone(),
@@ -84,13 +84,8 @@ impl Container {
             Kind::Tar { file, index } => {
                 let place = index.find(name).ok_or_else(missing)?;
                 let size_bytes = place.size_bytes;
-                let file = Arc::clone(file);
-                let end = place.offset_bytes + size_bytes;
-                let reader = Slice {
-                    file,
-                    offset_bytes: place.offset_bytes,
-                    end,
-                };
+                let bytes = place.offset_bytes..place.offset_bytes + size_bytes;
+                let reader = Slice::new(Arc::clone(file), bytes);
                 Ok(Entry {
                     reader: Box::new(reader),
                     size_bytes,
@@ -99,7 +94,7 @@ impl Container {
         }
     }
 
-    /// All of a document.
+    /// Reads a whole document, of a length below the limit.
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, ArchiveError> {
         let entry = self.open(name)?;
         let checked = self.limits.check(Limit::ImageDocument, entry.size_bytes);
@@ -114,27 +109,5 @@ impl Container {
             .read_to_end(&mut bytes)
             .map_err(ArchiveError::Io)?;
         Ok(bytes)
-    }
-}
-
-/// A stretch of a file that others read too.
-#[derive(Debug)]
-struct Slice {
-    file: Arc<File>,
-    offset_bytes: u64,
-    end: u64,
-}
-
-impl Read for Slice {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.end.saturating_sub(self.offset_bytes);
-        let wanted = usize::try_from(left)
-            .unwrap_or(usize::MAX)
-            .min(buffer.len());
-        let count = self
-            .file
-            .read_at(&mut buffer[..wanted], self.offset_bytes)?;
-        self.offset_bytes += u64::try_from(count).unwrap_or(0);
-        Ok(count)
     }
 }

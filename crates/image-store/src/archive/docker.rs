@@ -15,7 +15,7 @@ use crate::platform::Platform;
 
 const TABLE: &str = "manifest.json";
 
-/// What `docker save` writes of an image.
+/// An entry of the `manifest.json` that `docker save` writes, one per image.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Saved {
@@ -24,7 +24,7 @@ struct Saved {
     layers: Vec<String>,
 }
 
-/// The manifest that a registry would have of it, as far as it is known.
+/// The manifest that a registry would serve for the image, with the known fields.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Synthesised {
@@ -34,13 +34,14 @@ struct Synthesised {
     layers: Vec<RawDescriptor>,
 }
 
-/// Whether the container is a docker archive.
+/// Returns true if the container is a docker archive.
 pub(super) fn is_archive(container: &Container) -> bool {
     container.has(TABLE)
 }
 
-/// Every image of the archive. It has no manifest, so one is made, the same for the same content,
-/// from the config and the layers as they lie in the archive.
+/// Returns every image of the archive.
+/// The archive has no manifest, so one is made from the config and the layers in the archive; the
+/// same content gives the same manifest.
 pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Found>, ArchiveError> {
     let bytes = container.read(TABLE)?;
     let table: Vec<Saved> =
@@ -103,8 +104,9 @@ fn image(container: &Container, saved: &Saved, wanted: &Platform) -> Result<Foun
     })
 }
 
-/// The blob that a layer's file is. A plain tar should be what its diff ID says, and is checked when
-/// it is read; the digest of a compressed one must be taken.
+/// Returns the descriptor of a layer's file.
+/// A plain tar should have the digest that its diff ID states, which is checked when it is read;
+/// the digest of a compressed one must be computed.
 fn layer(container: &Container, file: &str, diff_id: Digest) -> Result<Descriptor, ArchiveError> {
     let entry = container.open(file)?;
     let size_bytes = entry.size_bytes;
@@ -150,7 +152,7 @@ fn synthesise(manifest: &Manifest) -> Digest {
     Digest::of(&json)
 }
 
-/// The digest that a config's file name states: `<hex>.json` or `blobs/sha256/<hex>`.
+/// Returns the digest that a config's file name states: `<hex>.json` or `blobs/sha256/<hex>`.
 fn named_digest(file: &str) -> Option<Digest> {
     let name = file.rsplit('/').next().unwrap_or(file);
     Digest::from_hex(name.strip_suffix(".json").unwrap_or(name))

@@ -1,92 +1,117 @@
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use oci_layers::Exceeded;
+use oci_layers::{Exceeded, RawPath};
 
 use crate::image::ManifestError;
 use crate::text::excerpt;
 
-/// Why an archive cannot be followed to its images.
+/// The images of an archive cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The host cannot read it.
+    /// The archive cannot be read.
     #[error("cannot read it")]
     Io(#[source] io::Error),
-    /// It is neither of the three that are known.
+    /// The file is none of the three known kinds of archive.
     #[error(
         "{} is not an image archive: expected a directory with an OCI layout, or a tar with oci-layout or manifest.json in it",
         .path.display()
     )]
     Unknown {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
     },
-    /// It ends before it should.
+    /// The archive ends within an entry.
     #[error("{} is truncated: it ends, after {length_bytes} bytes, within an entry", .path.display())]
     Truncated {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
-        /// How long it is.
+        /// The length of the archive, in bytes.
         length_bytes: u64,
     },
-    /// What should be a header is none.
-    #[error("{} is corrupt: no valid tar header at byte {offset_bytes}", .path.display())]
+    /// A header of the tar, or a record that extends it, is malformed.
+    #[error("{} is corrupt: the tar header at byte {offset_bytes} is invalid", .path.display())]
     Header {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
-        /// Where in it.
+        /// Offset of the header in the tar.
+        offset_bytes: u64,
+        /// The fault of the header.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// A name in the tar, or the target of a link, is not UTF-8.
+    #[error("{} is refused: the name '{name}' at byte {offset_bytes} is not UTF-8", .path.display())]
+    Name {
+        /// The path of the archive.
+        path: PathBuf,
+        /// The name or the target.
+        name: RawPath,
+        /// Offset of its header in the tar.
         offset_bytes: u64,
     },
-    /// Its own compression is broken.
+    /// A file of the tar is stored with its holes left out.
+    #[error(
+        "{} is refused: '{name}' is a sparse file, write the archive without sparse files (tar without -S)",
+        .path.display()
+    )]
+    Sparse {
+        /// The path of the archive.
+        path: PathBuf,
+        /// The file's name in the tar.
+        name: String,
+    },
+    /// The compressed archive cannot be decompressed.
     #[error("{} cannot be decompressed", .path.display())]
     Broken {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
-        /// What is broken.
+        /// The error of the decoder.
         #[source]
         source: io::Error,
     },
-    /// A file that another names is not in it.
+    /// A file that another one names is not in the archive.
     #[error("{} has no '{}'", .path.display(), excerpt(.name))]
     Missing {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
-        /// Which file.
+        /// The name of the missing file.
         name: String,
     },
-    /// More than a limit allows.
+    /// The archive exceeds a limit.
     #[error("{} is too much", .path.display())]
     Limit {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
-        /// Which limit it is beyond.
+        /// The exceeded limit, with its value.
         #[source]
         source: Exceeded,
     },
-    /// One of its own tables is not the JSON that it should be.
+    /// A table of the archive is not JSON of the expected form.
     #[error("'{name}' in {} cannot be parsed", .path.display())]
     Json {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
-        /// Which table.
+        /// The name of the table.
         name: &'static str,
-        /// Where and why.
+        /// The parser's error, with its position.
         #[source]
         source: serde_json::Error,
     },
-    /// A document of an image cannot be followed.
+    /// A document of an image is malformed or unsuitable.
     #[error("cannot use an image of {}", .path.display())]
     Manifest {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
-        /// Why not.
+        /// The fault of the document.
         #[source]
         source: ManifestError,
     },
-    /// It holds no image at all.
+    /// The archive has no image in it.
     #[error("{} has no image in it", .path.display())]
     Empty {
-        /// Where it is.
+        /// The path of the archive.
         path: PathBuf,
     },
 }

@@ -1,4 +1,4 @@
-//! Images in files: OCI layouts, as directories or in a tar, and what `docker save` writes.
+//! Images in files: OCI layouts, as directories or in a tar, and the archives of `docker save`.
 
 mod container;
 mod docker;
@@ -6,6 +6,7 @@ mod error;
 mod name;
 mod oci;
 mod open;
+mod slice;
 mod tar_index;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,11 +26,11 @@ use container::Container;
 #[derive(Debug)]
 pub(crate) struct Archive {
     container: Container,
-    /// Where blobs lie that are not where an OCI layout has them.
+    /// The names of blobs that are not at their place in an OCI layout.
     files: BTreeMap<Digest, String>,
 }
 
-/// An image of an archive, and what the archive calls it.
+/// An image of an archive, and its names there.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) image: Image,
@@ -38,8 +39,8 @@ pub(crate) struct Found {
 }
 
 impl Archive {
-    /// Opens an archive, from a path or else from standard input, and finds its images for the
-    /// platform. Blocks.
+    /// Opens an archive, from a path or from standard input, and finds its images for the platform.
+    /// Blocks the thread.
     pub(crate) fn open(
         path: Option<&Path>,
         session: &Session,
@@ -72,7 +73,7 @@ impl Archive {
         Ok((Self { container, files }, images))
     }
 
-    /// The blob of this digest, which is not checked here.
+    /// Opens the blob of this digest, which is not verified here.
     pub(crate) fn open_blob(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ArchiveError> {
         let path = self
             .files

@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
-/// Where containerd and BuildKit write the full name.
+/// The annotation in which containerd and BuildKit write the full name.
 const CONTAINERD_NAME: &str = "io.containerd.image.name";
-/// The specification's own: a tag to some, a full name to others.
+/// The specification's annotation: some programs write a tag in it, others a full name.
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
-/// The name that an index entry's annotations give. A word alone is a tag of nothing in particular,
-/// and no name.
+/// Returns the name that an index entry's annotations state.
+/// A single word is a tag without a repository, and not a name.
 pub(super) fn of(annotations: &BTreeMap<String, String>) -> Option<String> {
     if let Some(name) = annotations.get(CONTAINERD_NAME) {
         return Some(name.clone());
@@ -17,8 +17,8 @@ pub(super) fn of(annotations: &BTreeMap<String, String>) -> Option<String> {
         .cloned()
 }
 
-/// A name from the archive's root without `.`, `..` and empty components; `None` for one that leads
-/// out of it or to the root itself.
+/// Returns a name from the archive's root without `.`, `..` and empty components.
+/// `None` for a name that leads out of the root, or to the root itself.
 pub(super) fn normal(name: &str) -> Option<String> {
     let mut components: Vec<&str> = Vec::new();
     for component in name.split('/') {

@@ -15,18 +15,18 @@ use crate::platform::Platform;
 const INDEX: &str = "index.json";
 const MARKER: &str = "oci-layout";
 
-/// Whether the container has an OCI layout.
+/// Returns true if the container has an OCI layout.
 pub(super) fn is_layout(container: &Container) -> bool {
     container.has(MARKER) && container.has(INDEX)
 }
 
-/// Where a blob lies.
+/// Returns the path of a blob in the layout.
 pub(super) fn blob_path(digest: &Digest) -> String {
     format!("blobs/sha256/{}", digest.hex())
 }
 
-/// Every image of the layout, for the platform. Entries of one name, or without any but with
-/// platforms, are the same image for different platforms.
+/// Returns every image of the layout, for the platform.
+/// Entries that share a name, or have platforms and no name, are one image for several platforms.
 pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Found>, ArchiveError> {
     let bytes = container.read(INDEX)?;
     let manifest_error = |source| ArchiveError::Manifest {
@@ -56,7 +56,7 @@ type Group = (BTreeSet<String>, Vec<IndexEntry>);
 
 fn groups(entries: Vec<IndexEntry>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    // The first group of each name, and whether every entry in it has a platform.
+    // The first group of each name, and true if every entry in it has a platform.
     let mut first: BTreeMap<BTreeSet<String>, (usize, bool)> = BTreeMap::new();
     for entry in entries {
         let names: BTreeSet<String> = name::of(&entry.annotations).into_iter().collect();
@@ -77,7 +77,7 @@ fn groups(entries: Vec<IndexEntry>) -> Vec<Group> {
     groups
 }
 
-/// The image that a descriptor leads to, through nested indexes.
+/// Returns the image that a descriptor leads to, through nested indexes.
 fn image(
     container: &Container,
     descriptor: Descriptor,

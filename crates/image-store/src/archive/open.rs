@@ -11,11 +11,12 @@ use super::error::ArchiveError;
 use crate::pipeline::{Budget, Compression, Counted, beyond, decompress, detect};
 use crate::store::session::Session;
 
-/// The archive's name in messages when it comes from standard input.
+/// The archive's name in messages if it comes from standard input.
 const STDIN_NAME: &str = "standard input";
 
-/// Opens what lies at `path`. A tar is read in place, unless it is compressed or cannot be sought
-/// in: then it is unpacked to a file of the session first.
+/// Opens the archive at `path`.
+/// A tar is read in place, unless it is compressed or not seekable: then it is first unpacked to a
+/// file of the session.
 pub(super) fn open_path(
     path: &Path,
     session: &Session,
@@ -40,7 +41,7 @@ pub(super) fn open_path(
     }
 }
 
-/// Takes an archive from standard input, through a file of the session.
+/// Reads an archive from standard input, through a file of the session.
 pub(super) fn open_stdin(session: &Session, limits: &Limits) -> Result<Container, ArchiveError> {
     spool(io::stdin().lock(), Path::new(STDIN_NAME), session, limits)
 }
@@ -87,12 +88,7 @@ enum SpoolError {
 
 fn write(content: &mut dyn Read, path: &Path) -> Result<File, SpoolError> {
     use std::io::Write as _;
-    let mut file = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(SpoolError::Write)?;
+    let mut file = private_files::create_new(path).map_err(SpoolError::Write)?;
     let mut buffer = vec![0; 256 * 1024];
     loop {
         match content.read(&mut buffer) {

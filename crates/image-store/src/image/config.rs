@@ -5,40 +5,41 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::platform::Platform;
 use crate::{Digest, ManifestError};
 
-/// What an image says about how to run it. Data for the guest: nothing on the host follows it.
+/// An image's instructions for running it. They are data for the guest; the host does not act on
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 pub struct ImageConfig {
-    /// The program and its first arguments.
+    /// Program, and its first arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<Vec<String>>,
-    /// Arguments after the entrypoint's, or the whole command when there is none.
+    /// Arguments after those of the entrypoint; the whole command if there is no entrypoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cmd: Option<Vec<String>>,
-    /// `NAME=value`.
+    /// Environment variables, as `NAME=value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<Vec<String>>,
-    /// Where the command starts.
+    /// Working directory of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// `USER[:GROUP]`, names or numbers.
+    /// `USER[:GROUP]`, by names or numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Free text by name.
+    /// Labels: free text by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
-    /// The signal that asks the command to end.
+    /// Signal that asks the command to end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_signal: Option<String>,
-    /// `80/tcp` and so on.
+    /// Ports and protocols, such as `80/tcp`.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "keys")]
     pub exposed_ports: Option<Vec<String>>,
-    /// Paths that expect a volume.
+    /// Paths at which the image expects a volume.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "keys")]
     pub volumes: Option<Vec<String>>,
 }
 
-/// Takes an object's keys, as an image's config has them, or a list, as a record has them.
+/// Deserializes the keys of an object, as in an image's config, or a list, as in a record.
 fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -54,7 +55,7 @@ fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>
     )
 }
 
-/// An image's config blob, as far as msb reads it.
+/// The members of an image's config blob that msb uses.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigFile {
     pub(crate) platform: Option<Platform>,
@@ -81,7 +82,7 @@ struct RawRootFs {
 }
 
 impl ConfigFile {
-    /// Parses the blob. A digest that is none is an error, a missing platform is not.
+    /// Parses the blob. An invalid digest is an error; a missing platform is not.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
         let raw: RawConfigFile =
             serde_json::from_slice(bytes).map_err(|source| ManifestError::Json {

@@ -10,83 +10,83 @@ use crate::digest::{Digest, InvalidDigest};
 use crate::platform::Platform;
 use crate::text::excerpt;
 
-/// How many addresses outside of its registry a layer may have.
+/// Most addresses outside of the registry that are kept for one layer.
 const URLS_MAX: usize = 8;
 
-/// Why a manifest, an index or a config cannot be followed.
+/// An error in a manifest, an index or a config.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// Not the JSON that it should be.
+    /// The document is not JSON of the expected form.
     #[error("the {what} cannot be parsed")]
     Json {
-        /// Which document.
+        /// Kind of the document.
         what: &'static str,
-        /// Where and why.
+        /// Cause, with its position in the document.
         #[source]
         source: serde_json::Error,
     },
-    /// A digest in it is none.
+    /// A digest in the document is not valid.
     #[error("the {what} is not valid")]
     Digest {
-        /// Of what.
+        /// Object that the digest belongs to.
         what: &'static str,
-        /// What is wrong with it.
+        /// Cause reported by the digest's parser.
         #[source]
         source: InvalidDigest,
     },
-    /// The bytes are not those that were asked for.
+    /// The document's digest is not the requested one.
     #[error("the {what} has digest {actual}, expected {expected}")]
     WrongDigest {
-        /// Which document.
+        /// Kind of the document.
         what: &'static str,
-        /// What was asked for.
+        /// Digest that was requested.
         expected: Digest,
-        /// What came.
+        /// Digest of the bytes that were received.
         actual: Digest,
     },
-    /// The length is not what its descriptor says.
+    /// The document's length differs from its descriptor.
     #[error("the {what} {digest} has {actual_bytes} bytes, its descriptor says {expected_bytes}")]
     WrongSize {
-        /// Which document.
+        /// Kind of the document.
         what: &'static str,
-        /// Its digest.
+        /// Digest of the document.
         digest: Digest,
-        /// What the descriptor says.
+        /// Length in the descriptor, in bytes.
         expected_bytes: u64,
-        /// What came.
+        /// Length that was received, in bytes.
         actual_bytes: u64,
     },
-    /// More than a limit allows.
+    /// The image exceeds a limit.
     #[error("the image is too much")]
     Limit(#[from] Exceeded),
-    /// It is manifest and index at once, or neither.
+    /// The document is a manifest and an index at once, or neither.
     #[error("the manifest has {problem}")]
     Ambiguous {
-        /// How.
+        /// Description of the ambiguity.
         problem: &'static str,
     },
-    /// Config and manifest do not count the same layers.
+    /// The config and the manifest list different numbers of layers.
     #[error("the config lists {diff_ids} diff IDs for {layers} layers")]
     LayerCount {
-        /// How many the config has.
+        /// Number of diff IDs in the config.
         diff_ids: usize,
-        /// How many the manifest has.
+        /// Number of layers in the manifest.
         layers: usize,
     },
-    /// Something else than a container image.
+    /// The media type is not that of a container image.
     #[error("unsupported media type '{media_type}' of the {what}")]
     MediaType {
-        /// Of what.
+        /// Object that has the media type.
         what: &'static str,
-        /// It, cut and escaped.
+        /// The media type, shortened and escaped.
         media_type: String,
     },
     /// The index has no image for the platform.
     #[error("no image for platform {wanted}, there is {}", offered(.available))]
     Platform {
-        /// What was asked for.
+        /// Platform that was requested.
         wanted: Platform,
-        /// What the index has.
+        /// Platforms of the images in the index.
         available: Vec<Platform>,
     },
 }
@@ -102,23 +102,23 @@ fn offered(available: &[Platform]) -> String {
         .join(", ")
 }
 
-/// A manifest or an index, whichever the document is.
+/// A parsed manifest or index.
 #[derive(Debug, Clone)]
 pub(crate) enum Document {
     Manifest(Manifest),
     Index(Vec<IndexEntry>),
 }
 
-/// One image: its config and its layers, base first.
+/// An image's config and layers, the base layer first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) config: Descriptor,
     pub(crate) layers: Vec<Descriptor>,
-    /// Addresses outside of the registry, of those layers that have any.
+    /// Addresses outside of the registry, for the layers that have any.
     pub(crate) elsewhere: BTreeMap<Digest, Vec<String>>,
 }
 
-/// Where a document or a blob is.
+/// Digest and length of a document or a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub(crate) digest: Digest,
@@ -143,7 +143,7 @@ struct RawDocument {
     manifests: Option<Vec<RawDescriptor>>,
 }
 
-/// A descriptor as JSON has it.
+/// A descriptor in the form of its JSON.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RawDescriptor {
@@ -216,8 +216,8 @@ impl RawDescriptor {
 }
 
 impl Document {
-    /// Parses and checks a document whose digest has been checked. `content_type` is what the
-    /// source calls it, where the document itself is silent.
+    /// Parses and checks a document whose digest was checked. `content_type` is the media type that
+    /// the source reports; it counts if the document does not state one.
     pub(crate) fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<Self, ManifestError> {
         let json = |source| ManifestError::Json {
             what: "manifest",
@@ -293,8 +293,8 @@ impl Manifest {
     }
 }
 
-/// Which entry of an index serves `wanted` best. One without a platform is taken when no other
-/// serves: only its config can tell.
+/// Returns the entry of an index that serves `wanted` best. An entry without a platform is chosen
+/// if no other serves, because only its config states the platform.
 pub(crate) fn select<'a>(
     entries: &'a [IndexEntry],
     wanted: &Platform,
@@ -326,8 +326,8 @@ pub(crate) fn select<'a>(
         })
 }
 
-/// Refuses a document with a member whose name is another one's but for capitals: readers that take
-/// the one for the other would see another image.
+/// Refuses a document with a member whose name differs from a known one only in case. A reader that
+/// ignores case would see another image.
 fn check_members(bytes: &[u8]) -> Result<(), ManifestError> {
     struct Members;
     impl<'de> Visitor<'de> for Members {

@@ -1,4 +1,4 @@
-//! The media types that msb takes.
+//! Media types that msb accepts.
 
 pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
 pub(crate) const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -8,7 +8,7 @@ const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2
 const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 
-/// What to ask a registry for.
+/// Media types of manifests to request from a registry.
 pub(crate) const ACCEPTED_MANIFESTS: [&str; 4] =
     [OCI_INDEX, OCI_MANIFEST, DOCKER_INDEX, DOCKER_MANIFEST];
 
@@ -24,7 +24,7 @@ pub(crate) fn is_config(media_type: &str) -> bool {
     [OCI_CONFIG, DOCKER_CONFIG].contains(&media_type)
 }
 
-/// Whether it is a filesystem layer. How it is compressed is left to its first bytes.
+/// Returns true for a filesystem layer. Its compression is detected from its first bytes.
 pub(crate) fn is_layer(media_type: &str) -> bool {
     let tar = [
         "application/vnd.oci.image.layer.v1.tar",

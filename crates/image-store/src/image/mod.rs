@@ -1,4 +1,4 @@
-//! What an image is made of: documents, before any of its layers is read.
+//! The documents of an image, which are read before its layers.
 
 mod config;
 mod manifest;
@@ -12,7 +12,7 @@ pub(crate) use manifest::{Descriptor, Document, IndexEntry, Manifest, RawDescrip
 use crate::Digest;
 use crate::platform::Platform;
 
-/// An image whose documents have been read and checked, and whose layers have not.
+/// An image whose documents were read and checked, and whose layers were not.
 #[derive(Debug, Clone)]
 pub(crate) struct Image {
     pub(crate) manifest_digest: Digest,
@@ -23,7 +23,7 @@ pub(crate) struct Image {
     pub(crate) layers: Vec<Layer>,
 }
 
-/// A layer and the blob that holds it.
+/// A layer, and the blob that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layer {
     pub(crate) diff_id: Digest,
@@ -31,7 +31,7 @@ pub(crate) struct Layer {
 }
 
 impl Image {
-    /// Puts manifest and config together. A config that names no platform serves any.
+    /// Combines a manifest with its config. A config that states no platform serves any.
     pub(crate) fn new(
         manifest_digest: Digest,
         manifest: &Manifest,
@@ -63,7 +63,7 @@ impl Image {
     }
 }
 
-/// Checks that `bytes` are what a descriptor names.
+/// Checks that the digest and the length of `bytes` are those of the descriptor.
 pub(crate) fn check_document(
     what: &'static str,
     bytes: &[u8],

@@ -16,13 +16,12 @@ use crate::store::layout;
 use crate::store::lock::{Lock, Mode};
 use crate::store::record::LayerRecord;
 
-/// Most layers that are converted at once.
+/// Most layers that are converted at the same time.
 const LAYERS_AT_ONCE_MAX: usize = 4;
-/// Most converted layers that wait for the disk at once: each has a file open and a thread.
+/// Most converted layers that are synced at the same time: each has an open file and a thread.
 const SYNCS_AT_ONCE_MAX: usize = 16;
 
-/// How many layers may be at it at once. One that waits for the disk leaves the processors to the
-/// next.
+/// Limits on concurrent layers. A layer that waits for the disk leaves the processors to the next.
 #[derive(Debug, Clone)]
 struct Turns {
     converting: Arc<Semaphore>,
@@ -40,8 +39,8 @@ impl Turns {
 }
 
 impl Ingest {
-    /// Brings every layer into the store, several at a time; each one's record goes to `written` when
-    /// its image can be read, before it is on the disk. The first failure stops them all.
+    /// Stores every layer, several at a time. A layer's record is sent to `written` when its
+    /// artifact can be read, before it is synced. The first failure stops all.
     pub(super) async fn layers(
         &self,
         image: &Image,
@@ -54,7 +53,7 @@ impl Ingest {
             signal: stop.signal(),
         };
         let mut tasks = JoinSet::new();
-        // The largest first: the small ones fill what time is left beside it.
+        // The largest layer comes first; the small ones fill the time beside it.
         let mut largest_first: Vec<&Layer> = distinct(image).collect();
         largest_first.sort_by_key(|layer| Reverse(layer.blob.size_bytes));
         for layer in largest_first {
@@ -73,7 +72,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// One layer: what is here is taken, what another process makes is waited for.
+    /// Stores one layer: uses it if it is in the store, and waits if another process makes it.
     async fn layer(
         &self,
         layer: &Layer,
@@ -81,7 +80,7 @@ impl Ingest {
         turns: Turns,
         written: UnboundedSender<LayerRecord>,
     ) -> Result<(), ImportError> {
-        // A turn first: whoever holds a layer's lock must be able to go on.
+        // A turn comes before the lock, so that the holder of a layer's lock can always continue.
         let turn = turns.converting.acquire_owned().await;
         if self.is_present(layer, &written).await? {
             return Ok(());
@@ -93,7 +92,7 @@ impl Ingest {
         let diff_id = &layer.diff_id;
         self.progress.event(&Event::LayerStarted { diff_id });
         let converted = self.make(layer, bounds).await?;
-        // Whoever merges may have given up; this layer is good all the same.
+        // The merge may have ended with an error; this layer is usable all the same.
         let _ = written.send(converted.record.clone());
         drop(written);
         let _sync = turns.syncing.acquire_owned().await;
@@ -103,7 +102,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Whether the layer is in the store. Its record has then gone to `written`.
+    /// Returns true if the layer is in the store, after sending its record to `written`.
     async fn is_present(
         &self,
         layer: &Layer,
@@ -137,7 +136,7 @@ impl Ingest {
         Ok(lock.unlinked_at_end())
     }
 
-    /// The layer's image in the session's directory.
+    /// Writes the layer's artifact to the session's directory.
     async fn make(&self, layer: &Layer, bounds: Bounds) -> Result<Converted, ImportError> {
         let path = self.session.path(&layout::layer_file(&layer.diff_id));
         let converted = self.convert(layer, &path, bounds).await?;
@@ -151,7 +150,7 @@ impl Ingest {
         Ok(converted)
     }
 
-    /// Syncs the layer's image and gives it its name.
+    /// Syncs the layer's artifact and renames it to its final name.
     async fn publish_layer(&self, layer: &Layer, converted: Converted) -> Result<(), ImportError> {
         let Converted { image, record, .. } = converted;
         let synced = unwind(spawn_blocking(move || image.sync_all()).await);
@@ -167,9 +166,9 @@ impl Ingest {
         unwind(spawn_blocking(publish).await).map_err(ImportError::Io)
     }
 
-    /// Converts a layer only to see that it is what it says.
+    /// Converts a layer only to verify that its content matches its diff ID.
     async fn look_through(&self, layer: &Layer, bounds: Bounds) -> Result<(), ImportError> {
-        // Not where the merge looks for layers.
+        // The name differs from the one by which the merge opens layers.
         let file = format!("{}.again", layout::layer_file(&layer.diff_id));
         let path = self.session.path(&file);
         self.convert(layer, &path, bounds).await?;
@@ -178,7 +177,7 @@ impl Ingest {
     }
 }
 
-/// An image's layers, each once.
+/// Returns the distinct layers of an image.
 pub(super) fn distinct(image: &Image) -> impl Iterator<Item = &Layer> {
     let layers = image.layers.iter().enumerate();
     layers
@@ -190,8 +189,8 @@ pub(super) fn distinct(image: &Image) -> impl Iterator<Item = &Layer> {
         .map(|(_, layer)| layer)
 }
 
-/// The layers whose diff ID is an earlier one's and whose blob is not: they must hold the same, and
-/// nothing else would show that they do not.
+/// Returns the layers that share their diff ID with an earlier layer, but not the blob. Their
+/// content must be the same, and nothing else would check it.
 fn disguised(image: &Image) -> impl Iterator<Item = &Layer> {
     let layers = image.layers.iter().enumerate();
     layers

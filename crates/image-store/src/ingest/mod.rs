@@ -1,5 +1,5 @@
-//! From an image's checked documents to its artifacts and its record; the same for registries and
-//! archives.
+//! The import of an image: from checked documents to artifacts and a record, for registries and
+//! archives alike.
 
 mod layers;
 mod source;
@@ -31,60 +31,60 @@ use crate::store::stamp::Trust;
 use crate::store::used;
 use layers::distinct;
 
-/// Why an image whose documents are right did not get into the store. Finished layers stay; the
-/// image is as it was.
+/// An error while an image with valid documents is stored. Finished layers stay in the store; the
+/// stored image does not change.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The store cannot be written.
     #[error("cannot write to the store")]
     Io(#[source] io::Error),
-    /// It is more than a limit allows.
+    /// The image exceeds a limit.
     #[error("the image is too much")]
     Limit(#[from] Exceeded),
-    /// A layer could not be brought in.
+    /// A layer cannot be stored.
     #[error("layer {digest}")]
     Layer {
-        /// The digest of its blob.
+        /// Digest of the layer's blob.
         digest: Digest,
-        /// Why not.
+        /// Cause reported by the conversion.
         #[source]
         source: ConvertError,
     },
-    /// The layers did not become a disk.
+    /// No disk can be assembled from the layers.
     #[error("cannot assemble the image")]
     Assemble(#[from] AssembleError),
 }
 
-/// Where layers come from.
+/// Source of the layers' blobs.
 #[derive(Debug, Clone)]
 pub(crate) enum LayerSource {
     Registry(Arc<Registry>),
     Archive(Arc<Archive>),
 }
 
-/// One pull or load at work.
+/// A pull or a load in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct Ingest {
     pub(crate) layout: Layout,
     pub(crate) session: Arc<Session>,
     pub(crate) source: LayerSource,
-    /// Where the images are from, for the record.
+    /// Origin of the images, for their records.
     pub(crate) origin: Origin,
     pub(crate) trust: Trust,
     pub(crate) limits: Limits,
     pub(crate) progress: Arc<dyn Progress>,
 }
 
-/// What an image's layers make together, before it has a name.
+/// A chain of layers that was assembled, but has no names in the store yet.
 struct Chain {
     layers: Vec<LayerRecord>,
     assembled: Assembled,
-    /// Keeps others from making the same.
+    /// Lock that keeps other processes from assembling the same chain.
     _lock: Lock,
 }
 
 impl Ingest {
-    /// Brings the image in under these names.
+    /// Stores the image under these names.
     pub(crate) async fn run(
         &self,
         image: &Image,
@@ -93,7 +93,7 @@ impl Ingest {
         let layers_count = u64::try_from(image.layers.len()).unwrap_or(u64::MAX);
         self.limits.check(Limit::ImageLayers, layers_count)?;
         self.announce(image, names.first());
-        // The merge needs what is in the layers, not that they are on the disk.
+        // The merge reads the layers; they need not be synced for it.
         let (written, records) = mpsc::unbounded_channel();
         let layers = self.layers(image, written);
         let ((), assembled) = tokio::try_join!(layers, self.assemble(image, records))?;
@@ -129,8 +129,8 @@ impl Ingest {
         });
     }
 
-    /// Merges the layers once each is written; the last may still be on their way to the disk.
-    /// `None` when one of them never came, and whoever was to bring it says why.
+    /// Merges the layers when all are written; the last ones may still be syncing. Returns `None`
+    /// if a record was not received; the task of that layer reports the cause.
     async fn assemble(
         &self,
         image: &Image,
@@ -170,7 +170,7 @@ impl Ingest {
         Ok(Some(unwind(spawn_blocking(work).await)?))
     }
 
-    /// Gives what was assembled its names, now that all layers have theirs.
+    /// Renames the assembled files to their final names; those of all layers come before.
     async fn publish_chain(
         &self,
         chain: Chain,
@@ -183,8 +183,9 @@ impl Ingest {
         unwind(spawn_blocking(work).await).map_err(ImportError::Io)
     }
 
-    /// Where the image is from, then its record, then the names that lead to it. Before all that the
-    /// artifacts' names: one that was here may be from somebody who was killed before the sync.
+    /// Writes the image's origin, then its record, then its names. Before that it syncs the
+    /// directory of artifacts, because a process that was killed may have renamed an artifact
+    /// without a sync.
     fn publish(&self, record: &ImageRecord, names: &[Reference]) -> io::Result<()> {
         let (layout, session) = (&self.layout, &*self.session);
         let manifest = record.manifest_digest;
@@ -226,7 +227,7 @@ fn image_record(image: &Image, layers: Vec<LayerRecord>, chain: ChainFile) -> Im
     }
 }
 
-/// The outcome of a task that was not cancelled; its panic is this one's.
+/// Returns the result of a task that was not cancelled; a panic of the task continues here.
 fn unwind<T>(finished: Result<T, JoinError>) -> T {
     match finished {
         Ok(outcome) => outcome,

@@ -13,7 +13,7 @@ use crate::pipeline::{
 use crate::progress::Event;
 use crate::registry::{BlobSource, PARTS_IN_FLIGHT, Registry, RegistryError};
 
-/// What a conversion may cost, and whether anybody still waits for it.
+/// Limits of a conversion, and the signal that stops it.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds {
     pub(super) budget: Budget,
@@ -21,7 +21,7 @@ pub(super) struct Bounds {
 }
 
 impl Ingest {
-    /// Makes the layer's image at `path`, from wherever its blob is.
+    /// Writes the layer's artifact at `path`, from its source.
     pub(super) async fn convert(
         &self,
         layer: &Layer,
@@ -45,7 +45,7 @@ impl Ingest {
         made.map_err(|source| ImportError::Layer { digest, source })
     }
 
-    /// Makes the layer from the first place that has its blob whole.
+    /// Writes the layer's artifact from the first source that delivers the whole blob.
     async fn download(
         &self,
         registry: &Registry,
@@ -60,13 +60,13 @@ impl Ingest {
             {
                 registry.going_on(&source.to_string(), error);
                 let path = path.to_owned();
-                // What the last source left unfinished; there may be nothing.
+                // The previous source may have left an unfinished file.
                 let _ = spawn_blocking(move || fs_err::remove_file(&path)).await;
             }
             outcome = self
                 .download_from(source, layer, path, bounds.clone())
                 .await;
-            // Whoever gave up, or cannot write, is no better off with another source.
+            // Another source does not help if the conversion was stopped or cannot write.
             let is_theirs = !matches!(
                 outcome,
                 Ok(_) | Err(ConvertError::Abandoned | ConvertError::Io(_) | ConvertError::Write(_))
@@ -90,13 +90,13 @@ impl Ingest {
         let converting = self.convert_blob(layer, path, bounds, open);
         let (downloaded, made) = tokio::join!(source.download(&layer.blob, sender), converting);
         match downloaded {
-            // The thread that read gave up first, and knows why.
+            // The reading thread stopped first, and its error is the cause.
             Ok(()) | Err(RegistryError::Abandoned) => made,
             Err(error) => Err(ConvertError::Download(error)),
         }
     }
 
-    /// Makes the layer's image from its open blob, in a thread.
+    /// Writes the layer's artifact from its open blob, in a thread.
     async fn convert_blob(
         &self,
         layer: &Layer,
@@ -105,7 +105,7 @@ impl Ingest {
         open: impl FnOnce(&Layer) -> Result<Box<dyn io::Read + Send>, ConvertError> + Send + 'static,
     ) -> Result<Converted, ConvertError> {
         let (layer, path, progress) = (*layer, path.to_owned(), Arc::clone(&self.progress));
-        // Keeps the directory while the thread writes there.
+        // The session keeps its directory while the thread writes there.
         let session = Arc::clone(&self.session);
         let work = move || {
             let count = |bytes| {

@@ -7,26 +7,22 @@ use fs_err as fs;
 use super::write_behind::WriteBehind;
 use crate::checksum::{Checksum, HEAD_BYTES, HeadLast};
 
-/// An image that is written to a file and digested on its way: everything behind the first block in
-/// order, the first block when all else is there.
+/// A file for an EROFS image that is digested while it is written. The blocks behind the first come
+/// in order, and the first block last.
 pub(crate) struct ArtifactFile {
     file: fs::File,
     head: [u8; HEAD_BYTES],
     behind: HeadLast,
     written: WriteBehind,
-    /// Where the next byte goes, and where the file ends, in bytes.
+    /// Offset of the next byte, and length of the file; both in bytes.
     offset_bytes: u64,
     end_bytes: u64,
 }
 
 impl ArtifactFile {
-    /// A new file at `path`.
+    /// Creates a file at `path`, which must not exist.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path)?;
+        let file = private_files::create_new(path)?;
         Ok(Self {
             file,
             head: [0; HEAD_BYTES],
@@ -37,13 +33,13 @@ impl ArtifactFile {
         })
     }
 
-    /// The file, not yet synced, its checksum and its length, in bytes.
+    /// Returns the file, which is not yet synced, its checksum, and its length in bytes.
     pub(crate) fn finish(self) -> (fs::File, Checksum, u64) {
         let checksum = self.behind.finish(&self.head);
         (self.file, checksum, self.end_bytes)
     }
 
-    /// How many of these bytes the next write takes: it does not cross the head's end.
+    /// Returns the part of `bytes` for the next write, which must not cross the end of the head.
     fn cut<'a>(&self, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
         match BLOCK_SIZE_BYTES.checked_sub(self.offset_bytes) {
             Some(room_bytes @ 1..) => {
@@ -80,7 +76,7 @@ impl Write for ArtifactFile {
     }
 }
 
-/// What was written can be read again.
+/// Bytes that were written can be read again.
 impl Read for ArtifactFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;

@@ -8,7 +8,7 @@ use oci_layers::{Exceeded, Limit, Limits};
 
 use super::window::WindowMemory;
 
-/// What one image may still cost, whichever of its layers costs it.
+/// Remaining limits of one image, shared by its layers.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     pub(crate) limits: Limits,
@@ -16,11 +16,12 @@ pub(crate) struct Budget {
     image_bytes: Arc<AtomicU64>,
 }
 
-/// Decompressed bytes, counted against a budget. Fails with an [`Exceeded`] inside.
+/// A reader that counts decompressed bytes against a budget. Beyond a limit it fails with an
+/// [`Exceeded`] as the inner error.
 pub(crate) struct Metered<'a, R> {
     source: R,
     budget: &'a Budget,
-    /// Compressed bytes that these have come from.
+    /// Number of compressed bytes that were read for them.
     read_bytes: &'a Cell<u64>,
     layer_bytes: u64,
     start: Instant,
@@ -35,7 +36,8 @@ impl Budget {
         }
     }
 
-    /// Counts what `source` decompresses; `read_bytes` is to say from how much.
+    /// Returns a reader that counts the decompressed bytes of `source`. `read_bytes` is the number
+    /// of compressed bytes read for them.
     pub(crate) fn meter<'a, R>(&'a self, source: R, read_bytes: &'a Cell<u64>) -> Metered<'a, R> {
         Metered {
             source,
@@ -76,15 +78,15 @@ impl<R: Read> Read for Metered<'_, R> {
     }
 }
 
-/// The limit that a read failed by, if it was one.
+/// Returns the limit that a read exceeded.
 ///
 /// # Errors
-/// Any other failure, as it was.
+/// The unchanged error, if its cause is not a limit.
 pub(crate) fn beyond(error: io::Error) -> Result<Exceeded, io::Error> {
     error.downcast::<Exceeded>()
 }
 
-/// Counts what is read of a source.
+/// A reader that counts the bytes read from a source.
 pub(crate) struct Counted<'a, R> {
     source: R,
     read_bytes: &'a Cell<u64>,

@@ -6,21 +6,21 @@ use tokio::sync::mpsc;
 
 use crate::digest::{Digest, Hasher};
 
-/// Length of a chunk between two threads, in bytes.
+/// Length of a chunk that is passed between two threads, in bytes.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
-/// Chunks on their way between two threads.
+/// Most chunks in the queue between two threads.
 const CHUNKS_IN_FLIGHT: usize = 4;
 
-/// What goes from the decompressing thread to the converting one.
+/// A message from the decompressing thread to the converting one.
 #[derive(Debug)]
 enum Chunk {
     Data(Vec<u8>),
-    /// All of it came, and it was right. Without it, the stream was cut.
+    /// End of valid content. A stream without it was cut.
     End,
 }
 
-/// A stream of chunks from one thread to another. The few that are on their way are all the memory
-/// that it takes: a chunk that has been read is filled again.
+/// Creates a stream of chunks from one thread to another. It takes the memory of the chunks in the
+/// queue alone, because a chunk that was read is filled again.
 pub(crate) fn chunk_stream() -> (ChunkSender, ChunkReader) {
     let (chunks, received) = sync_channel(CHUNKS_IN_FLIGHT);
     let (read, emptied) = sync_channel(CHUNKS_IN_FLIGHT + 1);
@@ -34,7 +34,7 @@ pub(crate) fn chunk_stream() -> (ChunkSender, ChunkReader) {
     (ChunkSender { chunks, emptied }, reader)
 }
 
-/// The end that is written to.
+/// The writing end of a stream.
 #[derive(Debug)]
 pub(crate) struct ChunkSender {
     chunks: SyncSender<Chunk>,
@@ -42,7 +42,7 @@ pub(crate) struct ChunkSender {
 }
 
 impl ChunkSender {
-    /// Sends all of `source`, without saying that it was right; `false` when nobody reads any more.
+    /// Sends all of `source`, but not the end. Returns false if the reader no longer exists.
     pub(crate) fn send_all(&self, source: &mut dyn Read) -> io::Result<bool> {
         loop {
             let mut chunk = self.emptied.try_recv().unwrap_or_default();
@@ -58,13 +58,13 @@ impl ChunkSender {
         }
     }
 
-    /// Says that all came, and was right; `false` when nobody reads any more.
+    /// Sends the end of valid content. Returns false if the reader no longer exists.
     pub(crate) fn end(self) -> bool {
         self.chunks.send(Chunk::End).is_ok()
     }
 }
 
-/// Reads until the buffer is full or the source has ended.
+/// Reads until the buffer is full or the source ends. Returns the number of bytes read.
 fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -78,7 +78,7 @@ fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// The other end: a stream again, digested as it is read.
+/// The reading end of a stream, which digests the bytes as they are read.
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
     chunks: Receiver<Chunk>,
@@ -105,21 +105,21 @@ impl std::fmt::Debug for HasherBox {
 }
 
 impl ChunkReader {
-    /// Whether the sender gave up.
+    /// Returns true if the sender was dropped before the end of the content.
     pub(crate) fn was_cut(&self) -> bool {
         self.state == State::Cut
     }
 
-    /// The digest of all that was read.
+    /// Returns the digest of all bytes that were read.
     pub(crate) fn digest(self) -> Digest {
         self.hasher.0.finish()
     }
 
-    /// Goes on with the next chunk; the one that was read goes back to be filled again.
+    /// Continues with the next chunk, and returns the previous one to be filled again.
     fn turn_to(&mut self, chunk: Vec<u8>) {
         self.hasher.0.update(&chunk);
         let read = std::mem::replace(&mut self.current, io::Cursor::new(chunk));
-        // A sender that has sent all needs no more chunks.
+        // A sender that has sent everything needs no more chunks.
         let _ = self.emptied.try_send(read.into_inner());
     }
 }
@@ -149,7 +149,7 @@ impl Read for ChunkReader {
     }
 }
 
-/// A registry's answer, as it comes, for a thread to read. Ends when the sender does.
+/// The body of a registry's response, for a thread to read. It ends when the sender is dropped.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     parts: mpsc::Receiver<Bytes>,
@@ -190,7 +190,8 @@ mod tests {
         let mut out = Vec::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // What was at the end of a chunk before is not there again.
+                // The second source is shorter than a chunk: old bytes behind its end must not be
+                // sent.
                 assert!(sender.send_all(&mut &bytes[..]).expect("sent"));
                 assert!(sender.send_all(&mut &bytes[..7]).expect("sent"));
                 assert!(sender.end());

@@ -7,32 +7,33 @@ use oci_layers::{Exceeded, Limit};
 use super::budget::Budget;
 use super::window::Window;
 
-/// The windows that the zstd library knows, as powers of two.
+/// Window sizes that the zstd library supports, as log2 of bytes.
 const ZSTD_WINDOW_LOGS: std::ops::RangeInclusive<u32> = 10..=31;
 /// `ZSTD_error_frameParameter_windowTooLarge` (zstd_errors.h).
 const ZSTD_WINDOW_TOO_LARGE: usize = 16;
-/// First bytes that tell one compression from another, and how much memory the longest header of
-/// a zstd frame asks for.
+/// Number of bytes that are read to detect the compression. They include the longest zstd frame
+/// header, which states the memory that the frame needs.
 const MAGIC_BYTES: u64 = 18;
 
-/// How a blob is compressed, told by its first bytes: media types lie.
+/// Compression of a blob, detected from its first bytes because media types can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// Not at all.
+    /// The blob is not compressed.
     None,
     /// One or more gzip members.
     Gzip,
     /// One or more zstd frames.
     Zstd,
-    /// bzip2, which msb does not read.
+    /// bzip2, which msb does not support.
     Bzip2,
-    /// xz, which msb does not read.
+    /// xz, which msb does not support.
     Xz,
 }
 
 impl Compression {
-    /// Tells by the first ten bytes; fewer are fewer chances to tell.
+    /// Detects the compression from the first ten bytes; with fewer bytes some kinds are not
+    /// detected.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -68,7 +69,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Reads the first bytes of `source` and gives them back with the rest of it.
+/// Detects the compression of `source`. Returns it with a reader of the whole source.
 pub(crate) fn detect<R: Read>(mut source: R) -> io::Result<(Compression, impl Read + use<R>)> {
     let mut magic = Vec::new();
     source.by_ref().take(MAGIC_BYTES).read_to_end(&mut magic)?;
@@ -78,8 +79,8 @@ pub(crate) fn detect<R: Read>(mut source: R) -> io::Result<(Compression, impl Re
     ))
 }
 
-/// What `source` holds, decompressed; `None` for a compression that msb does not read. Waits for
-/// the memory that a zstd stream's window needs.
+/// Returns the decompressed content of `source`; `None` if msb does not support the compression.
+/// Waits for the memory that the window of a zstd stream needs.
 pub(crate) fn decompress<'a, R: BufRead + 'a>(
     compression: Compression,
     mut source: R,
@@ -104,8 +105,8 @@ pub(crate) fn decompress<'a, R: BufRead + 'a>(
     })
 }
 
-/// All frames of a zstd stream as one. The first says how much memory they take; where it asks for
-/// too much, that is beyond a limit.
+/// All frames of a zstd stream as one. The first frame states the memory that they need; it exceeds
+/// a limit if it asks for too much.
 struct ZstdFrames<'a, R: BufRead> {
     decoder: zstd::stream::read::Decoder<'a, R>,
     exceeded: Option<Exceeded>,
@@ -130,8 +131,8 @@ impl<R: BufRead> Read for ZstdFrames<'_, R> {
     }
 }
 
-/// All members of a gzip stream as one, in constant space. Zeros after the last one are padding;
-/// anything else is an error.
+/// All members of a gzip stream as one, in constant space. Zeros after the last member are padding;
+/// any other bytes are an error.
 struct GzipMembers<R> {
     state: State<R>,
 }
@@ -251,11 +252,11 @@ mod tests {
         }
         let frame = zstd::bulk::compress(&[7; 100_000], 1).expect("compressed");
         assert!(read(&frame[..frame.len() - 1]).is_err());
-        // A frame header that asks for a window of 2 GiB.
+        // This frame header asks for a window of 2 GiB.
         let error = read(&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00]);
         let error = error.expect_err("it is too large").to_string();
         assert!(error.contains("layer-window=128MiB"), "{error}");
-        // And one that does so behind a frame that needs little.
+        // The second frame asks for more than the first, which needs little.
         let small = zstd::bulk::compress(b"one", 1).expect("compressed");
         let error = read(&[&small[..], &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x80, 1, 0, 0]].concat());
         let error = error.expect_err("it is too large").to_string();

@@ -17,21 +17,21 @@ use crate::image::Layer;
 use crate::store::layout;
 use crate::store::record::{ErofsRecord, LayerRecord};
 
-/// A layer that has become an artifact, whole but not yet synced.
+/// A layer that was converted to a complete artifact, not yet synced.
 #[derive(Debug)]
 pub(crate) struct Converted {
     pub(crate) record: LayerRecord,
     pub(crate) image: fs::File,
-    /// What it lost on the way, as far as that is kept, and how much there was.
+    /// Kept notes on attributes that were lost in the conversion, and the number of all such notes.
     pub(crate) notes: Vec<Note>,
     pub(crate) notes_total: u64,
 }
 
-/// Turns a layer's blob into an EROFS image at `path`, in one pass: this thread parses and
-/// writes while another reads, checks and decompresses.
+/// Converts a layer's blob to an EROFS image at `path`, in one pass. This thread parses and writes;
+/// another reads, verifies and decompresses.
 ///
 /// # Errors
-/// Whatever went wrong first. The file at `path` is then of no use.
+/// The first error that occurred. The file at `path` is then unusable.
 pub(crate) fn convert(
     layer: &Layer,
     blob: &mut (dyn Read + Send),
@@ -47,7 +47,7 @@ pub(crate) fn convert(
         (feeder.join(), written)
     });
     let fed = fed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    // When the blob is wrong, what its content led to does not matter.
+    // If the blob is wrong, that explains all errors in its content.
     match fed {
         Err(ConvertError::Abandoned) | Ok(()) => {}
         Err(error) => return Err(error),
@@ -74,7 +74,7 @@ pub(crate) fn convert(
     })
 }
 
-/// The first thread: blob, digest, decompression.
+/// Runs in the first thread: reads, digests and decompresses the blob.
 fn feed(
     layer: &Layer,
     blob: &mut (dyn Read + Send),
@@ -91,10 +91,10 @@ fn feed(
     match decompress_into(&mut verified, budget, &read_bytes, &chunks) {
         Ok(true) => verified.finish()?,
         Ok(false) => return Err(ConvertError::Abandoned),
-        // There may be no end to it.
+        // The rest of the blob is not read, because it may be endless.
         Err(error @ ConvertError::Limit(_)) => return Err(error),
         Err(error) => {
-            // A wrong blob explains a broken stream.
+            // A wrong blob explains an invalid stream.
             verified.finish()?;
             return Err(error);
         }
@@ -130,7 +130,7 @@ fn decompress_into(
     chunks.send_all(&mut content).map_err(broken)
 }
 
-/// A layer's image, not yet synced.
+/// A layer's artifact, not yet synced.
 struct Written {
     file: ArtifactFile,
     blocks: u32,
@@ -138,7 +138,8 @@ struct Written {
     notes_total: u64,
 }
 
-/// The second thread: tar to tree, data to its place, metadata behind it.
+/// Runs in the second thread: parses the tar stream, writes data as it comes, and metadata behind
+/// it.
 fn write(
     layer: &Layer,
     content: &mut ChunkReader,

@@ -6,71 +6,71 @@ use super::compression::Compression;
 use crate::digest::Digest;
 use crate::registry::RegistryError;
 
-/// Why a layer did not become an artifact. Nothing is left of it.
+/// An error while a layer is converted to an artifact. No file of the layer remains.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
-    /// Its registry did not deliver it.
+    /// The registry did not deliver the blob.
     #[error("cannot download it")]
     Download(#[source] RegistryError),
-    /// Its archive cannot be read.
+    /// The blob cannot be read from its archive.
     #[error("cannot read it")]
     Read {
-        /// What the archive, or the host, said.
+        /// Cause reported by the archive or the host.
         #[source]
         source: io::Error,
     },
     /// The artifact cannot be written.
     #[error("cannot write its image")]
     Io(#[source] io::Error),
-    /// Its compression is not one that msb reads.
+    /// msb does not support the blob's compression.
     #[error("unsupported {compression} compression")]
     Compression {
-        /// Which it is.
+        /// Compression that was detected.
         compression: Compression,
     },
-    /// Its compressed form is broken.
+    /// The compressed stream is invalid.
     #[error("broken {compression} stream")]
     Broken {
-        /// What it is compressed with.
+        /// Compression that was detected.
         compression: Compression,
-        /// What is broken.
+        /// Cause reported by the decompressor.
         #[source]
         source: io::Error,
     },
-    /// It is more than a limit allows.
+    /// The layer exceeds a limit.
     #[error("it is too much")]
     Limit(#[source] Exceeded),
-    /// The blob is longer or shorter than the manifest says.
+    /// The blob's length differs from the manifest.
     #[error("it has {actual_bytes} bytes or more, the manifest says {expected_bytes}")]
     BlobSize {
-        /// What the manifest says.
+        /// Length in the manifest, in bytes.
         expected_bytes: u64,
-        /// What came.
+        /// Number of bytes that were read.
         actual_bytes: u64,
     },
-    /// The blob is not the one that the manifest names.
+    /// The blob's digest differs from the manifest.
     #[error("its blob has digest {actual}, expected {expected}")]
     BlobDigest {
-        /// What the manifest says.
+        /// Digest in the manifest.
         expected: Digest,
-        /// What came.
+        /// Digest of the blob that was read.
         actual: Digest,
     },
-    /// What the blob holds is not what the config names.
+    /// The digest of the blob's content differs from the config.
     #[error("its content has digest {actual}, the config's diff ID is {expected}")]
     DiffId {
-        /// What the config says.
+        /// Diff ID in the config.
         expected: Digest,
-        /// What the blob holds.
+        /// Digest of the decompressed content.
         actual: Digest,
     },
-    /// Its tar cannot be followed.
+    /// The layer's tar stream is not valid.
     #[error("cannot follow its archive")]
     Layer(#[source] oci_layers::LayerError),
-    /// Its tree cannot be stored.
+    /// The layer's tree cannot be stored.
     #[error("cannot store its tree")]
     Write(#[source] erofs_writer::WriteError),
-    /// It was given up because something else failed first.
+    /// The conversion was stopped because something else failed first.
     #[error("it was given up")]
     Abandoned,
 }

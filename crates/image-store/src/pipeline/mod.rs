@@ -1,4 +1,4 @@
-//! A layer's way from its blob to its artifact: one pass, no spool, bounded memory.
+//! The conversion of a layer from blob to artifact: one pass, no temporary files, bounded memory.
 //!
 //! ```text
 //! registry or archive ─> blob digest ─> decompress ─> │ ─> diff ID ─> tar ─> EROFS

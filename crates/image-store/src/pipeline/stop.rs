@@ -2,15 +2,15 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells threads that nobody waits for their work any more. Given when it is dropped.
+/// Sender of a stop signal, which it gives when it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct StopOnDrop(Arc<AtomicBool>);
 
-/// Whether that was told.
+/// Receiver of a stop signal.
 #[derive(Debug, Clone)]
 pub(crate) struct StopSignal(Arc<AtomicBool>);
 
-/// A source that fails once nobody waits any more.
+/// A reader that fails after the stop signal was given.
 #[derive(Debug)]
 pub(crate) struct Stoppable<R> {
     source: R,
@@ -24,7 +24,7 @@ impl StopOnDrop {
 }
 
 impl StopSignal {
-    /// Whether nobody waits any more.
+    /// Returns true if the signal was given.
     pub(crate) fn is_given(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -5,7 +5,7 @@ use super::error::ConvertError;
 use crate::digest::Hasher;
 use crate::image::Descriptor;
 
-/// Reads a blob and checks, at its end, that it is the one that its descriptor names.
+/// A reader of a blob that verifies the blob's length and digest at its end.
 pub(crate) struct VerifiedReader<'a> {
     source: &'a mut dyn Read,
     expected: Descriptor,
@@ -42,10 +42,10 @@ impl<'a> VerifiedReader<'a> {
         }
     }
 
-    /// Reads what is left, then says whether the blob was the right one.
+    /// Reads the rest of the blob, then verifies it.
     ///
     /// # Errors
-    /// The source's failure if it had one; else a wrong length or a wrong digest.
+    /// The error of the source if there was one, otherwise a wrong length or a wrong digest.
     pub(crate) fn finish(mut self) -> Result<(), ConvertError> {
         let mut rest = [0; 8192];
         while self.failure.is_none() && matches!(self.read(&mut rest), Ok(1..)) {}
@@ -72,7 +72,7 @@ impl<'a> VerifiedReader<'a> {
 }
 
 impl Read for VerifiedReader<'_> {
-    /// Ends where the blob is longer than it should be; [`VerifiedReader::finish`] tells.
+    /// Ends early if the blob is longer than expected; [`VerifiedReader::finish`] then reports it.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.failure.is_some() || self.count_bytes > self.expected.size_bytes {
             return Ok(0);

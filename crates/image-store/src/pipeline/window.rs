@@ -4,11 +4,11 @@ use oci_layers::{Limit, Limits};
 
 /// `ZSTD_MAGICNUMBER`, little-endian (RFC 8878, 3.1.1).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The window that every decoder gets: what decoders should at least support (RFC 8878, 3.1.1.1.2).
+/// Smallest window of a decoder, in bytes: the recommended minimum (RFC 8878, 3.1.1.1.2).
 const COMMON_WINDOW_BYTES: u64 = 8 << 20;
 
-/// Memory for the windows of all zstd streams that are read at once: as much as one of them may
-/// have. Who needs more than is left waits.
+/// Memory for the windows of all zstd streams that are read at once: as much as one stream may
+/// have. A stream that needs more than is free waits.
 #[derive(Debug, Clone)]
 pub(crate) struct WindowMemory {
     most_bytes: u64,
@@ -21,7 +21,7 @@ struct Left {
     more: Condvar,
 }
 
-/// A stream's part of the memory, until it is dropped.
+/// The memory of one stream, which is returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Window {
     pub(crate) bytes: u64,
@@ -41,7 +41,8 @@ impl WindowMemory {
         }
     }
 
-    /// The window of a stream that begins with `head`. All there is where that does not tell.
+    /// Waits for the window of a stream that begins with `head`. If `head` does not state a size,
+    /// the window takes all memory.
     pub(crate) fn take(&self, head: &[u8]) -> Window {
         let asked = frame_window_bytes(head).unwrap_or(self.most_bytes);
         let asked = asked.max(COMMON_WINDOW_BYTES).checked_next_power_of_two();
@@ -61,7 +62,7 @@ impl WindowMemory {
 }
 
 impl Window {
-    /// Whether no window may be larger.
+    /// Returns true if the window has the largest permitted size.
     pub(crate) fn is_largest(&self, limits: &Limits) -> bool {
         self.bytes >= limits.get(Limit::LayerWindow)
     }
@@ -79,8 +80,8 @@ impl Drop for Window {
     }
 }
 
-/// The window that a frame's header asks for (RFC 8878, 3.1.1.1); `None` for a skippable frame and
-/// for a header that is cut short.
+/// Returns the window size that a frame header asks for, in bytes (RFC 8878, 3.1.1.1); `None` for a
+/// skippable frame and a header that is cut short.
 fn frame_window_bytes(head: &[u8]) -> Option<u64> {
     let (descriptor, rest) = head.strip_prefix(&ZSTD_MAGIC)?.split_first()?;
     let is_single_segment = descriptor & 0x20 != 0;

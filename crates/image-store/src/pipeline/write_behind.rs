@@ -1,18 +1,18 @@
 use fs_err::File;
 
-/// How much is handed over at once, in bytes.
+/// Number of bytes that are submitted at once.
 const WINDOW_BYTES: u64 = 8 << 20;
 
-/// Has a growing file written to its disk while more of it comes, so that a sync at the end finds
+/// Starts to write a growing file to its disk while more of it comes, so that the final sync has
 /// little left to do.
 #[derive(Debug, Default)]
 pub(super) struct WriteBehind {
-    /// How much of the file has been handed over, in bytes.
+    /// Number of bytes that were submitted.
     begun_bytes: u64,
 }
 
 impl WriteBehind {
-    /// Hands over what lies in front of `end_bytes`. What changes there later is left to the sync.
+    /// Submits the bytes before `end_bytes`. Later changes to them are left to the final sync.
     pub(super) fn advance(&mut self, file: &File, end_bytes: u64) {
         while end_bytes.saturating_sub(self.begun_bytes) >= WINDOW_BYTES {
             sys::begin_writing(file, self.begun_bytes, WINDOW_BYTES);
@@ -28,10 +28,10 @@ mod sys {
     use fs_err::File;
     use rustix::fs::{Advice, fadvise};
 
-    /// Pages that will not be needed are written, where they are dirty, and dropped, where they are
-    /// not (posix_fadvise(2)): these begin to be written, and stay.
+    /// Tells the kernel that pages are not needed (posix_fadvise(2)). It starts to write the dirty
+    /// ones, which stay in memory, and drops the others.
     pub(super) fn begin_writing(file: &File, start_bytes: u64, length_bytes: u64) {
-        // The sync at the end writes what this does not.
+        // The final sync writes the pages that this leaves.
         let _ = fadvise(
             file,
             start_bytes,
@@ -45,7 +45,7 @@ mod sys {
 mod sys {
     use fs_err::File;
 
-    /// Nothing but a sync makes this host write.
+    /// Does nothing, because on this host only a sync starts a write.
     pub(super) fn begin_writing(_file: &File, _start_bytes: u64, _length_bytes: u64) {}
 }
 

@@ -1,61 +1,61 @@
 use super::REPOSITORY_MAX_BYTES;
 use crate::digest::InvalidDigest;
 
-/// Why a text is not an image's name.
+/// An error for a text that is not the name of an image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidReference {
-    /// 64 hexadecimal digits, which docker keeps for the IDs of images.
+    /// The text is 64 hexadecimal digits, which docker reserves for the IDs of images.
     #[error("invalid image name '{text}': 64 hexadecimal digits are a digest: put sha256: before")]
     Identifier {
-        /// What was given, cut and escaped.
+        /// The text, shortened and escaped.
         text: String,
     },
-    /// Repository names are lower case.
+    /// The repository contains an upper-case letter.
     #[error("invalid image name '{text}': a repository's name must be lower case")]
     UpperCase {
-        /// What was given, cut and escaped.
+        /// The text, shortened and escaped.
         text: String,
     },
-    /// The part before the first slash is no host.
+    /// The part before the first slash is not a host.
     #[error("invalid image name '{text}': '{registry}' is not a registry's host and port")]
     Registry {
-        /// What was given, cut and escaped.
+        /// The text, shortened and escaped.
         text: String,
-        /// The part that should be a host.
+        /// Part that should be a host.
         registry: String,
     },
     /// The repository does not follow the grammar.
     #[error("invalid image name '{text}': '{repository}' is not a repository's name")]
     Repository {
-        /// What was given, cut and escaped.
+        /// The text, shortened and escaped.
         text: String,
-        /// The part that should be a repository.
+        /// Part that should be a repository.
         repository: String,
     },
     /// The tag does not follow the grammar.
     #[error("invalid image name '{text}': '{tag}' is not a tag")]
     Tag {
-        /// What was given, cut and escaped.
+        /// The text, shortened and escaped.
         text: String,
-        /// The part that should be a tag.
+        /// Part that should be a tag.
         tag: String,
     },
-    /// More than 255 bytes of repository.
+    /// The repository is longer than 255 bytes.
     #[error(
         "invalid image name '{text}': its repository has {bytes} bytes, the limit is {REPOSITORY_MAX_BYTES}"
     )]
     TooLong {
-        /// What was given, cut and escaped.
+        /// The text, shortened and escaped.
         text: String,
-        /// How long it is.
+        /// Length of the repository, in bytes.
         bytes: usize,
     },
-    /// What follows the `@` is no digest.
+    /// The part after the `@` is not a digest.
     #[error("invalid image name '{text}'")]
     Digest {
-        /// What was given, cut and escaped.
+        /// The text, shortened and escaped.
         text: String,
-        /// What is wrong with it.
+        /// Cause reported by the digest's parser.
         #[source]
         source: InvalidDigest,
     },

@@ -1,4 +1,4 @@
-//! The words that a name is made of, as the module `github.com/distribution/reference` has them.
+//! The grammar of names, as in the module `github.com/distribution/reference`.
 
 use super::{InvalidReference, REPOSITORY_MAX_BYTES};
 use crate::text::excerpt;
@@ -6,7 +6,8 @@ use crate::text::excerpt;
 const TAG_MAX_BYTES: usize = 128;
 const IDENTIFIER_DIGITS: usize = 64;
 
-/// Splits a name in full into registry and repository, both checked. `text` is what was given.
+/// Splits a full name into registry and repository, and checks both. `text` is the input, for
+/// errors.
 pub(super) fn split_name<'a>(
     text: &str,
     name: &'a str,
@@ -15,7 +16,7 @@ pub(super) fn split_name<'a>(
     let (registry, repository) = if is_host(registry) {
         (registry, repository)
     } else if is_repository(name) {
-        // It looked like a host and is none: all of it is a repository, of no registry.
+        // The first part is not a host, so the whole name is a repository without a registry.
         ("", name)
     } else {
         return Err(InvalidReference::Registry {
@@ -43,7 +44,7 @@ pub(super) fn split_name<'a>(
     Ok((registry, repository))
 }
 
-/// Whether docker takes `text` for an image's ID.
+/// Returns true if docker would read `text` as the ID of an image.
 pub(super) fn is_identifier(text: &str) -> bool {
     let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.len() == IDENTIFIER_DIGITS && text.bytes().all(lower)
@@ -62,7 +63,8 @@ fn is_repository(repository: &str) -> bool {
     repository.split('/').all(is_path_component)
 }
 
-/// Lower-case letters and digits, in runs joined by one dot, one or two underscores, or hyphens.
+/// Returns true for runs of lower-case letters and digits, joined by one dot, one or two
+/// underscores, or any number of hyphens.
 fn is_path_component(component: &str) -> bool {
     let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let separator = |run: &str| matches!(run, "." | "_" | "__") || run.bytes().all(|b| b == b'-');
@@ -73,8 +75,8 @@ fn is_path_component(component: &str) -> bool {
             .all(separator)
 }
 
-/// A domain, an IPv4 address, or an IPv6 address in brackets; perhaps with a port. Numbers are not
-/// looked at: a port of 750050 is left to whoever connects.
+/// Returns true for a domain, an IPv4 address or an IPv6 address in brackets, each with an optional
+/// port. The range of numbers is not checked: a port of 750050 fails later, when it is used.
 fn is_host(registry: &str) -> bool {
     let (host_is_good, port) = match registry.strip_prefix('[') {
         Some(rest) => {

@@ -6,10 +6,10 @@ use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use crate::digest::InvalidDigest;
 use crate::text::excerpt;
 
-/// A digest that a name can end in: SHA-256, SHA-384 or SHA-512, in lower-case hexadecimal digits.
+/// A digest at the end of a name: SHA-256, SHA-384 or SHA-512, in lower-case hexadecimal digits.
 ///
-/// Images refer to their parts by SHA-256 alone, and are known by it once they are here; the other
-/// two say which manifest is meant.
+/// Images refer to their parts by SHA-256 alone, and the store identifies them by it. The other two
+/// algorithms only select a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManifestDigest {
     algorithm: Algorithm,
@@ -42,7 +42,7 @@ impl Algorithm {
 }
 
 impl ManifestDigest {
-    /// The digest of `bytes` with this one's algorithm.
+    /// Returns the digest of `bytes` with the same algorithm.
     pub(crate) fn of_same_kind(&self, bytes: &[u8]) -> Self {
         let algorithm = self.algorithm;
         let digits = match algorithm {

@@ -18,12 +18,12 @@ const DEFAULT_TAG: &str = "latest";
 /// Longest repository, in bytes.
 const REPOSITORY_MAX_BYTES: usize = 255;
 
-/// An image's name, as docker reads it: `[REGISTRY/]REPOSITORY[:TAG][@DIGEST]`.
+/// The name of an image, as docker reads it: `[REGISTRY/]REPOSITORY[:TAG][@DIGEST]`.
 ///
-/// Without a registry it is Docker Hub's, without a tag and a digest it is `latest`. With both, the
-/// digest says which image is meant. What is taken, and how it reads in full and in short, is what
-/// the module `github.com/distribution/reference` takes; a test holds the two together. The one
-/// exception is a short form that would be read as another image, which [`Reference::familiar`] avoids.
+/// The default registry is Docker Hub. The default tag is `latest` if there is no digest; with
+/// both, the digest selects the image. The grammar, the full form and the short form are those of
+/// the module `github.com/distribution/reference`, and a test compares the two. The one exception
+/// is a short form that would be read as another image; [`Reference::familiar`] avoids it.
 ///
 /// ```
 /// use image_store::Reference;
@@ -42,30 +42,33 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The registry that the name says, `docker.io` when it says none. Empty where the first part
-    /// looks like a host and cannot be one (`a_b.c/d`): such a name is valid, and pulled from nowhere.
+    /// Returns the registry; `docker.io` if the name states none. It is empty if the first part
+    /// looks like a host but is not valid as one (`a_b.c/d`): such a name is valid, but cannot be
+    /// pulled.
     pub fn registry(&self) -> &str {
         &self.registry
     }
 
-    /// The repository on that registry, `library/` included.
+    /// Returns the repository in the registry, including `library/`.
     pub fn repository(&self) -> &str {
         &self.repository
     }
 
-    /// The tag. Where there is a digest too, that says which image is meant.
+    /// Returns the tag; `None` if there is none. If there is a digest too, the digest selects the
+    /// image.
     pub fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// The digest that says which image is meant.
+    /// Returns the digest that selects the image; `None` if there is none.
     pub const fn digest(&self) -> Option<&ManifestDigest> {
         self.digest.as_ref()
     }
 
-    /// The name without what docker leaves out: `debian:12`, not `docker.io/library/debian:12`. In
-    /// full where the short name would be read as another: docker's own short form of
-    /// `docker.io/a.example/b` is an image of the registry `a.example`.
+    /// Returns the name without the parts that docker omits: `debian:12`, not
+    /// `docker.io/library/debian:12`. If the short name would be read as another image, returns the
+    /// full name: docker's own short form of `docker.io/a.example/b` is an image of the registry
+    /// `a.example`.
     pub fn familiar(&self) -> String {
         let full = self.to_string();
         let short = self.without_defaults(&full);
@@ -87,8 +90,8 @@ impl Reference {
         }
     }
 
-    /// The name that an image goes by: without the tag where there is a digest, as a tag says
-    /// nothing then.
+    /// Returns the name under which the store records the image. It has no tag if there is a
+    /// digest, because the tag then selects nothing.
     pub fn canonical(&self) -> Self {
         let mut name = self.clone();
         if name.digest.is_some() {
@@ -97,7 +100,7 @@ impl Reference {
         name
     }
 
-    /// The host, with its port, that serves the registry.
+    /// Returns the host that serves the registry, with its port.
     pub(crate) fn registry_host(&self) -> &str {
         if self.registry == DOCKER_HUB {
             DOCKER_HUB_REGISTRY
@@ -106,7 +109,7 @@ impl Reference {
         }
     }
 
-    /// Tag or digest, as a registry's manifest address ends.
+    /// Returns the digest or the tag, as at the end of a manifest's address.
     pub(crate) fn version(&self) -> String {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.to_string(),
@@ -116,7 +119,7 @@ impl Reference {
     }
 }
 
-/// Whether a host, with or without its port, is this host's own loopback interface.
+/// Returns true if a host, with or without a port, is on this host's loopback interface.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host_without_port(host);
     host.eq_ignore_ascii_case("localhost")
@@ -191,8 +194,8 @@ impl FromStr for Reference {
     }
 }
 
-/// `text` with the registry and the namespace that it leaves out. The first component is a registry
-/// when it looks like a host: a dot, a port, a capital, or `localhost`.
+/// Returns `text` with the registry and the namespace that it omits. The first component is a
+/// registry if it looks like a host: it contains a dot, a port or a capital, or is `localhost`.
 fn in_full(text: &str) -> String {
     let host_like = |first: &str| {
         first.contains(['.', ':']) || first == "localhost" || first.to_lowercase() != first
@@ -234,7 +237,8 @@ mod tests {
             (&format!("debian@{digest}"), &with_digest),
             (&format!("debian:12@{digest}"), &with_both),
             ("a_b.c/d", "a_b.c/d:latest"),
-            // Found by fuzzing: without the registry, `a.example` would be one.
+            // Fuzzing found this name: without `docker.io/`, `a.example` would be read as the
+            // registry.
             ("docker.io/a.example/b", "docker.io/a.example/b:latest"),
         ];
         for (text, full) in table {

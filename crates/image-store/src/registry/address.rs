@@ -6,32 +6,32 @@ use super::tls_probe::speaks_tls;
 use crate::reference::{Reference, is_loopback};
 use crate::text::excerpt;
 
-/// Where a registry, or one of its mirrors, is.
+/// Address of a registry, or of one of its mirrors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// Host and port as settings and docker's credentials name them; `docker.io` for Docker Hub.
+    /// Host and port, as in the settings and in docker's credentials; `docker.io` for Docker Hub.
     pub(super) name: String,
-    /// Whether it stands in for another registry, whose credentials are not for it.
+    /// True for a mirror of another registry, which must not get that registry's credentials.
     pub(super) is_mirror: bool,
     scheme: Scheme,
     host: String,
-    /// What goes before each repository's name, with a slash at its end.
+    /// Path before the name of each repository, with a slash at its end; may be empty.
     prefix: String,
 }
 
-/// How a registry is spoken to.
+/// Protocol of a registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     Https,
     Http,
-    /// With TLS where it is answered, else in plain text. On the loopback interface alone, where nobody
-    /// between could choose the second.
+    /// TLS if the server answers it, otherwise plain text. Only for the loopback interface, where
+    /// an attacker in the network cannot force plain text.
     AsAnswered,
 }
 
 impl Scheme {
-    /// The scheme of the host `name` where neither an address nor an argument says it. Who names
-    /// certificate authorities wants TLS.
+    /// Returns the scheme of the host `name` if neither an address nor an argument states one. A
+    /// user who names certificate authorities wants TLS.
     fn of(name: &str, registries: &Registries) -> Self {
         let settings = registries.of(name);
         let has_authorities = registries.authorities.is_some() || settings.ca.is_some();
@@ -51,7 +51,7 @@ impl Scheme {
 }
 
 impl Address {
-    /// The registry of an image's name.
+    /// Returns the address of the registry in an image's name.
     pub(super) fn of(reference: &Reference, plain_http: bool, registries: &Registries) -> Self {
         let name = reference.registry();
         Self {
@@ -66,7 +66,7 @@ impl Address {
         }
     }
 
-    /// A mirror as settings have it: `[http://|https://]HOST[:PORT][/PREFIX]`.
+    /// Returns the address of a mirror in the settings: `[http://|https://]HOST[:PORT][/PREFIX]`.
     pub(super) fn of_mirror(text: &str, registries: &Registries) -> Self {
         let (scheme, rest) = match text.split_once("://") {
             Some(("http", rest)) => (Some(Scheme::Http), rest),
@@ -88,7 +88,8 @@ impl Address {
         }
     }
 
-    /// The same address, with its scheme settled by whoever listens there where it is theirs to say.
+    /// Returns the same address; if the server chooses between TLS and plain text, with the result
+    /// of a probe.
     pub(super) async fn settled(&self) -> Self {
         let mut settled = self.clone();
         if self.scheme == Scheme::AsAnswered {
@@ -100,12 +101,12 @@ impl Address {
         settled
     }
 
-    /// What the repository is called there.
+    /// Returns the name of the repository at this address.
     pub(super) fn repository(&self, repository: &str) -> String {
         format!("{}{repository}", self.prefix)
     }
 
-    /// The repository's address there, with a slash at its end.
+    /// Returns the repository's URL at this address, with a slash at its end.
     pub(super) fn repository_url(&self, repository: &str) -> Result<Url, RegistryError> {
         let text = format!(
             "{}://{}/v2/{}{repository}/",

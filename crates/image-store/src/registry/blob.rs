@@ -12,18 +12,18 @@ use super::transport::{header, without_credentials};
 use crate::image::Descriptor;
 use crate::text::excerpt;
 
-/// Parts of an answer on their way to the thread that reads them.
+/// Most parts of a response in the queue to the thread that reads them.
 pub(crate) const PARTS_IN_FLIGHT: usize = 16;
 
-/// One place that a blob can be had from.
+/// A source of a blob.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlobSource<'a> {
     endpoint: &'a Endpoint,
-    /// An address that the manifest names, instead of the repository's own.
+    /// Address in the manifest; `None` for the repository itself.
     elsewhere: Option<&'a str>,
 }
 
-/// A download under way.
+/// State of a download.
 #[derive(Debug)]
 struct Download<'a> {
     blob: &'a Descriptor,
@@ -42,7 +42,7 @@ impl fmt::Display for BlobSource<'_> {
 }
 
 impl<'a> BlobSource<'a> {
-    /// The repository.
+    /// Returns the repository as a source.
     pub(super) fn of(endpoint: &'a Endpoint) -> Self {
         let elsewhere = None;
         Self {
@@ -51,7 +51,7 @@ impl<'a> BlobSource<'a> {
         }
     }
 
-    /// An address that the manifest names.
+    /// Returns an address in the manifest as a source.
     pub(super) fn elsewhere(endpoint: &'a Endpoint, address: &'a str) -> Self {
         let elsewhere = Some(address);
         Self {
@@ -60,8 +60,8 @@ impl<'a> BlobSource<'a> {
         }
     }
 
-    /// Sends a blob's bytes as they come, in order, each once; where the connection breaks, from
-    /// there on. The length is checked, the digest is left to whoever reads.
+    /// Sends the bytes of a blob in order, each once. After a broken connection, the download
+    /// continues at the next byte. The length is checked; the reader checks the digest.
     pub(crate) async fn download(
         &self,
         blob: &Descriptor,
@@ -80,7 +80,7 @@ impl<'a> BlobSource<'a> {
             let before = download.sent_bytes;
             let error = match self.go_on(&mut download).await {
                 Err(error) if error.is_transient() => error,
-                // It answered before, so it may again.
+                // The server answered before, so it may answer again.
                 Err(error @ RegistryError::Unreachable { .. }) if before > 0 => error,
                 outcome => return outcome,
             };
@@ -152,7 +152,8 @@ impl Download<'_> {
     }
 }
 
-/// An address of a manifest's `urls`. What lies outside of its registry is fetched over TLS alone.
+/// Parses an address in a manifest's `urls`. Blobs outside of the registry are fetched over TLS
+/// only.
 fn foreign_url(address: &str) -> Result<Url, RegistryError> {
     let url = Url::parse(address)
         .ok()
@@ -163,8 +164,8 @@ fn foreign_url(address: &str) -> Result<Url, RegistryError> {
         })
 }
 
-/// How many bytes of an answer to leave out, so that it goes on at `wanted`: a registry may ignore
-/// what it was asked for and begin anew.
+/// Returns the number of bytes to skip at the start of a response, so that it continues at
+/// `wanted`. A registry may ignore the range of a request and send the whole blob.
 fn start_of(
     response: &Response,
     blob: &Descriptor,
@@ -192,7 +193,7 @@ fn start_of(
     }
 }
 
-/// The first byte of `bytes 5-9/10`.
+/// Returns the first number of a range such as `bytes 5-9/10`; `None` if it cannot be parsed.
 fn range_start(text: &str) -> Option<u64> {
     text.trim()
         .strip_prefix("bytes ")?

@@ -6,8 +6,8 @@ use reqwest::Response;
 use super::error::RegistryError;
 use super::limits::RegistryLimits;
 
-/// An answer's bytes as they come: neither standing still nor dripping for ever. Only the time spent
-/// waiting for the network counts, not that of whoever takes the bytes.
+/// The bytes of a response, with limits on silence and on a low rate. Only the time spent waiting
+/// for the network counts, not the time that the consumer of the bytes takes.
 #[derive(Debug)]
 pub(super) struct Body<'a> {
     response: Response,
@@ -28,7 +28,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The next bytes; `None` at the end.
+    /// Returns the next bytes; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, RegistryError> {
         let begun = Instant::now();
         let part = tokio::time::timeout(self.limits.idle, self.response.chunk())
@@ -54,7 +54,7 @@ impl<'a> Body<'a> {
         Ok(part)
     }
 
-    /// All of it, which may not be longer than `limit_bytes`.
+    /// Returns the whole body, which must not be longer than `limit_bytes`.
     pub(super) async fn all(mut self, limit_bytes: u64) -> Result<Vec<u8>, RegistryError> {
         let mut bytes = Vec::new();
         while let Some(part) = self.next().await? {

@@ -1,20 +1,21 @@
 use std::collections::BTreeMap;
 
-/// What a registry that answers 401 asks for, in its `WWW-Authenticate` header.
+/// Request for authentication in the `WWW-Authenticate` header of a 401 response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Challenge {
-    /// A token from this server.
+    /// The registry requires a token from this server.
     Bearer {
         realm: String,
         service: Option<String>,
         scope: Option<String>,
     },
-    /// User name and password with every request.
+    /// The registry requires a user name and a password with every request.
     Basic,
 }
 
 impl Challenge {
-    /// The first challenge that msb can meet, a token's before a password's.
+    /// Returns the first challenge that msb supports; a token is preferred. `None` if there is
+    /// none.
     pub(crate) fn parse<'a>(headers: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let challenges: Vec<_> = headers.into_iter().flat_map(challenges).collect();
         let bearer = challenges
@@ -36,7 +37,7 @@ impl Challenge {
     }
 }
 
-/// Every challenge of one header: a scheme and its parameters, whose names are lower-cased.
+/// Returns every challenge of one header: its scheme and its parameters, with lower-case names.
 fn challenges(header: &str) -> Vec<(String, BTreeMap<String, String>)> {
     let mut found: Vec<(String, BTreeMap<String, String>)> = Vec::new();
     let mut rest = header;
@@ -60,7 +61,7 @@ fn challenges(header: &str) -> Vec<(String, BTreeMap<String, String>)> {
     }
 }
 
-/// A parameter's value, quoted or plain, and what follows it.
+/// Returns the value of a parameter, quoted or not, and the text that follows it.
 fn parameter(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ']).unwrap_or(text.len());

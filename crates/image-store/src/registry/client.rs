@@ -14,7 +14,7 @@ use crate::platform::Platform;
 use crate::progress::{Event, Progress};
 use crate::reference::Reference;
 
-/// Whom to ask for a repository, and how.
+/// Settings for access to one repository.
 #[derive(Debug)]
 pub(crate) struct Client<'a> {
     pub(crate) repository: String,
@@ -25,18 +25,18 @@ pub(crate) struct Client<'a> {
     pub(crate) progress: Arc<dyn Progress>,
 }
 
-/// One repository: its mirrors, in order, then the registry itself.
+/// A repository: its mirrors in order, then the registry itself.
 #[derive(Debug)]
 pub(crate) struct Registry {
     endpoints: Vec<Endpoint>,
     progress: Arc<dyn Progress>,
-    /// Where else the image's layers are, by their digest.
+    /// Addresses of layers outside of the registry, by digest.
     elsewhere: OnceLock<BTreeMap<Digest, Vec<String>>>,
 }
 
 impl Client<'_> {
-    /// The repository that `reference` names. Nothing is asked yet but for credentials, and on the
-    /// loopback interface whether TLS is spoken.
+    /// Returns the repository that `reference` names. The only requests are for credentials and, on
+    /// the loopback interface, to detect TLS.
     pub(crate) async fn connect(&self, reference: &Reference) -> Result<Registry, RegistryError> {
         let settings = self.registries.of(reference.registry());
         let mirrors = settings.mirrors.iter();
@@ -55,7 +55,8 @@ impl Client<'_> {
         })
     }
 
-    /// What there is for this host. What was given is for the registry itself.
+    /// Returns the credential for a host; `None` if there is none. A credential that the user gave
+    /// is for the registry itself, not for its mirrors.
     pub(super) async fn credential(
         &self,
         address: &Address,
@@ -72,8 +73,8 @@ impl Client<'_> {
 }
 
 impl Registry {
-    /// The image of `reference` for the platform, its documents checked: the first mirror's that has
-    /// it, or else the registry's own.
+    /// Returns the image of `reference` for the platform, with checked documents. It comes from the
+    /// first mirror that has it, otherwise from the registry.
     pub(crate) async fn image(
         &self,
         reference: &Reference,
@@ -92,12 +93,12 @@ impl Registry {
             }
         }
         let (image, elsewhere) = outcome?;
-        // One registry is asked for one image.
+        // A `Registry` resolves a single image.
         let _ = self.elsewhere.set(elsewhere);
         Ok(image)
     }
 
-    /// From where to get a blob, in order.
+    /// Returns the sources of a blob, in the order in which to try them.
     pub(crate) fn sources(&self, blob: &Descriptor) -> Vec<BlobSource<'_>> {
         let here = self.endpoints.iter().map(BlobSource::of);
         let elsewhere = self.elsewhere.get().and_then(|all| all.get(&blob.digest));
@@ -110,7 +111,7 @@ impl Registry {
         here.chain(elsewhere).collect()
     }
 
-    /// Tells that the next source is asked.
+    /// Reports that the next source is tried.
     pub(crate) fn going_on(&self, what: &str, error: &dyn std::error::Error) {
         self.progress.event(&Event::Retrying {
             what,

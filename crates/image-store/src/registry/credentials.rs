@@ -15,28 +15,28 @@ use tokio::process::Command;
 
 use crate::text::excerpt;
 
-/// How long a credential helper may take: it may ask the user.
+/// Timeout for a credential helper, which may ask the user.
 const HELPER_PATIENCE: Duration = Duration::from_secs(60);
-/// Longest answer of a helper, in bytes.
+/// Longest output of a helper, in bytes.
 const HELPER_ANSWER_MAX_BYTES: u64 = 1 << 20;
-/// Under this key docker keeps the credentials of Docker Hub.
+/// Key of Docker Hub's credentials in the docker config.
 const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What proves to a registry who asks.
+/// Credential for a registry.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// User name and password, or a token in the password's place.
+    /// User name and password; the password may be a token.
     Password {
-        /// The user's name.
+        /// Name of the user.
         username: String,
-        /// The password.
+        /// Password, or a token in its place.
         password: String,
     },
-    /// A refresh token of OAuth 2.
+    /// OAuth 2 refresh token.
     IdentityToken(String),
 }
 
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// Where credentials come from.
+/// Source of credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CredentialSource {
     /// The docker config in `$DOCKER_CONFIG`, or else in `~/.docker`.
@@ -57,54 +57,54 @@ pub enum CredentialSource {
     Environment,
     /// The docker config in this directory.
     Directory(PathBuf),
-    /// This one.
+    /// This credential, for the registry itself.
     Given(Credential),
-    /// Nowhere: ask as nobody.
+    /// No credentials: all requests are anonymous.
     None,
 }
 
-/// Why no credentials can be told.
+/// An error while credentials are looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// The docker config cannot be read.
     #[error("cannot read the docker config")]
     Io(#[source] io::Error),
-    /// The docker config is not what docker writes.
+    /// The docker config is not in docker's format.
     #[error("the docker config {} cannot be parsed", .path.display())]
     Parse {
-        /// Where it is.
+        /// Path of the config.
         path: PathBuf,
-        /// Where it is broken.
+        /// Cause, with its position in the file.
         #[source]
         source: serde_json::Error,
     },
-    /// An entry's `auth` is not base64 of `user:password`.
+    /// The `auth` of an entry is not `user:password` in base64.
     #[error("the entry for {registry} in the docker config cannot be decoded")]
     Entry {
-        /// Which entry.
+        /// Registry of the entry.
         registry: String,
     },
-    /// The config names no helper that could exist.
+    /// The config contains an invalid name of a helper.
     #[error("'{helper}' is not the name of a credential helper")]
     HelperName {
-        /// What it names, cut and escaped.
+        /// The name, shortened and escaped.
         helper: String,
     },
-    /// A helper could not be asked.
+    /// A helper could not be run.
     #[error("credential helper docker-credential-{helper} cannot be run")]
     Helper {
-        /// Which one.
+        /// Name of the helper, without `docker-credential-`.
         helper: String,
-        /// Why not.
+        /// Cause reported by the host, or by the parser of the helper's output.
         #[source]
         source: io::Error,
     },
-    /// A helper failed.
+    /// A helper reported a failure.
     #[error("credential helper docker-credential-{helper} failed: {message}")]
     HelperFailed {
-        /// Which one.
+        /// Name of the helper, without `docker-credential-`.
         helper: String,
-        /// What it said, cut and escaped.
+        /// Output of the helper, shortened and escaped.
         message: String,
     },
 }
@@ -133,10 +133,10 @@ struct HelperAnswer {
     secret: String,
 }
 
-/// The registries that the user's docker config has credentials or a helper for.
+/// Returns the registries for which the user's docker config has credentials or a helper.
 ///
 /// # Errors
-/// When there is a config and it cannot be read.
+/// If the config exists and cannot be read.
 pub fn configured_registries() -> Result<Vec<String>, CredentialsError> {
     let Some(config) = read(directory().as_deref())? else {
         return Ok(Vec::new());
@@ -154,7 +154,7 @@ pub fn configured_registries() -> Result<Vec<String>, CredentialsError> {
 }
 
 impl CredentialSource {
-    /// What there is for `registry`.
+    /// Returns the credential for `registry`; `None` if there is none.
     pub(super) async fn find(
         &self,
         registry: &str,
@@ -249,7 +249,8 @@ fn read(directory: Option<&Path>) -> Result<Option<DockerConfig>, CredentialsErr
     }
 }
 
-/// The host in a key of the config, which may be an address. Docker Hub has several.
+/// Returns the host in a key of the config, which may be a URL. The hosts of Docker Hub all become
+/// `docker.io`.
 fn host(key: &str) -> &str {
     let rest = key
         .strip_prefix("https://")
@@ -262,7 +263,7 @@ fn host(key: &str) -> &str {
     }
 }
 
-/// Asks `docker-credential-HELPER`, as docker does.
+/// Runs `docker-credential-HELPER get`, as docker does; `None` if the helper has no credential.
 async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, CredentialsError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !helper.bytes().all(plain) {
@@ -310,7 +311,7 @@ async fn run(helper: &str, key: &str) -> io::Result<(bool, Vec<u8>)> {
         .kill_on_drop(true)
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read will say why.
+        // If the helper does not read its input, its exit status reports the failure.
         let _ = stdin.write_all(key.as_bytes()).await;
     }
     let mut output = Vec::new();

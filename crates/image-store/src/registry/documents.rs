@@ -12,11 +12,11 @@ use crate::image::{
 use crate::platform::Platform;
 use crate::reference::Reference;
 
-/// An image, and where else its layers are, by their digest.
+/// An image, and the addresses of its layers outside of the registry, by digest.
 pub(super) type FoundImage = (Image, BTreeMap<Digest, Vec<String>>);
 
 impl Endpoint {
-    /// The image of `reference` for the platform, its documents checked.
+    /// Returns the image of `reference` for the platform, with checked documents.
     pub(super) async fn image(
         &self,
         reference: &Reference,
@@ -37,7 +37,9 @@ impl Endpoint {
         wanted: &Platform,
     ) -> Result<(Digest, Manifest), RegistryError> {
         let limit_bytes = self.transport.limits.document_bytes;
-        let mut fetched = self.document(&reference.version(), limit_bytes).await?;
+        let what = format!("image '{}'", reference.familiar());
+        let version = reference.version();
+        let mut fetched = self.document(&what, &version, limit_bytes).await?;
         let mut digest = Digest::of(&fetched.bytes);
         if let Some(expected) = reference.digest() {
             let actual = expected.of_same_kind(&fetched.bytes);
@@ -59,7 +61,8 @@ impl Endpoint {
             self.check_size(&entry)?;
             digest = entry.digest;
             let version = digest.to_string();
-            fetched = self.document(&version, entry.size_bytes).await?;
+            let what = format!("manifest {version}");
+            fetched = self.document(&what, &version, entry.size_bytes).await?;
             check_document("manifest", &fetched.bytes, &entry)
                 .map_err(|source| self.bad(source))?;
         }
@@ -67,17 +70,22 @@ impl Endpoint {
         Err(self.beyond(Limit::ImageIndexes, value))
     }
 
-    async fn document(&self, version: &str, limit_bytes: u64) -> Result<Fetched, RegistryError> {
-        let what = format!("manifest {version}");
+    /// Fetches the document of a tag or a digest, called `what` in messages.
+    async fn document(
+        &self,
+        what: &str,
+        version: &str,
+        limit_bytes: u64,
+    ) -> Result<Fetched, RegistryError> {
         let request = Request {
             path: format!("manifests/{version}"),
-            what: &what,
+            what,
             accept: Some(media_type::ACCEPTED_MANIFESTS.join(", ")),
             from_byte: 0,
         };
         let fetched = self.fetch(&request, limit_bytes).await;
         let fetched = fetched.map_err(|error| match error {
-            // A token may be too long as well, and a descriptor may say less.
+            // A token may be too long as well, and a descriptor may state a smaller limit.
             RegistryError::Long { what: long, .. }
                 if long == what && limit_bytes == self.transport.limits.document_bytes =>
             {

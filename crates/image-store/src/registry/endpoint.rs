@@ -18,7 +18,7 @@ use super::transport::{Outgoing, Transport, error_message, header};
 use crate::digest::Digest;
 use crate::progress::{Event, Progress};
 
-/// One repository on one host: the registry itself, or one of its mirrors.
+/// A repository on one host: on the registry itself, or on one of its mirrors.
 pub(crate) struct Endpoint {
     pub(super) transport: Transport,
     repository: String,
@@ -27,31 +27,31 @@ pub(crate) struct Endpoint {
     progress: Arc<dyn Progress>,
 }
 
-/// What goes with each request, and how often it was renewed.
+/// The `Authorization` header, and the number of times that it was renewed.
 #[derive(Debug, Clone, Default)]
 struct Authorization {
     header: Option<HeaderValue>,
     generation: u32,
 }
 
-/// What to ask for.
+/// A request to the repository.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
-    /// Below the repository's address: `manifests/latest`.
+    /// Path below the repository's URL, such as `manifests/latest`.
     pub(super) path: String,
-    /// For messages.
+    /// Description of the requested object, for messages.
     pub(super) what: &'a str,
     pub(super) accept: Option<String>,
-    /// First byte that is wanted.
+    /// First requested byte; 0 for the whole object.
     pub(super) from_byte: u64,
 }
 
-/// A short answer.
+/// A response that was read as a whole.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) bytes: Vec<u8>,
     pub(super) content_type: Option<String>,
-    /// The digest that the registry says it has.
+    /// Digest in the `Docker-Content-Digest` header, if it is valid.
     pub(super) promised: Option<Digest>,
 }
 
@@ -62,8 +62,8 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The repository at `address`. Nothing is asked yet but for credentials, and on the loopback
-    /// interface whether TLS is spoken.
+    /// Returns the repository at `address`. The only requests are for credentials and, on the
+    /// loopback interface, to detect TLS.
     pub(super) async fn new(address: &Address, client: &Client<'_>) -> Result<Self, RegistryError> {
         let base = address.settled().await;
         let base = base.repository_url(&client.repository)?;
@@ -79,12 +79,13 @@ impl Endpoint {
         })
     }
 
-    /// The host, with its port, for messages.
+    /// Returns the host with its port, for messages.
     pub(super) fn host(&self) -> String {
         self.transport.host()
     }
 
-    /// All of a short answer; asked for again while the registry fails for the moment.
+    /// Returns a whole response of at most `limit_bytes`. Retries while the registry fails
+    /// temporarily.
     pub(super) async fn fetch(
         &self,
         request: &Request<'_>,
@@ -122,7 +123,7 @@ impl Endpoint {
         })
     }
 
-    /// Waits a while after `failures` and one more.
+    /// Waits before the next attempt; `failures` is the number of failures before this one.
     pub(super) async fn pause(&self, what: &str, error: &RegistryError, failures: u32) {
         let after = retry::pause(&self.transport.limits, failures, error.retry_after());
         self.progress.event(&Event::Retrying {
@@ -133,7 +134,8 @@ impl Endpoint {
         tokio::time::sleep(after).await;
     }
 
-    /// Asks once, with a new token if the old one is refused; gives an answer of success.
+    /// Sends a request once, and again with a new token if the old one is refused. Returns a
+    /// successful response.
     pub(super) async fn get(&self, request: &Request<'_>) -> Result<Response, RegistryError> {
         let address = |_| RegistryError::Address {
             address: request.path.clone(),
@@ -157,7 +159,7 @@ impl Endpoint {
         self.checked(request.what, response).await
     }
 
-    /// Asks for an address that is not the registry's own, as nobody.
+    /// Sends an anonymous request to an address outside of the registry.
     pub(super) async fn get_elsewhere(
         &self,
         what: &str,
@@ -198,7 +200,7 @@ impl Endpoint {
         self.transport.send(outgoing).await
     }
 
-    /// Meets a challenge, unless another request has done so since `generation`.
+    /// Answers a challenge, unless another request has done so since `generation`.
     async fn authorize(
         &self,
         challenge: &Challenge,
@@ -259,7 +261,7 @@ impl Endpoint {
     }
 }
 
-/// User name and password as a header; `None` when they do not fit into one.
+/// Returns user name and password as a header; `None` if they are not valid in a header.
 pub(super) fn basic(username: &str, password: &str) -> Option<HeaderValue> {
     use base64::Engine as _;
     let pair = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));

@@ -7,214 +7,217 @@ use crate::digest::Digest;
 use crate::image::ManifestError;
 use crate::reference::ManifestDigest;
 
+use super::connect_error::ConnectError;
 use super::credentials::CredentialsError;
 
-/// Why a registry did not give what was asked for.
+/// An error of a request to a registry.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// No connection, or none that can be trusted.
-    #[error("cannot reach registry {registry}")]
+    /// The connection failed, or its TLS certificate is not trusted.
+    #[error("cannot reach registry {registry}{}", through(.proxy.as_deref()))]
     Unreachable {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// What the network, or TLS, said.
+        /// The proxy on the path, if there is one.
+        proxy: Option<String>,
+        /// Cause reported by the network or by TLS.
         #[source]
-        source: reqwest::Error,
+        source: ConnectError,
     },
     /// TLS cannot be set up on this host.
     #[error("cannot use TLS with registry {registry}")]
     Tls {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// What is missing.
+        /// Cause reported by the TLS library.
         #[source]
         source: rustls::Error,
     },
-    /// An address that the registry gave, or that its name makes, is none.
+    /// An address from the registry, or made of its name, is not valid.
     #[error("'{address}' is not an address that can be asked")]
     Address {
-        /// It, cut and escaped.
+        /// The address, shortened and escaped.
         address: String,
     },
-    /// The connection broke, and broke again.
+    /// The connection broke repeatedly.
     #[error("the connection for {what} broke")]
     Cut {
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// What the network said.
+        /// Cause reported by the network.
         #[source]
         source: reqwest::Error,
     },
-    /// The answer stood still.
+    /// No bytes of the response arrived for too long.
     #[error("{what} stood still for {} s", .after.as_secs_f32())]
     Stalled {
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// How long msb waits.
+        /// Time that msb waited.
         after: Duration,
     },
-    /// The answer came too slowly.
+    /// The response arrived too slowly.
     #[error("{what} comes too slowly: {bytes} bytes in {} s", .within.as_secs())]
     Slow {
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// What came.
+        /// Number of bytes that arrived.
         bytes: u64,
-        /// Within how long.
+        /// Time in which they arrived.
         within: Duration,
     },
-    /// A redirect that msb does not follow.
+    /// The registry sent a redirect that msb does not follow.
     #[error("registry {registry} sends a redirect for {what} that msb does not follow: {problem}")]
     Redirect {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// Why not.
+        /// Reason for which the redirect is refused.
         problem: String,
     },
-    /// A registry on the internet leads into this host's own network.
+    /// A registry on the internet refers to this host's own network.
     #[error("registry {registry} leads to a private address: {problem}")]
     PrivateAddress {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// Where it leads.
+        /// Private address, with the host that it belongs to.
         problem: String,
     },
-    /// A layer that lies outside of its registry, where msb does not go.
+    /// A layer is outside of its registry, at an address that msb does not use.
     #[error(
         "the layer is to be fetched from '{address}', and msb goes outside of a registry over https alone"
     )]
     Foreign {
-        /// The address, cut and escaped.
+        /// The address, shortened and escaped.
         address: String,
     },
-    /// A certificate or key that was given cannot be read.
+    /// A certificate or key that the user gave cannot be read.
     #[error("cannot use certificate or key {}", .path.display())]
     Certificate {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause reported by the PEM parser.
         #[source]
         source: pem::Error,
     },
-    /// A proxy that was given is none.
+    /// A proxy that the user gave is not a valid address.
     #[error("'{proxy}' is not the address of an HTTP proxy")]
     Proxy {
-        /// It, cut and escaped, without its password.
+        /// The address, shortened and escaped, without its password.
         proxy: String,
     },
-    /// The answer ended early, and did so again.
+    /// The response ended early, repeatedly.
     #[error("{what} ended after {actual_bytes} of {expected_bytes} bytes")]
     Short {
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// What its descriptor says.
+        /// Length in the descriptor, in bytes.
         expected_bytes: u64,
-        /// What came.
+        /// Number of bytes that arrived.
         actual_bytes: u64,
     },
-    /// The answer is longer than it should be, or than msb reads.
+    /// The response is longer than expected, or than msb reads.
     #[error("{what} has more than {limit_bytes} bytes")]
     Long {
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// How long it may be.
+        /// Largest accepted length, in bytes.
         limit_bytes: u64,
     },
-    /// The length is not what the descriptor says.
+    /// The length in the response's header differs from the descriptor.
     #[error("{what} has {actual_bytes} bytes, its descriptor says {expected_bytes}")]
     Size {
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// What the descriptor says.
+        /// Length in the descriptor, in bytes.
         expected_bytes: u64,
-        /// What the registry says.
+        /// Length in the response's header, in bytes.
         actual_bytes: u64,
     },
-    /// 401 or 403, with whatever credentials there were.
+    /// The registry answered 401 or 403.
     #[error("registry {registry} denies access to {what}{}", said(.message))]
     Unauthorized {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// What the registry said, cut and escaped.
+        /// Message of the registry, shortened and escaped.
         message: String,
-        /// Whether credentials were sent.
+        /// True if credentials were sent.
         credentials: bool,
     },
-    /// 404.
+    /// The registry answered 404.
     #[error("registry {registry} has no {what}")]
     NotFound {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
     },
-    /// Any other status.
+    /// The registry answered with another error status.
     #[error("registry {registry} answers {status} for {what}{}", said(.message))]
     Status {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// What was asked for.
+        /// Object that was requested.
         what: String,
-        /// The status.
+        /// HTTP status of the response.
         status: u16,
-        /// What the registry said, cut and escaped.
+        /// Message of the registry, shortened and escaped.
         message: String,
-        /// How long it wants to be left alone, if it says so.
+        /// Delay in the `Retry-After` header; `None` if there is none.
         retry_after: Option<Duration>,
     },
-    /// The server that gives tokens asks for credentials where they would be read by others.
+    /// The token server asks for credentials over a connection that others can read.
     #[error("registry {registry} wants credentials sent to {realm}, which is not safe")]
     UnsafeRealm {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// The token server's address, cut and escaped.
+        /// URL of the token server, shortened and escaped.
         realm: String,
     },
-    /// The token makes no sense.
+    /// The response of the token server contains no usable token.
     #[error("the token from {realm} cannot be used")]
     Token {
-        /// The token server's address, cut and escaped.
+        /// URL of the token server, shortened and escaped.
         realm: String,
     },
-    /// The docker config cannot be used.
+    /// The credentials cannot be looked up.
     #[error("cannot get credentials for registry {registry}")]
     Credentials {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// Why not.
+        /// Cause reported by the lookup.
         #[source]
         source: CredentialsError,
     },
-    /// The registry contradicts itself about a manifest.
+    /// The manifest's digest differs from the `Docker-Content-Digest` header.
     #[error("the manifest has digest {actual}, the registry says {expected}")]
     ContentDigest {
-        /// What the registry says.
+        /// Digest in the header.
         expected: Digest,
-        /// What came.
+        /// Digest of the manifest that arrived.
         actual: Digest,
     },
-    /// The manifest is not the one that the name asks for.
+    /// The manifest's digest differs from the one in the image's name.
     #[error("the manifest has digest {actual}, expected {expected}")]
     WrongManifest {
-        /// What was asked for.
+        /// Digest in the image's name.
         expected: ManifestDigest,
-        /// What came.
+        /// Digest of the manifest that arrived.
         actual: ManifestDigest,
     },
-    /// A document cannot be followed.
+    /// A document of the image is not valid.
     #[error("cannot use what registry {registry} gave")]
     Manifest {
-        /// Its host.
+        /// Host of the registry.
         registry: String,
-        /// Why not.
+        /// Cause reported by the document's check.
         #[source]
         source: ManifestError,
     },
-    /// Whoever wanted the bytes has gone.
+    /// The consumer of the bytes no longer exists.
     #[error("it was given up")]
     Abandoned,
 }
@@ -225,6 +228,12 @@ fn said(message: &str) -> String {
     } else {
         format!(": {message}")
     }
+}
+
+fn through(proxy: Option<&str>) -> String {
+    proxy
+        .map(|proxy| format!(" through the proxy {proxy}"))
+        .unwrap_or_default()
 }
 
 impl RegistryError {
@@ -242,7 +251,7 @@ impl RegistryError {
         }
     }
 
-    /// Whether asking again may help.
+    /// Returns true if a retry may help.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Cut { .. } | Self::Short { .. } | Self::Stalled { .. } | Self::Slow { .. } => {
@@ -253,12 +262,12 @@ impl RegistryError {
         }
     }
 
-    /// Whether the other side is there and gives nothing.
+    /// Returns true if the server is connected but sends nothing, or too little.
     pub(super) fn is_stall(&self) -> bool {
         matches!(self, Self::Stalled { .. } | Self::Slow { .. })
     }
 
-    /// How long the registry wants to be left alone.
+    /// Returns the delay in the `Retry-After` header; `None` if there is none.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -266,16 +275,14 @@ impl RegistryError {
         }
     }
 
-    /// What the user can do about it.
+    /// Returns a hint for the user; `None` if there is no remedy.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unreachable { source, .. } if is_certificate(source) => Some(
-                "if the registry's certificate authority is not one of the host's: --tls-ca FILE"
-                    .to_owned(),
-            ),
-            Self::Unreachable { registry, .. } => Some(format!(
-                "check the name and the network; --plain-http if {registry} does not speak TLS"
-            )),
+            Self::Unreachable {
+                registry,
+                proxy,
+                source,
+            } => source.hint(registry, proxy.as_deref()),
             Self::Tls { .. } => {
                 Some("install the host's CA certificates (package ca-certificates)".to_owned())
             }
@@ -284,35 +291,18 @@ impl RegistryError {
                 credentials: false,
                 ..
             } => Some(format!(
-                "no credentials are configured for {registry}: docker login {registry}"
+                "no credentials are configured for {registry}: check the name, or docker login {registry} for a private image"
             )),
             Self::Unauthorized { registry, .. } => Some(format!(
-                "the credentials for {registry} do not do: docker login {registry}"
+                "the credentials for {registry} are not enough: docker login {registry}"
             )),
             Self::Status { status: 429, .. } => {
                 Some("the registry limits how often it is asked: log in, or wait".to_owned())
             }
+            Self::Cut { .. } | Self::Short { .. } | Self::Stalled { .. } | Self::Slow { .. } => {
+                Some("check the network and try again: layers that came whole are kept".to_owned())
+            }
             _ => None,
         }
     }
-}
-
-/// Whether TLS failed for whom the other side is.
-fn is_certificate(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        // An error of input and output holds the one of TLS, and may be held by another such.
-        let mut inner = error;
-        while let Some(held) = inner
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref)
-        {
-            inner = held;
-        }
-        if let Some(rustls::Error::InvalidCertificate(_)) = inner.downcast_ref() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

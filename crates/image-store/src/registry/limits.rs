@@ -2,35 +2,39 @@ use std::time::Duration;
 
 use oci_layers::{Limit, Limits};
 
-/// How much of a registry's answers msb reads, how long it waits for them, and how often it asks.
-/// What a limit refuses is named in the error, with the limit.
+/// Limits on the size of a registry's responses, on the time spent waiting, and on the number of
+/// attempts. An error that a limit causes names the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryLimits {
-    /// Longest manifest, index or config, in bytes: 8 MiB.
+    /// Longest manifest, index or config, in bytes; by default 8 MiB.
     pub document_bytes: u64,
-    /// Longest answer of a token server, in bytes: 1 MiB.
+    /// Longest response of a token server, in bytes; by default 1 MiB.
     pub token_bytes: u64,
-    /// How deep indexes may nest: 8.
+    /// Largest depth of nested indexes; by default 8.
     pub index_depth: usize,
-    /// Most redirects of one request: 10.
+    /// Most redirects of one request; by default 10.
     pub redirects: usize,
-    /// How often something is asked for in all while the registry fails for the moment: 5.
+    /// Most attempts at one request while the registry fails temporarily; by default 5.
     pub attempts: u32,
-    /// How often one blob may break off in all, while each time some of it comes: 50.
+    /// Most interruptions of one blob's download, if each attempt delivers some bytes; by default
+    /// 50.
     pub breaks: u32,
-    /// Most of the first pause between two attempts; of each further one it is twice as much: 500 ms.
+    /// Longest pause before the second attempt; it doubles with each further attempt. By default
+    /// 500 ms.
     pub first_pause: Duration,
-    /// Longest pause, also where the registry asks for a longer one: 20 s.
+    /// Longest pause, even if the registry asks for a longer one; by default 20 s.
     pub pause: Duration,
-    /// How long a connection may take to come about: 15 s.
+    /// Timeout for a connection; by default 15 s.
     pub connect: Duration,
-    /// How long an answer may stand still: 20 s.
+    /// Longest time without bytes of a response; by default 20 s.
     pub idle: Duration,
-    /// How often in a row it may do so, or drip, without more than `pace_bytes` between: 2.
+    /// Most stalled or slow responses in a row with less than `pace_bytes` between them; by default
+    /// 2.
     pub stalls: u32,
-    /// Over this much time of waiting for an answer's bytes ...
+    /// Period over which the rate of a response is measured, counting only time spent waiting for
+    /// bytes; by default 60 s.
     pub pace_window: Duration,
-    /// ... at least these bytes must come: 64 KiB a minute.
+    /// Fewest bytes in that period; by default 64 KiB.
     pub pace_bytes: u64,
 }
 
@@ -55,7 +59,7 @@ impl Default for RegistryLimits {
 }
 
 impl RegistryLimits {
-    /// The same, with what an image's own limits say of its documents.
+    /// Returns the same limits, with an image's own limits on its documents.
     pub(crate) fn within(&self, limits: &Limits) -> Self {
         Self {
             document_bytes: limits.get(Limit::ImageDocument),

@@ -1,13 +1,14 @@
 //! The registry client: Distribution API v2, pulling only.
 //!
-//! Every answer is read into bounded memory and in bounded time, and is what a digest says, or is
-//! refused. Credentials go to the registry, or to its token server over TLS, and nowhere else.
+//! Every response is read into bounded memory and in bounded time; if its digest is known, it must
+//! match. Credentials are sent only to the registry, or to its token server over TLS.
 
 mod address;
 mod blob;
 mod body;
 mod challenge;
 mod client;
+mod connect_error;
 mod credentials;
 mod documents;
 mod endpoint;
@@ -26,6 +27,7 @@ pub(crate) use blob::{BlobSource, PARTS_IN_FLIGHT};
 #[cfg(feature = "fuzzing")]
 pub(crate) use challenge::Challenge;
 pub(crate) use client::{Client, Registry};
+pub use connect_error::ConnectError;
 pub use credentials::{Credential, CredentialSource, CredentialsError, configured_registries};
 pub use error::RegistryError;
 pub use limits::RegistryLimits;

@@ -1,12 +1,14 @@
-//! Which addresses only this host, or its own network, can reach. A registry on the internet has no
-//! business sending msb there.
+//! Addresses that only this host, or its own network, can reach. A registry on the internet must
+//! not make msb connect to them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// A name that a registry sent msb to leads to this host's own network.
+use super::connect_error::UnresolvedName;
+
+/// An error for a name from a registry that resolves to an address in this host's own network.
 #[derive(Debug, thiserror::Error)]
 #[error("{host} is {address}, which is not an address of the internet")]
 pub(super) struct PrivateAddress {
@@ -14,34 +16,38 @@ pub(super) struct PrivateAddress {
     address: IpAddr,
 }
 
-/// Resolves names as the host does, but gives no private address. What it gives is what is connected
-/// to, so a name cannot lead elsewhere after it was checked.
+/// A resolver that resolves names as the host does. Connections use the addresses that it returns, so a name
+/// cannot change its address after the check.
 #[derive(Debug)]
-pub(super) struct PublicResolver {
-    /// Hosts that the user chose, such as proxies.
-    pub(super) trusted: Vec<String>,
+pub(super) enum Resolver {
+    /// Every address is given.
+    Any,
+    /// No private address is given, but for hosts that the user chose, such as proxies.
+    Public { trusted: Vec<String> },
 }
 
-impl Resolve for PublicResolver {
+impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let trusted = self.trusted.iter().any(|host| host == name.as_str());
+        let is_trusted = match self {
+            Self::Any => true,
+            Self::Public { trusted } => trusted.iter().any(|host| host == name.as_str()),
+        };
         Box::pin(async move {
-            let found: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let host = name.as_str().to_owned();
+            let found: Vec<SocketAddr> = match tokio::net::lookup_host((name.as_str(), 0)).await {
+                Ok(found) => found.collect(),
+                Err(error) => return Err(UnresolvedName(error).into()),
+            };
             let private = found.iter().map(SocketAddr::ip).find(|&ip| is_private(ip));
             match private {
-                Some(address) if !trusted => Err(PrivateAddress {
-                    host: name.as_str().to_owned(),
-                    address,
-                }
-                .into()),
+                Some(address) if !is_trusted => Err(PrivateAddress { host, address }.into()),
                 _ => Ok(Box::new(found.into_iter()) as Addrs),
             }
         })
     }
 }
 
-/// Checks an address that needs no resolver, which would not be asked for it.
+/// Checks a URL with a numeric address, for which no resolver is called.
 pub(super) fn check_literal(url: &Url) -> Result<(), PrivateAddress> {
     match literal(url).filter(|&address| is_private(address)) {
         Some(address) => Err(PrivateAddress {
@@ -52,7 +58,7 @@ pub(super) fn check_literal(url: &Url) -> Result<(), PrivateAddress> {
     }
 }
 
-/// The address that a URL has in the place of a name.
+/// Returns the numeric address in a URL; `None` if the URL contains a name.
 pub(super) fn literal(url: &Url) -> Option<IpAddr> {
     let host = url.host_str()?;
     let inner = host
@@ -62,7 +68,7 @@ pub(super) fn literal(url: &Url) -> Option<IpAddr> {
     inner.parse().ok()
 }
 
-/// Whether a host is on this host or its own network, as far as its name's addresses tell.
+/// Returns true if all addresses of a URL's host are on this host or its own network.
 pub(super) async fn is_private_host(url: &Url) -> bool {
     if let Some(address) = literal(url) {
         return is_private(address);
@@ -106,9 +112,10 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         is_private_v4(Ipv4Addr::new(a, b, c, d))
     };
     match (a, b) {
-        // Compatible and mapped IPv4 addresses, the loopback address and none at all among them.
+        // IPv4-compatible and IPv4-mapped addresses, the loopback address and the unspecified
+        // address.
         (0, 0) if [c, d, e] == [0, 0, 0] => f != 0xffff || embedded(g, h),
-        // Addresses of NAT64 and of 6to4 hold the IPv4 address that they lead to.
+        // Addresses of NAT64 and 6to4 contain the IPv4 address that they lead to.
         (0x64, 0xff9b) => [c, d, e, f] != [0, 0, 0, 0] || embedded(g, h),
         (0x2002, high) => embedded(high, c),
         (0x2001, 0xdb8) => true,

@@ -4,24 +4,24 @@ use reqwest::Url;
 
 use super::private;
 
-/// Which proxy leads where, as the environment's `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and
-/// `NO_PROXY` have it, in capitals or small letters.
+/// Proxies, as the environment's `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` define
+/// them, in upper or lower case.
 ///
-/// An entry of `NO_PROXY` is `*`, an address, a network (`10.0.0.0/8`), a domain and all below it
-/// (`example.com`), or only what is below it (`.example.com`); a port may follow. This host itself is
-/// never reached through a proxy.
+/// An entry of `NO_PROXY` is `*`, an address, a network (`10.0.0.0/8`), a domain with its
+/// subdomains (`example.com`), or only the subdomains (`.example.com`); a port may follow. This
+/// host itself is never reached through a proxy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
-    /// For addresses of `https://`.
+    /// Proxy for `https://` URLs.
     pub https: Option<String>,
-    /// For addresses of `http://`.
+    /// Proxy for `http://` URLs.
     pub http: Option<String>,
-    /// What is reached without one, separated by commas.
+    /// Hosts that are reached without a proxy, separated by commas.
     pub exceptions: String,
 }
 
 impl Proxies {
-    /// Those of the environment.
+    /// Returns the proxies of the environment.
     pub fn from_environment() -> Self {
         Self::from_variables(|name| std::env::var(name).ok())
     }
@@ -32,7 +32,7 @@ impl Proxies {
             filled(name).or_else(|| filled(&name.to_lowercase()))
         };
         let any = either("ALL_PROXY");
-        // A web server's programs get a request's header Proxy under that name.
+        // A CGI program gets the header `Proxy` of a request under that name.
         let is_cgi = variable("REQUEST_METHOD").is_some();
         Self {
             https: either("HTTPS_PROXY").or_else(|| any.clone()),
@@ -45,7 +45,7 @@ impl Proxies {
         }
     }
 
-    /// This one for everything.
+    /// Returns this proxy for all URLs; no proxies if it is empty.
     pub(super) fn only(proxy: &str) -> Self {
         let proxy = Some(proxy.to_owned()).filter(|proxy| !proxy.is_empty());
         Self {
@@ -55,7 +55,7 @@ impl Proxies {
         }
     }
 
-    /// The proxy to `url`, if one leads there.
+    /// Returns the proxy for `url`; `None` if there is none.
     pub(super) fn choose(&self, url: &Url) -> Option<Url> {
         let proxy = match url.scheme() {
             "https" => self.https.as_deref(),
@@ -74,7 +74,7 @@ impl Proxies {
         (!is_this_host && !is_exception).then_some(proxy)
     }
 
-    /// The proxies' own hosts.
+    /// Returns the hosts of the proxies.
     pub(super) fn hosts(&self) -> Vec<String> {
         let both = [self.https.as_deref(), self.http.as_deref()];
         let urls = both.into_iter().flatten().filter_map(parse);
@@ -82,7 +82,8 @@ impl Proxies {
             .collect()
     }
 
-    /// The first that is no address of a proxy, without what may be a password.
+    /// Returns the first proxy that is not a valid address, without its password; `None` if all are
+    /// valid.
     pub(super) fn broken(&self) -> Option<String> {
         let both = [self.https.as_deref(), self.http.as_deref()];
         let broken = both
@@ -93,7 +94,7 @@ impl Proxies {
     }
 }
 
-/// `[http://][USER:PASSWORD@]HOST[:PORT]`.
+/// Parses `[http://][USER:PASSWORD@]HOST[:PORT]`; `None` if it is not valid.
 fn parse(text: &str) -> Option<Url> {
     let text = text.trim();
     let url = if text.contains("://") {

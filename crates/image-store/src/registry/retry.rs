@@ -1,4 +1,4 @@
-//! When to ask again.
+//! Delays and limits of retries.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::error::RegistryError;
 use super::limits::RegistryLimits;
 
-/// How often something failed in a row.
+/// Number of failures in a row.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     count: u32,
@@ -14,8 +14,8 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// Counts a failure after which asking again may help, where `came_bytes` came before it. Gives
-    /// how many came before it, unless it was one too many.
+    /// Counts a failure after which a retry may help; `came_bytes` bytes arrived before it. Returns
+    /// the number of earlier failures; `None` if there were too many.
     pub(super) fn add(
         &mut self,
         limits: &RegistryLimits,
@@ -23,7 +23,7 @@ impl Failures {
         came_bytes: u64,
     ) -> Option<u32> {
         let is_stall = error.is_stall();
-        // What drips is no better for having dripped.
+        // A slow response is not better for the few bytes that it delivers.
         let enough_bytes = if is_stall { limits.pace_bytes } else { 1 };
         if came_bytes >= enough_bytes {
             *self = Self::default();
@@ -36,8 +36,9 @@ impl Failures {
     }
 }
 
-/// How long to wait after `failures` and one more: what the registry asks for, or else a random part
-/// of a time that doubles, so that those who failed together do not come back together.
+/// Returns the delay after `failures` failures and one more. It is the delay that the registry asks
+/// for, or else a random part of a time that doubles, so that clients that failed together do not
+/// retry together.
 pub(super) fn pause(
     limits: &RegistryLimits,
     failures: u32,
@@ -53,13 +54,14 @@ pub(super) fn pause(
     }
 }
 
-/// A random number between nought and one.
+/// Returns a random number from 0 to 1.
 fn fraction() -> f64 {
     let random = std::hash::RandomState::new().build_hasher().finish();
     f64::from(u32::try_from(random >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX)
 }
 
-/// What a `Retry-After` header asks for: seconds, or a date.
+/// Returns the delay in a `Retry-After` header, which is a number of seconds or a date; `None` if
+/// it cannot be parsed.
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -69,7 +71,8 @@ pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     Some(then.duration_since(now).unwrap_or_default())
 }
 
-/// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT`, the one form that is still written.
+/// Parses an HTTP date in the only form that is still sent, `Sun, 06 Nov 1994 08:49:37 GMT`, to
+/// seconds since the epoch; `None` if it has another form.
 fn http_date(text: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -96,7 +99,7 @@ fn http_date(text: &str) -> Option<u64> {
     if !in_range {
         return None;
     }
-    // Years are counted from March, so that the leap day is the last.
+    // Years begin in March here, so that the leap day is the last day of a year.
     let shifted = if month < 2 { year - 1 } else { year };
     let month_from_march = (u64::try_from(month).ok()? + 10) % 12;
     let days = 365 * shifted + shifted / 4 - shifted / 100

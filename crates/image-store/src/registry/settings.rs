@@ -7,48 +7,49 @@ use serde::Deserialize;
 
 use super::proxy::Proxies;
 
-/// What the user says about registries: the file `registries.toml` in `MSB_HOME`, the environment,
+/// The user's settings for registries: the file `registries.toml` in `MSB_HOME`, the environment,
 /// and docker's directories of certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registries {
-    /// By the registry's name, with its port, as images' names have it.
+    /// Settings by the registry's name, with its port, as in the names of images.
     pub by_name: BTreeMap<String, RegistrySettings>,
     /// PEM file of certificate authorities to trust with every registry, besides the host's own.
     pub authorities: Option<PathBuf>,
-    /// Proxies where a registry has none of its own.
+    /// Proxies for registries without their own.
     pub proxies: Proxies,
-    /// Directories with one directory a registry, of `*.crt`, `*.cert` and `*.key`.
+    /// Directories with a subdirectory for each registry, which contains `*.crt`, `*.cert` and
+    /// `*.key`.
     pub certificate_directories: Vec<PathBuf>,
 }
 
-/// One registry's section. Every member may be left out.
+/// The section of one registry. Every member is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RegistrySettings {
-    /// Hosts to ask first, in order: `[http://|https://]HOST[:PORT][/PREFIX]`. The registry's
-    /// credentials do not go there.
+    /// Mirrors to try first, in order: `[http://|https://]HOST[:PORT][/PREFIX]`. They do not get
+    /// the registry's credentials.
     pub mirrors: Vec<String>,
     /// PEM file of certificate authorities to trust with this registry.
     pub ca: Option<PathBuf>,
-    /// Whether to speak HTTP without TLS. Where nothing is said, on the loopback interface alone, and
-    /// there only with who does not answer TLS.
+    /// True for HTTP without TLS, false for TLS. `None` means TLS, except that a host on the
+    /// loopback interface is used without it if it does not answer TLS.
     pub plain_http: Option<bool>,
-    /// The proxy to this registry; empty for none.
+    /// Proxy for this registry; empty for none.
     pub proxy: Option<String>,
 }
 
-/// Why `registries.toml` cannot be used.
+/// An error while `registries.toml` is read.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistriesError {
-    /// It is there and cannot be read.
+    /// The file exists and cannot be read.
     #[error("cannot read the registries' settings")]
     Io(#[source] io::Error),
-    /// It is not what docs/registries.md describes.
+    /// The file is not in the format of docs/registries.md.
     #[error("cannot parse {}", .path.display())]
     Parse {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
-        /// Where it is broken.
+        /// Cause, with its position in the file.
         #[source]
         source: Box<toml::de::Error>,
     },
@@ -61,7 +62,8 @@ struct File {
 }
 
 impl Default for Registries {
-    /// No registry is special; proxies and certificates as the environment has them.
+    /// Returns settings without a section for any registry; proxies and certificates are those of
+    /// the environment.
     fn default() -> Self {
         let below_home = std::env::home_dir().map(|home| home.join(".config/docker/certs.d"));
         let for_all = PathBuf::from("/etc/docker/certs.d");
@@ -75,10 +77,11 @@ impl Default for Registries {
 }
 
 impl Registries {
-    /// Those of this file, which need not be there. Relative paths in it are relative to it.
+    /// Reads settings from a file, which need not exist. Relative paths in it are relative to its
+    /// directory.
     ///
     /// # Errors
-    /// When it is there and cannot be read, or is not what it should be.
+    /// If the file exists and cannot be read or parsed.
     pub fn read(path: &Path) -> Result<Self, RegistriesError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -100,7 +103,7 @@ impl Registries {
         })
     }
 
-    /// What is said about this one.
+    /// Returns the settings of a registry; the defaults if it has no section.
     pub(super) fn of(&self, name: &str) -> RegistrySettings {
         self.by_name.get(name).cloned().unwrap_or_default()
     }

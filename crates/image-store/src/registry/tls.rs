@@ -1,4 +1,4 @@
-//! Whom TLS trusts: the host's certificate authorities, and those that were given.
+//! Trust in TLS: the host's certificate authorities, and those that the user gave.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use rustls_platform_verifier::Verifier;
 use super::error::RegistryError;
 use super::proxy::Proxies;
 
-/// What goes beyond the host's own certificate authorities.
+/// Certificates beyond the host's own certificate authorities.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
     authorities: Vec<CertificateDer<'static>>,
     identity: Option<Identity>,
 }
 
-/// What the host's own certificate authorities are needed for. To read them takes milliseconds.
+/// Need for the host's own certificate authorities, which take milliseconds to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostAuthorities {
-    /// For nothing: all is said in plain text.
+    /// Not needed, because all connections are in plain text.
     Unneeded,
-    /// For what may be said over TLS. A host without any can speak plain text.
+    /// Used if present, for connections that may use TLS. A host without any can use plain text.
     Wanted,
-    /// For what is said over TLS.
+    /// Required, for connections that use TLS.
     Needed,
 }
 
 impl HostAuthorities {
-    /// What it takes to speak to a registry, through its proxy.
+    /// Returns the need for a registry, reached through its proxy.
     pub(super) fn to_reach(registry: &Url, proxies: &Proxies) -> Self {
         let is_tls = |url: &Url| url.scheme() == "https";
         match proxies.choose(registry) {
@@ -43,7 +43,7 @@ impl HostAuthorities {
     }
 }
 
-/// A client's certificate, with those that vouch for it, and its key.
+/// A client's certificate chain and key.
 #[derive(Debug)]
 struct Identity {
     chain: Vec<CertificateDer<'static>>,
@@ -51,7 +51,7 @@ struct Identity {
 }
 
 impl Trust {
-    /// That of these files, and of what docker's `certs.d/HOST` directories have for the host.
+    /// Reads these files of authorities, and docker's directories `certs.d/HOST` for the host.
     pub(super) fn read(
         host: &str,
         files: &[&Path],
@@ -67,7 +67,7 @@ impl Trust {
         Ok(trust)
     }
 
-    /// Takes `*.crt` as authorities, and a `*.cert` with its `*.key` as who msb is.
+    /// Reads `*.crt` as authorities, and a `*.cert` with its `*.key` as the client's identity.
     fn read_directory(&mut self, directory: &Path) -> Result<(), RegistryError> {
         let Ok(entries) = fs::read_dir(directory) else {
             return Ok(());
@@ -90,7 +90,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Without who msb is, which is for the registry alone.
+    /// Returns the same authorities without the client's identity, which is for the registry alone.
     pub(super) fn anonymous(&self) -> Self {
         Self {
             authorities: self.authorities.clone(),
@@ -98,7 +98,7 @@ impl Trust {
         }
     }
 
-    /// TLS as it is to be spoken.
+    /// Returns the configuration of TLS.
     pub(super) fn config(self, of_host: HostAuthorities) -> Result<ClientConfig, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))

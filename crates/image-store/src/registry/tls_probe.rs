@@ -1,4 +1,4 @@
-//! Whether whoever listens at an address speaks TLS.
+//! Detection of TLS at an address.
 
 use std::io;
 use std::sync::Arc;
@@ -10,13 +10,14 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// How long the answer may take. It comes from this host.
+/// Timeout for the response, which comes from this host.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Types of the records that answer a greeting: an alert, a handshake (RFC 8446, section 5.1).
+/// Types of the records that answer a ClientHello: alert and handshake (RFC 8446, section 5.1).
 const ANSWERS: [u8; 2] = [21, 22];
 
-/// Whether TLS is answered at `host`, which may have a port. The greeting is followed by the end of
-/// the stream: a server that reads lines would wait for the end of this one.
+/// Returns true if the server at `host`, which may include a port, answers TLS. The probe closes
+/// its side of the connection, because a server that reads lines would otherwise wait for the end
+/// of one.
 pub(super) async fn speaks_tls(host: &str) -> bool {
     let probe = tokio::time::timeout(PATIENCE, first_byte(host));
     matches!(probe.await, Ok(Ok(byte)) if ANSWERS.contains(&byte))
@@ -34,7 +35,7 @@ async fn first_byte(host: &str) -> io::Result<u8> {
     stream.read_u8().await
 }
 
-/// What a client says first.
+/// Returns a ClientHello.
 fn greeting(name: &str) -> io::Result<Vec<u8>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

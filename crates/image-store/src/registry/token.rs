@@ -12,7 +12,7 @@ use super::retry;
 use super::transport::{Outgoing, Transport, error_message, header, without_credentials};
 use crate::text::excerpt;
 
-/// Whom a token is for, and what proves it.
+/// A request for a token, with the credential that proves the user.
 #[derive(Debug)]
 pub(super) struct TokenRequest<'a> {
     pub(super) transport: &'a Transport,
@@ -29,7 +29,7 @@ struct TokenAnswer {
 }
 
 impl TokenRequest<'_> {
-    /// Gets a token that may pull, as an `Authorization` header.
+    /// Requests a token for pulling. Returns it as an `Authorization` header.
     pub(super) async fn send(&self) -> Result<HeaderValue, RegistryError> {
         let registry = &self.transport.base;
         let realm = check_realm(registry, self.realm, self.credential.is_some())?;
@@ -45,7 +45,7 @@ impl TokenRequest<'_> {
         })
     }
 
-    /// Asks for this repository and for pulling alone, whatever else the realm suggests.
+    /// Builds the request. Its scope is pulling from this repository, whatever the realm suggests.
     fn request<'a>(&self, what: &'a str, mut url: Url) -> Outgoing<'a> {
         let scope = format!("repository:{}:pull", self.repository);
         let mut parameters = vec![("scope", scope.as_str())];
@@ -105,8 +105,9 @@ impl TokenRequest<'_> {
     }
 }
 
-/// Credentials go out over TLS, or to the registry's own host when that speaks plain text too. A
-/// registry that speaks TLS has no token server that does not.
+/// Checks the URL of a token server. Credentials are sent over TLS, or in plain text to the
+/// registry's own host if the registry uses plain text too. A registry with TLS must not have a
+/// token server without it.
 fn check_realm(registry: &Url, realm: &str, credentials: bool) -> Result<Url, RegistryError> {
     let address = || RegistryError::Address {
         address: excerpt(realm),
@@ -135,7 +136,7 @@ fn token_header(bytes: &[u8]) -> Option<HeaderValue> {
         .filter(|token| !token.is_empty())
         .or(answer.access_token)
         .filter(|token| !token.is_empty())?;
-    // A token with a line break in it would be a second header.
+    // A token with a line break would add a header.
     let mut header = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
     header.set_sensitive(true);
     Some(header)

@@ -8,24 +8,25 @@ use serde::Deserialize;
 use tokio::sync::OnceCell;
 
 use super::body::Body;
+use super::connect_error::ConnectError;
 use super::error::RegistryError;
 use super::limits::RegistryLimits;
-use super::private::{self, PrivateAddress, PublicResolver};
+use super::private::{self, PrivateAddress, Resolver};
 use super::proxy::Proxies;
 use super::settings::{Registries, RegistrySettings};
 use super::tls::{HostAuthorities, Trust};
 use crate::text::excerpt;
 
 const USER_AGENT: &str = concat!("msb/", env!("CARGO_PKG_VERSION"));
-/// How much of an error's body is read, in bytes.
+/// Largest part of an error's body that is read, in bytes.
 const ERROR_BODY_MAX_BYTES: u64 = 16 * 1024;
 
-/// How one registry is reached, and whatever it sends msb to. Redirects are few, none of them from TLS
-/// to plain text; credentials stay with the host, port and scheme that they were meant for; and a
-/// registry on the internet leads to no private address.
+/// HTTP access to one registry and to the servers that it refers to. Redirects are limited, and
+/// none leads from TLS to plain text. Credentials are sent only to the host, port and scheme that
+/// they are for. A registry on the internet cannot refer to a private address.
 #[derive(Debug)]
 pub(super) struct Transport {
-    /// The registry's own address.
+    /// URL of the repository at the registry.
     pub(super) base: Url,
     pub(super) limits: RegistryLimits,
     proxies: Proxies,
@@ -34,21 +35,21 @@ pub(super) struct Transport {
     others: OnceCell<Others>,
 }
 
-/// For other hosts than the registry's.
+/// Client for servers other than the registry.
 #[derive(Debug)]
 struct Others {
     client: Client,
     only_public: bool,
 }
 
-/// What to send.
+/// An HTTP request.
 #[derive(Debug, Clone)]
 pub(super) struct Outgoing<'a> {
-    /// For messages.
+    /// Description of the requested object, for messages.
     pub(super) what: &'a str,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    /// A form to post.
+    /// Form to send with POST; `None` for GET.
     pub(super) form: Option<String>,
 }
 
@@ -75,7 +76,7 @@ impl Transport {
         let anonymous = trust.anonymous();
         let authorities = HostAuthorities::to_reach(&base, &proxies);
         let tls = tls(&base, trust, authorities)?;
-        let own = client(&base, tls, &proxies, &limits, None)?;
+        let own = client(&base, tls, &proxies, &limits, Resolver::Any)?;
         Ok(Self {
             base,
             limits,
@@ -86,12 +87,12 @@ impl Transport {
         })
     }
 
-    /// The registry's host, with its port, for messages.
+    /// Returns the registry's host with its port, for messages.
     pub(super) fn host(&self) -> String {
         authority(&self.base)
     }
 
-    /// Sends a request and follows where it leads; gives whatever answer is at the end.
+    /// Sends a request and follows redirects. Returns the final response, whatever its status.
     pub(super) async fn send(&self, mut request: Outgoing<'_>) -> Result<Response, RegistryError> {
         for _ in 0..=self.limits.redirects {
             let response = self.send_once(&request).await?;
@@ -130,7 +131,7 @@ impl Transport {
             .map_err(|source| self.failed(request, source))
     }
 
-    /// Where an answer leads, if it is a redirect.
+    /// Returns the target of a redirect; `None` if the response is not one.
     fn redirect(
         &self,
         request: &Outgoing<'_>,
@@ -156,7 +157,7 @@ impl Transport {
         }
     }
 
-    /// The client for an address. A registry that is itself in a private place may lead to others.
+    /// Returns the client for an address. A registry at a private address may refer to others.
     async fn client_for(&self, url: &Url) -> Result<&Client, RegistryError> {
         if same_origin(url, &self.base) {
             return Ok(&self.own);
@@ -170,15 +171,18 @@ impl Transport {
 
     async fn others(&self) -> Result<Others, RegistryError> {
         let only_public = match self.proxies.choose(&self.base) {
-            // What its name means is the proxy's knowledge.
+            // The proxy resolves the registry's name, so its addresses are not known here.
             Some(_) => private::check_literal(&self.base).is_ok(),
             None => !private::is_private_host(&self.base).await,
         };
         let trusted = self.proxies.hosts();
-        let resolver = only_public.then_some(PublicResolver { trusted });
+        let resolver = match only_public {
+            true => Resolver::Public { trusted },
+            false => Resolver::Any,
+        };
         let trust = self.anonymous.anonymous();
         let authorities = match HostAuthorities::to_reach(&self.base, &self.proxies) {
-            // It may lead to TLS.
+            // The registry may refer to a server with TLS.
             HostAuthorities::Unneeded => HostAuthorities::Wanted,
             others => others,
         };
@@ -217,9 +221,11 @@ impl Transport {
             cause = error.source();
         }
         if source.is_connect() {
+            let proxy = self.proxies.choose(&request.url);
             return RegistryError::Unreachable {
                 registry: authority(&request.url),
-                source: source.without_url(),
+                source: ConnectError::of(source, proxy.is_some()),
+                proxy: proxy.map(|proxy| authority(&proxy)),
             };
         }
         RegistryError::cut(request.what, source)
@@ -244,27 +250,25 @@ fn client(
     tls: ClientConfig,
     proxies: &Proxies,
     limits: &RegistryLimits,
-    resolver: Option<PublicResolver>,
+    resolver: Resolver,
 ) -> Result<Client, RegistryError> {
     let chosen = proxies.clone();
-    let mut builder = Client::builder()
+    Client::builder()
         .user_agent(USER_AGENT)
         .connect_timeout(limits.connect)
         .redirect(redirect::Policy::none())
         .proxy(reqwest::Proxy::custom(move |url| chosen.choose(url)))
-        .tls_backend_preconfigured(tls);
-    if let Some(resolver) = resolver {
-        builder = builder.dns_resolver(std::sync::Arc::new(resolver));
-    }
-    builder
+        .tls_backend_preconfigured(tls)
+        .dns_resolver(std::sync::Arc::new(resolver))
         .build()
         .map_err(|source| RegistryError::Unreachable {
             registry: authority(base),
-            source,
+            proxy: None,
+            source: ConnectError::of(source, false),
         })
 }
 
-/// Host and port, if that is not the scheme's own.
+/// Returns the host, and the port if it is not the scheme's default.
 pub(super) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
@@ -273,9 +277,9 @@ pub(super) fn authority(url: &Url) -> String {
     }
 }
 
-/// `url` without a user's name and password, which would be sent as msb's own.
+/// Returns `url` without a user name and password, which would be sent as msb's own.
 pub(super) fn without_credentials(mut url: Url) -> Url {
-    // Only addresses that have a host can have these, and then they can be taken away.
+    // Only URLs with a host have credentials, and those of such a URL can be removed.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url
@@ -287,7 +291,8 @@ fn same_origin(one: &Url, other: &Url) -> bool {
         && one.port_or_known_default() == other.port_or_known_default()
 }
 
-/// What a failing registry says about it, if it says so in the specification's words.
+/// Returns the message of a failed request, if it has the form of the distribution specification;
+/// otherwise an empty text.
 pub(super) async fn error_message(response: Response, limits: &RegistryLimits) -> String {
     #[derive(Deserialize)]
     struct Errors {
@@ -312,7 +317,7 @@ pub(super) async fn error_message(response: Response, limits: &RegistryLimits) -
     }
 }
 
-/// A header as text; `None` when it is missing or no text.
+/// Returns a header as text; `None` if it is missing or not text.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }

@@ -11,7 +11,7 @@ use super::stamp::{self, Trust};
 use super::{durable, seal};
 use crate::digest::Digest;
 
-/// The record of a layer whose image is here and good; `None` when it has to be made.
+/// Returns the record of a layer whose artifact is present and intact; `None` if it must be made.
 pub(crate) fn present_layer(
     layout: &Layout,
     diff_id: &Digest,
@@ -27,7 +27,8 @@ pub(crate) fn present_layer(
     Ok(Some(file.layer))
 }
 
-/// The record of a chain whose metadata and descriptor are here and good.
+/// Returns the record of a chain whose metadata and descriptor are present and intact; `None` if
+/// they must be made.
 pub(crate) fn present_chain(
     layout: &Layout,
     chain_key: &Digest,
@@ -45,7 +46,7 @@ pub(crate) fn present_chain(
     Ok((readable(vmdk.map(Some))? == Some(true)).then_some(file))
 }
 
-/// Publishes a layer's finished image and its record.
+/// Publishes the finished artifact of a layer, and its record.
 pub(crate) fn publish_layer(
     layout: &Layout,
     session: &Session,
@@ -63,7 +64,7 @@ pub(crate) fn publish_layer(
     Ok(())
 }
 
-/// Publishes a chain's finished metadata, its descriptor and its record.
+/// Publishes the finished metadata of a chain, its descriptor and its record.
 pub(crate) fn publish_chain(
     layout: &Layout,
     session: &Session,
@@ -98,7 +99,7 @@ fn is_good(layout: &Layout, record: &ErofsRecord, trust: Trust) -> io::Result<bo
         .map(|proved| proved == Some(true))
 }
 
-/// A file that is missing or makes no sense is as good as none: it will be made anew.
+/// Maps the errors of a missing or invalid file to `None`, because the file will be made again.
 fn readable<T>(read: io::Result<Option<T>>) -> io::Result<Option<T>> {
     match read {
         Err(error)

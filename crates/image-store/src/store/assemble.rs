@@ -1,9 +1,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use erofs_writer::{DeviceSlot, FileData, Image, ImageWriter, Options};
+use erofs_writer::{DeviceSlot, Image, ImageWriter, Options};
 use fs_err as fs;
-use fstree::Tree;
+use fstree::{FileData, Tree};
 use oci_layers::Limits;
 use vmdk::{Descriptor, FlatExtent, SECTOR_BYTES};
 
@@ -15,16 +15,16 @@ use super::stamp::Trust;
 use crate::checksum::Checksum;
 use crate::digest::Digest;
 
-/// Why layers did not become a disk.
+/// An error while layers are assembled to a disk.
 #[derive(Debug, thiserror::Error)]
 pub enum AssembleError {
-    /// The host side of it.
+    /// A file of the store cannot be read or written.
     #[error("cannot write to the store")]
     Io(#[source] io::Error),
-    /// The layers do not fit together.
+    /// The layers cannot be merged.
     #[error("the layers cannot be merged")]
     Merge(#[source] Box<oci_layers::MergeError<StoredLayerError>>),
-    /// No disk can be made of them.
+    /// No VMDK descriptor can describe the disk.
     #[error("no disk can be made of the layers")]
     Descriptor(#[source] vmdk::InvalidDescriptor),
     /// The merged tree cannot be stored.
@@ -32,7 +32,7 @@ pub enum AssembleError {
     Write(#[source] erofs_writer::WriteError),
 }
 
-/// A layer's artifact cannot be read, or is not the image that was written.
+/// An error in a stored layer, which cannot be read or is not the image that was written.
 #[derive(Debug, thiserror::Error)]
 #[error("the stored layer {} cannot be used", path.display())]
 pub struct StoredLayerError {
@@ -41,7 +41,7 @@ pub struct StoredLayerError {
     problem: LayerProblem,
 }
 
-/// What is wrong with a stored layer.
+/// Problem with a stored layer.
 #[derive(Debug, thiserror::Error)]
 enum LayerProblem {
     #[error("it cannot be opened")]
@@ -52,22 +52,22 @@ enum LayerProblem {
     Io(#[source] io::Error),
 }
 
-/// What layers make together.
+/// The disk of a chain of layers.
 #[derive(Debug)]
 pub(crate) enum Assembled {
-    /// It is in the store.
+    /// The disk is in the store.
     Present(ChainFile),
-    /// Its metadata is in the session's directory.
+    /// The disk's metadata is in the session's directory.
     Made {
-        /// Its record.
+        /// Record of the chain.
         chain: ChainFile,
-        /// The disk's descriptor.
+        /// Text of the VMDK descriptor.
         descriptor: String,
     },
 }
 
 impl Assembled {
-    /// Gives it its names in the store, where all layers must have theirs.
+    /// Publishes the disk in the store. All layers must have their final names.
     pub(crate) fn publish(self, layout: &Layout, session: &Session) -> io::Result<ChainFile> {
         let (chain, descriptor) = match self {
             Self::Present(chain) => return Ok(chain),
@@ -79,8 +79,8 @@ impl Assembled {
     }
 }
 
-/// Merges the layers' metadata and writes the disk's descriptor, unless both are here. A layer may
-/// still be the session's.
+/// Merges the layers' metadata and writes the disk's descriptor, unless both are present. A layer
+/// may still be in the session's directory.
 pub(crate) fn assemble(
     layout: &Layout,
     session: &Session,
@@ -127,12 +127,7 @@ fn write_fsmeta(
         oci_layers::merge(trees, limits).map_err(|error| AssembleError::Merge(Box::new(error)))?;
     let name = layout::fsmeta_file(chain_key);
     let path = session.path(&name);
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .map_err(AssembleError::Io)?;
+    let file = private_files::create_new(&path).map_err(AssembleError::Io)?;
     let devices = layers.iter().map(device_slot).collect();
     let options = Options {
         uuid: chain_key.uuid(),
@@ -151,7 +146,7 @@ fn write_fsmeta(
     })
 }
 
-/// The tree of a layer that moves from one path to the other at any time.
+/// Reads the tree of a layer that another task may rename from one path to the other meanwhile.
 fn read_tree(unpublished: &Path, path: &Path) -> Result<Tree<FileData>, LayerProblem> {
     let file = match fs::File::open(unpublished) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => fs::File::open(path),
@@ -183,7 +178,7 @@ fn descriptor(
     Ok(descriptor.map_err(AssembleError::Descriptor)?.render())
 }
 
-/// Identifies the disk's content to VMDK readers.
+/// Returns the content id that identifies the disk to VMDK readers.
 fn content_id(chain_key: &Digest) -> u32 {
     let first = chain_key
         .as_bytes()

@@ -17,87 +17,87 @@ use crate::checksum::Checksum;
 use crate::reference::Reference;
 use crate::text::excerpt;
 
-/// Why an image must not be booted: something of it is not what was written.
+/// An error that makes an image unfit to boot: a file of the image is not what was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     /// An artifact cannot be read.
     #[error("cannot read an artifact of the image")]
     Io(#[source] io::Error),
-    /// An artifact is longer or shorter than its record says.
+    /// The length of an artifact differs from its record.
     #[error("{} is corrupt: it has {actual_bytes} bytes, expected {expected_bytes}", .path.display())]
     Length {
-        /// Which file.
+        /// Path of the artifact.
         path: PathBuf,
-        /// What the record says.
+        /// Length in the record, in bytes.
         expected_bytes: u64,
-        /// What it has.
+        /// Length of the file, in bytes.
         actual_bytes: u64,
     },
-    /// An artifact's superblock is damaged.
+    /// The superblock of an artifact is damaged.
     #[error("{} is corrupt", .path.display())]
     Superblock {
-        /// Which file.
+        /// Path of the artifact.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause reported by the EROFS reader.
         #[source]
         source: erofs_writer::OpenError,
     },
-    /// The descriptor of the disk is not the one that was written.
+    /// The VMDK descriptor is not what was written.
     #[error("{} is corrupt: it has checksum {actual}, expected {expected}", .path.display())]
     Descriptor {
-        /// Which file.
+        /// Path of the descriptor.
         path: PathBuf,
-        /// What the record says.
+        /// Checksum in the record.
         expected: Checksum,
-        /// What it has.
+        /// Checksum of the file.
         actual: Checksum,
     },
-    /// An artifact's content is not what was written.
+    /// The content of an artifact is not what was written.
     #[error("{} is corrupt: its checksum is not {expected}", .path.display())]
     Content {
-        /// Which file.
+        /// Path of the artifact.
         path: PathBuf,
-        /// What the record says.
+        /// Checksum in the record.
         expected: Checksum,
     },
-    /// The host gives an error instead of a record.
+    /// A record cannot be read.
     #[error("cannot read a record of the image")]
     Unreadable(#[source] Problem),
-    /// The record beside an artifact, the record of the image's origin, or a copy of a record, is
-    /// missing or says something else than the image's own.
+    /// A record of an artifact, the record of the image's origin, or a copy of a record is missing
+    /// or differs from the image's record.
     #[error("{} is corrupt: it is not what was written", .path.display())]
     Record {
-        /// Which file.
+        /// Path of the record.
         path: PathBuf,
     },
-    /// The descriptor and the record do not name the same extents.
+    /// The extents of the descriptor differ from the record.
     #[error("{} is corrupt: extent {index} is not '{file}' of {sectors} sectors", .path.display())]
     Extent {
-        /// Which descriptor.
+        /// Path of the descriptor.
         path: PathBuf,
-        /// Which extent, from 0.
+        /// Index of the extent, from 0.
         index: usize,
-        /// The file that the record names.
+        /// File in the record.
         file: String,
-        /// How long the record says it is, in sectors of 512 bytes.
+        /// Length in the record, in sectors of 512 bytes.
         sectors: u64,
     },
-    /// Metadata and record do not name the same devices.
+    /// The devices of the metadata differ from the record.
     #[error("{} is corrupt: device {device} is not '{tag}' of {blocks} blocks", .path.display())]
     Device {
-        /// Which metadata.
+        /// Path of the metadata.
         path: PathBuf,
-        /// Which device, from 1.
+        /// Number of the device, from 1.
         device: usize,
-        /// The tag that the record gives.
+        /// Tag in the record.
         tag: String,
-        /// How long the record says it is, in blocks.
+        /// Length in the record, in blocks.
         blocks: u32,
     },
 }
 
 impl CheckError {
-    /// What the user can do about it.
+    /// Returns a hint for the user; `None` if there is no remedy.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io(error)
@@ -115,26 +115,27 @@ impl CheckError {
 }
 
 impl Store {
-    /// Checks, before a boot, that every file of the image is what was written, by what the kernel
-    /// says of when it last changed: [`check_with`](Self::check_with) and [`Trust::Stamp`].
+    /// Checks, before a boot, that every file of the image is what was written. A file counts as
+    /// unchanged if the kernel reports the state in its stamp: this is
+    /// [`check_with`](Self::check_with) with [`Trust::Stamp`].
     ///
     /// # Errors
-    /// The first thing that is not as it was written.
+    /// The first file that is not what was written.
     pub fn check(&self, image: &StoredImage) -> Result<(), CheckError> {
         self.check_with(image, Trust::Stamp)
     }
 
     /// Checks, before a boot, that every file of the image is what was written: records by their
     /// seals, the descriptor by its digest, artifacts by their length, their superblock, their slot
-    /// in the device table, and their digest as `trust` says. Neither kernel nor VMM does, and reads
-    /// garbage silently.
+    /// in the device table, and their digest as `trust` requires. The kernel and the VMM do not
+    /// check this, and read damaged data without an error.
     ///
-    /// With [`Trust::Stamp`] it takes two `stat` calls a layer, unless something has changed.
+    /// With [`Trust::Stamp`] a check takes two `stat` calls per layer, unless a file has changed.
     ///
     /// # Errors
-    /// The first thing that is not as it was written.
+    /// The first file that is not what was written.
     pub fn check_with(&self, image: &StoredImage, trust: Trust) -> Result<(), CheckError> {
-        // A file that is not there is found below, and named.
+        // A missing file is found and reported below.
         let files = self.group(image).ok();
         let stamp = layout::record_file(&image.record.manifest_digest);
         let stamp = self.layout.stamp(&stamp);
@@ -145,14 +146,14 @@ impl Store {
         check_descriptor(image)?;
         sound(self.damaged_image_records(&image.record))?;
         self.check_chain(image, trust)?;
-        // What changed meanwhile gets no stamp.
+        // Files that changed during the check get no stamp.
         if let Some(files) = files.filter(|files| self.group(image).ok().as_ref() == Some(files)) {
             files.put(&stamp);
         }
         Ok(())
     }
 
-    /// Metadata, layers and their records, one by one.
+    /// Checks the metadata, the layers and their records one by one.
     fn check_chain(&self, image: &StoredImage, trust: Trust) -> Result<(), CheckError> {
         let record = &image.record;
         let fsmeta = self.check_erofs(&record.fsmeta, trust)?;
@@ -173,7 +174,7 @@ impl Store {
         sound(self.damaged_chain_records(record))
     }
 
-    /// All that a check looks at, and what it is to find.
+    /// Returns the state of all files that a check reads, with the record that they must match.
     fn group(&self, image: &StoredImage) -> io::Result<Group> {
         let record = &image.record;
         let mut group = Group::new(&serde_json::to_string(record)?);
@@ -217,7 +218,7 @@ impl Store {
     }
 }
 
-/// The last of what is damaged, as an error.
+/// Returns the last damage as an error.
 fn sound(mut damages: Vec<Damage>) -> Result<(), CheckError> {
     match damages.pop() {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Files that a crash leaves whole or not at all.
+//! Files that are complete or absent after a crash.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -7,7 +7,7 @@ use fs_err as fs;
 
 use super::session::Session;
 
-/// Puts finished and synced files of a session under their final names, then syncs the directory.
+/// Renames finished and synced files of a session to their final names, then syncs the directory.
 pub(crate) fn publish(files: &[(&Path, &Path)]) -> io::Result<()> {
     for (from, to) in files {
         fs::rename(from, to)?;
@@ -20,13 +20,13 @@ pub(crate) fn publish(files: &[(&Path, &Path)]) -> io::Result<()> {
 
 /// Writes and syncs a file of a session.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create_new(path)?;
+    let mut file = private_files::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// Makes `path` hold `bytes`, durably. A file that holds them already is left alone; its name may be
-/// from one who was killed before the sync.
+/// Makes `path` contain `bytes`, durably. A file with this content is not written again, but its
+/// directory is synced: the process that renamed the file may have been killed before its sync.
 pub(crate) fn replace(session: &Session, path: &Path, bytes: &[u8]) -> io::Result<()> {
     match fs::read(path) {
         Ok(present) if present == bytes => return path.parent().map_or(Ok(()), sync_directory),

@@ -10,29 +10,31 @@ use crate::platform::Platform;
 use crate::reference::Reference;
 use crate::text::excerpt;
 
-/// Fewest hexadecimal digits that name an image.
+/// Fewest hexadecimal digits that select an image.
 const PREFIX_MIN_DIGITS: usize = 6;
 
-/// What mends a store.
+/// Hint for a damaged store.
 pub(crate) const REPAIR_HINT: &str =
     "msb image verify --repair mends what is damaged, or says how to";
 
-/// One name of one image, or one image without a name.
+/// A name of an image, or an image without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageSummary {
-    /// Its name as docker shows it, if it has one.
+    /// Name in docker's short form; `None` if the image has no name.
     pub reference: Option<String>,
-    /// The digest of its manifest.
+    /// Digest of the manifest.
     pub digest: Digest,
-    /// What it runs on.
+    /// Platform that the image runs on.
     pub platform: Platform,
-    /// How many layers it has.
+    /// Number of layers; a layer that is listed twice counts twice.
     pub layer_count: usize,
-    /// Length of its artifacts, in bytes. Layers may serve other images too.
+    /// Length of its artifacts, in bytes. Other images may share layers.
     pub size_bytes: u64,
+    /// When it was made, as its config says: RFC 3339 if it keeps to the standard, and any text if not.
+    pub created: Option<String>,
 }
 
-/// Why an image was not found.
+/// An error while an image is looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// The store cannot be read.
@@ -41,26 +43,44 @@ pub enum FindError {
     /// No image has this name or digest.
     #[error("no image '{name}' in the store")]
     NotFound {
-        /// What was asked for, cut and escaped.
+        /// Requested name, shortened and escaped.
         name: String,
     },
-    /// Several images have digests that begin so.
+    /// The image under the name is for another platform; a name leads to one image.
+    #[error("'{name}' is here for {actual}, not for {wanted}")]
+    OtherPlatform {
+        /// Requested name, shortened and escaped.
+        name: String,
+        /// Requested platform.
+        wanted: Box<Platform>,
+        /// The image's own platform.
+        actual: Box<Platform>,
+    },
+    /// The digests of several images begin with the given digits.
     #[error("'{name}' is the beginning of {count} images' digests")]
     Ambiguous {
-        /// What was asked for.
+        /// Requested digits.
         name: String,
-        /// How many there are.
+        /// Number of images.
         count: usize,
     },
 }
 
 impl FindError {
-    /// What the user can do about it.
+    /// Returns true if a pull may bring the image that was not found.
+    pub const fn is_of_absence(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::OtherPlatform { .. })
+    }
+
+    /// Returns a hint for the user; `None` if there is no remedy.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotFound { name } => {
                 Some(format!("msb pull {name}, or msb images for those here"))
             }
+            Self::OtherPlatform { name, wanted, .. } => Some(format!(
+                "msb pull --platform {wanted} {name} takes the other, or leave --platform out"
+            )),
             Self::Ambiguous { .. } => Some("give more of the digest".to_owned()),
             Self::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
                 Some(REPAIR_HINT.to_owned())
@@ -71,10 +91,10 @@ impl FindError {
 }
 
 impl Store {
-    /// Every image, once for each of its names, in order of name and digest.
+    /// Returns every image, once for each of its names, sorted by name and digest.
     ///
     /// # Errors
-    /// When the store cannot be read or one of its records is broken.
+    /// If the store cannot be read or one of its records is damaged.
     pub fn images(&self) -> io::Result<Vec<ImageSummary>> {
         let names = self.names()?;
         let mut summaries = Vec::new();
@@ -88,6 +108,7 @@ impl Store {
                 platform: record.platform,
                 layer_count: record.layers.len(),
                 size_bytes: record.size_bytes,
+                created: record.created,
             };
             match names.get(&digest) {
                 None => summaries.push(summary),
@@ -101,18 +122,38 @@ impl Store {
         Ok(summaries)
     }
 
-    /// The image of this name, in full or as docker shortens it, of this digest, or of the only
-    /// digest that begins with these six or more hexadecimal digits.
+    /// Returns the image with this name, in full or in docker's short form, with this digest, or
+    /// with the only digest that begins with these six or more hexadecimal digits.
     ///
     /// # Errors
-    /// When there is none or more than one, or the store cannot be read.
+    /// If there is no such image or more than one, or the store cannot be read.
     pub fn find(&self, name_or_digest: &str) -> Result<StoredImage, FindError> {
         let (_, digest) = self.resolve(name_or_digest)?;
         self.stored(&digest)?
             .ok_or_else(|| not_found(name_or_digest))
     }
 
-    /// The image's digest, and the name if it was found by one.
+    /// Returns the image, unless it is not for the wanted platform.
+    ///
+    /// # Errors
+    /// Those of [`Self::find`], or the image is for another platform.
+    pub fn find_for(
+        &self,
+        name_or_digest: &str,
+        wanted: Option<&Platform>,
+    ) -> Result<StoredImage, FindError> {
+        let image = self.find(name_or_digest)?;
+        match wanted.filter(|wanted| !wanted.takes(&image.record.platform)) {
+            None => Ok(image),
+            Some(wanted) => Err(FindError::OtherPlatform {
+                name: excerpt(name_or_digest),
+                wanted: Box::new(wanted.clone()),
+                actual: Box::new(image.record.platform),
+            }),
+        }
+    }
+
+    /// Returns the image's digest, and the name if the image was found by name.
     pub(crate) fn resolve(&self, text: &str) -> Result<(Option<Reference>, Digest), FindError> {
         if let Ok(reference) = text.parse::<Reference>()
             && let Some(file) = record::read::<ReferenceFile>(&self.layout.reference(&reference))?
@@ -139,7 +180,7 @@ impl Store {
         }
     }
 
-    /// The image whose manifest has this digest.
+    /// Returns the image whose manifest has this digest; `None` if it does not exist.
     pub(crate) fn stored(&self, manifest: &Digest) -> io::Result<Option<StoredImage>> {
         let Some(mut record) = record::read_image(&self.layout, manifest)? else {
             return Ok(None);
@@ -149,14 +190,14 @@ impl Store {
         Ok(Some(StoredImage::new(&self.layout, record)))
     }
 
-    /// All names that can be read, by the digest that they name, in order.
+    /// Returns all readable names in order, by the digest that they refer to.
     pub(crate) fn names(&self) -> io::Result<BTreeMap<Digest, Vec<Reference>>> {
         let mut names: BTreeMap<Digest, Vec<Reference>> = BTreeMap::new();
         for entry in fs::read_dir(self.layout.references())? {
             let file = match record::read::<ReferenceFile>(&entry?.path()) {
                 Ok(Some(file)) => file,
                 Ok(None) => continue,
-                // Damage to one name is no reason to lose the others.
+                // Damage to one name does not hide the others.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
                 Err(error) => return Err(error),
             };
@@ -171,7 +212,7 @@ impl Store {
         Ok(names)
     }
 
-    /// The digests of all images, in order.
+    /// Returns the digests of all images, in order.
     pub(crate) fn digests(&self) -> io::Result<Vec<Digest>> {
         let mut digests = Vec::new();
         for entry in fs::read_dir(self.layout.images())? {

@@ -7,24 +7,23 @@ use super::lock::{Lock, Mode};
 use super::record::StoredImage;
 use super::{Store, used};
 
-/// How long a hold waits for a removal to end.
+/// Time for which a lease waits for a removal to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Keeps an image in the store for as long as it lives.
+/// The lease of an image, which keeps the image in the store until it is dropped.
 #[derive(Debug)]
 pub struct Hold {
     _lock: Lock,
 }
 
 impl Store {
-    /// Keeps `image` from being removed, by this process or another, until the hold ends, and notes
-    /// that it is used.
+    /// Takes a lease of `image`, so that no process removes it, and records that it is used.
     ///
     /// # Errors
-    /// `NotFound` when it has been removed, `ResourceBusy` when its removal does not end.
+    /// `NotFound` if the image was removed, `ResourceBusy` if its removal does not end in time.
     pub fn hold(&self, image: &StoredImage) -> io::Result<Hold> {
         let digest = &image.record.manifest_digest;
-        // A removal, or a look for left-overs, has it for an instant.
+        // A removal, or a sweep for leftovers, holds this lock for an instant.
         let lock = Lock::take_within(&self.layout.image_lock(digest), Mode::Shared, PATIENCE)?;
         let lock = lock.ok_or(io::ErrorKind::ResourceBusy)?;
         if !fs::exists(self.layout.image(digest))? {

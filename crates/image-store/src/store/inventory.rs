@@ -8,15 +8,15 @@ use super::record::{self, ImageRecord};
 use super::{Store, layout};
 use crate::digest::Digest;
 
-/// Which artifacts there are, and which images need them.
+/// Artifacts of the store, and the images that need them.
 #[derive(Debug, Default)]
 pub(crate) struct Inventory {
     images: BTreeMap<Digest, ImageRecord>,
-    /// Every artifact, with its length in bytes and how many images need it.
+    /// Artifacts by file name.
     artifacts: BTreeMap<String, Artifact>,
 }
 
-/// An artifact's length, in bytes, and how many images need it.
+/// Length of an artifact in bytes, and the number of images that need it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Artifact {
     pub(crate) size_bytes: u64,
@@ -24,10 +24,10 @@ pub(crate) struct Artifact {
 }
 
 impl Inventory {
-    /// Looks at the whole store. Nothing may be removed meanwhile.
+    /// Reads the whole store. No image may be removed meanwhile.
     ///
-    /// An image whose record is damaged takes it from the copy. Where that is damaged too, nobody
-    /// knows what the image needs: an error.
+    /// An image whose record is damaged is read from the copy. If the copy is damaged too, the
+    /// artifacts of the image are not known, which is an error.
     pub(crate) fn take(store: &Store) -> io::Result<Self> {
         let mut inventory = Self::default();
         for entry in fs::read_dir(store.layout.artifacts())? {
@@ -62,7 +62,7 @@ impl Inventory {
         &self.images
     }
 
-    /// The artifacts of an image, each once.
+    /// Returns the artifacts of an image, each once.
     pub(crate) fn artifacts_of(&self, record: &ImageRecord) -> Vec<Artifact> {
         let files = files_of(record);
         files
@@ -71,7 +71,8 @@ impl Inventory {
             .collect()
     }
 
-    /// Forgets an image; gives the length of what nobody needs any more, in bytes.
+    /// Removes an image from the inventory. Returns the length of the artifacts that no image needs
+    /// since, in bytes.
     pub(crate) fn forget(&mut self, digest: &Digest) -> u64 {
         let Some(record) = self.images.remove(digest) else {
             return 0;
@@ -88,20 +89,20 @@ impl Inventory {
         freed_bytes
     }
 
-    /// Length of what images need, in bytes.
+    /// Returns the length of all artifacts that images need, in bytes.
     pub(crate) fn needed_bytes(&self) -> u64 {
         let needed = self.artifacts.values().filter(|file| file.users > 0);
         needed.map(|file| file.size_bytes).sum()
     }
 
-    /// The artifacts that no image needs, by file name.
+    /// Returns the artifacts that no image needs, by file name, with their lengths in bytes.
     pub(crate) fn unneeded(&self) -> impl Iterator<Item = (&str, u64)> {
         let unneeded = self.artifacts.iter().filter(|(_, file)| file.users == 0);
         unneeded.map(|(name, file)| (name.as_str(), file.size_bytes))
     }
 }
 
-/// The artifacts that an image needs, each once.
+/// Returns the files of the artifacts that an image needs, each once.
 pub(crate) fn files_of(record: &ImageRecord) -> BTreeSet<String> {
     let mut files = BTreeSet::from([
         record.fsmeta.file.clone(),

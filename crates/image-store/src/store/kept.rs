@@ -1,5 +1,5 @@
-//! Records that nothing else in the store can tell: images, where they came from, names. Each is
-//! written twice, the copy first; what counts is the record, and the copy mends it.
+//! Records that cannot be derived from anything else in the store: images, origins, names. Each is
+//! written twice, the copy first. The record counts; the copy repairs it.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::layout::Layout;
 use super::session::Session;
 use super::{durable, seal};
 
-/// Makes the record at `path` hold `record`, durably.
+/// Makes the record at `path` and its copy contain `record`, durably.
 pub(crate) fn write(
     layout: &Layout,
     session: &Session,
@@ -34,7 +34,7 @@ pub(crate) fn remove(layout: &Layout, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file that may be gone already.
+/// Removes a file that may not exist.
 pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,17 +1,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fs_err as fs;
-
 use super::durable;
 use crate::digest::Digest;
 use crate::reference::Reference;
 
-/// Version of everything below the store's directory. It is part of that directory's name, so that
-/// no version ever reads what another wrote.
+/// Version of the format of the store's directory. It is part of the directory's name, so a version
+/// never reads the files of another.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// Longest file name that is used as it is, in bytes.
+/// Longest reference that becomes a file name without a digest, in bytes.
 const PLAIN_NAME_MAX_BYTES: usize = 180;
 
 /// Directories of records that are written twice.
@@ -19,7 +17,7 @@ const IMAGES: &str = "images";
 const REFERENCES: &str = "refs";
 const ORIGINS: &str = "origins";
 
-/// Where everything lies; see `docs/store.md`.
+/// Paths of all files in the store; see `docs/store.md`.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     root: PathBuf,
@@ -32,7 +30,7 @@ impl Layout {
         }
     }
 
-    /// Makes the directories that are missing, durably.
+    /// Creates the missing directories, durably.
     pub(crate) fn create(&self) -> io::Result<()> {
         let parts = [
             self.artifacts(),
@@ -50,9 +48,11 @@ impl Layout {
         if parts.iter().all(|part| part.is_dir()) {
             return Ok(());
         }
-        parts.iter().try_for_each(|part| make_directory(part))?;
+        parts
+            .iter()
+            .try_for_each(|part| private_files::ensure_directory(part))?;
         durable::sync_directory(&self.copies())?;
-        // The store's root, the directory of all versions, the home.
+        // These are the store's root, the directory of all versions, and the home.
         self.root
             .ancestors()
             .take(3)
@@ -110,85 +110,87 @@ impl Layout {
         ))
     }
 
-    /// Where an image was taken from.
+    /// Returns the path of the record of an image's origin.
     pub(crate) fn origin(&self, manifest: &Digest) -> PathBuf {
         self.origins().join(format!("{}.json", manifest.hex()))
     }
 
-    /// The copy of the record at `path`.
+    /// Returns the path of the copy of the record at `path`.
     pub(crate) fn copy(&self, path: &Path) -> PathBuf {
         self.copies().join(self.relative(path))
     }
 
-    /// Says of an artifact that it has not changed since it was digested.
+    /// Returns the path of an artifact's stamp, which proves that it was not changed since it was
+    /// digested.
     pub(crate) fn stamp(&self, file: &str) -> PathBuf {
         self.stamps().join(file)
     }
 
-    /// Says when an image was last used.
+    /// Returns the path of the file whose time is the last use of an image.
     pub(crate) fn used(&self, manifest: &Digest) -> PathBuf {
         self.uses().join(manifest.hex())
     }
 
-    /// The path of something below the store.
+    /// Returns a path in the store from a path relative to its root.
     pub(crate) fn below(&self, relative: &Path) -> PathBuf {
         self.root.join(relative)
     }
 
-    /// A path below the store, from its root.
+    /// Returns a path in the store relative to its root.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// Shared by pulls and loads, exclusive for removals.
+    /// Returns the path of the store's lock, which pulls and loads share and a removal has alone.
     pub(crate) fn store_lock(&self) -> PathBuf {
         self.locks().join("store")
     }
 
-    /// Held for the instant in which a session begins or left-overs are looked for.
+    /// Returns the path of the lock that is held for an instant, while a session begins or
+    /// leftovers are looked for.
     pub(crate) fn sweep_lock(&self) -> PathBuf {
         self.locks().join("sweep")
     }
 
-    /// Held by whoever makes the artifacts of a layer or of a chain of layers.
+    /// Returns the path of the lock for making the artifacts of a layer or of a chain of layers.
     pub(crate) fn artifact_lock(&self, key: &Digest) -> PathBuf {
         self.locks().join(format!("{}.lock", key.hex()))
     }
 
-    /// Shared by those who use an image.
+    /// Returns the path of an image's lock, which all users of the image share.
     pub(crate) fn image_lock(&self, manifest: &Digest) -> PathBuf {
         self.locks().join(format!("image-{}.lock", manifest.hex()))
     }
 }
 
-/// The image of a layer.
+/// Returns the file name of a layer's artifact.
 pub(crate) fn layer_file(diff_id: &Digest) -> String {
     format!("{}.erofs", diff_id.hex())
 }
 
-/// The merged metadata of a chain of layers.
+/// Returns the file name of a chain's merged metadata.
 pub(crate) fn fsmeta_file(chain: &Digest) -> String {
     format!("{}.fsmeta.erofs", chain.hex())
 }
 
-/// The descriptor of the disk that a chain of layers makes.
+/// Returns the file name of the VMDK descriptor for the disk of a chain.
 pub(crate) fn vmdk_file(chain: &Digest) -> String {
     format!("{}.vmdk", chain.hex())
 }
 
-/// What is known of a layer or a chain.
+/// Returns the file name of the record of a layer or a chain.
 pub(crate) fn record_file(key: &Digest) -> String {
     format!("{}.json", key.hex())
 }
 
-/// Whether a file of the artifacts is such a record.
+/// Returns true if a file of the artifacts is such a record.
 pub(crate) fn is_record_file(name: &str) -> bool {
     Path::new(name)
         .extension()
         .is_some_and(|extension| extension == "json")
 }
 
-/// Stands for a list of layers, in order, in this format.
+/// Returns the key of an ordered list of layers in this format version.
 pub(crate) fn chain_key<'a>(diff_ids: impl IntoIterator<Item = &'a Digest>) -> Digest {
     let mut text = format!("msb store v{FORMAT_VERSION}\n");
     for diff_id in diff_ids {
@@ -198,8 +200,8 @@ pub(crate) fn chain_key<'a>(diff_ids: impl IntoIterator<Item = &'a Digest>) -> D
     Digest::of(text.as_bytes())
 }
 
-/// A reference as a file name: what is not a letter, a digit, `.`, `-` or `_` is percent-encoded. Long
-/// ones end in a digest instead.
+/// Returns a reference as a file name. Bytes other than letters, digits, `.`, `-` and `_` are
+/// percent-encoded; a long name ends with a digest instead of its end.
 fn file_name(reference: &str) -> String {
     let mut name = String::new();
     for byte in reference.bytes() {
@@ -215,15 +217,6 @@ fn file_name(reference: &str) -> String {
         name.push_str(&Digest::of(reference.as_bytes()).hex());
     }
     name
-}
-
-/// Makes a directory that may be there, whatever the host says of it.
-fn make_directory(path: &Path) -> io::Result<()> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(path),
-        other => other,
-    }
 }
 
 #[cfg(test)]

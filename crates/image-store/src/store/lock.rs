@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use fs_err::{self as fs, File};
 
-/// How often a lock that somebody else holds is tried again.
+/// Time between attempts at a lock that is held.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a lock is held.
+/// Mode of a lock, as in flock(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Shared,
     Exclusive,
 }
 
-/// An advisory lock (`flock`) on a file that exists for nothing else. It ends with this value or
-/// with the process.
+/// An advisory lock (flock(2)) on a file that exists for nothing else. It ends when this value is
+/// dropped or the process ends.
 ///
-/// A holder of an exclusive lock may unlink its file. So whoever gets a lock checks that the file
-/// still has its name, and begins anew when it has not.
+/// The holder of an exclusive lock may unlink its file. So a process that gets a lock checks that
+/// the file still has its name, and starts again if it has not.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
@@ -29,10 +29,10 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock if nobody holds it in the way.
+    /// Takes the lock; `None` if another holder prevents it.
     pub(crate) fn try_take(path: &Path, mode: Mode) -> io::Result<Option<Self>> {
         loop {
-            let file = open(path)?;
+            let file = private_files::open_or_create(path)?;
             let taken = match mode {
                 Mode::Shared => file.try_lock_shared(),
                 Mode::Exclusive => file.try_lock(),
@@ -52,10 +52,10 @@ impl Lock {
         }
     }
 
-    /// Takes an exclusive lock that others hold but for an instant.
+    /// Takes an exclusive lock, which other holders keep only for an instant.
     pub(crate) fn take_blocking(path: &Path) -> io::Result<Self> {
         loop {
-            let file = open(path)?;
+            let file = private_files::open_or_create(path)?;
             file.lock()?;
             if is_named(&file, path)? {
                 return Ok(Self {
@@ -77,7 +77,8 @@ impl Lock {
         }
     }
 
-    /// Waits, without a runtime, for at most `limit`.
+    /// Waits at most for `limit`, without an async runtime. Returns `None` if the lock is still
+    /// held.
     pub(crate) fn take_within(
         path: &Path,
         mode: Mode,
@@ -96,7 +97,7 @@ impl Lock {
         }
     }
 
-    /// The same lock, whose file goes when it ends. Only for exclusive ones.
+    /// Returns the same lock, whose file is unlinked when it ends. Only for exclusive locks.
     pub(crate) fn unlinked_at_end(mut self) -> Self {
         self.unlink = true;
         self
@@ -106,30 +107,21 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if self.unlink {
-            // A file that stays is found unheld by the next sweep.
+            // If the file stays, the next sweep removes it.
             let _ = fs::remove_file(&self.path);
         }
-        // Closing would do, unless a child of this process was forked in between.
+        // Closing the file is not enough if a child process was forked in between.
         let _ = self.file.unlock();
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-}
-
-/// The error of a lock with the file that it is of.
+/// Returns the error of a lock, with the path of its file.
 pub(super) fn cannot_lock(path: &Path, error: &io::Error) -> io::Error {
     let message = format!("failed to lock file `{}`: {error}", path.display());
     io::Error::new(error.kind(), message)
 }
 
-/// Whether `path` is still a name of `file`.
+/// Returns true if `path` is still a name of `file`.
 fn is_named(file: &File, path: &Path) -> io::Result<bool> {
     let held = file.metadata()?;
     match fs::metadata(path) {
@@ -164,7 +156,7 @@ mod tests {
     fn a_lock_on_a_file_that_lost_its_name_is_worth_nothing() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("lock");
-        let file = open(&path).expect("a file");
+        let file = private_files::open_or_create(&path).expect("a file");
         fs::remove_file(&path).expect("removed");
         assert!(!is_named(&file, &path).expect("looked"));
         let _other = Lock::take_blocking(&path).expect("a new file");

@@ -17,13 +17,13 @@ use crate::digest::Digest;
 use crate::progress::{Event, Progress};
 use crate::reference::Reference;
 
-/// A verification at work.
+/// A verification in progress.
 pub(super) struct Look<'a> {
     layout: &'a Layout,
     trust: Trust,
     progress: &'a dyn Progress,
     damages: BTreeMap<PathBuf, Damage>,
-    /// Artifacts by file name.
+    /// Results by the artifact's file name.
     seen: BTreeMap<String, Option<Problem>>,
     files: BTreeSet<PathBuf>,
     bytes: u64,
@@ -51,7 +51,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The records of an image's layers and of its disk.
+    /// Verifies the records of an image's layers and of its disk.
     pub(super) fn chain_records_of(&mut self, image: &ImageRecord) {
         for layer in &image.layers {
             self.layer_record(layer, image);
@@ -59,7 +59,7 @@ impl<'a> Look<'a> {
         self.chain_record(image);
     }
 
-    /// An image's own records: its own, of its origin, of its names.
+    /// Verifies an image's own records: the image, its origin and its names.
     pub(super) fn image_records_of(&mut self, image: &ImageRecord) {
         self.image_records(&[image.manifest_digest]);
         for name in &image.references {
@@ -77,7 +77,7 @@ impl<'a> Look<'a> {
         self.note(path, Part::LayerRecord, problem, image);
     }
 
-    /// The images of these names; a damaged name is damage, not an error.
+    /// Returns the images with these names. A damaged name counts as damage, not as an error.
     pub(super) fn resolve(
         &mut self,
         store: &Store,
@@ -101,7 +101,8 @@ impl<'a> Look<'a> {
         Ok(digests.into_iter().collect())
     }
 
-    /// The records of these images, from their copies where need be; of their origins too.
+    /// Verifies the records of these images and of their origins. Returns the images' records, from
+    /// the copies where necessary.
     pub(super) fn image_records(&mut self, digests: &[Digest]) -> Vec<ImageRecord> {
         let mut records = Vec::new();
         for digest in digests {
@@ -162,7 +163,7 @@ impl<'a> Look<'a> {
         self.note(path.clone(), Part::Disk, problem(&path, is_right), image);
     }
 
-    /// An artifact, digested once however many images need it.
+    /// Verifies an artifact. It is digested once, however many images need it.
     fn artifact(&mut self, file: &str, blake3: &Checksum, part: Part, image: Option<&Digest>) {
         let problem = match self.seen.get(file) {
             Some(problem) => problem.clone(),
@@ -183,7 +184,7 @@ impl<'a> Look<'a> {
         self.note(self.layout.artifact(file), part, problem, image);
     }
 
-    /// Names of these images, or all names.
+    /// Verifies the names of these images, or all names.
     pub(super) fn names(&mut self, store: &Store, of: Option<&[Digest]>) -> io::Result<()> {
         let paths: Vec<PathBuf> = match of {
             None => list(&self.layout.references())?,
@@ -218,7 +219,7 @@ impl<'a> Look<'a> {
         });
     }
 
-    /// A record that is written twice.
+    /// Verifies a record that is written twice, and its copy.
     fn kept<T: DeserializeOwned>(
         &mut self,
         path: &Path,
@@ -232,7 +233,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Artifacts of interrupted or removed images, as far as a record vouches for them: the next
+    /// Verifies the artifacts of interrupted or removed images that have a record, because the next
     /// pull would use them.
     pub(super) fn unneeded(&mut self) -> io::Result<()> {
         for path in list(&self.layout.artifacts())? {
@@ -273,7 +274,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// The image's record, or its copy where only that is whole.
+/// Returns an image's record, or its copy if only that is intact; `None` if both are damaged.
 pub(crate) fn whole_image(layout: &Layout, manifest: &Digest) -> Option<ImageRecord> {
     let path = layout.image(manifest);
     [layout.copy(&path), path].iter().rev().find_map(|path| {
@@ -282,7 +283,7 @@ pub(crate) fn whole_image(layout: &Layout, manifest: &Digest) -> Option<ImageRec
     })
 }
 
-/// What is wrong with a record.
+/// Returns the problem with a record; `None` if it is intact.
 fn problem<T: DeserializeOwned>(path: &Path, is_right: impl Fn(&T) -> bool) -> Option<Problem> {
     match record::read::<T>(path) {
         Ok(Some(record)) if is_right(&record) => None,
@@ -300,7 +301,7 @@ fn unreadable(error: &io::Error) -> Problem {
     }
 }
 
-/// The files of a directory, in order.
+/// Returns the files of a directory, in order.
 fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = fs::read_dir(directory)?
         .map(|entry| Ok(entry?.path()))

@@ -1,4 +1,4 @@
-//! The store on disk: what lies where, and how it gets there whole.
+//! The store on disk: its layout, and how files are written to it.
 
 pub(crate) mod artifacts;
 pub(crate) mod assemble;
@@ -48,7 +48,7 @@ pub struct Store {
     pub(crate) layout: Layout,
 }
 
-/// Why the store cannot be opened.
+/// An error while the store is opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open the store in {}", .home.display())]
 pub struct OpenError {
@@ -57,10 +57,11 @@ pub struct OpenError {
 }
 
 impl Store {
-    /// Opens the store in `home`, which is made if need be, and removes what dead processes left.
+    /// Opens the store in `home`, which is created if necessary, and removes the leftovers of
+    /// processes that no longer run.
     ///
     /// # Errors
-    /// When `home` cannot be written.
+    /// If `home` cannot be written.
     pub fn open(home: &Path) -> Result<Self, OpenError> {
         let error = |source| OpenError {
             home: home.to_owned(),
@@ -72,7 +73,7 @@ impl Store {
         Ok(Self { layout })
     }
 
-    /// The directory that holds all artifacts, side by side.
+    /// Returns the directory that contains all artifacts.
     pub fn artifacts_directory(&self) -> PathBuf {
         self.layout.artifacts()
     }

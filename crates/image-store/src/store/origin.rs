@@ -7,24 +7,24 @@ use super::record::ImageRecord;
 use crate::digest::Digest;
 use crate::platform::Platform;
 
-/// Where an image was last taken from, so that it can be taken from there again.
+/// Source that an image was last imported from, so that it can be imported again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// A registry.
+    /// The image came from a registry.
     Registry {
-        /// The name that was pulled.
+        /// Name that was pulled.
         reference: String,
-        /// Over HTTP without TLS.
+        /// True if HTTP was used without TLS.
         plain_http: bool,
     },
-    /// A directory or an archive.
+    /// The image came from a directory or an archive.
     Path(PathBuf),
-    /// An archive that a pipe brought.
+    /// The image came from an archive on standard input.
     StandardInput,
 }
 
-/// What the store knows of an image's origin.
+/// Record of an image's origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OriginFile {
     pub(crate) format_version: u32,
@@ -43,7 +43,7 @@ impl OriginFile {
         }
     }
 
-    /// Whether it says of this image what this version writes.
+    /// Returns true if the record is for this image and in this format version.
     pub(crate) fn is_for(&self, manifest: &Digest) -> bool {
         self.format_version == FORMAT_VERSION && self.manifest_digest == *manifest
     }

@@ -8,75 +8,76 @@ use super::{Store, used};
 use crate::digest::Digest;
 use crate::reference::Reference;
 
-/// What goes besides the left-overs of dead processes.
+/// Options of a pruning. Artifacts that no image needs are always removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PruneOptions {
-    /// Which images go.
+    /// Images to remove.
     pub images: Pruning,
-    /// Spare images that were used within this time.
+    /// Smallest time since the last use of an image to remove; `None` for any.
     pub unused_for: Option<Duration>,
-    /// Then, least recently used first, whichever images go until the others' artifacts have at
-    /// most this length, in bytes.
+    /// Limit on the length of the remaining images' artifacts, in bytes. Any images are removed to
+    /// meet it, the least recently used first.
     pub limit_bytes: Option<u64>,
-    /// Change nothing.
+    /// True to report only, without changes.
     pub dry_run: bool,
-    /// How long to wait for pulls and loads to end.
+    /// Time to wait for pulls and loads to end.
     pub patience: Duration,
 }
 
-/// Which images a pruning takes.
+/// Selection of the images to remove.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pruning {
-    /// None.
+    /// No images.
     #[default]
     None,
-    /// Those without a name.
+    /// Images without a name.
     Unnamed,
-    /// All.
+    /// All images, named or not.
     All,
 }
 
-/// What a pruning did, or would do.
+/// Result of a pruning, or of a dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// The images that went, in order.
+    /// Removed images, in order.
     pub images: Vec<PrunedImage>,
-    /// Images that were to go and are in use, or needed by a stopped sandbox.
+    /// Selected images that stay, because they are in use or a stopped sandbox needs them.
     pub spared: Vec<Digest>,
-    /// How many artifacts went that no image needed before.
+    /// Number of removed artifacts that no image needed before.
     pub left_overs: usize,
-    /// Length of all artifacts that went, in bytes.
+    /// Length of all removed artifacts, in bytes.
     pub freed_bytes: u64,
-    /// Length of the artifacts that stay, in bytes.
+    /// Length of the remaining artifacts, in bytes.
     pub kept_bytes: u64,
 }
 
-/// An image that went.
+/// An image that was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrunedImage {
-    /// Its digest.
+    /// Digest of the manifest.
     pub digest: Digest,
-    /// The names that went with it, as docker shows them.
+    /// Names that were removed with it, in docker's short form.
     pub references: Vec<String>,
 }
 
-/// Why nothing, or not all, was pruned.
+/// An error that ended a pruning before it was complete.
 #[derive(Debug, thiserror::Error)]
 pub enum PruneError {
     /// The store cannot be read or changed.
     #[error("cannot prune the store")]
     Io(#[from] io::Error),
-    /// Pulls or loads went on for too long.
+    /// Pulls or loads did not end in time.
     #[error("a pull or a load is under way")]
     Busy,
 }
 
 impl Store {
-    /// Removes artifacts that no image needs, and images as the options say. Never takes what a
-    /// running sandbox uses, what is `needed`, or anything while an image is pulled or loaded.
+    /// Removes artifacts that no image needs, and images as the options select. Images that a
+    /// running sandbox uses or that are `needed` stay; nothing is removed while an image is pulled
+    /// or loaded.
     ///
     /// # Errors
-    /// When the store cannot be changed, or pulls or loads do not end in time.
+    /// If the store cannot be changed, or pulls or loads do not end in time.
     pub fn prune(&self, options: &PruneOptions, needed: Needed<'_>) -> Result<Pruned, PruneError> {
         let mode = if options.dry_run {
             Mode::Shared
@@ -113,7 +114,7 @@ impl Store {
         Ok(pruned)
     }
 
-    /// All images, least recently used first.
+    /// Returns all images, the least recently used first.
     fn candidates(&self, inventory: &Inventory) -> io::Result<Vec<Candidate>> {
         let mut names = self.names()?;
         let mut candidates = Vec::new();
@@ -146,7 +147,7 @@ impl Store {
     }
 }
 
-/// An image that may go.
+/// An image that may be removed.
 struct Candidate {
     used: SystemTime,
     digest: Digest,

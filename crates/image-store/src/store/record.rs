@@ -15,62 +15,62 @@ use crate::platform::Platform;
 /// Longest record that is read, in bytes.
 const RECORD_MAX_BYTES: u64 = 64 << 20;
 
-/// An image in the store.
+/// An image in the store, with the paths of its artifacts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredImage {
-    /// What is known of it.
+    /// Record of the image.
     pub record: ImageRecord,
-    /// Its merged metadata: an EROFS image whose devices are the layers.
+    /// Merged metadata: an EROFS image whose devices are the layers.
     pub fsmeta: PathBuf,
-    /// The disk that metadata and layers make together.
+    /// VMDK descriptor of the disk, which consists of metadata and layers.
     pub vmdk: PathBuf,
-    /// Its layers, base first: an EROFS image each.
+    /// EROFS images of the layers, the base layer first.
     pub layers: Vec<PathBuf>,
 }
 
-/// What the store knows of an image.
+/// Record of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageRecord {
     /// Version of the store's format, [`FORMAT_VERSION`](crate::FORMAT_VERSION).
     pub format_version: u32,
-    /// Names of the image, in full. Filled from the store's names; the record's file has none.
+    /// Names of the image, in full. They come from the store's names; the record's file has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<String>,
-    /// The image's identity.
+    /// Digest of the manifest, which identifies the image.
     pub manifest_digest: Digest,
-    /// Digest of its config blob.
+    /// Digest of the config blob.
     pub config_digest: Digest,
-    /// What it runs on.
+    /// Platform that the image runs on.
     pub platform: Platform,
-    /// When it was made, as its config says.
+    /// Time of creation, as the config states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
-    /// How to run it.
+    /// Instructions for running the image.
     pub config: ImageConfig,
-    /// Stands for the list of layers; names the files of metadata and disk.
+    /// Key of the list of layers, which names the files of metadata and disk.
     pub chain_key: Digest,
-    /// Its layers, base first.
+    /// Layers of the image, the base layer first.
     pub layers: Vec<LayerRecord>,
-    /// Its merged metadata.
+    /// Merged metadata of the layers.
     pub fsmeta: ErofsRecord,
-    /// The descriptor of its disk.
+    /// VMDK descriptor of the disk.
     pub vmdk: VmdkRecord,
-    /// Length of metadata, descriptor and layers together, in bytes. Layers may serve other images
-    /// too.
+    /// Length of metadata, descriptor and layers together, in bytes. Other images may share layers.
     pub size_bytes: u64,
 }
 
-/// A layer in the store.
+/// Record of a layer in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "LayerFields", into = "LayerFields")]
 pub struct LayerRecord {
-    /// Digest of the layer's tar, uncompressed.
+    /// Digest of the layer's uncompressed tar stream.
     pub diff_id: Digest,
-    /// Its image.
+    /// EROFS image of the layer.
     pub erofs: ErofsRecord,
 }
 
-/// A layer's record as JSON has it. `serde(flatten)` would give the same and read each field twice.
+/// The record of a layer in the form of its JSON. `serde(flatten)` would have the same form, but
+/// read each field twice.
 #[derive(Serialize, Deserialize)]
 struct LayerFields {
     diff_id: Digest,
@@ -80,31 +80,31 @@ struct LayerFields {
     blake3: Checksum,
 }
 
-/// An EROFS image in the store.
+/// Record of an EROFS image in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErofsRecord {
-    /// File name in the store's directory of artifacts.
+    /// File name in the directory of artifacts.
     pub file: String,
-    /// Its length, in bytes.
+    /// Length of the file, in bytes.
     pub size_bytes: u64,
-    /// Its length, in blocks of 4 KiB.
+    /// Length of the file, in blocks of 4 KiB.
     pub blocks: u32,
-    /// What its content is known by.
+    /// Checksum of the content.
     pub blake3: Checksum,
 }
 
-/// A VMDK descriptor in the store.
+/// Record of a VMDK descriptor in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VmdkRecord {
-    /// File name in the store's directory of artifacts.
+    /// File name in the directory of artifacts.
     pub file: String,
-    /// Its length, in bytes.
+    /// Length of the file, in bytes.
     pub size_bytes: u64,
-    /// What its content is known by.
+    /// Checksum of the content.
     pub blake3: Checksum,
 }
 
-/// What the store knows of a layer: the record beside its image.
+/// File with the record of a layer, beside the layer's artifact.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LayerFile {
     pub(crate) format_version: u32,
@@ -112,7 +112,7 @@ pub(crate) struct LayerFile {
     pub(crate) layer: LayerRecord,
 }
 
-/// What the store knows of a chain of layers: the record beside its metadata.
+/// File with the record of a chain of layers, beside the chain's metadata.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ChainFile {
     pub(crate) format_version: u32,
@@ -122,7 +122,7 @@ pub(crate) struct ChainFile {
     pub(crate) vmdk: VmdkRecord,
 }
 
-/// A name of an image.
+/// File with a name of an image.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ReferenceFile {
     pub(crate) reference: String,
@@ -163,7 +163,7 @@ impl LayerFile {
         }
     }
 
-    /// Whether it says of `diff_id` what this version writes.
+    /// Returns true if the record is for `diff_id` and in this format version.
     pub(crate) fn is_for(&self, diff_id: &Digest) -> bool {
         self.format_version == FORMAT_VERSION
             && self.layer.diff_id == *diff_id
@@ -172,7 +172,7 @@ impl LayerFile {
 }
 
 impl ChainFile {
-    /// Whether it says of a chain what this version writes.
+    /// Returns true if the record is for this chain and in this format version.
     pub(crate) fn is_for(&self, chain_key: &Digest, layers: &[LayerRecord]) -> bool {
         self.format_version == FORMAT_VERSION
             && self.chain_key == *chain_key
@@ -186,7 +186,8 @@ impl ChainFile {
 }
 
 impl ImageRecord {
-    /// Whether its file names are those that its digests give: nothing else is ever opened.
+    /// Returns true if the file names are those that the digests imply; no other files are ever
+    /// opened.
     pub(crate) fn is_consistent(&self, manifest_digest: &Digest) -> bool {
         self.format_version == FORMAT_VERSION
             && self.manifest_digest == *manifest_digest
@@ -215,7 +216,7 @@ impl StoredImage {
     }
 }
 
-/// Reads the record of an image; `None` when there is none.
+/// Reads the record of an image; `None` if it does not exist.
 pub(crate) fn read_image(layout: &Layout, manifest: &Digest) -> io::Result<Option<ImageRecord>> {
     let path = layout.image(manifest);
     let Some(record) = read::<ImageRecord>(&path)? else {
@@ -227,7 +228,7 @@ pub(crate) fn read_image(layout: &Layout, manifest: &Digest) -> io::Result<Optio
     Ok(Some(record))
 }
 
-/// Reads a record; `None` when there is none.
+/// Reads a record; `None` if it does not exist.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() > RECORD_MAX_BYTES => {
@@ -245,7 +246,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     }
 }
 
-/// An error of kind `InvalidData` that names the record.
+/// Returns an error of kind `InvalidData` with the record's path.
 pub(crate) fn invalid(path: &Path, why: impl std::fmt::Display) -> io::Error {
     let message = format!("record {} is damaged: {why}", path.display());
     io::Error::new(io::ErrorKind::InvalidData, message)

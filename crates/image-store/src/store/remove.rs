@@ -13,52 +13,53 @@ use super::{FindError, Store, durable, layout};
 use crate::digest::Digest;
 use crate::reference::Reference;
 
-/// How long a removal waits for pulls and loads to end.
+/// Time for which a removal waits for pulls and loads to end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long it waits for the lock of an image, which a look for left-overs has for an instant.
+/// Time for which a removal waits for an image's lock, which a sweep for leftovers holds for an
+/// instant.
 const LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
-/// Says whether somebody needs an image although it is not in use now: a stopped sandbox.
+/// A callback that returns true if a stopped sandbox needs an image that is not in use.
 pub type Needed<'a> = &'a dyn Fn(&Digest) -> io::Result<bool>;
 
-/// What a removal did.
+/// Result of a removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
-    /// The names that went, as docker shows them.
+    /// Removed names, in docker's short form.
     pub references: Vec<String>,
-    /// The image that went with its last name, if it did.
+    /// Image that was removed with its last name; `None` if it has further names.
     pub image: Option<Digest>,
-    /// Length of the artifacts that went, in bytes.
+    /// Length of the removed artifacts, in bytes.
     pub freed_bytes: u64,
 }
 
-/// Why nothing, or not all, was removed.
+/// An error that ended a removal before it was complete.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
-    /// There is no such image.
+    /// The image does not exist.
     #[error("cannot remove the image")]
     Find(#[from] FindError),
     /// The store cannot be changed.
     #[error("cannot remove from the store")]
     Io(#[from] io::Error),
-    /// A sandbox runs on it.
+    /// A running sandbox uses the image.
     #[error("image {digest} is in use by a running sandbox")]
     InUse {
-        /// Which image.
+        /// Digest of the manifest.
         digest: Digest,
     },
-    /// A stopped sandbox needs it.
+    /// A stopped sandbox needs the image.
     #[error("image {digest} is needed by a stopped sandbox")]
     Needed {
-        /// Which image.
+        /// Digest of the manifest.
         digest: Digest,
     },
-    /// Pulls or loads went on for too long.
+    /// Pulls or loads did not end in time.
     #[error("a pull or a load is under way")]
     Busy,
 }
 
-/// What became of an image that was to go.
+/// Outcome of the removal of an image.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Gone,
@@ -67,11 +68,11 @@ pub(crate) enum Fate {
 }
 
 impl Store {
-    /// Removes a name; with its last name, or by its digest, the image; and then every artifact
-    /// that no image needs. Waits for pulls and loads to end.
+    /// Removes a name; with its last name, or if it is selected by digest, also the image; and then
+    /// every artifact that no image needs. Waits for pulls and loads to end.
     ///
     /// # Errors
-    /// When a running sandbox uses the image, or it is `needed`. It stays whole then.
+    /// If a running sandbox uses the image, or it is `needed`; it then stays intact.
     pub fn remove(&self, name_or_digest: &str, needed: Needed<'_>) -> Result<Removed, RemoveError> {
         let _store = self.no_session(PATIENCE)?.ok_or(RemoveError::Busy)?;
         let (reference, digest) = self.resolve(name_or_digest)?;
@@ -97,13 +98,14 @@ impl Store {
         Ok(removed)
     }
 
-    /// Keeps pulls and loads away; `None` where they do not end in time.
+    /// Prevents pulls and loads while the lock is held; `None` if those that run do not end in
+    /// time.
     pub(crate) fn no_session(&self, patience: Duration) -> io::Result<Option<Lock>> {
         Lock::take_within(&self.layout.store_lock(), Mode::Exclusive, patience)
     }
 
-    /// Removes an image with its names, unless somebody uses or needs it. Only under the store's
-    /// exclusive lock; its artifacts stay until they are collected.
+    /// Removes an image with its names, unless it is in use or needed. Requires the store's
+    /// exclusive lock. Its artifacts stay until they are collected.
     pub(crate) fn remove_image(
         &self,
         digest: &Digest,
@@ -115,7 +117,7 @@ impl Store {
             return Ok(Fate::InUse);
         };
         let _unused = lock.unlinked_at_end();
-        // Whoever makes a sandbox holds the image until the sandbox can be seen.
+        // A process that creates a sandbox holds the image's lock until the sandbox is visible.
         if needed(digest)? {
             return Ok(Fate::Needed);
         }
@@ -130,11 +132,11 @@ impl Store {
             .try_for_each(|name| kept::remove(&self.layout, &self.layout.reference(name)))
     }
 
-    /// Removes the artifacts that no image needs, and what is known of images that are gone; gives
-    /// the artifacts' length, in bytes. Only under the store's exclusive lock.
+    /// Removes the artifacts that no image needs, and the leftover records of images that no longer
+    /// exist. Returns the length of the artifacts, in bytes. Requires the store's exclusive lock.
     pub(crate) fn collect(&self, inventory: &Inventory) -> io::Result<u64> {
         let layout = &self.layout;
-        // Records first: at no instant does one vouch for something that is gone.
+        // Records go first, so that a record never describes a missing artifact.
         let (records, described): (Vec<_>, Vec<_>) = inventory
             .unneeded()
             .partition(|(name, _)| layout::is_record_file(name));
@@ -157,7 +159,8 @@ impl Store {
     }
 }
 
-/// Removes every file of a directory that has no namesake, `suffix` after its name, in others.
+/// Removes every file whose name, followed by `suffix`, does not exist in any of the other
+/// directories.
 fn remove_widows(directory: &Path, of: &[&Path], suffix: &str) -> io::Result<()> {
     let mut names: BTreeSet<OsString> = BTreeSet::new();
     for others in of {

@@ -23,37 +23,37 @@ use crate::progress::Progress;
 use crate::pull::{PullOptions, Target};
 use crate::reference::Reference;
 
-/// What a repair could not do, and what the user can.
+/// Result of a repair: the damage that only the user can repair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repair {
-    /// One sentence for each thing that is left to do.
+    /// One sentence for each remaining damage.
     pub advice: Vec<String>,
 }
 
-/// Why a repair ended early. What was mended by then stays so.
+/// An error that ended a repair early. Completed repairs remain.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
     /// The store cannot be written.
     #[error("cannot write to the store")]
     Io(#[from] io::Error),
-    /// Good layers do not become a disk.
+    /// Intact layers cannot be assembled to a disk.
     #[error("cannot assemble image {image}")]
     Assemble {
-        /// Which image.
+        /// Digest of the image's manifest.
         image: Digest,
-        /// Why not.
+        /// Cause reported by the assembly.
         #[source]
         source: AssembleError,
     },
 }
 
 impl Store {
-    /// Mends what a verification found: records from their copies and from each other, metadata
-    /// and descriptors from their layers, layers from the registries that they came from. What
-    /// is whole is not touched; what cannot be mended stays, with advice.
+    /// Repairs the damage that a verification found: records from their copies and from each other,
+    /// metadata and descriptors from their layers, layers from their registries. Intact files are
+    /// not changed; for damage that remains there is advice.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub async fn repair(
         &self,
         found: &Verification,
@@ -95,7 +95,8 @@ impl Store {
         Ok(repair)
     }
 
-    /// Writes a record anew from its copy, or the copy from its record; else gives advice.
+    /// Writes a record again from its copy, or the copy from its record. Returns advice if neither
+    /// is possible.
     fn mend_record(&self, session: &Session, damage: &Damage) -> io::Result<Option<String>> {
         let layout = &self.layout;
         if let Problem::Dangling(image) = damage.problem {
@@ -112,12 +113,12 @@ impl Store {
                 "{path}: pull or load the image of this name again, or remove the file"
             )),
             Part::Origin => Some(format!("{path}: pull or load the image again")),
-            // It is fetched again, or told of there.
+            // The image is fetched again, which reports its own advice.
             _ => None,
         })
     }
 
-    /// Removes an artifact that is damaged and needed by nobody, its record first.
+    /// Removes a damaged artifact that no image needs, its record first.
     fn discard(&self, path: &Path) -> io::Result<()> {
         let name = path.file_name().and_then(|name| name.to_str());
         let key = name.and_then(|name| name.split('.').next());
@@ -125,7 +126,7 @@ impl Store {
             return remove_file(path);
         };
         let lock = Lock::try_take(&self.layout.artifact_lock(&key), Mode::Exclusive)?;
-        // Whoever has it makes the artifact anew.
+        // The holder of the lock makes the artifact again.
         let Some(_lock) = lock.map(Lock::unlinked_at_end) else {
             return Ok(());
         };
@@ -134,7 +135,7 @@ impl Store {
         durable::sync_directory(&self.layout.artifacts())
     }
 
-    /// Makes everything of an image but its layers, as far as it is not good.
+    /// Makes the parts of an image other than its layers, unless they are intact.
     async fn reassemble(
         &self,
         session: &Arc<Session>,
@@ -166,7 +167,8 @@ impl Store {
         worked.unwrap_or_else(|error| Err(io::Error::from(error).into()))
     }
 
-    /// Pulls the image again from where it came; where that is no registry, says what to load.
+    /// Pulls the image again from its origin. If the origin is not a registry, returns advice on
+    /// what to load.
     async fn fetch_again(
         &self,
         image: &Digest,
@@ -208,7 +210,8 @@ impl Store {
     }
 }
 
-/// The record that says the same as the one at `path`: its copy, or what it is a copy of.
+/// Returns the path of the record with the same content: the copy of the record at `path`, or the
+/// record that it is a copy of.
 fn other_of(layout: &Layout, path: &Path) -> PathBuf {
     match path.strip_prefix(layout.copies()) {
         Ok(relative) => layout.below(relative),
@@ -216,21 +219,21 @@ fn other_of(layout: &Layout, path: &Path) -> PathBuf {
     }
 }
 
-/// The bytes of a record that has its seal.
+/// Returns the bytes of a record with a valid seal; `None` if the seal is not valid.
 fn whole_bytes(path: &Path) -> Option<Vec<u8>> {
     let bytes = fs::read(path).ok()?;
     seal::open::<serde_json::Value>(&bytes).ok()?;
     Some(bytes)
 }
 
-/// The name of the very image in the repository of `name`.
+/// Returns the name of this image, by digest, in the repository of `name`.
 fn by_digest(name: &str, image: &Digest) -> Option<Reference> {
     let name: Reference = name.parse().ok()?;
     let (registry, repository) = (name.registry(), name.repository());
     format!("{registry}/{repository}@{image}").parse().ok()
 }
 
-/// An error and its causes on one line.
+/// Returns an error and its causes on one line.
 fn line(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();

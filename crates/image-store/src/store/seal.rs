@@ -1,7 +1,7 @@
-//! Records that show of themselves whether they are what was written.
+//! Records that prove their own integrity.
 //!
 //! A record is a JSON object whose last field, `seal`, is the digest of every byte before that
-//! field. The bytes after it are fixed, so that no byte of the file can change unseen.
+//! field. The bytes after it are fixed, so no byte of the file can change undetected.
 
 use std::io;
 
@@ -14,7 +14,7 @@ const BEFORE_DIGEST: &str = ",\n  \"seal\": \"sha256:";
 const AFTER_DIGEST: &str = "\"\n}\n";
 const TAIL_BYTES: usize = BEFORE_DIGEST.len() + HEX_DIGITS + AFTER_DIGEST.len();
 
-/// Why a record's bytes are of no use.
+/// An error in the bytes of a record.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BrokenSeal {
     #[error("its seal is not the digest of its content")]
@@ -23,7 +23,7 @@ pub(crate) enum BrokenSeal {
     Content(#[source] serde_json::Error),
 }
 
-/// The record as its file has it.
+/// Returns the record in the form of its file.
 pub(crate) fn seal(record: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut json = serde_json::to_vec_pretty(record)?;
     if !json.ends_with(b"\n}") {
@@ -35,7 +35,7 @@ pub(crate) fn seal(record: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(json)
 }
 
-/// The record in these bytes of a file.
+/// Returns the record in the bytes of a file.
 pub(crate) fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BrokenSeal> {
     let body_bytes = bytes
         .len()

@@ -10,28 +10,28 @@ use tempfile::TempDir;
 use super::layout::Layout;
 use super::lock::{Lock, Mode, cannot_lock};
 
-/// How long the end of a session waits for its threads, and how often it looks.
+/// Time for which the end of a session waits for its threads, and the interval of its checks.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 const END_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The unfinished files of one pull or load, in a directory of their own. They go with it; where
-/// the process dies first, the next sweep removes them.
+/// The unfinished files of one pull or load, in their own directory. They are removed with the
+/// session, or by the next sweep if the process ends first.
 #[derive(Debug)]
 pub(crate) struct Session {
     directory: TempDir,
-    /// Locked while the session lives.
+    /// Directory that is locked while the session exists.
     _alive: File,
-    /// Keeps removals away.
+    /// Lock that prevents removals.
     _store: Lock,
 }
 
 impl Session {
-    /// Begins one, once no removal is under way.
+    /// Begins a session when no removal is in progress.
     pub(crate) async fn begin(layout: &Layout) -> io::Result<Self> {
         let store = Lock::take(&layout.store_lock(), Mode::Shared).await?;
-        // Between making the directory and locking it, it would look dead.
+        // Between its creation and its lock, a sweep would take the directory for a leftover.
         let _no_sweep = Lock::take_blocking(&layout.sweep_lock())?;
-        let directory = TempDir::new_in(layout.temporary())?;
+        let directory = private_files::temporary_directory(&layout.temporary(), ".tmp")?;
         let alive = fs::File::open(directory.path())?.into_parts().0;
         alive
             .lock()
@@ -43,7 +43,8 @@ impl Session {
         })
     }
 
-    /// Ends it once nobody else uses it: threads that were told to stop may still be at it.
+    /// Ends the session when it has no other users. Threads that were told to stop may still use
+    /// it.
     pub(crate) async fn end(self: Arc<Self>) {
         let mut waited = Duration::ZERO;
         while Arc::strong_count(&self) > 1 && waited < END_PATIENCE {
@@ -52,13 +53,13 @@ impl Session {
         }
     }
 
-    /// A path for an unfinished file.
+    /// Returns the path of an unfinished file.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.directory.path().join(file)
     }
 }
 
-/// Removes what dead processes left: sessions that nobody holds, lock files that nobody holds.
+/// Removes leftovers: sessions and lock files that no process holds.
 pub(crate) fn sweep(layout: &Layout) -> io::Result<()> {
     let _no_session = Lock::take_blocking(&layout.sweep_lock())?;
     for entry in fs::read_dir(layout.temporary())? {
@@ -79,7 +80,7 @@ pub(crate) fn sweep(layout: &Layout) -> io::Result<()> {
 fn sweep_session(path: &Path) -> io::Result<()> {
     let directory = match fs::File::open(path) {
         Ok(directory) => directory,
-        // Its owner ended it just now.
+        // Its session ended in this instant.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };

@@ -1,9 +1,9 @@
-//! Which artifacts have not changed since their digest was last found right.
+//! Stamps, which prove that artifacts were not changed since their digest was last verified.
 //!
 //! A stamp is an empty file whose *modification time* is the beginning of a digest: of the
-//! artifact's device, inode, length, times of modification and change, and of the digest that its
-//! content had. It holds no bytes, cannot be half-written, and costs two `stat` calls to look at.
-//! One that is lost or wrong costs a full digest, nothing else.
+//! artifact's device, inode, length, modification time, change time, and of the digest of its
+//! content. It contains no bytes, cannot be half-written, and costs two `stat` calls to check. A
+//! stamp that is lost or wrong only costs a full digest.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,28 +19,29 @@ use super::layout::Layout;
 use crate::checksum::Checksum;
 use crate::digest::Digest;
 
-/// How well an artifact must prove itself before it is used.
+/// Check of an artifact before its use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// It has not changed since its digest was last found right, or its digest is right now.
+    /// The artifact did not change since its digest was last verified, or its digest is verified
+    /// now.
     #[default]
     Stamp,
-    /// Its digest is right now.
+    /// The artifact's digest is verified now.
     Digest,
 }
 
 impl Trust {
-    /// The strictest where everything is to be digested.
+    /// Returns the strict check if `verify` is true.
     pub(crate) const fn verifying(verify: bool) -> Self {
         if verify { Self::Digest } else { Self::Stamp }
     }
 }
 
-/// Longer than the clock by which file systems tell times stands still. A change in the same
-/// instant as an earlier one would show no other time.
+/// Longer than one step of the clock of a filesystem. A second change in the same step would not
+/// change the time.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
-/// Whether the artifact `file` has the digest `expected`. Leaves a stamp when it has.
+/// Returns true if the artifact `file` has the digest `expected`, and stamps it in that case.
 pub(crate) fn prove(
     layout: &Layout,
     file: &str,
@@ -62,23 +63,25 @@ pub(crate) fn prove(
     Ok(is_right)
 }
 
-/// Stamps an artifact that was digested before it got its name just now.
+/// Stamps an artifact that was digested before it got its final name.
 pub(crate) fn put_new(layout: &Layout, file: &str, blake3: &Checksum) {
     if let Ok(state) = State::of(&layout.artifact(file)) {
         put(&layout.stamp(file), &state, blake3);
     }
 }
 
-/// Many files, and what they were found to be: one stamp says that none of them has changed since.
+/// The state of many files, and the record that they match. One stamp proves that none of them
+/// changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     text: String,
-    /// Of a file that changed just now, a further change might not show.
+    /// False if a file changed so recently that a further change might not show.
     is_at_rest: bool,
 }
 
 impl Group {
-    /// The group without files. `found` says what a check would find of them, and nothing else would.
+    /// Creates a group without files. `found` is the record that a check of the files would
+    /// compare.
     pub(crate) fn new(found: &str) -> Self {
         Self {
             text: format!("msb stamp of many 2\n{found}\n"),
@@ -86,10 +89,11 @@ impl Group {
         }
     }
 
-    /// Takes in files of a directory as they are now, each by one walk of one step.
+    /// Adds the current state of files in a directory. Each lookup starts at the directory, so it
+    /// resolves only one name.
     ///
     /// # Errors
-    /// One of them is not there.
+    /// If one of the files does not exist.
     pub(crate) fn add<'a>(
         &mut self,
         directory: &Path,
@@ -114,12 +118,12 @@ impl Group {
         Ok(())
     }
 
-    /// Whether the stamp says so.
+    /// Returns true if the stamp proves that the files are unchanged.
     pub(crate) fn is_stamped(&self, stamp: &Path) -> bool {
         self.is_at_rest && holds(stamp, time_of(&self.text))
     }
 
-    /// Stamps the files that were checked since.
+    /// Stamps the files, which were checked since.
     pub(crate) fn put(&self, stamp: &Path) {
         if self.is_at_rest {
             put_time(stamp, time_of(&self.text));
@@ -141,19 +145,14 @@ fn put(stamp: &Path, state: &State, blake3: &Checksum) {
     put_time(stamp, state.as_time(blake3));
 }
 
-/// A stamp that cannot be put costs time later, and is no failure now.
+/// Sets a stamp. A failure costs time later, and is not an error now.
 fn put_time(stamp: &Path, time: SystemTime) {
-    let file = fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .open(stamp);
-    if let Ok(file) = file {
+    if let Ok(file) = private_files::create(stamp) {
         let _ = file.file().set_modified(time);
     }
 }
 
-/// The beginning of a text's digest as a point in time that every file system can keep.
+/// Returns the beginning of a text's digest as a time that every filesystem can store.
 fn time_of(text: &str) -> SystemTime {
     let digest = Digest::of(text.as_bytes());
     let (seconds, rest) = digest.as_bytes().split_at(4);
@@ -169,11 +168,11 @@ fn time_of(text: &str) -> SystemTime {
 }
 
 fn remove(stamp: &Path) {
-    // What stays does not match the file's state.
+    // A stamp that stays does not match the file's state.
     let _ = fs::remove_file(stamp);
 }
 
-/// What the kernel changes whenever a file is written to, and more.
+/// State of a file, which the kernel changes with every write to it.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     device: u64,
@@ -195,12 +194,12 @@ impl State {
         })
     }
 
-    /// State and checksum as a point in time that every file system can keep.
+    /// Returns state and checksum as a time that every filesystem can store.
     fn as_time(&self, blake3: &Checksum) -> SystemTime {
         time_of(&format!("msb stamp 2\n{self:?}\n{blake3}\n"))
     }
 
-    /// Waits until a further change would show another time.
+    /// Waits until a further change would show in another time.
     fn let_rest(&self) {
         let (seconds, nanoseconds) = self.changed;
         if let Some(missing) = missing_rest(seconds, nanoseconds) {
@@ -209,8 +208,8 @@ impl State {
     }
 }
 
-/// How long it takes until a change after one at this point in time would show another; `None` where
-/// it would now.
+/// Returns the time until a change after this one would show in another time; `None` if it would
+/// now.
 fn missing_rest(seconds: impl TryInto<u64>, nanoseconds: impl TryInto<u32>) -> Option<Duration> {
     let (Ok(seconds), Ok(nanoseconds)) = (seconds.try_into(), nanoseconds.try_into()) else {
         return None;
@@ -241,7 +240,7 @@ mod tests {
         assert!(is_stamped(&stamp, &state, &good));
         assert!(!is_stamped(&stamp, &state, &Checksum::of(b"other")));
 
-        // The same length, and the old time of modification put back.
+        // The content changes with the same length, and the old modification time is restored.
         let modified = fs::metadata(&path).and_then(|file| file.modified());
         let file = fs::File::options().write(true).open(&path).expect("opened");
         file.file().write_at(b"C", 0).expect("written");

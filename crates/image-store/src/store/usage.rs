@@ -10,45 +10,45 @@ use super::{Store, VerifyError, used};
 use crate::digest::Digest;
 use crate::reference::Reference;
 
-/// What a store holds.
+/// Disk space of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usage {
-    /// Every image, least recently used first.
+    /// Every image, the least recently used first.
     pub images: Vec<ImageUsage>,
-    /// Length of the artifacts that images need, each once, in bytes.
+    /// Length of the artifacts that images need, each counted once, in bytes.
     pub images_bytes: u64,
-    /// How many artifacts no image needs.
+    /// Number of artifacts that no image needs.
     pub left_overs: usize,
-    /// Their length, in bytes.
+    /// Length of these artifacts, in bytes.
     pub left_overs_bytes: u64,
     /// Length of the unfinished files of running pulls and loads, in bytes.
     pub unfinished_bytes: u64,
-    /// Length of what `msb prune --all` would free, in bytes.
+    /// Length of the artifacts that `msb prune --all` would remove, in bytes.
     pub reclaimable_bytes: u64,
 }
 
-/// What an image takes.
+/// Disk space of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageUsage {
-    /// Which.
+    /// Digest of the manifest.
     pub digest: Digest,
-    /// Its names as docker shows them.
+    /// Names of the image, in docker's short form.
     pub references: Vec<String>,
-    /// When it was last used.
+    /// Time of the last use.
     pub used: SystemTime,
-    /// Whether a sandbox runs on it or needs it.
+    /// True if a sandbox runs on the image or needs it.
     pub in_use: bool,
-    /// Length of the artifacts that it alone needs, in bytes.
+    /// Length of the artifacts that only this image needs, in bytes.
     pub unique_bytes: u64,
-    /// Length of those that other images need too, in bytes.
+    /// Length of the artifacts that other images need too, in bytes.
     pub shared_bytes: u64,
 }
 
 impl Store {
-    /// What the store holds, and what of it could go.
+    /// Returns the disk space of the store, and the part that could be freed.
     ///
     /// # Errors
-    /// When it cannot be read, or a removal does not end.
+    /// If the store cannot be read, or a removal does not end in time.
     pub fn usage(&self, needed: Needed<'_>) -> Result<Usage, VerifyError> {
         let _no_removal = self.no_removal()?;
         let mut inventory = Inventory::take(self)?;
@@ -102,7 +102,7 @@ impl Store {
     fn unfinished_bytes(&self) -> io::Result<u64> {
         let mut bytes = 0;
         for session in fs::read_dir(self.layout.temporary())? {
-            // One that ends meanwhile has no files any more.
+            // A session that ends meanwhile has no files.
             let Ok(files) = fs::read_dir(session?.path()) else {
                 continue;
             };

@@ -11,92 +11,92 @@ use super::{FindError, Store};
 use crate::digest::Digest;
 use crate::progress::Progress;
 
-/// How long a verification waits for a removal to end.
+/// Time for which a verification waits for a removal to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a verification found.
+/// Result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// The images that were looked at.
+    /// Images that were verified.
     pub images: BTreeSet<Digest>,
-    /// How many files were.
+    /// Number of files that were verified.
     pub files: usize,
-    /// Length of the artifacts that were digested, in bytes.
+    /// Length of the artifacts that were verified, in bytes.
     pub bytes: u64,
-    /// What is damaged, in order of path.
+    /// Damaged files, in order of path.
     pub damages: Vec<Damage>,
 }
 
 /// A file of the store that is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it is.
+    /// Role of the file in the store.
     pub part: Part,
-    /// What is wrong with it.
+    /// Problem with the file.
     pub problem: Problem,
-    /// The images that need it.
+    /// Images that need the file.
     pub images: BTreeSet<Digest>,
 }
 
-/// What a file is to the store.
+/// Role of a file in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// A name, or the copy of one.
+    /// Record of a name, or its copy.
     Name,
-    /// An image's record, or the copy of one.
+    /// Record of an image, or its copy.
     Image,
-    /// The record of where an image is from, or the copy of one.
+    /// Record of an image's origin, or its copy.
     Origin,
-    /// A layer.
+    /// Artifact of a layer.
     Layer,
-    /// A layer's record.
+    /// Record of a layer.
     LayerRecord,
-    /// Metadata, descriptor, or the record of both.
+    /// Merged metadata, VMDK descriptor, or the record of both.
     Disk,
-    /// Something that no image needs.
+    /// File that no image needs.
     Unneeded,
 }
 
-/// What is wrong with a file.
+/// Problem with a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// It is not there.
+    /// The file does not exist.
     #[error("it is missing")]
     Missing,
-    /// It has another content.
+    /// The content is not what was written.
     #[error("its content is not what was written")]
     Changed,
-    /// It names an image that is not there.
+    /// The file names an image that does not exist.
     #[error("it names image {0}, which is not there")]
     Dangling(Digest),
-    /// The host gives an error instead of its content.
+    /// The file cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
 }
 
-/// Why a store was not verified.
+/// An error that ended a verification.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// There is no such image.
+    /// An image does not exist.
     #[error("cannot verify the image")]
     Find(#[from] FindError),
-    /// The store's directories cannot be read.
+    /// A directory of the store cannot be read.
     #[error("cannot read the store")]
     Io(#[from] io::Error),
-    /// A removal does not end.
+    /// A removal did not end in time.
     #[error("a removal is under way")]
     Busy,
 }
 
 impl Store {
-    /// Compares files with what was recorded when they were written: those of the images that are
-    /// named, or all that the store has, by digest or as [`Trust`] says.
+    /// Compares files with their records: those of the named images, or all of the store. Artifacts
+    /// are checked by digest, or as [`Trust`] permits.
     ///
     /// # Errors
-    /// When an image is not found or a directory cannot be listed. Damage is no error.
+    /// If an image is not found or a directory cannot be listed. Damage is not an error.
     pub fn verify(
         &self,
         names: &[String],
@@ -124,18 +124,18 @@ impl Store {
         Ok(look.end(digests))
     }
 
-    /// Keeps removals away.
+    /// Prevents removals while the lock is held.
     pub(crate) fn no_removal(&self) -> Result<Lock, VerifyError> {
         let lock = Lock::take_within(&self.layout.store_lock(), Mode::Shared, PATIENCE)?;
         lock.ok_or(VerifyError::Busy)
     }
 
-    /// The image's own records that are not what was written: its own, of its origin, of its names.
+    /// Returns the damaged records of the image itself, of its origin and of its names.
     pub(crate) fn damaged_image_records(&self, image: &ImageRecord) -> Vec<Damage> {
         self.damaged(|look| look.image_records_of(image))
     }
 
-    /// The records of its layers and of its disk that are not.
+    /// Returns the damaged records of the image's layers and of its disk.
     pub(crate) fn damaged_chain_records(&self, image: &ImageRecord) -> Vec<Damage> {
         self.damaged(|look| look.chain_records_of(image))
     }

@@ -1,4 +1,4 @@
-//! Loads from layouts, OCI archives and docker archives, whole and broken.
+//! Loads of layouts, OCI archives and docker archives, valid and damaged.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::images::{
 };
 use crate::support::{SAMPLE_FILES, TestStore, assert_good, line};
 
-/// A file that goes with its directory.
+/// A file that is removed with its directory.
 struct OnDisk {
     _directory: TempDir,
     path: PathBuf,
@@ -145,8 +145,9 @@ async fn one_archive_may_hold_several_images() {
             .find("a:1")
             .expect("found")
             .record
-            .manifest_digest,
-        sample.digest()
+            .manifest_digest
+            .to_string(),
+        sample.digest().to_string()
     );
     assert_eq!(
         store
@@ -154,8 +155,9 @@ async fn one_archive_may_hold_several_images() {
             .find("b:1")
             .expect("found")
             .record
-            .manifest_digest,
-        other.digest()
+            .manifest_digest
+            .to_string(),
+        other.digest().to_string()
     );
 }
 
@@ -166,10 +168,13 @@ async fn a_hybrid_archive_keeps_its_true_digest() {
     files.extend(image.layout(Some("docker.io/library/app:1")));
     let archive = on_disk(&tar_of(&files));
     let loaded = TestStore::new().load(&archive.path).await.expect("loaded");
-    assert_eq!(loaded[0].record.manifest_digest, image.digest());
+    assert_eq!(
+        loaded[0].record.manifest_digest.to_string(),
+        image.digest().to_string()
+    );
 }
 
-/// Loads what is broken; gives the error's line, after checking that nothing is left.
+/// Loads a damaged archive, and checks that nothing remains. Returns the error's line.
 async fn refused(bytes: &[u8]) -> String {
     let (store, archive) = (TestStore::new(), on_disk(bytes));
     let error = store.load(&archive.path).await.expect_err("it fails");
@@ -271,7 +276,7 @@ async fn unknown_compression_and_broken_streams_are_named() {
     let cut = TestImage::new(vec![layer(cut)]);
     let line = refused(&tar_of(&cut.layout(None))).await;
     assert!(line.contains("broken gzip stream"), "{line}");
-    // A media type that lies is no matter.
+    // A wrong media type does not matter.
     let plain = TestImage::new(vec![layer(tar.clone())]);
     let store = TestStore::new();
     store

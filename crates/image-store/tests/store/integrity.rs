@@ -1,4 +1,4 @@
-//! Damage at rest: found, refused, mended.
+//! Damage to stored files is found, refused and repaired.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::images::{Packing, TestImage, TestLayer, tar_of, write_directory};
 use crate::server::{Content, Server};
 use crate::support::{TestStore, line};
 
-/// How many bytes are flipped, unless the environment says more.
+/// Number of rounds, each of which flips one bit, unless the environment sets another.
 const FLIPS: usize = 60;
 const FLIPS_VARIABLE: &str = "MSB_TEST_FLIPS";
 
@@ -35,7 +35,7 @@ async fn repair(store: &Store, found: &Verification) -> Repair {
         .unwrap_or_else(|error| panic!("{}", line(&error)))
 }
 
-/// Two images that share two layers, pulled from a registry.
+/// Returns a store with two images that share two layers, pulled from a registry.
 async fn pulled() -> (TestStore, Server, [String; 2]) {
     let sample = TestImage::sample();
     let mut layers = sample.layers[..2].to_vec();
@@ -60,7 +60,7 @@ fn flip(path: &Path, at: usize, mask: u8) {
     fs::write(path, bytes).expect("written");
 }
 
-/// A small generator, so that a failure can be had again.
+/// A small generator with a fixed seed, so that a failure can be reproduced.
 struct Random(u64);
 
 impl Random {
@@ -84,7 +84,7 @@ async fn a_flipped_byte_is_found_refused_and_mended() {
     let flips = std::env::var(FLIPS_VARIABLE).map_or(FLIPS, |text| text.parse().expect(&text));
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for round in 0..flips {
-        // Every file in turn, and then any byte of it.
+        // Every file has its turn, and any byte of it may change.
         let name = paths[round % paths.len()];
         let (at, mask) = (random.below(whole[name].len()), 1 << random.below(8));
         let path = store.root().join(name);
@@ -118,7 +118,7 @@ async fn what_is_missing_is_found_and_mended() {
     let (store, _server, _) = pulled().await;
     let whole = store.files();
     for (name, _) in whole.iter().filter(|(_, bytes)| !bytes.is_empty()) {
-        // A name that is gone was removed; a copy without its record is worth nothing.
+        // A name without its record was removed, and a copy alone does not count.
         if name.starts_with("refs/") {
             continue;
         }
@@ -151,7 +151,7 @@ async fn an_archive_is_named_when_its_layer_is_damaged() {
     );
     let advice = repair(&store.store, &found).await.advice;
     assert_eq!(advice, [format!("msb load {} again", archive.display())]);
-    // What the advice says mends it, without being told to verify.
+    // Following the advice repairs the store, even without an order to verify.
     store.load(&archive).await.expect("loaded again");
     assert!(store.files() == whole);
     assert_eq!(verify(&store.store).damages, []);
@@ -163,7 +163,7 @@ async fn a_layer_that_nobody_needs_is_discarded_when_damaged() {
     write_directory(&TestImage::sample().layout(Some("a:1")), source.path());
     let store = TestStore::new();
     let image = store.load(source.path()).await.expect("loaded").remove(0);
-    // As a pull that was killed before its image was complete leaves it.
+    // This is the state after a pull that was killed before its image was complete.
     let digest = image.record.manifest_digest.hex();
     for directory in ["images", "origins", "copies/images", "copies/origins"] {
         fs::remove_file(store.root().join(format!("{directory}/{digest}.json"))).expect("removed");

@@ -1,4 +1,4 @@
-//! What happens to images in the store: found, checked, held, removed, made anew.
+//! Images in the store are found, checked, leased, removed and made again.
 
 use fs_err as fs;
 use image_store::{CheckError, FindError, RemoveError, Store};
@@ -6,7 +6,7 @@ use image_store::{CheckError, FindError, RemoveError, Store};
 use crate::images::{Packing, TestImage, TestLayer, tar_of, write_directory};
 use crate::support::{SAMPLE_FILES, TestStore, assert_good, line};
 
-/// A store with two images that share two layers.
+/// Returns a store with two images that share two layers.
 async fn two_images() -> (TestStore, TestImage, TestImage) {
     let sample = TestImage::sample();
     let mut layers = sample.layers[..2].to_vec();

@@ -1,4 +1,4 @@
-//! What an image may cost, from a pull's or a load's options down to the last record.
+//! Limits on the cost of an image, from the options of a pull or a load to the last record.
 
 use std::sync::{Arc, Mutex};
 
@@ -62,7 +62,7 @@ async fn a_pull_is_refused_beyond_a_limit() {
     }
 }
 
-/// Keeps what is said of what layers lose.
+/// Collects the notes on the losses of layers.
 #[derive(Debug, Default)]
 struct Notes(Mutex<Vec<String>>);
 

@@ -1,8 +1,7 @@
-//! The store as its users see it: images in from registries and archives, out as artifacts.
+//! The store as its users see it: images come from registries and archives, and become artifacts.
 
 mod archives;
 mod faults;
-mod images;
 mod integrity;
 mod lifecycle;
 mod limits;
@@ -12,6 +11,7 @@ mod pruning;
 mod pulls;
 mod references;
 mod scenarios;
-mod server;
 mod space;
 mod support;
+
+use testkit::{images, registry as server};

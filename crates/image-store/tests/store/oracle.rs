@@ -1,5 +1,5 @@
-//! Against other people's tools: skopeo and the distribution project's registry. They must be
-//! installed; where they are not, these tests fail.
+//! Comparison with independent tools: skopeo and the registry of the distribution project. These
+//! tests fail if the tools are not installed.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ fn skopeo(arguments: &[&str]) {
 }
 
 fn sample_layout(directory: &Path) -> String {
-    // This skopeo takes no zstd layers to docker's formats.
+    // This skopeo does not convert zstd layers to docker's formats.
     let mut layers = TestImage::sample().layers;
     layers[1] = TestLayer {
         blob: pack(&layers[1].tar, Packing::Gzip),
@@ -72,7 +72,7 @@ async fn oracle_every_format_that_skopeo_writes_gives_the_same_disk() {
     assert!(stores.iter().all(|artifacts| *artifacts == stores[0]));
 }
 
-/// The distribution project's registry, until it is dropped.
+/// The registry of the distribution project; it ends when this is dropped.
 struct RealRegistry {
     child: Child,
     address: String,

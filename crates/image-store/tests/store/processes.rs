@@ -1,4 +1,4 @@
-//! Several processes on one store, some of which die. The children are this test's own binary.
+//! Several processes use one store, and some are killed. The children run this test's own binary.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::{TestStore, line};
 const HOME: &str = "STORE_TEST_HOME";
 const SOURCE: &str = "STORE_TEST_SOURCE";
 
-/// What a child does. Does nothing when it is run with the other tests.
+/// Runs a child. Does nothing if it is run with the other tests.
 #[tokio::test(flavor = "multi_thread")]
 async fn child_that_loads() {
     let (Some(home), Some(source)) = (std::env::var_os(HOME), std::env::var_os(SOURCE)) else {

@@ -1,4 +1,4 @@
-//! What goes from a store and what stays.
+//! Pruning: the images and artifacts that are removed, and those that stay.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ fn nobody(_: &Digest) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// A store with images `a`, `b` and `c`, used in this order; all share one layer.
+/// Returns a store with images `a`, `b` and `c`, used in this order; all share one layer.
 async fn three_images() -> TestStore {
     let store = TestStore::new();
     let shared = TestLayer::new(&[("shared", &[7; 50_000])], Packing::Gzip);
@@ -84,7 +84,7 @@ async fn the_least_recently_used_go_until_the_rest_fits() {
     assert_eq!((pruned.images.len(), pruned.freed_bytes), (1, of_one));
     assert_eq!(names(&store), ["b:latest", "c:latest"]);
 
-    // A use makes an image young again; one that is needed, or held, is passed over.
+    // A use renews an image; an image that is needed or leased is skipped.
     let b = store.store.find("b").expect("found");
     drop(store.store.hold(&b).expect("held"));
     let c = store.store.find("c").expect("found");
@@ -139,7 +139,7 @@ async fn images_go_by_name_and_by_age() {
 async fn left_overs_go_and_a_load_in_progress_is_waited_for() {
     let store = three_images().await;
     let whole = store.files();
-    // Artifacts without an image, as a killed pull leaves them.
+    // A killed pull leaves artifacts without an image like these.
     for name in ["f".repeat(64) + ".erofs", "f".repeat(64) + ".json"] {
         fs::write(store.root().join("artifacts").join(name), b"left").expect("written");
     }
@@ -175,7 +175,7 @@ async fn an_image_that_nobody_can_read_stops_the_removal_of_artifacts() {
         dry_run: true,
         ..all
     };
-    // The copy tells what the image needs.
+    // The copy of the record states the artifacts that the image needs.
     assert_eq!(
         store
             .store

@@ -1,4 +1,4 @@
-//! Pulls that succeed, and what they ask the registry for.
+//! Successful pulls, and their requests to the registry.
 
 use image_store::{Credential, CredentialSource, Platform, PullOptions};
 use serde_json::json;
@@ -14,7 +14,10 @@ async fn an_image_comes_in_whole_and_again_costs_no_blob() {
     let store = TestStore::new();
     let reference = server.reference("some/app");
     let stored = store.pull(&reference).await.expect("pulled");
-    assert_eq!(stored.record.manifest_digest, image.digest());
+    assert_eq!(
+        stored.record.manifest_digest.to_string(),
+        image.digest().to_string()
+    );
     assert_eq!(
         stored.record.config.cmd.as_deref(),
         Some(&["/bin/sh".to_owned()][..])
@@ -116,7 +119,11 @@ async fn an_index_gives_the_image_of_the_platform_or_names_those_it_has() {
             .pull(&server.reference(&format!("app:{tag}")))
             .await
             .expect(tag);
-        assert_eq!(stored.record.manifest_digest, sample.digest(), "{tag}");
+        assert_eq!(
+            stored.record.manifest_digest.to_string(),
+            sample.digest().to_string(),
+            "{tag}"
+        );
     }
     let with = |platform: &str| PullOptions {
         platform: Some(platform.parse::<Platform>().expect("a platform")),
@@ -128,7 +135,27 @@ async fn an_index_gives_the_image_of_the_platform_or_names_those_it_has() {
         .pull_with(&reference, with("linux/riscv64"))
         .await
         .expect("pulled");
-    assert_eq!(stored.record.manifest_digest, other.digest());
+    assert_eq!(
+        stored.record.manifest_digest.to_string(),
+        other.digest().to_string()
+    );
+    // The name leads to the image that was pulled last, and to it alone.
+    let own = Platform::host();
+    let found = |platform: &Platform| store.store.find_for(&reference, Some(platform));
+    let other_platform = &stored.record.platform;
+    assert_eq!(found(other_platform).expect("found"), stored);
+    assert_eq!(
+        store.store.find_for(&reference, None).expect("found"),
+        stored
+    );
+    let refused = found(&own).expect_err("another platform");
+    let words = format!("is here for linux/riscv64, not for {own}");
+    assert!(refused.to_string().contains(&words), "{refused}");
+    assert!(
+        refused
+            .hint()
+            .is_some_and(|hint| hint.contains("--platform"))
+    );
     let error = store
         .pull_with(&reference, with("linux/s390x"))
         .await
@@ -151,7 +178,7 @@ async fn a_digest_names_an_image_and_is_checked() {
     assert!(store.store.find(&image.digest().hex()[..6]).is_ok());
 }
 
-/// A registry that wants a token, which it gives to the right user only.
+/// Starts a registry that requires a token, which only the right user gets.
 async fn token_server(image: &TestImage) -> Server {
     let content = Content::of(image);
     Server::new(move |request| {
@@ -170,7 +197,7 @@ async fn token_server(image: &TestImage) -> Server {
                 ),
             };
         }
-        // The token runs out once.
+        // The token expires once.
         let expired = request.path.contains("/blobs/") && request.earlier == 0;
         if authorization == Some("Bearer good") && !expired {
             return content.answer(request);

@@ -1,5 +1,5 @@
-//! Image names against `github.com/distribution/reference`, which docker and containerd read them
-//! with. Go must be installed; where it is not, this test fails.
+//! Image names compared with `github.com/distribution/reference`, by which docker and containerd
+//! read them. This test fails if Go is not installed.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use image_store::Reference;
 use serde::Deserialize;
 
-/// What the Go program in `ci/reference` prints of a name.
+/// The output of the Go program in `ci/reference` for a name.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Verdict {
     refused: String,
@@ -23,7 +23,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// What msb makes of the name. Why it refuses one is its own affair.
+    /// Returns the result of msb for the name. The reason of a refusal is not compared.
     fn of(name: &str) -> Option<Self> {
         let reference: Reference = name.parse().ok()?;
         Some(Self {
@@ -42,8 +42,9 @@ impl Verdict {
     }
 }
 
-/// First parts of names: registries, what looks like one, and what looks like a part of one.
-#[rustfmt::skip] // many to a line
+/// First parts of names: registries, texts that look like one, and texts that look like a part of
+/// one.
+#[rustfmt::skip] // Many names stand on one line.
 const REGISTRIES: [&str; 50] = [
     "", "docker.io/", "index.docker.io/", "registry-1.docker.io/", "Docker.io/", "localhost/",
     "localhost:5000/", "LOCALHOST/", "LOCALDOMAIN/", "Docker/", "docker/", "library/", "a/b/",
@@ -55,8 +56,8 @@ const REGISTRIES: [&str; 50] = [
     "https://x.io/", "user:pass@x.io/", "é.com/", "foo_bar.com:8080/",
 ];
 
-/// Repositories, good and bad.
-#[rustfmt::skip] // many to a line
+/// Repositories, valid and invalid.
+#[rustfmt::skip] // Many names stand on one line.
 const REPOSITORIES: [&str; 44] = [
     "", "a", "debian", "a/b", "a/b/c/d", "library/debian", "library/a/b", "library", "0", "1.2",
     "a.b", "a..b", "a_b", "a__b", "a___b", "a-b", "a---b", "a-_b", "a_.b", "a.-b", "-a", "a-",
@@ -64,8 +65,8 @@ const REPOSITORIES: [&str; 44] = [
     "a b", "a\n", "a\u{0}", "a%2fb", "a\\b", "aa/asdf$$^/aa", "____/____",
 ];
 
-/// Names as they are, from the places where readers of them have differed.
-#[rustfmt::skip] // many to a line
+/// Complete names that readers have interpreted differently.
+#[rustfmt::skip] // Many names stand on one line.
 const WHOLE: [&str; 40] = [
     "", ":", "@", "/", ":justtag", "a:", "a@", "a:@", "a:b:c", "a:b/c", "a:b/c:d", "a@b", "a@b@c",
     "test.com:5000", "test_com", "test.com:tag", "192.168.0.1", "192.168.0.1:80", "[2001:db8::1]",

@@ -1,4 +1,4 @@
-//! A disk that is full. Mounts a small filesystem of its own, so it needs root.
+//! A full disk. The test mounts a small filesystem, which requires root.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use image_store::{LoadOptions, LoadSource, Store};
 use crate::images::{TestImage, write_directory};
 use crate::support::{SAMPLE_FILES, assert_good, line};
 
-/// A tmpfs, until it is dropped.
+/// A tmpfs that is mounted until this is dropped.
 struct SmallDisk {
     directory: tempfile::TempDir,
 }

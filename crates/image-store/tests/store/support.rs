@@ -1,4 +1,5 @@
-//! What the tests share: a store to fill, an archive to fill it from, and how to look at it.
+//! Helpers that the tests share: a store to fill, an archive to fill it from, and checks of its
+//! state.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -13,7 +14,7 @@ use image_store::{
 };
 use tempfile::TempDir;
 
-/// A store in a directory of its own.
+/// A store in its own directory.
 #[derive(Debug)]
 pub(crate) struct TestStore {
     pub(crate) home: TempDir,
@@ -57,8 +58,8 @@ impl TestStore {
         self.home.path().join("store/v2")
     }
 
-    /// Every file below the store by its path, without the two locks that stay, and without stamps,
-    /// which hold nothing.
+    /// Returns every file of the store by its path, except the two locks that stay, and stamps,
+    /// which are empty.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         collect(&self.root(), &self.root(), &mut files);
@@ -68,7 +69,7 @@ impl TestStore {
         files
     }
 
-    /// Checks that nothing is there that should not be: no unfinished file, no lock.
+    /// Checks that the store contains no unfinished file and no lock.
     pub(crate) fn assert_tidy(&self) {
         let files = self.files();
         let stray: Vec<&String> = files
@@ -93,7 +94,7 @@ impl TestStore {
     }
 }
 
-/// Options as nobody, with little patience.
+/// Returns options without credentials and with short timeouts.
 pub(crate) fn quick() -> PullOptions {
     PullOptions {
         credentials: CredentialSource::None,
@@ -123,7 +124,7 @@ fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<String, Vec<u8>>)
     }
 }
 
-/// An error and its causes on one line.
+/// Returns an error and its causes on one line.
 pub(crate) fn line(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
@@ -134,7 +135,7 @@ pub(crate) fn line(error: &dyn Error) -> String {
     line
 }
 
-/// Checks that the image's artifacts are whole, and what files they show.
+/// Checks that the image's artifacts are intact and contain these files.
 pub(crate) fn assert_good(store: &Store, image: &StoredImage, files: &[(&str, u64)]) {
     store
         .check(image)
@@ -158,7 +159,7 @@ pub(crate) fn assert_good(store: &Store, image: &StoredImage, files: &[(&str, u6
     }
 }
 
-/// What the sample image shows.
+/// Files of the sample image.
 pub(crate) const SAMPLE_FILES: [(&str, u64); 4] = [
     ("greeting", 8),
     ("noise", 800_000),

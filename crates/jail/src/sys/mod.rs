@@ -1,4 +1,4 @@
-//! The same few functions for every host.
+//! The functions that each operating system implements.
 
 #[cfg(target_os = "linux")]
 mod linux;

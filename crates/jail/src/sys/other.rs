@@ -1,4 +1,4 @@
-//! Hosts on which msb confines nothing.
+//! Operating systems on which msb confines nothing.
 
 use crate::{Calls, Jail, JailError, Limits, Report, Standing, Strictness, jail::require};
 
@@ -14,17 +14,17 @@ pub(crate) fn restrict_calls(_: Calls) -> Result<Standing, JailError> {
     Ok(none())
 }
 
-/// Gives nothing up.
+/// Gives up nothing.
 ///
 /// # Errors
-/// With [`Strictness::Required`].
+/// If `strictness` is [`Strictness::Required`].
 pub fn renounce(_: &Limits, strictness: Strictness) -> Result<Report, JailError> {
     let report = survey();
     require(&report, strictness)?;
     Ok(report)
 }
 
-/// Every layer is off.
+/// Returns a report with every layer off.
 pub fn survey() -> Report {
     let mut report = Report::default();
     report.add("landlock", none());
@@ -32,5 +32,5 @@ pub fn survey() -> Report {
     report
 }
 
-/// Does nothing: the standard library leaves children no descriptors that it has opened.
+/// Does nothing: the standard library opens every descriptor with close-on-exec.
 pub fn keep_descriptors_from_children() {}

@@ -1,4 +1,4 @@
-//! What runs in a process of its own, confined for good.
+//! The parts of the tests that confine their own process.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use msb_jail::{
     keep_descriptors_from_children, renounce,
 };
 
-/// The environment variable with the directory of the test.
+/// The environment variable with the test's directory.
 pub(crate) const DIRECTORY_VARIABLE: &str = "MSB_TEST_DIRECTORY";
-/// How much memory of its own `renounced` may have.
+/// The private memory that `renounced` may have.
 const DATA_BYTES: u64 = 256 << 20;
-/// Where `too_long_a_file` ends.
+/// The file-size limit of `too_long_a_file`.
 pub(crate) const LONGEST_FILE_BYTES: u64 = 1 << 16;
 
-/// What no jail allows.
+/// Returns the actions that no jail allows.
 fn forbidden(bench: &Bench) -> Vec<Target> {
     vec![
         Target::Read("/etc/passwd".into()),
@@ -40,7 +40,7 @@ fn forbidden(bench: &Bench) -> Vec<Target> {
     ]
 }
 
-/// Files to be let through and files not to be.
+/// Files that a jail allows, and files that it does not.
 struct Bench {
     directory: PathBuf,
     read: PathBuf,
@@ -133,7 +133,8 @@ fn vmm() {
     all_done(bench.allowed());
 }
 
-/// Whoever is a network connects, and does nothing else that others may not. It has no second thread.
+/// The network process can connect, and can do nothing else that is forbidden to others. It cannot
+/// start a second thread.
 #[test]
 #[ignore = "confines its process"]
 fn network() {
@@ -156,7 +157,7 @@ fn network() {
     std::net::TcpStream::connect(at).unwrap();
     listener.accept().unwrap();
     datagrams.send_to(b"hello", at).unwrap();
-    // Packets of the host's other sockets.
+    // Sockets for the packets of other processes.
     use rustix::net::{AddressFamily, SocketType, socket};
     for family in [
         AddressFamily::PACKET,
@@ -168,8 +169,8 @@ fn network() {
     }
 }
 
-/// Who serves a directory: all that is done with files there, and nothing elsewhere but attributes, which
-/// only calls bound.
+/// The process that serves a host directory can change files there, and nothing elsewhere. Only the
+/// allowed calls restrict its changes to attributes.
 #[test]
 #[ignore = "confines its process"]
 fn share() {
@@ -180,7 +181,7 @@ fn share() {
     fs::create_dir(bench.kept.join("deep")).unwrap();
     fs::write(bench.kept.join("file"), "").unwrap();
     put_on(&jail);
-    // Calls that others are refused wherever it is.
+    // Other processes are refused these calls everywhere.
     let is_left = |target: &Target| matches!(target, Target::Chmod(_) | Target::Symlink(_));
     let mut refused = forbidden(&bench);
     refused.retain(|target| !is_left(target));
@@ -202,7 +203,7 @@ fn share() {
     fs::rename(bench.kept.join("deep/file"), bench.other).unwrap_err();
 }
 
-/// A jail with what dynamic programs need, and this one.
+/// Adds the files that dynamically linked programs need, and `program`, to a jail.
 fn with_program(jail: Jail, program: &str) -> Jail {
     jail.with(program, Access::Execute)
         .with("/dev/null", Access::Write)
@@ -222,12 +223,12 @@ fn starter() {
     all_refused(forbidden(&bench));
     all_refused(vec![Target::Spawn("/bin/false".into())]);
     all_done(vec![Target::Spawn("/bin/true".into())]);
-    // Over it, one that starts nothing more.
+    // A second jail on top forbids starting programs.
     put_on(&Jail::new(Calls::Attendant));
     all_refused(vec![Target::Spawn("/bin/true".into())]);
 }
 
-/// A child that is to die with this thread does so, whatever the thread puts on after it.
+/// A child that is to die with this thread does so, even if the thread puts on a jail later.
 #[test]
 #[ignore = "ends its process"]
 #[expect(
@@ -245,7 +246,7 @@ fn parent_of_one_that_dies_with_it() {
         .unwrap();
     fs::write(&bench.written, child.id().to_string()).unwrap();
     put_on(&Jail::new(Calls::Attendant).with_signals());
-    // Until setpriv is through. Then this thread ends, and its process with it.
+    // Wait until setpriv has started sleep. Then this thread ends, and its process with it.
     std::thread::sleep(std::time::Duration::from_millis(500));
 }
 
@@ -261,8 +262,8 @@ fn inherited() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("Permission denied"));
 }
 
-/// Calls that the C library has no names for. A filter's answer is its own, whether or not the kernel has the
-/// call, and without it no kernel finds what is asked here forbidden.
+/// Calls for which the C library has no names. A filter answers them even if the kernel does not
+/// have them. Without a filter, no kernel answers these arguments with `EPERM`.
 #[test]
 #[ignore = "confines its process"]
 fn newer_calls() {
@@ -273,7 +274,8 @@ fn newer_calls() {
         let status = Command::new(PERL).args(["-e", &script]).status();
         status.unwrap().code().unwrap()
     };
-    // quotactl_fd, process_mrelease, fchmodat2, setxattrat, removexattrat, open_tree_attr, file_setattr
+    // quotactl_fd, process_mrelease, fchmodat2, setxattrat, removexattrat, open_tree_attr,
+    // file_setattr
     let calls = [443, 448, 452, 463, 466, 467, 469];
     for number in calls {
         assert_ne!(call(number), EPERM, "{number} without a jail");
@@ -310,7 +312,7 @@ fn accesses() {
     refused(fs::rename(&new, bench.directory.join("out")));
     refused(fs::remove_file(&bench.written));
     refused(fs::rename(&new, &bench.written));
-    // Across directories the kernel calls it another filesystem.
+    // Across directories Landlock makes the kernel report another filesystem.
     fs::hard_link(&bench.other, bench.kept.join("in")).unwrap_err();
     fs::remove_file(&new).unwrap();
 }
@@ -417,7 +419,7 @@ fn nothing_put_on() {
     let jail = bench.jail(Calls::Attendant);
     let report = jail.put_on(Strictness::Off).unwrap();
     assert!(report.layers.is_empty());
-    // The host may refuse a mount for its own reasons, and have no such sockets.
+    // The host may refuse a mount for its own reasons, and may have no such sockets.
     let rights = forbidden(&bench).into_iter().filter(|target| {
         !matches!(
             target,
@@ -450,7 +452,7 @@ fn stray_descriptors() {
         let output = Command::new("/bin/ls").arg("/proc/self/fd").output();
         String::from_utf8(output.unwrap().stdout).unwrap()
     };
-    // One more than the three and that of the listing.
+    // More than the three standard streams and the descriptor of the listing.
     assert!(listed().lines().count() > 4, "{}", listed());
     keep_descriptors_from_children();
     assert_eq!(listed().lines().count(), 4, "{}", listed());

@@ -1,6 +1,6 @@
-//! Jails put on a process, and everything tried that they must not allow.
+//! Jails put on a process, and attempts at everything that they must not allow.
 //!
-//! A jail cannot be taken off, so each test does its work in a child: this program once more, with
+//! A jail cannot be undone, so each test does its work in a child process: this program again, with
 //! one of the ignored tests of [`child`].
 
 #![expect(
@@ -13,7 +13,7 @@ mod child;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs a test of [`child`] in a process of its own.
+/// Runs a test of [`child`] in its own process.
 fn run(name: &str, directory: &Path) -> Output {
     Command::new(std::env::current_exe().unwrap())
         .args([
@@ -33,7 +33,7 @@ fn passes(name: &str) {
     let text = String::from_utf8_lossy(&output.stdout);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}{error}");
-    // A name that matches no test runs none, and that succeeds.
+    // A name that matches no test also succeeds, having run nothing.
     assert!(text.contains("1 passed"), "{text}");
 }
 

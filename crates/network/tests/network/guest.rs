@@ -15,10 +15,10 @@ use smoltcp::wire::{
     IpCidr, IpProtocol, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr,
 };
 
-/// Longer than anything here takes.
+/// A timeout that is longer than any step of these tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A network, and the end of its frame socket that a VMM would have.
+/// A network, and the VMM's end of its frame socket.
 pub(crate) struct Host {
     served: JoinHandle<Result<(), ServeError>>,
     pub(crate) published: Vec<Publish>,
@@ -47,14 +47,14 @@ impl Host {
         }
     }
 
-    /// Turns the machine off; the network ends with it.
+    /// Closes the frame socket, as a VMM does that ends; the network ends with it.
     pub(crate) fn end(self) {
         drop(self.link);
         self.served.join().unwrap().unwrap();
     }
 }
 
-/// Settings that allow these rules, and nothing that is denied otherwise.
+/// Settings with these `allow` rules and the default policy.
 pub(crate) fn allowing(rules: &[String]) -> Settings {
     Settings {
         allow: rules.iter().map(|rule| rule.parse().unwrap()).collect(),
@@ -69,7 +69,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The next frame, if one is there.
+    /// Returns the next frame. `None` if none has arrived.
     pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
         let mut buffer = [0; 4096];
         match self.socket.read(&mut buffer) {
@@ -86,7 +86,7 @@ impl Link {
         Some(frame)
     }
 
-    /// The next frame of which `look` makes something.
+    /// Waits for the first frame for which `look` returns a value.
     pub(crate) fn await_frame<T>(&mut self, look: impl Fn(&[u8]) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -202,7 +202,7 @@ impl<'a> Guest<'a> {
         socket.listen(port).unwrap();
     }
 
-    /// Lets the stack run until `look` finds what it waits for.
+    /// Runs the stack until `look` returns a value.
     pub(crate) fn drive<T>(
         &mut self,
         what: &str,
@@ -215,7 +215,7 @@ impl<'a> Guest<'a> {
             self.interface.poll(now, self.link, &mut self.sockets);
             let socket = self.sockets.get_mut::<tcp::Socket<'_>>(self.handle);
             if let Some(found) = look(socket) {
-                // What it has led to goes out.
+                // Send the packets that this has caused.
                 self.interface.poll(now, self.link, &mut self.sockets);
                 return found;
             }
@@ -225,7 +225,7 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// A frame with an IPv4 packet of the guest's.
+/// Returns a frame with an IPv4 packet of the guest.
 pub(crate) fn ip_frame(
     source: Ipv4Addr,
     destination: Ipv4Addr,
@@ -252,7 +252,7 @@ pub(crate) fn ip_frame(
     frame
 }
 
-/// A frame with a datagram of the guest's.
+/// Returns a frame with a datagram of the guest.
 pub(crate) fn datagram(port: u16, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     let udp = UdpRepr {
         src_port: port,
@@ -270,7 +270,7 @@ pub(crate) fn datagram(port: u16, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     ip_frame(GUEST_ADDRESS, *to.ip(), IpProtocol::Udp, &bytes)
 }
 
-/// The payload of a datagram from `from` to a port of the guest's.
+/// Returns the payload of a datagram from `from` to a port of the guest.
 pub(crate) fn read_datagram(frame: &[u8], from: SocketAddrV4, port: u16) -> Option<Vec<u8>> {
     let ip = Ipv4Packet::new_checked(frame.get(14..)?).ok()?;
     assert!(ip.verify_checksum());
@@ -282,7 +282,7 @@ pub(crate) fn read_datagram(frame: &[u8], from: SocketAddrV4, port: u16) -> Opti
     is_it.then(|| udp.payload().to_vec())
 }
 
-/// Type and code of a control message.
+/// Returns the type and code of an ICMP message.
 pub(crate) fn read_control(frame: &[u8]) -> Option<(u8, u8)> {
     let ip = Ipv4Packet::new_checked(frame.get(14..)?).ok()?;
     let payload = ip.payload();

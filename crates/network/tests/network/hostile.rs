@@ -8,7 +8,7 @@ use smoltcp::wire::IpProtocol;
 
 use crate::guest::{Host, allowing, datagram, ip_frame, read_control};
 
-/// Frames that come ever closer to being right.
+/// Frames that are damaged in different degrees, from random bytes to nearly valid packets.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let bytes = || vec(any::<u8>(), 0..200);
     let protocol = prop_oneof![
@@ -33,7 +33,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn no_frame_ends_the_network() {
-    // Nothing outside this host is to be sent random packets.
+    // Random packets must not leave this host.
     let settings = Settings {
         reach: msb_network::Reach::Listed,
         resolvers: vec!["127.0.0.1:9".parse().unwrap()],
@@ -49,7 +49,7 @@ fn no_frame_ends_the_network() {
             link.send(&frame);
             while link.take().is_some() {}
         }
-        // It is still there.
+        // The network still answers.
         let to = "10.0.0.1:80".parse().unwrap();
         link.send(&datagram(1, to, b""));
         link.await_frame(|frame| (read_control(frame)? == (3, 13)).then_some(()));

@@ -1,5 +1,5 @@
 //! The network as a guest sees it, without a machine: frames on one end of the socket, servers of
-//! the host's on the other.
+//! the host on the other.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

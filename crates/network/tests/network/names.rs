@@ -12,7 +12,8 @@ use crate::guest::{Host, datagram, read_datagram};
 const AT: SocketAddrV4 = SocketAddrV4::new(GATEWAY_ADDRESS, 53);
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// A resolver that gives every name one address, and says what it was asked for and in how many bytes.
+/// Starts a resolver that resolves every name to one address. It reports each query's name and size
+/// in bytes.
 fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     settings.resolvers = vec![socket.local_addr().unwrap()];
@@ -25,7 +26,7 @@ fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
             let mut answer = Message::response(question.id, OpCode::Query);
             answer.add_queries(question.queries.iter().cloned());
             answer.add_answer(Record::from_rdata(name.clone(), 60, RData::A(A(ADDRESS))));
-            // Somebody's guess comes first.
+            // A forged answer comes first.
             let mut guess = answer.to_vec().unwrap();
             guess[0] ^= 0xff;
             socket.send_to(&guess, client).unwrap();
@@ -117,14 +118,14 @@ fn a_question_is_passed_on_by_its_name_and_type_alone() {
             .await_frame(|frame| read_datagram(frame, AT, 5300));
         Message::from_vec(&answer).unwrap().response_code
     };
-    // The labels read as a name below the one that is allowed, and are one of the parent zone.
+    // In text the labels read as a name below the allowed one, but they belong to the parent zone.
     let parent: &[&[u8]] = &[b"x.allowed", b"test"];
     assert_eq!(send(parent, DNSClass::IN, b""), ResponseCode::Refused);
     let below: &[&[u8]] = &[b"x", b"allowed", b"test"];
     assert_eq!(send(below, DNSClass::CH, b""), ResponseCode::Refused);
     assert!(questions.try_recv().is_err());
     assert_eq!(send(below, DNSClass::IN, &[7; 300]), ResponseCode::NoError);
-    // The resolver saw no byte of what came behind the question.
+    // The resolver saw none of the bytes behind the query.
     assert_eq!(questions.recv().unwrap(), "x.allowed.test. 32");
     host.end();
 }

@@ -8,7 +8,7 @@ use smoltcp::wire::{
 
 use crate::guest::{Host, PATIENCE, allowing, datagram, ip_frame, read_control, read_datagram};
 
-/// What a destination that is denied is answered with.
+/// Type and code of the answer for a denied destination.
 const PROHIBITED: (u8, u8) = (3, 13);
 const PORT_UNREACHABLE: (u8, u8) = (3, 3);
 
@@ -76,7 +76,7 @@ fn datagrams_go_both_ways() {
             .await_frame(|frame| read_datagram(frame, at, 5000));
         assert_eq!(answer, b"answer");
     }
-    // A larger one than fits a frame is lost, and nothing else.
+    // A datagram that does not fit a frame is lost, and nothing else is.
     host.link.send(&datagram(5000, at, b"again"));
     let (_, client) = server.recv_from(&mut [0; 2000]).unwrap();
     server.send_to(&[0; 1473], client).unwrap();
@@ -136,7 +136,7 @@ fn a_guest_has_one_address_and_no_fragments() {
         IpProtocol::Udp,
         &sound[34..],
     );
-    // No checksum of its own, so that only the address is wrong.
+    // Without a checksum only the address is wrong.
     other_sender[40..42].fill(0);
     let mut damaged = sound.clone();
     damaged[20] ^= 1;

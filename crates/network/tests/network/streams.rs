@@ -10,7 +10,7 @@ use smoltcp::socket::tcp::State;
 
 use crate::guest::{Guest, Host, PATIENCE, allowing};
 
-/// A listener of the host's, and where the guest finds it.
+/// Returns a listener of the host, and its address as the guest sees it.
 fn listener() -> (TcpListener, SocketAddrV4) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -117,7 +117,7 @@ fn a_guest_that_does_not_read_stops_the_host() {
     let flood = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let chunk = pattern(16 * 1024);
-        // Until the network has gone.
+        // The write fails when the network has ended.
         while let Ok(length) = stream.write(&chunk) {
             counted.fetch_add(length, Ordering::Relaxed);
         }
@@ -133,7 +133,7 @@ fn a_guest_that_does_not_read_stops_the_host() {
         }
         (now > 0 && seen.1.elapsed() > Duration::from_millis(500)).then_some(())
     });
-    // What the host's own kernel keeps for a socket, and our buffers.
+    // The bound covers the buffers of the host's kernel and of the network.
     assert!(written.load(Ordering::Relaxed) < 16 << 20);
     host.end();
     flood.join().unwrap();

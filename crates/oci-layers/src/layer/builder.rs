@@ -1,5 +1,5 @@
-use erofs_writer::FileData;
-use fstree::{Device, FileKind, FileType, Inode, InodeId, Name, Timestamp, Tree};
+use fstree::{Device, FileData, FileKind, FileType, Inode, InodeId, Name, Timestamp, Tree};
+use tar_stream::{Entry, EntryKind};
 
 use super::cost::Cost;
 use super::hardlinks::Hardlinks;
@@ -10,17 +10,16 @@ use super::{Layer, resolve, xattrs};
 use crate::error::{InvalidEntry, LayerError};
 use crate::limits::Limits;
 use crate::markers;
-use crate::tar::{Entry, EntryKind};
 
-/// The longest symlink target, in bytes (`PATH_MAX`, linux/limits.h, less the NUL).
+/// The longest symlink target, in bytes: `PATH_MAX` (linux/limits.h) less the NUL.
 const TARGET_MAX_BYTES: usize = 4095;
-/// The last time that 63 bits of nanoseconds hold, in the year 2262.
+/// The last time, in the year 2262, that a 64-bit signed number of nanoseconds can hold.
 const TIME_MAX: Timestamp = Timestamp {
     seconds: 9_223_372_036,
     nanoseconds: 854_775_807,
 };
 
-/// A layer's tree as it grows, entry by entry.
+/// A layer's tree while it grows, entry by entry.
 #[derive(Debug)]
 pub(crate) struct Builder<'a> {
     limits: &'a Limits,
@@ -31,7 +30,7 @@ pub(crate) struct Builder<'a> {
     cost: Cost<'a>,
 }
 
-/// Where an entry goes: a directory that is there, and the name in it.
+/// The location of an entry: an existing directory and the name in it.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) parent: InodeId,
@@ -50,13 +49,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Finds the place of an entry and makes the directories above it. Markers and the root are
-    /// dealt with here and have none.
+    /// Finds the location of an entry and makes the directories above it. `None` for markers and
+    /// the root, which are applied here.
     pub(crate) fn place(&mut self, entry: &mut Entry) -> Result<Option<Slot>, LayerError> {
         self.cost.charge_entry(entry)?;
         self.bound_time(entry);
         let target = Target::parse(&entry.path);
-        let target = target.map_err(|source| entry.refused(source))?;
+        let target = target.map_err(|source| LayerError::refused(entry, source))?;
         match target {
             Target::Aufs => {
                 self.notes
@@ -79,8 +78,8 @@ impl<'a> Builder<'a> {
         Ok(None)
     }
 
-    /// Puts an entry into its place. What had the name before is gone, but a directory onto a
-    /// directory only changes its attributes.
+    /// Puts an entry at its location. It replaces an earlier entry of the same name, except that a
+    /// directory only changes the attributes of an existing directory.
     pub(crate) fn put(
         &mut self,
         mut entry: Entry,
@@ -90,7 +89,7 @@ impl<'a> Builder<'a> {
         let kind = match entry.kind {
             EntryKind::Regular => {
                 let charged = self.cost.charge_content(&data);
-                charged.map_err(|source| entry.refused(source.into()))?;
+                charged.map_err(|source| LayerError::refused(&entry, source))?;
                 FileKind::Regular(data)
             }
             EntryKind::Directory => return self.put_directory(entry, slot),
@@ -100,7 +99,7 @@ impl<'a> Builder<'a> {
             }
             EntryKind::Symlink => {
                 check_target(&entry)?;
-                // As Linux has it, whatever the archive says.
+                // Linux reports this mode for every symlink, whatever the archive says.
                 entry.metadata.mode = 0o777;
                 FileKind::Symlink(std::mem::take(&mut entry.link).into())
             }
@@ -117,7 +116,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Settles what only the end of the archive settles.
+    /// Resolves the links and whiteouts that only the end of the archive can resolve.
     pub(crate) fn finish(mut self) -> Result<Layer, LayerError> {
         self.hardlinks
             .settle(&mut self.tree, self.limits, &mut self.cost)?;
@@ -132,7 +131,7 @@ impl<'a> Builder<'a> {
 
     fn put_root(&mut self, entry: &mut Entry) -> Result<(), LayerError> {
         if entry.kind != EntryKind::Directory {
-            return Err(entry.refused(InvalidEntry::RootType));
+            return Err(LayerError::refused(entry, InvalidEntry::RootType));
         }
         self.filter_xattrs(entry, FileType::Directory)?;
         let root = self.tree.root();
@@ -152,20 +151,20 @@ impl<'a> Builder<'a> {
         let id = self.tree.add(Inode::directory(entry.metadata));
         self.tree.link(slot.parent, slot.name, id);
         if existing.is_some() {
-            // The file that stood here has replaced what the layers below have.
+            // The replaced file hid the content of the layers below, and so must the directory.
             self.whiteouts.add_opaque(id);
         }
         Ok(())
     }
 
-    /// The directory at `parents`, made where it is missing.
+    /// Returns the directory at `parents`; its missing parts are made.
     fn directory(&mut self, parents: &[Name], entry: &Entry) -> Result<InodeId, LayerError> {
         let place = resolve(&self.tree, parents, self.limits);
-        let place = place.map_err(|source| entry.refused(source))?;
+        let place = place.map_err(|source| LayerError::refused(entry, source))?;
         let mut directory = place.directory();
         for name in place.missing {
             let charged = self.cost.charge_directory(&name);
-            charged.map_err(|source| entry.refused(source.into()))?;
+            charged.map_err(|source| LayerError::refused(entry, source))?;
             let child = Inode::directory(markers::implied_directory());
             let child = self.tree.add(child);
             self.tree.link(directory, name, child);
@@ -174,7 +173,7 @@ impl<'a> Builder<'a> {
         Ok(directory)
     }
 
-    /// Sets times that engines cannot set to the epoch, as they do.
+    /// Sets times that container engines cannot store to the epoch, as they do.
     fn bound_time(&mut self, entry: &mut Entry) {
         let mtime = &mut entry.metadata.mtime;
         if !(Timestamp::default()..=TIME_MAX).contains(mtime) {
@@ -190,15 +189,18 @@ impl<'a> Builder<'a> {
             notes.add(offset_bytes, path, reason);
         });
         let checked = xattrs::check(&entry.metadata.xattrs);
-        checked.map_err(|source| entry.refused(source))
+        checked.map_err(|source| LayerError::refused(entry, source))
     }
 }
 
 fn check_target(entry: &Entry) -> Result<(), LayerError> {
     match entry.link.len() {
-        0 => Err(entry.refused(InvalidEntry::EmptyTarget)),
+        0 => Err(LayerError::refused(entry, InvalidEntry::EmptyTarget)),
         1..=TARGET_MAX_BYTES => Ok(()),
-        length_bytes => Err(entry.refused(InvalidEntry::LongTarget { length_bytes })),
+        length_bytes => Err(LayerError::refused(
+            entry,
+            InvalidEntry::LongTarget { length_bytes },
+        )),
     }
 }
 
@@ -207,16 +209,8 @@ fn checked(device: Device, entry: &Entry) -> Result<Device, LayerError> {
     if major < 1 << 12 && minor < 1 << 20 {
         return Ok(device);
     }
-    Err(entry.refused(InvalidEntry::DeviceNumber { major, minor }))
-}
-
-impl Entry {
-    /// The error that refuses this entry.
-    pub(crate) fn refused(&self, source: InvalidEntry) -> LayerError {
-        LayerError::Entry {
-            offset_bytes: self.offset_bytes,
-            path: self.path.as_slice().into(),
-            source,
-        }
-    }
+    Err(LayerError::refused(
+        entry,
+        InvalidEntry::DeviceNumber { major, minor },
+    ))
 }

@@ -1,15 +1,14 @@
 use std::io::{self, Read};
 
-use erofs_writer::{BLOCK_SIZE_BYTES, Extent, FileData};
+use fstree::{BLOCK_SIZE_BYTES, DataSink, FileData, Segment};
+use tar_stream::{ArchiveReader, Entry, EntryKind};
 
 use crate::error::LayerError;
-use crate::sink::DataSink;
-use crate::tar::{Entries, Entry, EntryKind, Segment};
 
-/// Streams a regular file's content into the sink; what holds no data stays a hole.
+/// Streams a regular file's content into the sink. Blocks without data stay holes.
 pub(crate) fn store<R: Read, S: DataSink>(
     entry: &Entry,
-    entries: &mut Entries<'_, R>,
+    archive: &mut ArchiveReader<R>,
     sink: &mut S,
 ) -> Result<FileData, LayerError> {
     let mut data = FileData {
@@ -24,27 +23,22 @@ pub(crate) fn store<R: Read, S: DataSink>(
         segments = rest;
         let file_block = stretch.start_bytes / BLOCK_SIZE_BYTES;
         let length_bytes = stretch.end_bytes - stretch.start_bytes;
-        let mut content = stretch.over(entries.content());
+        let mut content = stretch.over(archive.content());
         let stored = sink.append(&mut content, length_bytes);
-        let stored = stored.map_err(|source| match entries.take_failure() {
-            Some(failure) => failure,
+        let stored = stored.map_err(|source| match archive.take_failure() {
+            Some(failure) => failure.into(),
             None => LayerError::Sink {
                 path: entry.path.as_slice().into(),
                 source: Box::new(source),
             },
         })?;
-        data.extents.extend(stored.map(|run| Extent {
-            file_block,
-            blocks: run.blocks,
-            device: 0,
-            start_block: run.start_block,
-        }));
+        data.extents.extend(stored.map(|run| run.at(file_block)));
     }
     Ok(data)
 }
 
-/// Segments that share blocks or whose blocks touch: one run on disk. It starts with a block and
-/// ends with one, or with the file.
+/// Adjacent segments that share blocks or whose blocks touch, stored as one run. It starts at a
+/// block boundary and ends at one, or at the end of the file.
 struct Stretch<'a> {
     start_bytes: u64,
     end_bytes: u64,
@@ -85,7 +79,7 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// A stretch's bytes: stored ones where there are any, zeros between.
+/// Reads the bytes of a stretch: the stored ones, with zeros in the gaps.
 struct Filled<'a, R> {
     at_bytes: u64,
     end_bytes: u64,

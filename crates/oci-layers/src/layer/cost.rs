@@ -1,20 +1,19 @@
-use erofs_writer::{BLOCK_SIZE_BYTES, Extent, FileData};
-use fstree::Name;
+use fstree::{BLOCK_SIZE_BYTES, Extent, FileData, Name};
+use tar_stream::Entry;
 
 use crate::error::{Exceeded, LayerError};
 use crate::limits::{Limit, Limits};
-use crate::tar::Entry;
 
-/// What an inode and its name take in memory besides strings, while a layer is read and written.
+/// Memory of an inode and its name without strings, in bytes, while a layer is read and written.
 const INODE_BYTES: usize = 384;
-/// The same for a directory that is made for the sake of its children: it has a node for names.
+/// Memory of an implied directory, in bytes. It also has a node for its children's names.
 const DIRECTORY_BYTES: usize = 640;
-/// What an xattr takes besides its name and value.
+/// Memory of an xattr without its name and value, in bytes.
 const XATTR_BYTES: usize = 64;
-/// What EROFS has for each chunk of a file with holes.
+/// Bytes that EROFS stores for each chunk of a file with holes.
 const CHUNK_BYTES: u64 = 8;
 
-/// What a layer's tree has cost so far. Estimates, on the safe side.
+/// The cost of a layer's tree so far. The figures are estimates that are rather too high.
 #[derive(Debug)]
 pub(crate) struct Cost<'a> {
     limits: &'a Limits,
@@ -35,7 +34,7 @@ impl<'a> Cost<'a> {
         }
     }
 
-    /// An entry, whatever becomes of it.
+    /// Charges an entry, even if it is dropped later.
     pub(crate) fn charge_entry(&mut self, entry: &Entry) -> Result<(), LayerError> {
         let xattrs = &entry.metadata.xattrs;
         let strings = xattrs.iter().map(|(name, value)| name.len() + value.len());
@@ -46,17 +45,17 @@ impl<'a> Cost<'a> {
             xattrs.len() * XATTR_BYTES + entry.segments.len() * 2 * size_of::<Extent>();
         checked
             .and_then(|()| self.charge(1, INODE_BYTES + strings_bytes + tables_bytes))
-            .map_err(|source| entry.refused(source.into()))
+            .map_err(|source| LayerError::refused(entry, source))
     }
 
-    /// A directory that no entry has made.
+    /// Charges a directory that has no entry in the archive.
     pub(crate) fn charge_directory(&mut self, name: &Name) -> Result<(), Exceeded> {
         self.charge(1, DIRECTORY_BYTES + name.as_bytes().len())
     }
 
-    /// A file's whole blocks on disk, which are more than the archive has where data is sparse; and
-    /// its map where it has holes: a place for each of its chunks, which are as large as blocks and
-    /// holes let them be.
+    /// Charges a file's whole blocks on disk, and its chunk map if it has holes. Sparse data takes
+    /// more bytes in blocks than in the archive. The map has an entry for each chunk, and chunks
+    /// are as large as blocks and holes allow.
     pub(crate) fn charge_content(&mut self, data: &FileData) -> Result<(), Exceeded> {
         for extent in &data.extents {
             let bytes = extent.blocks.saturating_mul(BLOCK_SIZE_BYTES);
@@ -77,8 +76,8 @@ impl<'a> Cost<'a> {
         self.charge(0, usize::try_from(map_bytes).unwrap_or(usize::MAX))
     }
 
-    /// A link's target that is kept with the symlinks on its way followed, which can make a short
-    /// target long.
+    /// Charges a link's target that is stored with its symlinks followed. Following can make a
+    /// short target long.
     pub(crate) fn charge_target(&mut self, link: &[u8], path: &[u8]) -> Result<(), Exceeded> {
         let growth = path.len().saturating_sub(link.len());
         let growth = u64::try_from(growth).unwrap_or(u64::MAX);

@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
-use erofs_writer::FileData;
-use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
+use fstree::{FileData, FileKind, Inode, InodeId, Metadata, Name, Tree};
+use tar_stream::Entry;
 
 use super::builder::Slot;
 use super::cost::Cost;
@@ -10,13 +10,12 @@ use super::{Place, resolve};
 use crate::error::{InvalidEntry, LayerError};
 use crate::limits::{Limit, Limits};
 use crate::markers;
-use crate::tar::Entry;
 
-/// Hard links whose target is not there yet: it comes later in the archive, or is a lower layer's.
-/// Until then an empty file stands for it.
+/// Hard links whose target is not in the tree yet. It comes later in the archive, or belongs to a
+/// lower layer. Until then an empty file stands in for it.
 #[derive(Debug, Default)]
 pub(crate) struct Hardlinks {
-    /// What each stand-in stands for, as the archive spells it.
+    /// The target of each stand-in, as spelled in the archive.
     targets: HashMap<InodeId, Box<[u8]>>,
     pending: Vec<Pending>,
 }
@@ -28,14 +27,14 @@ struct Pending {
     stand_in: InodeId,
 }
 
-/// What a link leads to in the tree.
+/// The target of a link in the tree.
 enum Found {
     File(InodeId),
-    /// Nothing; the path without symlinks.
+    /// No file; the path of the target without symlinks.
     Nothing(Vec<u8>),
 }
 
-/// A tree to find links' targets in.
+/// A tree in which the targets of links are looked up.
 #[derive(Clone, Copy)]
 struct Search<'a> {
     tree: &'a Tree<FileData>,
@@ -43,7 +42,7 @@ struct Search<'a> {
 }
 
 impl Hardlinks {
-    /// Puts a hard link into its place. Its attributes become the file's, its xattrs are added.
+    /// Puts a hard link at its location. The file takes the link's attributes and gains its xattrs.
     pub(crate) fn put(
         &mut self,
         tree: &mut Tree<FileData>,
@@ -53,12 +52,12 @@ impl Hardlinks {
     ) -> Result<(), LayerError> {
         let search = Search { tree, limits };
         let place = search.place(&entry.link);
-        let (place, name) = place.map_err(|source| entry.refused(source))?;
+        let (place, name) = place.map_err(|source| LayerError::refused(&entry, source))?;
         if place.missing.is_empty() && place.directory() == slot.parent && name == slot.name {
-            return Err(entry.refused(InvalidEntry::HardlinkLoop));
+            return Err(LayerError::refused(&entry, InvalidEntry::HardlinkLoop));
         }
         let found = search.file_at(&place, &name);
-        let id = match found.map_err(|source| entry.refused(source))? {
+        let id = match found.map_err(|source| LayerError::refused(&entry, source))? {
             Some(id) => {
                 describe(tree.inode_mut(id), &entry.metadata);
                 id
@@ -83,7 +82,7 @@ impl Hardlinks {
         Ok(())
     }
 
-    /// Links what has come since, and marks the rest for the merge.
+    /// Links the targets that have come since, and marks the other links for the merge.
     pub(crate) fn settle(
         mut self,
         tree: &mut Tree<FileData>,
@@ -103,18 +102,18 @@ impl Hardlinks {
             } = link;
             let named = tree.lookup(slot.parent, slot.name.as_bytes());
             if named != Some(stand_in) || !directories.contains(&slot.parent) {
-                // A later entry has replaced it, or a directory above it.
+                // A later entry has replaced the link or a directory above it.
                 continue;
             }
             let found = self.follow(Search { tree, limits }, stand_in);
-            match found.map_err(|source| entry.refused(source))? {
+            match found.map_err(|source| LayerError::refused(&entry, source))? {
                 Found::File(id) => {
                     describe(tree.inode_mut(id), &entry.metadata);
                     tree.link(slot.parent, slot.name, id);
                 }
                 Found::Nothing(path) => {
                     let charged = cost.charge_target(&entry.link, &path);
-                    charged.map_err(|source| entry.refused(source.into()))?;
+                    charged.map_err(|source| LayerError::refused(&entry, source))?;
                     let metadata = &mut tree.inode_mut(stand_in).metadata;
                     markers::set_value(metadata, markers::HARDLINK, &path);
                 }
@@ -123,7 +122,7 @@ impl Hardlinks {
         Ok(())
     }
 
-    /// Where a stand-in leads in the end.
+    /// Follows a stand-in to the file or the missing path at its end.
     fn follow(&self, search: Search<'_>, stand_in: InodeId) -> Result<Found, InvalidEntry> {
         let mut next = stand_in;
         for _ in 0..search.limits.get(Limit::EntryLinks) {
@@ -142,14 +141,14 @@ impl Hardlinks {
 }
 
 impl Search<'_> {
-    /// Where a link's target is: its directory and its name, which is not followed.
+    /// Returns the location of a link's target: its directory and its name, which is not followed.
     fn place(self, link: &[u8]) -> Result<(Place, Name), InvalidEntry> {
         let names = names(&components(link)?)?;
         let (last, parents) = names.split_last().ok_or_else(|| directory_error(b"/"))?;
         Ok((resolve(self.tree, parents, self.limits)?, last.clone()))
     }
 
-    /// The file there, if there is one.
+    /// Returns the file at a location. `None` if it does not exist.
     fn file_at(self, place: &Place, name: &Name) -> Result<Option<InodeId>, InvalidEntry> {
         let found = match place.missing.is_empty() {
             true => self.tree.lookup(place.directory(), name.as_bytes()),
@@ -164,7 +163,7 @@ impl Search<'_> {
     }
 }
 
-/// The directories that the root leads to.
+/// Returns the directories that can be reached from the root.
 fn directories<D>(tree: &Tree<D>) -> HashSet<InodeId> {
     let mut found = HashSet::new();
     let mut open = vec![tree.root()];

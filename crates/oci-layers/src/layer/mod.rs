@@ -1,4 +1,4 @@
-//! From a tar stream to a layer's tree.
+//! Reads a tar stream into a layer's tree.
 
 mod builder;
 mod content;
@@ -12,8 +12,8 @@ mod xattrs;
 
 use std::io::Read;
 
-use erofs_writer::FileData;
-use fstree::Tree;
+use fstree::{DataSink, FileData, Tree};
+use tar_stream::ArchiveReader;
 
 pub(crate) use hardlinks::describe;
 pub use note::{Note, NoteReason};
@@ -22,40 +22,39 @@ pub(crate) use resolve::{Place, resolve};
 
 use crate::error::LayerError;
 use crate::limits::Limits;
-use crate::sink::DataSink;
-use crate::tar::Entries;
 use builder::Builder;
 
-/// What a layer's tar says.
+/// A layer, as read from its tar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// The layer's files, and what it does to the layers below as [`markers`](crate::markers).
-    /// Content lies on device 0, which is where the sink put it.
+    /// The layer's files, with its changes to the layers below as [`markers`](crate::markers).
+    /// Content lies on device 0, where the sink stored it.
     pub tree: Tree<FileData>,
-    /// What the tree lacks, in the archive's order; at most [`Limit::LayerNotes`](crate::Limit).
+    /// Entries and attributes that the tree lacks, in the archive's order. At most
+    /// [`Limit::LayerNotes`](crate::Limit) are kept.
     pub notes: Vec<Note>,
-    /// How many notes there were, kept or not.
+    /// Number of all notes, including those that were not kept.
     pub notes_total: u64,
 }
 
-/// Reads an uncompressed layer to the end of the stream. Content goes to `sink` as it comes; the
-/// tree is what stays in memory.
+/// Reads an uncompressed layer to the end of the stream. Content goes to `sink` as it arrives; only
+/// the tree stays in memory.
 ///
 /// # Errors
-/// When the stream fails or ends early, the archive is malformed or beyond `limits`, or the sink
-/// fails. The sink then holds content without names.
+/// The stream fails or ends early, the archive is malformed or exceeds `limits`, or the sink fails.
+/// The sink then holds content without names.
 pub fn read_layer<R: Read, S: DataSink>(
     tar: R,
     limits: &Limits,
     sink: &mut S,
 ) -> Result<Layer, LayerError> {
-    let mut entries = Entries::new(tar, limits);
+    let mut archive = ArchiveReader::new(tar, limits.of_archive());
     let mut builder = Builder::new(limits);
-    while let Some(mut entry) = entries.next_entry()? {
+    while let Some(mut entry) = archive.next_entry()? {
         let Some(place) = builder.place(&mut entry)? else {
             continue;
         };
-        let data = content::store(&entry, &mut entries, sink)?;
+        let data = content::store(&entry, &mut archive, sink)?;
         builder.put(entry, place, data)?;
     }
     builder.finish()

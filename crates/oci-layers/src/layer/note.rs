@@ -1,44 +1,45 @@
 use std::fmt;
 
-use crate::error::RawPath;
+use tar_stream::RawPath;
+
 use crate::limits::{Limit, Limits};
 
-/// Something in the archive that the tree does not have.
+/// An entry, an attribute or a time of the archive that the tree does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Where the entry's header starts in the uncompressed stream.
+    /// Offset of the entry's header in the uncompressed stream, in bytes.
     pub offset_bytes: u64,
-    /// The entry's path.
+    /// The entry's path, as stored in the archive.
     pub path: RawPath,
-    /// What was left out, and why.
+    /// The part that was dropped or changed, and the reason.
     pub reason: NoteReason,
 }
 
-/// Why something was left out.
+/// The reason why a part of an entry was dropped or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoteReason {
-    /// An xattr that only the host or overlayfs may set.
+    /// An xattr that only the host or overlayfs may set was dropped.
     ReservedXattr {
-        /// Its name.
+        /// The xattr's full name.
         name: RawPath,
     },
-    /// An xattr that this type of file cannot have.
+    /// An xattr that this type of file cannot have was dropped.
     MisplacedXattr {
-        /// Its name.
+        /// The xattr's full name.
         name: RawPath,
     },
-    /// An xattr of a namespace that the kernel does not know.
+    /// An xattr of a namespace that the kernel does not know was dropped.
     UnknownXattr {
-        /// Its name.
+        /// The xattr's full name.
         name: RawPath,
     },
-    /// Leftovers of AUFS.
+    /// A leftover of AUFS was dropped.
     Aufs,
-    /// A time before 1970 or after 2262.
+    /// A time before 1970 or after 2262 was set to the epoch.
     Time,
 }
 
-/// Notes up to a limit.
+/// Notes on a layer; the number that is kept is limited.
 #[derive(Debug)]
 pub(crate) struct Notes {
     kept: Vec<Note>,
@@ -66,7 +67,7 @@ impl Notes {
         }
     }
 
-    /// Those that were kept, and how many there were.
+    /// Returns the notes that were kept, and the number of all notes.
     pub(crate) fn finish(self) -> (Vec<Note>, u64) {
         (self.kept, self.total)
     }

@@ -2,28 +2,28 @@ use fstree::Name;
 
 use crate::error::InvalidEntry;
 
-/// What marks a name as a whiteout.
+/// The prefix of a whiteout's name (OCI image specification, layer.md).
 pub(crate) const WHITEOUT_PREFIX: &[u8] = b".wh.";
-/// What marks a name as AUFS's own, the opaque marker aside.
+/// The prefix of AUFS's own names, except for the opaque marker.
 const META_PREFIX: &[u8] = b".wh..wh.";
 const OPAQUE_NAME: &[u8] = b".wh..wh..opq";
 
-/// What an entry's path says.
+/// The object that an entry's path names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// `./`
+    /// The root of the layer, as in `./`.
     Root,
-    /// A file: its parents, its name.
+    /// A file, with its parents and its name.
     File(Vec<Name>, Name),
-    /// `.wh.NAME`
+    /// A whiteout `.wh.NAME`, with its parents and the name that it removes.
     Whiteout(Vec<Name>, Name),
-    /// `.wh..wh..opq`
+    /// An opaque marker `.wh..wh..opq`, with the directory that it applies to.
     Opaque(Vec<Name>),
-    /// `.wh..wh.plnk` and its like, and what is in them.
+    /// A file of AUFS such as `.wh..wh.plnk`, or a file in it.
     Aufs,
 }
 
-/// A path's components, from the root: `.` and empty ones left out, `..` taken back.
+/// Returns a path's components from the root. `.` and empty ones are left out, `..` removes one.
 pub(crate) fn components(path: &[u8]) -> Result<Vec<&[u8]>, InvalidEntry> {
     if path.is_empty() {
         return Err(InvalidEntry::EmptyPath);
@@ -42,9 +42,9 @@ pub(crate) fn components(path: &[u8]) -> Result<Vec<&[u8]>, InvalidEntry> {
 }
 
 impl Target {
-    /// What `path` names, and whether that is a marker.
+    /// Parses an entry's path and recognises markers.
     pub(crate) fn parse(path: &[u8]) -> Result<Self, InvalidEntry> {
-        // An entry without a name stands for the directory that the archive is put into.
+        // An entry without a name stands for the directory into which the archive is unpacked.
         let path = if path.is_empty() { b"." } else { path };
         let mut components = components(path)?;
         let Some(last) = components.pop() else {
@@ -66,7 +66,7 @@ impl Target {
     }
 }
 
-/// Components as names.
+/// Converts components into names.
 pub(crate) fn names(components: &[&[u8]]) -> Result<Vec<Name>, InvalidEntry> {
     let names = components.iter().map(|component| Name::new(component));
     Ok(names.collect::<Result<_, _>>()?)

@@ -5,22 +5,22 @@ use fstree::{FileKind, InodeId, Name, Tree};
 use crate::error::InvalidEntry;
 use crate::limits::{Limit, Limits};
 
-/// Where a way leads: through directories that are there, and then names that are not.
+/// The end of a path: existing directories, followed by names that do not exist.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// The directories passed, the root first, each with the name that led to it.
+    /// The directories on the path, the root first, each with its name.
     passed: Vec<(Option<Name>, InodeId)>,
-    /// What comes after the last of them.
+    /// The names after the last existing directory.
     pub(crate) missing: Vec<Name>,
 }
 
 impl Place {
-    /// The last directory that is there.
+    /// Returns the last directory that exists.
     pub(crate) fn directory(&self) -> InodeId {
         self.passed.last().expect("the root is always passed").1
     }
 
-    /// The whole path, free of symlinks, with a last component of one's own.
+    /// Returns the whole path, free of symlinks, with `last` as its last component.
     pub(crate) fn path_of(&self, last: &Name) -> Vec<u8> {
         let passed = self.passed.iter().filter_map(|(name, _)| name.as_ref());
         let names: Vec<&[u8]> = passed
@@ -38,8 +38,8 @@ impl Place {
     }
 }
 
-/// Follows directories, and symlinks inside the root as `chroot` would have them, as far as the
-/// tree goes. Limits bound the time that it takes, and the tree's depth.
+/// Follows directories, and symlinks inside the root as in a `chroot`, as far as the tree goes.
+/// Limits bound the time and the depth of the tree.
 pub(crate) fn resolve<D>(
     tree: &Tree<D>,
     way: &[Name],

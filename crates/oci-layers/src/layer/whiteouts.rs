@@ -4,8 +4,8 @@ use fstree::{InodeId, Name, Tree};
 
 use crate::markers;
 
-/// What the layer hides of the layers below. Where a marker stands in the archive does not matter,
-/// so they are put into the tree at its end.
+/// The names and directories of the layers below that the layer hides. The position of a marker in
+/// the archive does not matter, so the markers are put into the tree at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Whiteouts {
     names: Vec<(InodeId, Name)>,
@@ -13,19 +13,19 @@ pub(crate) struct Whiteouts {
 }
 
 impl Whiteouts {
-    /// `.wh.NAME` in `directory`.
+    /// Adds a whiteout `.wh.NAME` in `directory`.
     pub(crate) fn add(&mut self, directory: InodeId, name: Name) {
         self.names.push((directory, name));
     }
 
-    /// `.wh..wh..opq` in `directory`.
+    /// Adds an opaque marker `.wh..wh..opq` in `directory`.
     pub(crate) fn add_opaque(&mut self, directory: InodeId) {
         self.opaque.insert(directory);
     }
 
-    /// Marks the tree. A name that the layer has itself needs no whiteout: a file hides what is
-    /// below it, and a directory is new, so it is opaque. A directory that only markers have made is
-    /// none that the layer has.
+    /// Puts the markers into the tree. A name that the layer has itself needs no whiteout: a file
+    /// hides the file below it, and a directory is new, so it is opaque. A directory that exists
+    /// only because of markers does not count as the layer's own.
     pub(crate) fn settle<D>(self, tree: &mut Tree<D>) {
         let marker_only = match self.names.is_empty() {
             true => Vec::new(),

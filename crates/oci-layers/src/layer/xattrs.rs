@@ -3,12 +3,12 @@ use fstree::{FileType, Xattrs};
 use super::note::NoteReason;
 use crate::error::InvalidEntry;
 
-/// Longest name and longest value of an xattr, in bytes: Linux's `XATTR_NAME_MAX`, and EROFS's
-/// 16 bits of length.
+/// Longest name and longest value of an xattr, in bytes: Linux's `XATTR_NAME_MAX`, and 16 bits of
+/// length in EROFS.
 const NAME_MAX_BYTES: usize = 255;
 const VALUE_MAX_BYTES: usize = 65_535;
 
-/// Keeps the xattrs that an image may set on a file of this type, and says which it may not.
+/// Keeps the xattrs that an image may set on a file of this type, and reports the others.
 pub(crate) fn filter(
     xattrs: &mut Xattrs,
     file_type: FileType,
@@ -43,7 +43,7 @@ fn refusal(name: &[u8], file_type: FileType) -> Option<NoteReason> {
     (!is_placed).then(|| NoteReason::MisplacedXattr { name: name.into() })
 }
 
-/// Refuses what no kernel would set, and so would not give back either.
+/// Refuses xattrs that no kernel would set, and would therefore not return either.
 pub(crate) fn check(xattrs: &Xattrs) -> Result<(), InvalidEntry> {
     for (name, value) in xattrs {
         if name.len() > NAME_MAX_BYTES || value.len() > VALUE_MAX_BYTES {
@@ -61,8 +61,8 @@ pub(crate) fn check(xattrs: &Xattrs) -> Result<(), InvalidEntry> {
     Ok(())
 }
 
-/// `vfs_cap_data` of revision 2, or `vfs_ns_cap_data` of revision 3 (linux/capability.h), as
-/// `cap_convert_nscap` takes them.
+/// Returns true for a `vfs_cap_data` of revision 2 or a `vfs_ns_cap_data` of revision 3. The
+/// structures are in linux/capability.h; `cap_convert_nscap` checks them in the same way.
 fn is_capability(value: &[u8]) -> bool {
     let revision = value
         .first_chunk()
@@ -70,8 +70,9 @@ fn is_capability(value: &[u8]) -> bool {
     matches!((revision, value.len()), (Some(2), 20) | (Some(3), 24))
 }
 
-/// A list as `posix_acl_from_xattr` and `posix_acl_valid` take it: version 2, then entries of tag,
-/// permissions and identifier (linux/posix_acl_xattr.h) in the order of their tags.
+/// Returns true for a list that `posix_acl_from_xattr` and `posix_acl_valid` accept. It has version
+/// 2, then entries of tag, permissions and identifier (linux/posix_acl_xattr.h) in the order of
+/// their tags.
 fn is_list(value: &[u8]) -> bool {
     const USER_OBJ: u16 = 0x01;
     const USER: u16 = 0x02;

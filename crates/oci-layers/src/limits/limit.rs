@@ -1,60 +1,60 @@
 use super::Unit;
 
-/// Something that an image may cost so much of and no more.
+/// A bounded quantity of an image, of its layers or of their entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
-    /// Layers.
+    /// Number of layers of an image.
     ImageLayers,
     /// Bytes of all layers, uncompressed.
     ImageBytes,
-    /// Names in all layers.
+    /// Number of names in all layers.
     ImageEntries,
     /// Bytes of a manifest, an index or a config.
     ImageDocument,
-    /// Indexes that lead to indexes.
+    /// Number of indexes that lead to indexes.
     ImageIndexes,
-    /// Files in an archive that images are loaded from.
+    /// Number of files in an archive from which images are loaded.
     ArchiveFiles,
     /// Bytes of one layer, uncompressed.
     LayerBytes,
-    /// Bytes of one layer for each compressed one, once there are [`Limit::LayerRatioFrom`].
+    /// Uncompressed bytes of a layer for each compressed byte, from [`Limit::LayerRatioFrom`] on.
     LayerRatio,
-    /// Bytes of one layer below which its expansion does not matter.
+    /// Uncompressed bytes of a layer below which `Limit::LayerRatio` does not apply.
     LayerRatioFrom,
-    /// Seconds.
+    /// Time that one layer takes, in seconds.
     LayerTime,
-    /// Bytes that a zstd frame looks back, which is what memory it takes.
+    /// Window of a zstd frame in bytes, which determines the memory that it takes.
     LayerWindow,
-    /// Names, implied directories and markers among them.
+    /// Number of names in a layer, including implied directories and markers.
     LayerEntries,
-    /// Bytes of memory for names, attributes and places of content, about.
+    /// Approximate memory for names, attributes and locations of content, in bytes.
     LayerMetadata,
-    /// Bytes by which hard links to lower files grow when the symlinks on their way are followed.
+    /// Growth in bytes of the targets of hard links to lower files when symlinks are followed.
     LayerTargets,
-    /// Bytes behind the two zero blocks that end the archive.
+    /// Bytes after the two zero blocks that end the archive.
     LayerTrailing,
-    /// Notes that are kept; further ones are counted.
+    /// Number of notes that are kept; further notes are only counted.
     LayerNotes,
     /// Bytes of one path or link target.
     EntryPath,
-    /// Components of one path, with those of the symlinks on its way.
+    /// Number of components of one path, including those of the symlinks that it passes.
     EntryDepth,
-    /// Symlinks on one way; later hard links that lead to each other.
+    /// Number of symlinks on one path, or of later hard links that lead to each other.
     EntryLinks,
     /// Bytes of one PAX header, GNU long name or sparse map.
     EntryRecord,
     /// Bytes of one file's xattrs, names and values together.
     EntryXattrs,
-    /// Stretches of data in one sparse file.
+    /// Number of data segments in one sparse file.
     EntrySegments,
 }
 
-/// Name, unit, default, what it is.
+/// Name, unit, default and description of a limit.
 type Row = (&'static str, Unit, u64, &'static str);
 
 impl Limit {
-    /// All of them, in the order in which they are listed.
+    /// All limits, in the order in which they are listed.
     pub const ALL: [Self; 22] = [
         Self::ImageLayers,
         Self::ImageBytes,
@@ -109,29 +109,40 @@ impl Limit {
         }
     }
 
-    /// How messages and the command line call it; stable.
+    /// Returns the name in messages and on the command line. It is stable.
     pub const fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// What it counts.
+    /// Returns the unit of the limit's value.
     pub const fn unit(self) -> Unit {
         self.row().1
     }
 
-    /// What it is when nobody says otherwise: every real image is below.
+    /// Returns the value of a limit that is not set. It is above every known real image.
     pub const fn default_value(self) -> u64 {
         self.row().2
     }
 
-    /// What it bounds, in words: "length of a path".
+    /// Returns a description of the quantity, such as "length of a path".
     pub const fn description(self) -> &'static str {
         self.row().3
     }
 
-    /// Its place in [`Limit::ALL`].
+    /// Returns the limit's index in [`Limit::ALL`].
     #[expect(clippy::as_conversions, reason = "an enum of few variants")]
     pub(super) const fn index(self) -> usize {
         self as usize
+    }
+}
+
+impl From<tar_stream::Limit> for Limit {
+    fn from(limit: tar_stream::Limit) -> Self {
+        match limit {
+            tar_stream::Limit::Path => Self::EntryPath,
+            tar_stream::Limit::Record => Self::EntryRecord,
+            tar_stream::Limit::Segments => Self::EntrySegments,
+            tar_stream::Limit::Trailing => Self::LayerTrailing,
+        }
     }
 }

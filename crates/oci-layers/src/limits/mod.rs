@@ -1,5 +1,5 @@
-//! How much an image may cost. One value holds every limit; each has a name that messages show and
-//! the command line takes.
+//! The limits of an image. One value holds all of them; each has a name that messages show and the
+//! command line accepts.
 
 mod limit;
 mod unit;
@@ -8,7 +8,7 @@ use crate::error::{Exceeded, InvalidLimit};
 pub use limit::Limit;
 pub use unit::Unit;
 
-/// What an image, its layers and their entries may cost. What is beyond is refused.
+/// The limits of an image, its layers and their entries. An image beyond them is refused.
 ///
 /// ```
 /// use oci_layers::{Limit, Limits};
@@ -24,22 +24,22 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// A limit's value, in its unit.
+    /// Returns a limit's value, in its unit.
     pub fn get(&self, limit: Limit) -> u64 {
         self.values[limit.index()]
     }
 
-    /// The same limits, but for one.
+    /// Returns the limits with one of them changed.
     #[must_use]
     pub fn with(mut self, limit: Limit, value: u64) -> Self {
         self.values[limit.index()] = value;
         self
     }
 
-    /// Whether there may be so much of it.
+    /// Checks that `amount` is within a limit.
     ///
     /// # Errors
-    /// When there may not.
+    /// `amount` is greater than the limit.
     pub fn check(&self, limit: Limit, amount: u64) -> Result<(), Exceeded> {
         if amount <= self.get(limit) {
             return Ok(());
@@ -47,32 +47,44 @@ impl Limits {
         Err(self.exceeded(limit))
     }
 
-    /// The same for what memory holds.
+    /// Checks that a length in memory is within a limit.
     pub(crate) fn check_length(&self, limit: Limit, length: usize) -> Result<(), Exceeded> {
         self.check(limit, u64::try_from(length).unwrap_or(u64::MAX))
     }
 
-    /// The error that names this limit.
+    /// Returns the limits that apply to reading a layer's archive.
+    pub fn of_archive(&self) -> tar_stream::Limits {
+        tar_stream::Limits {
+            path_bytes: self.get(Limit::EntryPath),
+            record_bytes: self.get(Limit::EntryRecord),
+            segments: self.get(Limit::EntrySegments),
+            trailing_bytes: self.get(Limit::LayerTrailing),
+        }
+    }
+
+    /// Returns the error that names this limit and its value.
     pub fn exceeded(&self, limit: Limit) -> Exceeded {
         let value = self.get(limit);
         Exceeded { limit, value }
     }
 
-    /// The defaults, changed by `NAME=VALUE`, several of them with commas between.
+    /// Returns the defaults, changed by settings of the form `NAME=VALUE`, separated by commas.
     ///
     /// # Errors
-    /// When a name or a value is none.
+    /// A setting has no `=`, its name is unknown, or its value is invalid.
     pub fn parse(settings: &str) -> Result<Self, InvalidLimit> {
         let mut limits = Self::default();
         limits.set(settings)?;
         Ok(limits)
     }
 
-    /// Changes some by `NAME=VALUE`, with commas between. Sizes take `K`, `M`, `G`, `T` with or
-    /// without `iB`, times `s`, `m`, `h`, `d`.
+    /// Changes limits by settings of the form `NAME=VALUE`, separated by commas.
+    ///
+    /// Sizes accept `K`, `M`, `G` and `T`, with or without `iB`; times accept `s`, `m`, `h` and
+    /// `d`.
     ///
     /// # Errors
-    /// When a name or a value is none.
+    /// A setting has no `=`, its name is unknown, or its value is invalid.
     pub fn set(&mut self, settings: &str) -> Result<(), InvalidLimit> {
         for setting in settings.split(',').filter(|part| !part.trim().is_empty()) {
             let (name, value) = setting
@@ -133,6 +145,26 @@ mod tests {
             let value = limit.default_value();
             let shown = limit.unit().show(value);
             assert_eq!(limit.unit().parse(&shown), Some(value), "{shown}");
+        }
+    }
+
+    #[test]
+    fn an_archive_is_read_with_the_limits_of_these_names() {
+        assert_eq!(
+            Limits::default().of_archive(),
+            tar_stream::Limits::default()
+        );
+        let settings = "entry-path=1,entry-record=2,entry-segments=3,layer-trailing=4";
+        let limits = Limits::parse(settings).expect("valid");
+        let archive = limits.of_archive();
+        for (limit, value) in [
+            (tar_stream::Limit::Path, 1),
+            (tar_stream::Limit::Record, 2),
+            (tar_stream::Limit::Segments, 3),
+            (tar_stream::Limit::Trailing, 4),
+        ] {
+            assert_eq!(archive.get(limit), value, "{limit:?}");
+            assert_eq!(limits.get(limit.into()), value, "{limit:?}");
         }
     }
 

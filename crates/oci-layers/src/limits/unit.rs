@@ -1,7 +1,7 @@
-/// What a limit counts.
+/// The unit of a limit's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Things.
+    /// A number without a suffix.
     Count,
     /// Bytes, with the suffixes `KiB`, `MiB`, `GiB` and `TiB`.
     Bytes,
@@ -28,7 +28,7 @@ impl Unit {
         }
     }
 
-    /// Shows a value with the largest suffix that loses nothing.
+    /// Formats a value with the largest suffix that divides it exactly.
     pub fn show(self, value: u64) -> String {
         let divides = |factor: u64| value != 0 && value.is_multiple_of(factor);
         let suffixes = self.suffixes();
@@ -37,7 +37,8 @@ impl Unit {
         format!("{}{suffix}", value / factor)
     }
 
-    /// Reads a value; a number alone is in bytes or seconds. `K`, `KB` and `kib` are `KiB`.
+    /// Parses a value. A number without a suffix is in bytes or seconds; `K`, `KB` and `kib` are
+    /// `KiB`. `None` if the value is invalid or exceeds 64 bits.
     pub(super) fn parse(self, text: &str) -> Option<u64> {
         let digits = text.find(|c: char| !c.is_ascii_digit());
         let (digits, suffix) = text.split_at(digits.unwrap_or(text.len()));

@@ -1,4 +1,4 @@
-//! One archive: names, types, numbers, and what is refused.
+//! Single archives: names, types, numbers, and refusals.
 
 use fstree::{FileKind, Timestamp};
 use oci_layers::{InvalidEntry, LayerError, Limit, Limits, NoteReason, read_layer};
@@ -100,7 +100,7 @@ fn gnu_names_win_over_pax_and_empty_ones_over_none() {
         assert!(layer.tree.find(expected).is_some());
         assert_eq!(layer.tree.len(), 2);
     }
-    // To Go, a global header ends what the headers before it extend.
+    // In Go, a global header ends the effect of the headers before it.
     let layer = read_entries([long(b"gnu\0"), TarEntry::new(b'g', "global"), entry()]);
     assert!(layer.tree.find(b"pax").is_some());
 }
@@ -273,13 +273,13 @@ fn archives_end_in_every_way() {
 #[test]
 fn what_is_cut_is_truncated_and_what_is_changed_is_noticed() {
     let tar = TarBuilder::of([TarEntry::file("a", [7; 700]).xattr("user.a", "1")]);
-    // Two blocks of PAX, a header, 700 bytes and padding.
+    // The archive has two blocks of PAX, a header, 700 bytes and padding.
     for cut in 1..tar.len() - 1024 {
         match read(&tar[..cut]) {
             Err(LayerError::Truncated { offset_bytes }) => {
                 assert_eq!(usize::try_from(offset_bytes), Ok(cut));
             }
-            // A header that extends nothing is no entry; an archive may lack its padding.
+            // A header that extends nothing is not an entry; an archive may lack its padding.
             Ok((layer, _)) if layer.tree.len() == 1 => {
                 assert!((530..=1024).contains(&cut), "cut at {cut}");
             }

@@ -1,4 +1,4 @@
-//! Archives with changed bytes: an error or a tree, never a panic.
+//! Archives with changed bytes give an error or a tree, never a panic.
 
 use std::convert::Infallible;
 
@@ -9,7 +9,7 @@ use testkit::{TarBuilder, TarEntry};
 
 use crate::stand::read;
 
-/// Changes bytes, then puts the checksums right again, so that the change is seen.
+/// Changes bytes, then corrects the checksums, so that the change is read.
 fn changed(mut tar: Vec<u8>, changes: &[(prop::sample::Index, u8)]) -> Vec<u8> {
     for (index, byte) in changes {
         let place = index.index(tar.len());

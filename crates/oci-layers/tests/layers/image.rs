@@ -1,4 +1,4 @@
-//! Layers on each other.
+//! Images of several layers.
 
 use std::convert::Infallible;
 

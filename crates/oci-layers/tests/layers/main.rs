@@ -1,4 +1,4 @@
-//! What layers and images of layers come to.
+//! The trees of layers and of images.
 
 mod archive;
 mod hostile;

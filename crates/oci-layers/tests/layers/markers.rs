@@ -1,4 +1,4 @@
-//! What a layer's own tree says about the layers below, and that an image keeps none of it.
+//! The marks of a layer's own tree about the layers below, none of which is left in an image.
 
 use std::convert::Infallible;
 use std::io::Cursor;

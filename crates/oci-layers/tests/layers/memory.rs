@@ -1,5 +1,7 @@
-//! What layers that are large, deep or hostile cost: each is converted and merged in a process of
-//! its own, whose peak memory the kernel tells. `MSB_LAYER_ENTRIES` makes the large ones larger.
+//! Memory that layers take that are large, deep or hostile.
+//!
+//! Each is converted and merged in its own process, whose peak memory the kernel reports.
+//! `MSB_LAYER_ENTRIES` makes the large ones larger.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -11,12 +13,12 @@ use testkit::{TarBuilder, TarEntry};
 
 use crate::stand::message;
 
-/// What a process may take besides the layer's own headers, in bytes.
+/// Memory that a process may take besides the layer's own headers, in bytes.
 const CEILING_BYTES: u64 = 150 << 20;
-/// Names the case for the child that runs it.
+/// The variable that names the case for the child that runs it.
 const CASE: &str = "MSB_MEMORY_CASE";
 
-/// A layer that is made as it is read.
+/// A layer that is made while it is read.
 struct Made {
     entries: Box<dyn Iterator<Item = Vec<u8>>>,
     current: Vec<u8>,
@@ -65,12 +67,12 @@ fn entries() -> u32 {
     count.map_or(20_000, |count| count.parse().expect("it is a number"))
 }
 
-/// So many, if the large layers are that large.
+/// Returns the smaller of `most` and the number of entries of large layers.
 fn up_to(most: u32) -> u32 {
     entries().min(most)
 }
 
-/// The case's layer.
+/// Returns the layer of a case.
 fn layer(case: &str) -> Made {
     match case {
         "entries" => files((0..entries()).map(|n| format!("directory-{}/file-{n}", n / 1000))),
@@ -91,7 +93,7 @@ fn layer(case: &str) -> Made {
             let last = std::iter::once(TarEntry::file("file", "content"));
             Made::of(links.chain(last).map(|entry| bytes(&entry)))
         }
-        // Each link's target is a long way, through a short symlink.
+        // Each link's target is a long path, through a short symlink.
         "far-links" | "too-far-links" => {
             let count = if case == "far-links" { 2_000 } else { 20_000 };
             let way = TarEntry::symlink("s", vec!["d".repeat(200); 20].join("/"));
@@ -144,7 +146,7 @@ fn layer(case: &str) -> Made {
     }
 }
 
-/// Reads, stores, reads back and merges a layer, as a pull does. Gives how many names there are.
+/// Reads, stores, reads back and merges a layer, as a pull does. Returns the number of names.
 fn convert(layer: &mut Made) -> Result<usize, String> {
     let options = Options::default();
     let file = || tempfile::tempfile().expect("there is room");
@@ -198,7 +200,7 @@ fn child() {
     );
 }
 
-/// Runs a case and gives the line that it prints.
+/// Runs a case and returns the line that it prints.
 #[expect(clippy::print_stdout, reason = "a recorded run shows it")]
 fn run(case: &str) -> String {
     let output = Command::new(std::env::current_exe().expect("there is one"))

@@ -1,4 +1,4 @@
-//! Sparse files as GNU tar writes them.
+//! Sparse files that GNU tar has written.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -20,7 +20,7 @@ fn oracle_gnu_tar_sparse_files_come_out_whole() {
     let scratch = tempfile::tempdir().expect("there is room");
     let path = scratch.path().join("sparse");
     let file = File::create(&path).expect("made");
-    // More pieces than a header and one extension block hold.
+    // The file has more pieces than a header and one extension block hold.
     for piece in 0..40_u64 {
         file.write_all_at(&[b'x'; 100], piece * 65_536)
             .expect("written");

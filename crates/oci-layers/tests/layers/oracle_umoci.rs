@@ -10,7 +10,7 @@ use testkit::{TarBuilder, TarEntry, TreeDump};
 
 use crate::stand::image;
 
-/// Adds a blob to a layout and gives its descriptor.
+/// Adds a blob to a layout and returns its descriptor.
 fn blob(layout: &Path, media_type: &str, bytes: &[u8]) -> Value {
     let hex: String = Sha256::digest(bytes)
         .iter()
@@ -136,7 +136,7 @@ fn oracle_umoci_agrees_on_what_go_makes_of_odd_archives() {
     builder.entry(&directory("d").mtime(7, 0)).entry(&root());
     builder.entry(&file("last"));
     let mut tar = builder.unfinished();
-    // Without the padding and the end.
+    // This cuts the padding and the end of the archive.
     tar.truncate(tar.len() - 512 + b"last".len());
     assert_same_tars(&[tar]);
 }

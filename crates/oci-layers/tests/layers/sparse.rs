@@ -2,14 +2,14 @@
 
 use std::io::Cursor;
 
-use erofs_writer::{FileData, Image, ImageWriter, Options};
-use fstree::FileKind;
+use erofs_writer::{Image, ImageWriter, Options};
+use fstree::{FileData, FileKind};
 use oci_layers::{Limits, read_layer};
 use testkit::{TarBuilder, TarEntry};
 
 use crate::stand::{BLOCK_BYTES, bytes_of, message, read};
 
-/// 20,005 bytes: "ab" at 10, "c" at 8192, "end" at the end.
+/// Offset and length of each piece of data: 20,005 bytes with "ab", "c" and "end".
 const PAIRS: [(u64, u64); 4] = [(10, 2), (8192, 1), (20_002, 3), (20_005, 0)];
 const DATA: &[u8] = b"abcend";
 const SIZE_BYTES: u64 = 20_005;

@@ -1,16 +1,15 @@
-//! Content in memory, and short words for reading and merging.
+//! Content in memory, and short functions for reading and merging.
 
 use std::convert::Infallible;
 use std::io::Read;
 
-use erofs_writer::{FileData, Run};
-use fstree::Tree;
-use oci_layers::{DataSink, Layer, LayerError, Limits, merge, read_layer};
+use fstree::{DataSink, FileData, Run, Tree};
+use oci_layers::{Layer, LayerError, Limits, merge, read_layer};
 use testkit::{Content, TarBuilder, TarEntry, TreeDump};
 
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 
-/// A device in memory; its blocks count from 1, so that 0 is noticed.
+/// A device in memory. Its blocks count from 1, so that a wrong 0 is noticed.
 #[derive(Debug, Default)]
 pub(crate) struct MemorySink {
     bytes: Vec<u8>,
@@ -42,7 +41,7 @@ impl DataSink for MemorySink {
     }
 }
 
-/// A file's bytes; `device` finds the device of an extent.
+/// Returns a file's bytes; `device` finds the device of an extent.
 pub(crate) fn bytes_of<'a>(data: &FileData, device: impl Fn(u16) -> &'a MemorySink) -> Vec<u8> {
     let index = |blocks: u64| usize::try_from(blocks * BLOCK_BYTES).expect("tests are small");
     let size = usize::try_from(data.size_bytes).expect("tests are small");
@@ -74,7 +73,7 @@ pub(crate) fn read_entries(entries: impl IntoIterator<Item = TarEntry>) -> Layer
         .0
 }
 
-/// The whole chain of reasons.
+/// Returns an error and all its sources as text.
 pub(crate) fn message(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes
@@ -83,7 +82,7 @@ pub(crate) fn message(error: &dyn std::error::Error) -> String {
         .join(": ")
 }
 
-/// Reads and merges archives; the first reason why not, otherwise.
+/// Reads and merges archives; returns the first error, if any.
 pub(crate) fn image(tars: &[Vec<u8>]) -> Result<TreeDump, String> {
     let (mut trees, mut sinks) = (Vec::new(), Vec::new());
     for tar in tars {
@@ -108,7 +107,7 @@ pub(crate) fn dump<'a>(tree: &Tree<FileData>, device: impl Fn(u16) -> &'a Memory
         .expect("memory does not fail")
 }
 
-/// The first columns of a dump, which say what is there: path and type, target, first link.
+/// Returns the first columns of a dump: path and type, target, first link.
 pub(crate) fn names(dump: &TreeDump) -> Vec<String> {
     let text = dump.to_string();
     let lines = text.lines().map(|line| {

@@ -1,4 +1,4 @@
-//! What a guest does to its files, at random.
+//! Random changes that a guest makes to its files.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _, chown, symlink};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags};
 
-/// xorshift64*.
+/// The generator xorshift64*.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -27,7 +27,8 @@ impl Random {
     }
 }
 
-/// Every name below a directory.
+/// Returns the paths of all directories below a directory, including itself, and of all other
+/// files.
 fn names(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut directories, mut others) = (vec![root.to_owned()], Vec::new());
     let mut next = 0;
@@ -42,7 +43,7 @@ fn names(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
             match fs::symlink_metadata(&path) {
                 Ok(metadata) if metadata.is_dir() => directories.push(path),
                 Ok(_) => others.push(path),
-                // A device 0:0 of the image is listed now and then, and never found.
+                // A device 0:0 of the image is sometimes listed, but never found.
                 Err(_) => {}
             }
         }
@@ -50,7 +51,7 @@ fn names(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (directories, others)
 }
 
-/// One change; whether the kernel let it happen.
+/// Makes one change. Returns true if the kernel allowed it.
 pub(crate) fn change(root: &Path, random: &mut Random) -> bool {
     const NAMES: [&str; 8] = ["a", "d", "f0", "g0", "l", "new", "s1", "x"];
     let (directories, others) = names(root);

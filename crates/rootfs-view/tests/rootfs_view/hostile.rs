@@ -1,4 +1,4 @@
-//! Upper disks that no kernel leaves.
+//! Upper disks that no kernel writes.
 
 use std::fs::File;
 use std::path::Path;

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use erofs_writer::{FileData, ImageWriter};
-use fstree::{Device, FileKind, Inode, InodeId, Metadata, Name, Tree, Xattrs};
+use erofs_writer::ImageWriter;
+use fstree::{Device, FileData, FileKind, Inode, InodeId, Metadata, Name, Tree, Xattrs};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text.as_bytes()).expect("a name")
@@ -41,7 +41,7 @@ impl Builder {
     }
 }
 
-/// `fsmeta.erofs` and `upper.ext4` in a directory.
+/// Writes `fsmeta.erofs` and `upper.ext4` to a directory.
 pub(crate) fn write_disks(disks: &Path) {
     let options = erofs_writer::Options {
         uuid: *b"an image's UUID.",

@@ -1,10 +1,10 @@
-//! What is written as an upper directory shows as it was wanted, here and in the kernel.
+//! A tree that is written as an upper directory shows unchanged, in a view and in the kernel.
 
 use std::convert::Infallible;
 use std::fs::File;
 use std::path::Path;
 
-use fstree::{FileKind, Inode, InodeId, Metadata, Tree};
+use fstree::{FileData, FileKind, Inode, InodeId, Metadata, Tree};
 use rootfs_view::View;
 use testkit::TreeDump;
 
@@ -25,27 +25,27 @@ fn change(tree: &mut Wanted) {
         id
     };
     let a = tree.find(b"a").expect("there");
-    // Names that go: a file, a directory, one of several.
+    // Removed names: a file, a directory, one name of several.
     tree.unlink(a, b"f0");
     tree.unlink(root, b"c");
     tree.unlink(a, b"s1");
-    // New ones, some of them over old ones, deep below, with several names.
+    // New names: some replace old ones, one file is deep in the tree and has several.
     let deep = tree.find(b"a/d/d").expect("there");
     let new = add(tree, deep, "new", FileKind::Regular(b"deep".to_vec()));
     tree.link(deep, name("again"), new);
     add(tree, a, "g0", FileKind::Regular(b"another".to_vec()));
     add(tree, a, "to", FileKind::Symlink(b"../b".as_slice().into()));
-    // A new directory where the image has one, and one where it has a file.
+    // New directories: one replaces a directory of the image, one a file.
     let b = add(tree, root, "b", FileKind::Directory(Default::default()));
     add(tree, b, "only", FileKind::Regular(Vec::new()));
     let h0 = add(tree, a, "h0", FileKind::Directory(Default::default()));
     add(tree, h0, "below", FileKind::Fifo);
-    // A directory of the image with other attributes.
+    // A directory of the image gets other attributes.
     let d = tree.find(b"a/d").expect("there");
     tree.inode_mut(d).metadata.mode = 0o1777;
 }
 
-fn write_upper(disks: &Path, wanted: &Wanted, image: &Tree<erofs_writer::FileData>) {
+fn write_upper(disks: &Path, wanted: &Wanted, image: &Tree<FileData>) {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let upper = rootfs_view::layer(image, wanted, Clone::clone, &mut tree);
     let work = tree.add(Inode::directory(Metadata::directory(0o700)));
@@ -78,7 +78,7 @@ fn oracle_a_layer_shows_what_was_wanted() {
     });
     change(&mut wanted);
     write_upper(disks.path(), &wanted, &below);
-    // What stands for a removed name in the image shows nowhere.
+    // A whiteout in the image shows nowhere.
     wanted.unlink(wanted.root(), b"gone");
     let expected = TreeDump::of_tree(&wanted, |bytes| testkit::Content::of(&bytes[..]));
     let expected = expected.expect("readable");

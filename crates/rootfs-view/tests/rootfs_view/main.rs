@@ -1,4 +1,4 @@
-//! Views against what this machine's kernel shows of the same disks.
+//! Views compared with the tree that this machine's kernel shows of the same disks.
 
 mod guest;
 mod hostile;
@@ -40,7 +40,7 @@ fn dump(view: &View<File>) -> TreeDump {
     .expect("readable")
 }
 
-/// The same as the kernel showed.
+/// Asserts that the view shows the same as the kernel did.
 fn assert_same(expected: &TreeDump, view: &View<File>, what: &str) {
     let differences = expected.differences(&dump(view));
     assert!(differences.is_empty(), "{what}: {differences:#?}");

@@ -1,11 +1,11 @@
-//! The disks of a sandbox in the host's kernel, as the guest's agent mounts them.
+//! The disks of a sandbox in the host's kernel, mounted as the guest's agent mounts them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use testkit::unmount;
 
-/// Mounts in a directory of their own, for as long as this lives.
+/// Mounts in their own directory, until this value is dropped.
 pub(crate) struct Mounts {
     directory: tempfile::TempDir,
     mounted: Vec<PathBuf>,
@@ -24,7 +24,8 @@ impl Mounts {
         let (image, disk) = (mounts.path("image"), mounts.path("disk"));
         mounts.mount("erofs", "ro,loop", &disks.join("fsmeta.erofs"), &image);
         mounts.mount("ext4", "loop", &disks.join("upper.ext4"), &disk);
-        // Numbers of inodes that tell files of both disks apart; nothing on a disk depends on it.
+        // These inode numbers tell the files of both disks apart; nothing on a disk depends on
+        // them.
         let options = format!(
             "lowerdir={},upperdir={}/upper,workdir={}/work,redirect_dir=on,index=on,metacopy=on,\
                 xino=on",
@@ -41,7 +42,7 @@ impl Mounts {
         self.path("root")
     }
 
-    /// Syncs the upper disk.
+    /// Syncs the upper disk (syncfs(2)).
     pub(crate) fn sync(&self) {
         let disk = std::fs::File::open(self.path("disk")).expect("opened");
         rustix::fs::syncfs(&disk).expect("synced");

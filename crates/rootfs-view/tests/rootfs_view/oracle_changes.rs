@@ -1,4 +1,4 @@
-//! One case for each thing that overlayfs writes.
+//! One test for each kind of change that overlayfs writes.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -16,7 +16,7 @@ fn check(what: &str, work: impl Fn(&Path)) {
     let mounts = Mounts::new(disks.path());
     work(&mounts.root());
     drop(mounts);
-    // What is in the kernel's memory does not count.
+    // A second mount reads everything from the disk, not from the kernel's memory.
     let mounts = Mounts::new(disks.path());
     let shown = TreeDump::of_directory(&mounts.root()).expect("readable");
     drop(mounts);
@@ -53,7 +53,7 @@ fn oracle_a_directory_is_made_anew() {
 #[test]
 fn oracle_directories_are_moved() {
     check("redirects", |root| {
-        // Beside, elsewhere, and one in a moved one.
+        // Moves within the parent, to another directory, and inside a moved directory.
         fs::rename(root.join("c"), root.join("z")).expect("moved");
         fs::rename(root.join("a/d"), root.join("b/moved")).expect("moved");
         fs::rename(root.join("b/moved/d"), root.join("b/moved/e")).expect("moved");

@@ -7,7 +7,7 @@ use crate::image::write_disks;
 use crate::mounted::Mounts;
 use crate::{assert_same, view};
 
-/// Rounds of changes to one upper disk, with a remount between them.
+/// Runs rounds of changes to one upper disk, with a remount between rounds.
 fn check(seed: u64) {
     let disks = tempfile::tempdir().expect("a temporary directory");
     write_disks(disks.path());
@@ -19,7 +19,7 @@ fn check(seed: u64) {
             changes += u32::from(change(&mounts.root(), &mut random));
         }
         let shown = TreeDump::of_directory(&mounts.root()).expect("readable");
-        // As a machine leaves it that is killed: not unmounted.
+        // A machine that is killed leaves its disk like this: synced, not unmounted.
         mounts.sync();
         let cut = tempfile::tempdir().expect("a temporary directory");
         for name in ["fsmeta.erofs", "upper.ext4"] {

@@ -3,7 +3,7 @@ use tokio::sync::mpsc;
 
 use super::FilesError;
 
-/// Bytes that come from a sandbox, chunk by chunk.
+/// The bytes of a file or an archive in a sandbox, chunk by chunk.
 #[derive(Debug)]
 pub struct ByteStream(Source);
 
@@ -22,10 +22,10 @@ impl ByteStream {
         Self(Source::Host(chunks))
     }
 
-    /// What comes next; `None` at the end.
+    /// Returns the next chunk; `None` at the end.
     ///
     /// # Errors
-    /// When the sandbox cannot go on.
+    /// If the sandbox cannot continue.
     pub async fn next(&mut self) -> Result<Option<Bytes>, FilesError> {
         match &mut self.0 {
             Source::Guest(archive) => Ok(archive.next().await?),

@@ -1,4 +1,4 @@
-//! Copies between host and sandbox, as `docker cp` makes them.
+//! Copies between host and sandbox, with the semantics of `docker cp`.
 
 use std::io::Read;
 use std::os::fd::AsFd as _;
@@ -8,33 +8,31 @@ use fstree::Name;
 use msb_agent_protocol::v1::{FileStat, FileType, PutArchive, WriteFile};
 use msb_agent_protocol::{Bytes, CHUNK_MAX_BYTES, ChunkReader, ChunkWriter, ClientError, Code};
 use tokio::sync::{mpsc, oneshot};
-use tree_archive::{
-    ArchiveWriter, PackError, PackOptions, Place, UnpackError, UnpackOptions, Unpacked, pack,
-    unpack,
-};
+use tree_archive::{ArchiveWriter, PackError, PackOptions, Place, UnpackOptions, pack, unpack};
 
 use super::copy_path::{CopyPath, Destination, Landing, Source};
 use super::local::{self, LINKS_MAX, Packed, host_path};
 use super::{ByteStream, CopyError, FilesError, SandboxFiles};
 
-/// Chunks that wait between this host's files and the sandbox.
+/// Chunks in the channel between this host's files and the sandbox.
 const PENDING_CHUNKS: usize = 4;
 
-/// How files are copied.
+/// The options of a copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// Files keep their owners, by number; else they are the caller's, or root's in the sandbox.
+    /// True if files keep their numeric owners. Otherwise they belong to the caller, or to root in
+    /// the sandbox.
     pub keep_owner: bool,
-    /// A symlink that is named as the source is what it leads to.
+    /// True if a source that is a symlink is replaced by its target.
     pub follow_link: bool,
-    /// What is mounted in the source is left out: directories that lie on another filesystem are empty.
+    /// True if mounts in the source are left out: directories on another filesystem are empty.
     pub one_file_system: bool,
 }
 
-/// What was copied.
+/// The result of a copy, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// Files, directories and links.
+    /// Files, directories and links that were copied.
     pub entries: u64,
     /// Device nodes of the sandbox that were left out.
     pub devices_left_out: u64,
@@ -43,8 +41,8 @@ pub struct Copied {
 /// Copies a file or a directory of this host into a sandbox.
 ///
 /// # Errors
-/// What cannot be read or written, and what docker refuses: a directory onto a file, a destination
-/// whose parent is missing.
+/// If a file cannot be read or written, and if docker refuses the copy: a directory onto a file, or
+/// a destination whose parent does not exist.
 pub async fn copy_in(
     source: &Path,
     files: &SandboxFiles,
@@ -52,10 +50,11 @@ pub async fn copy_in(
     options: CopyOptions,
 ) -> Result<Copied, CopyError> {
     use std::os::unix::ffi::OsStrExt as _;
-    let path = CopyPath::new(source.as_os_str().as_bytes())?;
-    let destination = sandbox_destination(files, CopyPath::new(destination)?).await?;
-    let (source, packed) = local::source(&path, options.follow_link)?;
-    let landing = source.landing(&destination)?;
+    let path = CopyPath::new(source.as_os_str().as_bytes()).map_err(CopyError::on_host)?;
+    let destination = sandbox_destination(files, destination).await?;
+    let (source, packed) = local::source(&path, options.follow_link).map_err(CopyError::on_host)?;
+    let landing = source.landing(&destination);
+    let landing = landing.map_err(|error| files.failed(error))?;
     let start = PutArchive {
         directory: landing.directory.into(),
         keep_owner: options.keep_owner,
@@ -73,12 +72,12 @@ pub async fn copy_in(
     let put = files.put_archive(start, chunks).await;
     let packing = packing.await.map_err(|_| FilesError::BrokenOff)?;
     match packing {
-        // The sandbox wanted no more, and says why.
+        // The sandbox closed the channel; its answer has the reason.
         Err(PackError::Output(_)) => {}
-        other => other?,
+        other => other.map_err(CopyError::on_host)?,
     }
     Ok(Copied {
-        entries: put?.entries,
+        entries: put.map_err(|error| files.failed(error))?.entries,
         devices_left_out: 0,
     })
 }
@@ -86,25 +85,24 @@ pub async fn copy_in(
 /// Unpacks a tar archive below a directory of a sandbox.
 ///
 /// # Errors
-/// When there is no such directory, or the archive cannot be read or unpacked.
+/// If the directory does not exist, or the archive cannot be read or unpacked.
 pub async fn put_tar(
     mut archive: impl Read + Send + 'static,
     files: &SandboxFiles,
     destination: &[u8],
     options: CopyOptions,
 ) -> Result<Copied, CopyError> {
-    let destination = sandbox_destination(files, CopyPath::new(destination)?).await?;
+    let destination = sandbox_destination(files, destination).await?;
     if destination.is_directory != Some(true) {
-        return Err(CopyError::NotDirectory {
-            path: destination.path.as_bytes().into(),
-        });
+        let path = destination.path.as_bytes().into();
+        return Err(files.failed(CopyError::NotDirectory { path }));
     }
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let (broken, mut why) = oneshot::channel();
-    // A thread of its own: it may wait for input for ever.
+    // A dedicated thread, because it may wait for input indefinitely.
     std::thread::spawn(move || {
         if let Err(error) = send_all(&mut archive, &sender) {
-            // Said before the channel ends, which the sandbox takes for the archive's end.
+            // Sent before the channel ends: to the sandbox, the channel's end is the archive's end.
             let _ = broken.send(error);
         }
         drop(sender);
@@ -113,7 +111,8 @@ pub async fn put_tar(
         directory: Bytes::copy_from_slice(destination.path.as_bytes()),
         keep_owner: options.keep_owner,
     };
-    let entries = files.put_archive(start, chunks).await?.entries;
+    let put = files.put_archive(start, chunks).await;
+    let entries = put.map_err(|error| files.failed(error))?.entries;
     if let Ok(error) = why.try_recv() {
         return Err(local::failed("read", Path::new("standard input"))(error));
     }
@@ -123,11 +122,10 @@ pub async fn put_tar(
     })
 }
 
-/// Makes or replaces one file of a sandbox with what there is to read, as a whole: when reading fails, the
-/// file stays as it was.
+/// Writes one file of a sandbox from a reader; if reading fails, the file stays unchanged.
 ///
 /// # Errors
-/// When the file cannot be written, or the content cannot be read.
+/// If the file cannot be written, or the content cannot be read.
 pub async fn write_file(
     mut content: impl Read + Send + 'static,
     files: &SandboxFiles,
@@ -135,7 +133,7 @@ pub async fn write_file(
 ) -> Result<(), CopyError> {
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let (broken, mut why) = oneshot::channel();
-    // A thread of its own: it may wait for input for ever.
+    // A dedicated thread, because it may wait for input indefinitely.
     std::thread::spawn(move || {
         let mut buffer = vec![0; CHUNK_MAX_BYTES];
         loop {
@@ -144,7 +142,7 @@ pub async fn write_file(
                 Ok(length) => Some(Bytes::copy_from_slice(&buffer[..length])),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    // Said before the channel ends, which the sandbox takes for a cut.
+                    // Sent before the channel ends, which the sandbox takes for a truncation.
                     let _ = broken.send(error);
                     return;
                 }
@@ -162,7 +160,7 @@ pub async fn write_file(
     }
 }
 
-/// Sends what there is to read, until nobody wants more.
+/// Sends the reader's content until it ends or the receiver is closed.
 fn send_all(archive: &mut impl Read, sender: &mpsc::Sender<Bytes>) -> std::io::Result<()> {
     let mut buffer = vec![0; CHUNK_MAX_BYTES];
     loop {
@@ -177,8 +175,8 @@ fn send_all(archive: &mut impl Read, sender: &mpsc::Sender<Bytes>) -> std::io::R
 /// Copies a file or a directory of a sandbox to this host.
 ///
 /// # Errors
-/// What cannot be read or written, and what docker refuses. What the sandbox sends is written below
-/// the destination and nowhere else.
+/// If a file cannot be read or written, and if docker refuses the copy. The sandbox's entries are
+/// written below the destination and nowhere else.
 pub async fn copy_out(
     files: &SandboxFiles,
     source: &[u8],
@@ -186,58 +184,50 @@ pub async fn copy_out(
     options: CopyOptions,
 ) -> Result<Copied, CopyError> {
     use std::os::unix::ffi::OsStrExt as _;
-    let destination = CopyPath::new(destination.as_os_str().as_bytes())?;
-    let (source, path) = sandbox_source(files, CopyPath::new(source)?, options).await?;
-    let landing = source.landing(&local::destination(destination)?)?;
-    let directory = local::open_directory(&host_path(&landing.directory))?;
-    let archive = files
-        .get_archive(path.as_bytes(), b".", options.one_file_system)
-        .await?;
+    let destination = CopyPath::new(destination.as_os_str().as_bytes());
+    let destination = destination.map_err(CopyError::on_host)?;
+    let (source, path) = sandbox_source(files, source, options).await?;
+    let landing = local::destination(destination)
+        .and_then(|destination| source.landing(&destination))
+        .map_err(CopyError::on_host)?;
+    let directory = local::open_directory(&host_path(&landing.directory));
+    let directory = directory.map_err(CopyError::on_host)?;
+    let archive = files.get_archive(path.as_bytes(), b".", options.one_file_system);
+    let archive = archive.await.map_err(|error| files.failed(error))?;
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
-    let options = unpack_options(landing, options)?;
+    let options = unpack_options(landing, options).map_err(CopyError::on_host)?;
     let unpacking = tokio::task::spawn_blocking(move || {
         unpack(ChunkReader::new(chunks), directory.as_fd(), &options)
     });
     let received = receive(archive, &sender).await;
     drop(sender);
     let unpacked = unpacking.await.map_err(|_| FilesError::BrokenOff)?;
-    outcome(received, unpacked)
+    match (received, unpacked) {
+        // The guest's own error reached the unpacking as an early end.
+        (Err(error), _) => Err(files.failed(error)),
+        (Ok(()), Err(error)) => Err(CopyError::on_host(error)),
+        (Ok(()), Ok(unpacked)) => Ok(Copied {
+            entries: unpacked.entries,
+            devices_left_out: unpacked.devices_left_out,
+        }),
+    }
 }
 
 impl SandboxFiles {
-    /// A file or a directory as a tar archive, for standard output: under its own name, `./` where
-    /// the content of a directory is asked for.
+    /// Returns a file or a directory as a tar archive, for standard output.
+    /// Its root has the file's name, or `.` if the content of a directory is requested.
     ///
     /// # Errors
-    /// When there is no such file.
+    /// If the file does not exist.
     pub async fn tar(&self, path: &[u8], options: CopyOptions) -> Result<ByteStream, CopyError> {
-        let (source, path) = sandbox_source(self, CopyPath::new(path)?, options).await?;
+        let (source, path) = sandbox_source(self, path, options).await?;
         let name = source.name.unwrap_or_else(|| b".".to_vec());
-        Ok(self
-            .get_archive(path.as_bytes(), &name, options.one_file_system)
-            .await?)
+        let archive = self.get_archive(path.as_bytes(), &name, options.one_file_system);
+        archive.await.map_err(|error| self.failed(error))
     }
 }
 
-/// What broke off first says why.
-fn outcome(
-    received: Result<(), FilesError>,
-    unpacked: Result<Unpacked, UnpackError>,
-) -> Result<Copied, CopyError> {
-    match (received, unpacked) {
-        // The guest's own reason reached the unpacking as an early end.
-        (Err(error), _) => Err(error.into()),
-        (Ok(()), unpacked) => {
-            let unpacked = unpacked?;
-            Ok(Copied {
-                entries: unpacked.entries,
-                devices_left_out: unpacked.devices_left_out,
-            })
-        }
-    }
-}
-
-/// Passes an archive on until it ends or nobody wants more.
+/// Forwards an archive until it ends or the receiver is closed.
 async fn receive(
     mut archive: ByteStream,
     sender: &mpsc::Sender<std::io::Result<Bytes>>,
@@ -285,8 +275,17 @@ fn pack_host(
     archive.finish().map(drop).map_err(PackError::Output)
 }
 
-/// What is at a path of the sandbox, and where to get it from.
+/// Finds the source of a copy in the sandbox, and the path to fetch it from.
 async fn sandbox_source(
+    files: &SandboxFiles,
+    path: &[u8],
+    options: CopyOptions,
+) -> Result<(Source, CopyPath), CopyError> {
+    let found = async { find_source(files, CopyPath::new(path)?, options).await };
+    found.await.map_err(|error| files.failed(error))
+}
+
+async fn find_source(
     files: &SandboxFiles,
     path: CopyPath,
     options: CopyOptions,
@@ -310,11 +309,13 @@ async fn sandbox_source(
     })
 }
 
-/// What is at a path of the sandbox that is copied to, symlinks at its end followed.
-async fn sandbox_destination(
-    files: &SandboxFiles,
-    path: CopyPath,
-) -> Result<Destination, CopyError> {
+/// Finds the destination of a copy in the sandbox; symlinks at its end are followed.
+async fn sandbox_destination(files: &SandboxFiles, path: &[u8]) -> Result<Destination, CopyError> {
+    let found = async { find_destination(files, CopyPath::new(path)?).await };
+    found.await.map_err(|error| files.failed(error))
+}
+
+async fn find_destination(files: &SandboxFiles, path: CopyPath) -> Result<Destination, CopyError> {
     let mut path = path;
     for _ in 0..LINKS_MAX {
         if let Some(stat) = found(files.stat(path.as_bytes(), true).await)? {
@@ -347,7 +348,7 @@ fn found(stat: Result<FileStat, FilesError>) -> Result<Option<FileStat>, FilesEr
 }
 
 impl FilesError {
-    /// The kind of reason, where the sandbox's files are it.
+    /// Returns the kind of error; `None` if the sandbox's files are not its cause.
     pub fn code(&self) -> Option<Code> {
         match self {
             Self::Guest(ClientError::Files { code, .. }) => Some(*code),

@@ -1,34 +1,34 @@
-//! What `docker cp` makes of paths.
+//! The meaning of paths in `docker cp`.
 
 use super::CopyError;
 
-/// A path as the user typed it. A `/` or a `/.` at its end says that it is a directory, a `.` at its
-/// end that its content is meant.
+/// A path as the user typed it.
+/// A `/` or a `/.` at its end asserts a directory; a `.` at its end means the directory's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CopyPath(Vec<u8>);
 
-/// What is copied.
+/// The source of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) is_directory: bool,
-    /// What it is called; `None` where a directory's content is meant.
+    /// The name of the copied file; `None` if the content of a directory is meant.
     pub(crate) name: Option<Vec<u8>>,
 }
 
-/// Where it is copied to.
+/// The destination of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
-    /// With symlinks at its end followed.
+    /// The path, with symlinks at its end followed.
     pub(crate) path: CopyPath,
-    /// Whether a directory is there, or another file; `None` where nothing is.
+    /// True if the path is a directory, false if another file, `None` if it does not exist.
     pub(crate) is_directory: Option<bool>,
 }
 
-/// Where an archive is unpacked, and what its root is called there.
+/// The directory that an archive is unpacked in, and the new name of the archive's root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Landing {
     pub(crate) directory: Vec<u8>,
-    /// `None`: the archive's root is the directory itself.
+    /// `None` if the archive's root becomes the directory itself.
     pub(crate) name: Option<Vec<u8>>,
 }
 
@@ -45,18 +45,18 @@ impl CopyPath {
         &self.0
     }
 
-    /// Whether only a directory can be meant.
+    /// Returns true if the path can only mean a directory.
     pub(crate) fn asserts_directory(&self) -> bool {
         self.0.ends_with(b"/") || self.0.ends_with(b"/.") || self.0 == b"."
     }
 
-    /// The last component; `None` where a directory's content is meant.
+    /// Returns the last component; `None` if the content of a directory is meant.
     pub(crate) fn name(&self) -> Option<&[u8]> {
         let name = self.trimmed().rsplit(|&byte| byte == b'/').next();
         name.filter(|name| !matches!(*name, b"" | b"." | b".."))
     }
 
-    /// The directory that the last component is in; the path itself where it has no name.
+    /// Returns the directory of the last component, or the path itself if it has no name.
     pub(crate) fn parent(&self) -> Vec<u8> {
         let trimmed = self.trimmed();
         let Some(name) = self.name() else {
@@ -68,7 +68,7 @@ impl CopyPath {
         }
     }
 
-    /// What a symlink here with this target leads to.
+    /// Returns the path that a symlink at this path with this target leads to.
     pub(crate) fn led_to(&self, target: &[u8]) -> Self {
         match target.starts_with(b"/") {
             true => Self(target.to_vec()),
@@ -76,7 +76,7 @@ impl CopyPath {
         }
     }
 
-    /// Without slashes at its end.
+    /// Returns the path without slashes at its end.
     fn trimmed(&self) -> &[u8] {
         let end = self.0.iter().rposition(|&byte| byte != b'/');
         &self.0[..end.map_or(0, |last| last + 1)]
@@ -84,7 +84,7 @@ impl CopyPath {
 }
 
 impl Source {
-    /// Where it lands.
+    /// Returns the place where the copy lands.
     pub(crate) fn landing(&self, destination: &Destination) -> Result<Landing, CopyError> {
         let path = &destination.path;
         match (destination.is_directory, self.is_directory) {
@@ -101,7 +101,7 @@ impl Source {
             }
             _ => {}
         }
-        // Of a directory that is not there, a copy of that name is made; a file goes into none.
+        // A directory can be copied to a new path that asserts a directory; a file cannot.
         let into_nothing =
             destination.is_directory.is_none() && !self.is_directory && path.asserts_directory();
         match path.name() {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn paths_are_split_as_docker_does() {
-        // Path, name, parent, whether it asserts a directory.
+        // Path, name, parent, true if it asserts a directory.
         let cases = [
             ("/a/b", Some("b"), "/a/", false),
             ("/a/b/", Some("b"), "/a/", true),
@@ -170,7 +170,7 @@ mod tests {
         let at = |directory: &str, name: Option<&str>| {
             Some((directory.to_owned(), name.map(str::to_owned)))
         };
-        // A file: new, into nothing, onto a file, into a directory.
+        // A file: to a new name, into a missing directory, onto a file, into a directory.
         assert_eq!(lands(file("f"), to("/d/n", None)), at("/d/", Some("n")));
         assert_eq!(lands(file("f"), to("/d/n/", None)), None);
         assert_eq!(
@@ -178,13 +178,13 @@ mod tests {
             at("/d/", Some("n"))
         );
         assert_eq!(lands(file("f"), to("/d", Some(true))), at("/d", Some("f")));
-        // A directory: new, onto a file, into a directory.
+        // A directory: to a new name, onto a file, into a directory.
         let whole = || directory(Some("s"));
         assert_eq!(lands(whole(), to("/d/n", None)), at("/d/", Some("n")));
         assert_eq!(lands(whole(), to("/d/n/", None)), at("/d/", Some("n")));
         assert_eq!(lands(whole(), to("/d/n", Some(false))), None);
         assert_eq!(lands(whole(), to("/d", Some(true))), at("/d", Some("s")));
-        // What is in it.
+        // The content of a directory.
         let content = || directory(None);
         assert_eq!(lands(content(), to("/d/n", None)), at("/d/", Some("n")));
         assert_eq!(lands(content(), to("/d", Some(true))), at("/d", None));

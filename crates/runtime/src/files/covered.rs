@@ -1,4 +1,4 @@
-//! What of a stopped sandbox's own files its mounts hide while it runs.
+//! The files of a stopped sandbox that its mounts hide while it runs.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -8,13 +8,13 @@ use rootfs_view::{Content, View};
 
 use crate::{Mount, Target};
 
-/// The places where something is mounted.
+/// The targets of a sandbox's mounts, and the files below them.
 #[derive(Debug)]
 pub(super) struct Covered {
     targets: Vec<Target>,
-    /// Every directory and file that the sandbox's own disks have there.
+    /// The inodes of the sandbox's own disks at and below each target, with the target's index.
     inodes: HashMap<InodeId, usize>,
-    /// Those of them that something is mounted on.
+    /// The inodes that are mount points themselves.
     points: HashSet<InodeId>,
 }
 
@@ -37,18 +37,18 @@ impl Covered {
         }
     }
 
-    /// The mount that `path`, which leads to the inode `found`, is in.
+    /// Returns the mount that hides `path`, which leads to the inode `found`.
     pub(super) fn at(&self, path: &[u8], found: Option<&InodeId>) -> Option<&Target> {
         let by_name = self.targets.iter().find(|target| target.covers(path));
         by_name.or_else(|| self.targets.get(*self.inodes.get(found?)?))
     }
 
-    /// Whether something is mounted on this.
+    /// Returns true if a mount covers exactly this inode.
     pub(super) fn is_mount(&self, id: InodeId) -> bool {
         self.points.contains(&id)
     }
 
-    /// A mount that lies in the directory `id`, however deep.
+    /// Returns a mount at any depth in the directory `id`.
     pub(super) fn below(&self, tree: &Tree<Content>, id: InodeId) -> Option<&Target> {
         if self.inodes.is_empty() {
             return None;
@@ -59,7 +59,7 @@ impl Covered {
     }
 }
 
-/// A file, and all that is in it.
+/// Returns an inode, and all inodes below it.
 fn all_below(tree: &Tree<Content>, id: InodeId) -> HashSet<InodeId> {
     let mut all = HashSet::from([id]);
     let mut open = vec![id];
@@ -102,7 +102,7 @@ mod tests {
         };
         assert!(covered.is_mount(data) && !covered.is_mount(inner));
         assert!(covered.at(b"/data/missing", None).is_some());
-        // By a symlink, say.
+        // The inode may be found by a symlink.
         assert!(covered.at(b"/link", Some(&inner)).is_some());
         assert!(covered.at(b"/beside", Some(&beside)).is_none());
         assert!(covered.below(&tree, tree.root()).is_some());

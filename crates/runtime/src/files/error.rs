@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -6,151 +7,246 @@ use tree_archive::{LongPath, PackError, RawPath, UnpackError};
 
 use crate::{ReachError, Target};
 
-/// Why something was not done with a sandbox's files.
+/// An operation on a sandbox's files failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The sandbox cannot be reached.
+    /// The connection to the sandbox failed.
     #[error(transparent)]
     Reach(#[from] ReachError),
-    /// The guest says why not, or gives no answer.
+    /// The guest refused, or did not answer.
     #[error(transparent)]
     Guest(#[from] ClientError),
-    /// It needs a machine.
+    /// The operation needs a running machine.
     #[error("sandbox {name} is stopped: its files can be read, and changed only while it runs")]
     Stopped {
-        /// The sandbox's name.
+        /// Name of the sandbox.
         name: String,
     },
-    /// What is seen there is not on the sandbox's own disk.
+    /// The path is covered by a mount, so it is not on the sandbox's own disk.
     #[error(
         "{path} of sandbox {name} has to do with what is mounted at {target}, which can be seen only while \
          the sandbox runs"
     )]
     Mounted {
-        /// The path.
+        /// The path in the sandbox.
         path: RawPath,
-        /// The sandbox's name.
+        /// Name of the sandbox.
         name: String,
-        /// Where it is mounted.
+        /// The target of the mount.
         target: Target,
     },
-    /// Something in the directory is not on the sandbox's own disk.
+    /// A mount lies below the directory, so its content is not on the sandbox's own disk.
     #[error(
         "{target} in {path} of sandbox {name} is a mount, which can be seen only while the sandbox runs; \
          --one-file-system (-x) leaves mounts out"
     )]
     MountBelow {
-        /// The path.
+        /// The path of the directory.
         path: RawPath,
-        /// The sandbox's name.
+        /// Name of the sandbox.
         name: String,
-        /// Where it is mounted.
+        /// The target of the mount.
         target: Target,
     },
-    /// A path that no archive takes.
+    /// The path is too long for an archive.
     #[error(transparent)]
     LongPath(#[from] LongPath),
     /// The disks of a stopped sandbox cannot be read.
     #[error("cannot read the disks of sandbox {name}")]
     Disks {
-        /// The sandbox's name.
+        /// Name of the sandbox.
         name: String,
-        /// Why.
+        /// The disk's error, or the store's.
         #[source]
         source: DisksError,
     },
-    /// A file of a stopped sandbox.
+    /// A file of a stopped sandbox cannot be read.
     #[error("cannot {action} '{path}'")]
     Path {
-        /// What was tried.
+        /// The failed operation, a verb such as `read`.
         action: &'static str,
-        /// Its path in the sandbox, or in the archive that was to be made of it.
+        /// The path in the sandbox, or in the archive that was made of it.
         path: RawPath,
-        /// Why.
+        /// The I/O error that caused it.
         #[source]
         source: io::Error,
     },
-    /// More names than memory is given for.
+    /// A directory has more names than the listing's memory limit permits.
     #[error("the directory '{path}' has more names than {limit_bytes} bytes hold")]
     TooManyNames {
-        /// The directory.
+        /// The path of the directory.
         path: RawPath,
-        /// The limit, of names, link targets and what is known of each file.
+        /// The limit of names, link targets and file attributes, in bytes.
         limit_bytes: usize,
     },
-    /// The work on this host broke off.
+    /// A task on this host panicked or was cancelled.
     #[error("the work was broken off")]
     BrokenOff,
 }
 
-/// Why the disks of a stopped sandbox cannot be read.
+/// The disks of a stopped sandbox cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DisksError {
-    /// A file that holds a disk, or the sandbox's lock.
+    /// The file of a disk, or the sandbox's lock, cannot be opened.
     #[error("cannot open them")]
     Io(#[from] io::Error),
-    /// The store of images.
+    /// The image store cannot be opened.
     #[error("cannot open the image store")]
     Store(#[from] image_store::OpenError),
-    /// The image.
+    /// The sandbox's image cannot be found.
     #[error("its image cannot be had")]
     Image(#[from] image_store::FindError),
-    /// What is on them.
+    /// The content of the disks is not a valid root filesystem.
     #[error("they make no root filesystem")]
     View(#[from] rootfs_view::OpenError),
 }
 
-/// Why files were not copied.
+/// One of the two sides of a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Side {
+    /// The host that msb runs on.
+    Host,
+    /// The sandbox with this name.
+    Sandbox {
+        /// Name of the sandbox.
+        name: String,
+    },
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host => f.write_str("on this host"),
+            Self::Sandbox { name } => write!(f, "in sandbox {name}"),
+        }
+    }
+}
+
+/// A copy between host and sandbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The sandbox's side.
+    /// An operation failed on one of the two sides: a path may belong to either.
+    #[error("{side}")]
+    On {
+        /// The side that failed.
+        side: Side,
+        /// The error on that side.
+        #[source]
+        source: Box<Self>,
+    },
+    /// The sandbox's side failed.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// A file of this host.
+    /// A file of this host cannot be used.
     #[error("cannot {action} {}", path.display())]
     Host {
-        /// What was tried.
+        /// The failed operation, a verb such as `read`.
         action: &'static str,
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error that caused it.
         #[source]
         source: io::Error,
     },
-    /// A path that names nothing.
+    /// A path is empty.
     #[error("a path to copy is empty")]
     EmptyPath,
-    /// A directory cannot become a file.
+    /// A directory cannot replace a file.
     #[error("cannot copy a directory onto '{path}', which is a file")]
     DirectoryOntoFile {
-        /// The destination.
+        /// The path of the destination.
         path: RawPath,
     },
-    /// What should be a directory is not there.
+    /// The directory to copy into does not exist.
     #[error("there is no directory '{path}' to copy into")]
     NoDirectory {
-        /// The destination.
+        /// The path of the missing directory.
         path: RawPath,
     },
-    /// An archive only goes into a directory.
+    /// The destination of an archive is not a directory.
     #[error("'{path}' must be a directory: an archive is to be unpacked in it")]
     NotDirectory {
-        /// The destination.
+        /// The path of the destination.
         path: RawPath,
     },
-    /// Symlinks that lead to each other.
+    /// The path has a loop of symlinks, or too many of them.
     #[error("'{path}' leads through too many symlinks")]
     Loop {
-        /// The path.
+        /// The path with the symlinks.
         path: RawPath,
     },
     /// The host's files cannot be packed.
     #[error("cannot read what to copy")]
     Pack(#[from] PackError),
-    /// What the sandbox sent cannot be unpacked.
+    /// The archive from the sandbox cannot be unpacked.
     #[error("cannot write what was copied")]
     Unpack(#[from] UnpackError),
-    /// The output that takes an archive.
+    /// The archive cannot be written to its output.
     #[error("cannot write the archive")]
     Output(#[source] io::Error),
+}
+
+impl FilesError {
+    /// Returns true if the message itself names the sandbox.
+    const fn names_its_sandbox(&self) -> bool {
+        match self {
+            Self::Reach(_)
+            | Self::Stopped { .. }
+            | Self::Mounted { .. }
+            | Self::MountBelow { .. }
+            | Self::Disks { .. } => true,
+            Self::Guest(_)
+            | Self::LongPath(_)
+            | Self::Path { .. }
+            | Self::TooManyNames { .. }
+            | Self::BrokenOff => false,
+        }
+    }
+}
+
+impl CopyError {
+    /// Returns the error as one of this host's side.
+    pub(super) fn on_host(error: impl Into<Self>) -> Self {
+        Self::On {
+            side: Side::Host,
+            source: Box::new(error.into()),
+        }
+    }
+
+    /// Returns the error as one of a sandbox's side.
+    pub(super) fn in_sandbox(name: &str, error: impl Into<Self>) -> Self {
+        match error.into() {
+            Self::Files(error) if error.names_its_sandbox() => Self::Files(error),
+            error => Self::On {
+                side: Side::Sandbox {
+                    name: name.to_owned(),
+                },
+                source: Box::new(error),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_says_which_side_failed_unless_the_error_does() {
+        let missing = || CopyError::NoDirectory {
+            path: (&b"/nodir"[..]).into(),
+        };
+        let error = CopyError::in_sandbox("box", missing());
+        assert_eq!(error.to_string(), "in sandbox box");
+        let cause = error.source().map(ToString::to_string);
+        assert_eq!(cause, Some(missing().to_string()));
+        assert_eq!(CopyError::on_host(missing()).to_string(), "on this host");
+        let stopped = || FilesError::Stopped {
+            name: "box".to_owned(),
+        };
+        let error = CopyError::in_sandbox("box", stopped());
+        assert_eq!(error.to_string(), stopped().to_string());
+    }
 }

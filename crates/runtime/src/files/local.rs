@@ -11,10 +11,10 @@ use fs_err as fs;
 use super::CopyError;
 use super::copy_path::{CopyPath, Destination, Source};
 
-/// Symlinks that are followed at the end of one path, as the kernel does.
+/// Symlinks that are followed at the end of one path, the kernel's limit.
 pub(crate) const LINKS_MAX: usize = 40;
 
-/// A file of the host that is to be copied: the directory it is in, and its name there.
+/// A file of the host to pack: its directory, and its name there.
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) directory: File,
@@ -33,8 +33,8 @@ pub(super) fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) ->
     }
 }
 
-/// What is at a path of the host, and where to pack it from. With `follow`, a symlink is what it
-/// leads to, by its own name.
+/// Finds the source of a copy on the host, and the file to pack. With `follow`, a symlink is
+/// replaced by its target under the symlink's own name.
 pub(crate) fn source(path: &CopyPath, follow: bool) -> Result<(Source, Packed), CopyError> {
     let typed = host_path(path.as_bytes());
     let is_directory = |metadata: std::fs::Metadata| metadata.is_dir();
@@ -69,7 +69,7 @@ pub(crate) fn source(path: &CopyPath, follow: bool) -> Result<(Source, Packed), 
     Ok((source, Packed { directory, name }))
 }
 
-/// What is at a path that is copied to, symlinks at its end followed.
+/// Finds the destination of a copy on the host; symlinks at its end are followed.
 pub(super) fn destination(path: CopyPath) -> Result<Destination, CopyError> {
     let mut path = path;
     for _ in 0..LINKS_MAX {
@@ -97,7 +97,7 @@ pub(super) fn destination(path: CopyPath) -> Result<Destination, CopyError> {
     })
 }
 
-/// A directory that is there.
+/// Opens an existing directory.
 pub(super) fn open_directory(path: &Path) -> Result<File, CopyError> {
     let metadata = std::fs::metadata(path).map_err(failed("open the directory", path))?;
     if !metadata.is_dir() {

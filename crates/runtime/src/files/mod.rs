@@ -1,7 +1,7 @@
-//! The files of a sandbox, seen from the host: looked at, read, changed, copied in and out.
+//! The files of a sandbox, seen from the host: inspected, read, changed, copied in and out.
 //!
-//! Of a sandbox that runs, its agent gives and takes them. Those of a stopped one are read from its
-//! disks, with no machine.
+//! In a running sandbox the agent reads and writes the files. The files of a stopped sandbox are
+//! read from its disks, without a machine.
 
 mod bytes_stream;
 mod copy;
@@ -15,7 +15,7 @@ mod stopped;
 
 pub use bytes_stream::ByteStream;
 pub use copy::{Copied, CopyOptions, copy_in, copy_out, put_tar, write_file};
-pub use error::{CopyError, DisksError, FilesError};
+pub use error::{CopyError, DisksError, FilesError, Side};
 pub use sandbox_files::SandboxFiles;
 
 pub(crate) use copy_path::{CopyPath, Destination};

@@ -2,9 +2,9 @@ use std::collections::{HashMap, btree_map};
 use std::fs::File;
 use std::io::{self, Write};
 
-use fstree::{FileKind, InodeId, Name};
+use fstree::{FileKind, InodeId, Metadata, Name};
 use rootfs_view::{Content, View};
-use tree_archive::{ArchiveWriter, EntryKind, Head, Segment, check_path};
+use tree_archive::{ArchiveWriter, EntryHeader, EntryKind, check_path, packed_xattrs};
 
 use super::FilesError;
 use super::covered::Covered;
@@ -12,10 +12,10 @@ use super::covered::Covered;
 #[cfg(test)]
 mod tests;
 
-/// Adds a file, or a directory and all that is in it, to an archive, as the agent of a sandbox that
-/// runs packs it. What lies at `mounts` is left out: directories there are empty.
+/// Adds a file, or a directory with its content, to an archive, in the same form as the agent.
+/// The content of `mounts` is left out: their directories are empty.
 ///
-/// One path is in memory at a time, whatever the names: a guest needs few blocks for many long ones.
+/// Only one path is in memory at a time: a guest needs few blocks for many long names.
 pub(super) fn pack_view<W: Write>(
     view: &View<File>,
     id: InodeId,
@@ -56,7 +56,7 @@ pub(super) fn pack_view<W: Write>(
 /// A directory whose names are being packed.
 struct OpenDirectory<'a> {
     id: InodeId,
-    /// How much of the path leads to it.
+    /// Length of the directory's path, in bytes.
     path_bytes: usize,
     names: btree_map::Iter<'a, Name, InodeId>,
 }
@@ -73,16 +73,16 @@ struct Packer<'a, W> {
     archive: &'a mut ArchiveWriter<W>,
     mounts: Option<&'a Covered>,
     links: Vec<u64>,
-    /// What is packed, as the archive calls it.
+    /// The name of the packed file in the archive.
     top: &'a [u8],
     /// The first names of files that have several; `None` is the top.
     first_names: HashMap<InodeId, Option<Place<'a>>>,
-    /// Where the directories are, but for the top.
+    /// The names of the directories, except the top.
     places: HashMap<InodeId, Place<'a>>,
 }
 
 impl<'a, W: Write> Packer<'a, W> {
-    /// Adds one name; gives a directory to go on with.
+    /// Adds one name. Returns the directory to enter; `None` if there is none.
     fn pack(
         &mut self,
         id: InodeId,
@@ -112,7 +112,7 @@ impl<'a, W: Write> Packer<'a, W> {
         }))
     }
 
-    /// The path of a name in the archive.
+    /// Returns the path of a name in the archive.
     fn path_of(&self, place: Option<Place<'_>>) -> Vec<u8> {
         let mut names = Vec::new();
         let mut next = place;
@@ -136,41 +136,41 @@ impl<'a, W: Write> Packer<'a, W> {
             FileKind::Fifo => (EntryKind::Fifo, &b""[..]),
             FileKind::Socket => return Ok(()),
         };
-        let head = Head {
+        let metadata = Metadata {
+            xattrs: packed_xattrs(&inode.metadata.xattrs),
+            ..inode.metadata
+        };
+        let header = EntryHeader {
             path,
             kind,
             link,
-            metadata: &inode.metadata,
+            metadata: &metadata,
         };
         if kind != EntryKind::Directory && self.links[id.index()] > 1 {
             if let Some(&first) = self.first_names.get(&id) {
-                let link = Head {
+                let link = EntryHeader {
                     kind: EntryKind::Hardlink,
                     link: &self.path_of(first),
-                    ..head
+                    ..header
                 };
-                return self.archive.entry(&link);
+                return Ok(self.archive.entry(&link)?);
             }
             self.first_names.insert(id, place);
         }
         match &inode.kind {
-            FileKind::Regular(content) => self.add_content(&head, content),
-            _ => self.archive.entry(&head),
+            FileKind::Regular(content) => self.add_content(&header, content),
+            _ => Ok(self.archive.entry(&header)?),
         }
     }
 
-    fn add_content(&mut self, head: &Head<'_>, content: &Content) -> io::Result<()> {
+    fn add_content(&mut self, header: &EntryHeader<'_>, content: &Content) -> io::Result<()> {
         let view = self.view;
-        let segments = view.segments(content).into_iter().map(|segment| Segment {
-            offset_bytes: segment.offset_bytes,
-            length_bytes: segment.length_bytes,
-        });
         let mut read = |offset_bytes, buffer: &mut [u8]| {
             view.read_at(content, offset_bytes, buffer)
                 .map_err(io::Error::other)
         };
-        let size_bytes = content.size_bytes();
-        self.archive
-            .file(head, size_bytes, segments.collect(), &mut read)
+        let (size_bytes, segments) = (content.size_bytes(), view.segments(content));
+        self.archive.file(header, size_bytes, segments, &mut read)?;
+        Ok(())
     }
 }

@@ -8,49 +8,61 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::stopped::Stopped;
-use super::{ByteStream, FilesError};
+use super::{ByteStream, CopyError, FilesError};
 use crate::{Home, ReachError, Sandbox};
 
-/// Memory for one listing: a guest may go on for ever.
+/// Memory limit of one listing: a guest may send names indefinitely.
 const LISTING_MAX_BYTES: usize = 512 << 20;
 
-/// The files of one sandbox. Paths are from its root; symlinks are followed as a process in it does.
+/// The files of one sandbox.
+/// Paths start at its root; symlinks are followed as they are for a process in the sandbox.
 #[derive(Debug, Clone)]
-pub struct SandboxFiles(Access);
+pub struct SandboxFiles {
+    name: String,
+    access: Access,
+}
 
 #[derive(Debug, Clone)]
 enum Access {
-    /// Through the agent.
+    /// The agent reads and writes the files.
     Running(Box<Client>),
-    /// From the disks.
+    /// The files are read from the disks.
     Stopped(Arc<Stopped>),
 }
 
 impl SandboxFiles {
-    /// Those of a sandbox that runs.
-    pub fn of_running(client: Client) -> Self {
-        Self(Access::Running(Box::new(client)))
+    /// Returns the files of the running sandbox with this name.
+    pub fn of_running(name: &str, client: Client) -> Self {
+        Self {
+            name: name.to_owned(),
+            access: Access::Running(Box::new(client)),
+        }
     }
 
-    /// What a file is; of a symlink, with `follow`, what it leads to.
+    /// Returns the error as one of this sandbox's side of a copy.
+    pub(super) fn failed(&self, error: impl Into<CopyError>) -> CopyError {
+        CopyError::in_sandbox(&self.name, error)
+    }
+
+    /// Returns a file's attributes; with `follow`, those of a symlink's target.
     ///
     /// # Errors
-    /// When it cannot be looked at.
+    /// If the file cannot be inspected.
     pub async fn stat(&self, path: &[u8], follow: bool) -> Result<FileStat, FilesError> {
         let path = Bytes::copy_from_slice(path);
-        match &self.0 {
+        match &self.access {
             Access::Running(client) => Ok(client.clone().stat(path, follow).await?),
             Access::Stopped(stopped) => stopped.stat(&path, follow),
         }
     }
 
-    /// What is in a directory, in bytewise order of the names.
+    /// Returns the entries of a directory, in bytewise order of the names.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the directory cannot be read.
     pub async fn list(&self, path: &[u8]) -> Result<Vec<ListEntry>, FilesError> {
         let path = Bytes::copy_from_slice(path);
-        match &self.0 {
+        match &self.access {
             Access::Running(client) => {
                 let mut listing = client.clone().list(path.clone()).await?;
                 let (mut entries, mut taken_bytes) = (Vec::new(), 0);
@@ -70,13 +82,13 @@ impl SandboxFiles {
         }
     }
 
-    /// What a file holds.
+    /// Returns the content of a file.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If the file cannot be opened.
     pub async fn read(&self, path: &[u8]) -> Result<ByteStream, FilesError> {
         let path = Bytes::copy_from_slice(path);
-        match &self.0 {
+        match &self.access {
             Access::Running(client) => {
                 let content = client.clone().read_file(path).await?;
                 Ok(ByteStream::of_guest(content))
@@ -88,7 +100,7 @@ impl SandboxFiles {
     /// Removes a file.
     ///
     /// # Errors
-    /// When it cannot be removed; always while the sandbox is stopped.
+    /// If the file cannot be removed, and always while the sandbox is stopped.
     pub async fn remove(&self, request: RemoveRequest) -> Result<(), FilesError> {
         Ok(self.running()?.remove(request).await?)
     }
@@ -96,16 +108,16 @@ impl SandboxFiles {
     /// Makes a directory.
     ///
     /// # Errors
-    /// When it cannot be made; always while the sandbox is stopped.
+    /// If the directory cannot be made, and always while the sandbox is stopped.
     pub async fn make_directory(&self, request: MakeDirectoryRequest) -> Result<(), FilesError> {
         Ok(self.running()?.make_directory(request).await?)
     }
 
-    /// Makes or replaces a file with content that comes in chunks, `None` at its end; see
+    /// Makes or replaces a file. The content comes in chunks, `None` at its end; see
     /// [`Client::write_file`].
     ///
     /// # Errors
-    /// When it cannot be written; always while the sandbox is stopped.
+    /// If the file cannot be written, and always while the sandbox is stopped.
     pub async fn write_file(
         &self,
         start: WriteFile,
@@ -114,10 +126,10 @@ impl SandboxFiles {
         Ok(self.running()?.write_file(start, chunks).await?)
     }
 
-    /// Gives a file another name.
+    /// Renames a file.
     ///
     /// # Errors
-    /// When it cannot be renamed; always while the sandbox is stopped.
+    /// If the file cannot be renamed, and always while the sandbox is stopped.
     pub async fn rename(&self, request: RenameRequest) -> Result<(), FilesError> {
         Ok(self.running()?.rename(request).await?)
     }
@@ -125,23 +137,23 @@ impl SandboxFiles {
     /// Sets a file's permission bits.
     ///
     /// # Errors
-    /// When they cannot be set; always while the sandbox is stopped.
+    /// If the bits cannot be set, and always while the sandbox is stopped.
     pub async fn set_mode(&self, request: SetModeRequest) -> Result<(), FilesError> {
         Ok(self.running()?.set_mode(request).await?)
     }
 
-    /// A file, or a directory and all that is in it, as a tar archive that calls it `name`. With
-    /// `one_file_system` what is mounted in the directory is left out.
+    /// Returns a file, or a directory and its content, as a tar archive whose root is `name`.
+    /// With `one_file_system`, mounts in the directory are left out.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If the file cannot be opened.
     pub async fn get_archive(
         &self,
         path: &[u8],
         name: &[u8],
         one_file_system: bool,
     ) -> Result<ByteStream, FilesError> {
-        match &self.0 {
+        match &self.access {
             Access::Running(client) => {
                 let request = GetArchiveRequest {
                     path: Bytes::copy_from_slice(path),
@@ -158,7 +170,7 @@ impl SandboxFiles {
     /// Unpacks a tar archive that comes in chunks. The channel closes when no more of it is wanted.
     ///
     /// # Errors
-    /// When it cannot be unpacked; always while the sandbox is stopped.
+    /// If the archive cannot be unpacked, and always while the sandbox is stopped.
     pub async fn put_archive(
         &self,
         start: PutArchive,
@@ -168,7 +180,7 @@ impl SandboxFiles {
     }
 
     fn running(&self) -> Result<Client, FilesError> {
-        match &self.0 {
+        match &self.access {
             Access::Running(client) => Ok(client.as_ref().clone()),
             Access::Stopped(stopped) => Err(FilesError::Stopped {
                 name: stopped.name.clone(),
@@ -177,7 +189,7 @@ impl SandboxFiles {
     }
 }
 
-/// The same in memory of its own: what a message brings is kept as long as any part of it.
+/// Copies the entry's bytes: slices of a message keep the whole message in memory.
 fn apart(mut entry: ListEntry) -> ListEntry {
     entry.name = Bytes::copy_from_slice(&entry.name);
     if let Some(stat) = &mut entry.stat {
@@ -192,22 +204,26 @@ fn memory_bytes(entry: &ListEntry) -> usize {
 }
 
 impl Sandbox {
-    /// Its files: through its agent while it runs, else from its disks. A sandbox whose disks are
-    /// being read is not started.
+    /// Opens the sandbox's files: through its agent while it runs, otherwise from its disks.
+    /// A sandbox cannot be started while its disks are read.
     ///
     /// # Errors
-    /// When it runs and does not answer, or its disks cannot be read.
+    /// If the sandbox runs and does not answer, or its disks cannot be read.
     pub async fn files(&self, home: &Home) -> Result<SandboxFiles, FilesError> {
+        let name = &self.spec.name;
         match self.connect().await {
             Err(ReachError::NotRunning { .. }) => {}
-            connected => return Ok(SandboxFiles::of_running(connected?)),
+            connected => return Ok(SandboxFiles::of_running(name, connected?)),
         }
         let (sandbox, home) = (self.clone(), home.clone());
         let opening = tokio::task::spawn_blocking(move || Stopped::open(&sandbox, &home));
         match opening.await.map_err(|_| FilesError::BrokenOff)?? {
-            Some(stopped) => Ok(SandboxFiles(Access::Stopped(Arc::new(stopped)))),
-            // Somebody has just started it.
-            None => Ok(SandboxFiles::of_running(self.connect().await?)),
+            Some(stopped) => Ok(SandboxFiles {
+                name: name.clone(),
+                access: Access::Stopped(Arc::new(stopped)),
+            }),
+            // Another process has started it since.
+            None => Ok(SandboxFiles::of_running(name, self.connect().await?)),
         }
     }
 }

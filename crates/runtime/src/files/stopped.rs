@@ -1,4 +1,4 @@
-//! The files of a sandbox that is stopped, read from its disks.
+//! The files of a stopped sandbox, read from its disks.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -21,12 +21,12 @@ use super::{ByteStream, FilesError};
 use crate::sandbox::ReadLock;
 use crate::{Home, Sandbox, Target};
 
-/// Chunks of a file that wait for their reader.
+/// Chunks of a file in the channel to its reader.
 const PENDING_CHUNKS: usize = 4;
 /// Bytes of a file that are read at a time.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// The disks of a stopped sandbox, which is not started while this lives.
+/// The disks of a stopped sandbox, which cannot be started while this value lives.
 #[derive(Debug)]
 pub(super) struct Stopped {
     pub(super) name: String,
@@ -37,7 +37,7 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
-    /// Opens the disks; `None` when the sandbox runs.
+    /// Opens the disks; `None` if the sandbox runs.
     pub(super) fn open(sandbox: &Sandbox, home: &Home) -> Result<Option<Self>, FilesError> {
         let name = sandbox.spec.name.clone();
         let unreadable = |source| FilesError::Disks {
@@ -127,7 +127,7 @@ impl Stopped {
             let send = |chunk| sender.blocking_send(Ok(chunk)).is_ok();
             let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
             pack_view(&this.view, id, &name, Some(&this.covered), &mut archive)?;
-            // Who no longer listens needs no end.
+            // A closed receiver needs no end of the archive.
             let _ = archive.finish();
             Ok(())
         }))
@@ -152,7 +152,7 @@ impl Stopped {
             }
             position += length;
         }
-        // Who no longer listens needs no end.
+        // A closed receiver needs no end of the content.
         let _ = out.flush();
         Ok(())
     }
@@ -225,7 +225,7 @@ fn refused(action: &'static str, path: &[u8], errno: Errno) -> FilesError {
     }
 }
 
-/// Runs work that sends chunks, on a thread that may wait; how it ends is the last.
+/// Runs work that sends chunks, on a thread that may block; its error is sent last.
 fn stream(
     work: impl FnOnce(&mpsc::Sender<Result<Bytes, FilesError>>) -> Result<(), FilesError>
     + Send
@@ -234,7 +234,7 @@ fn stream(
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     tokio::task::spawn_blocking(move || {
         if let Err(error) = work(&sender) {
-            // Who asked may have gone.
+            // The receiver may be closed.
             let _ = sender.blocking_send(Err(error));
         }
     });

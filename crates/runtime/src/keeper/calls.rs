@@ -1,4 +1,4 @@
-//! The calls of a sandbox's process. Those of the agent are passed on over the one port.
+//! The calls that the supervisor serves. It passes the agent's calls on over the guest's one port.
 
 use std::time::Duration;
 
@@ -7,12 +7,13 @@ use msb_agent_protocol::v1::keeper_server::Keeper as KeeperCalls;
 use msb_agent_protocol::v1::sandbox_client::SandboxClient;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, Exec, ExecEvent, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply,
-    ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest,
-    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
-    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
-    ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest, StartJobReply, StatReply,
-    StatRequest, StatsReply, StatsRequest, WriteFileInput, WriteFileReply,
+    Chunk, DiskErrorsReply, DiskErrorsRequest, DiskFailure, Exec, ExecEvent, ExecInput,
+    GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
+    MakeDirectoryRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
+    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
+    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalJobRequest,
+    SignalReply, SignalRequest, StartJobReply, StatReply, StatRequest, StatsReply, StatsRequest,
+    WatchDisksRequest, WriteFileInput, WriteFileReply,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio_stream::StreamExt as _;
@@ -27,15 +28,16 @@ impl Keeper {
         self.agent.raw()
     }
 
-    /// Passes an answer of the agent's on.
+    /// Passes an answer of the agent on.
     async fn answer<T>(
         &self,
         answer: impl Future<Output = Result<Response<T>, Status>>,
     ) -> Result<Response<T>, Status> {
+        self.connection.count();
         plain(answered(self.agent.heartbeat(), answer).await)
     }
 
-    /// Passes answers on that come one by one, for as long as no silence lasts longer than `limit`.
+    /// Passes a stream of answers on, until the agent has been silent for longer than `limit`.
     async fn answers<T: Send + 'static>(
         &self,
         answer: impl Future<Output = Result<Response<Streaming<T>>, Status>>,
@@ -47,7 +49,7 @@ impl Keeper {
     }
 }
 
-/// An answer of the agent's, without what else a guest may put beside it.
+/// Returns an answer of the agent without the metadata that a guest may have added.
 fn plain<T>(answer: Result<Response<T>, Status>) -> Result<Response<T>, Status> {
     match answer {
         Ok(response) => Ok(Response::new(response.into_inner())),
@@ -67,7 +69,7 @@ impl Sandbox for Keeper {
         &self,
         request: Request<Streaming<ExecInput>>,
     ) -> Result<Response<Self::ExecStream>, Status> {
-        // One that fails ends; that its client has gone is seen by the events.
+        // A failed input ends the stream; the client's disconnection is noticed at the events.
         let inputs = request.into_inner().map_while(Result::ok);
         self.answers(self.raw().exec(inputs), COMMAND_LIMIT).await
     }
@@ -129,7 +131,7 @@ impl Sandbox for Keeper {
         &self,
         request: Request<Streaming<WriteFileInput>>,
     ) -> Result<Response<WriteFileReply>, Status> {
-        // One that fails ends, and the agent finds the content cut.
+        // A failed input ends the stream, and the agent finds the content cut.
         let inputs = request.into_inner().map_while(Result::ok);
         self.answer(self.raw().write_file(inputs)).await
     }
@@ -162,7 +164,7 @@ impl Sandbox for Keeper {
         &self,
         request: Request<Streaming<PutArchiveInput>>,
     ) -> Result<Response<PutArchiveReply>, Status> {
-        // One that fails ends, and the agent finds the archive cut.
+        // A failed input ends the stream, and the agent finds the archive cut.
         let inputs = request.into_inner().map_while(Result::ok);
         self.answer(self.raw().put_archive(inputs)).await
     }
@@ -171,14 +173,28 @@ impl Sandbox for Keeper {
         self.answer(self.raw().stats(request.into_inner())).await
     }
 
+    type WatchDisksStream = Answers<DiskFailure>;
+
+    /// Refuses the call, because the supervisor itself watches the disks: see `disk_errors`.
+    async fn watch_disks(
+        &self,
+        _: Request<WatchDisksRequest>,
+    ) -> Result<Response<Self::WatchDisksStream>, Status> {
+        Err(Status::permission_denied(
+            "the sandbox's process watches its disks",
+        ))
+    }
+
     async fn shutdown(
         &self,
         request: Request<ShutdownRequest>,
     ) -> Result<Response<ShutdownReply>, Status> {
-        let grace_ms = request.into_inner().grace_ms.map(u64::from);
-        // Its client may hang up; the end goes on.
+        let ShutdownRequest { grace_ms, first } = request.into_inner();
+        let grace = grace_ms.map(|grace_ms| Duration::from_millis(grace_ms.into()));
+        let signal = first.map_or(self.stop_signal.number(), |first| first.signal);
+        // The shutdown continues even if its client disconnects.
         let keeper = self.clone();
-        tokio::spawn(async move { keeper.end(grace_ms.map(Duration::from_millis)).await });
+        tokio::spawn(async move { keeper.end_with(grace, signal, None).await });
         std::future::pending().await
     }
 
@@ -198,6 +214,7 @@ impl KeeperCalls for Keeper {
         &self,
         request: Request<Streaming<ExecInput>>,
     ) -> Result<Response<Self::AttachStream>, Status> {
+        self.connection.count();
         let mut inputs = request.into_inner();
         let first_input = inputs.message().await?.and_then(|input| input.input);
         let Some(Input::Attach(attach)) = first_input else {
@@ -219,6 +236,7 @@ impl KeeperCalls for Keeper {
     }
 
     async fn start_job(&self, request: Request<Exec>) -> Result<Response<StartJobReply>, Status> {
+        self.connection.count();
         let job_id = self.jobs.start(request.into_inner()).await?;
         Ok(Response::new(StartJobReply { job_id }))
     }
@@ -231,9 +249,17 @@ impl KeeperCalls for Keeper {
         self.jobs.signal(job_id, signal).await?;
         Ok(Response::new(SignalReply {}))
     }
+
+    async fn disk_errors(
+        &self,
+        _: Request<DiskErrorsRequest>,
+    ) -> Result<Response<DiskErrorsReply>, Status> {
+        let messages = self.disks.errors();
+        Ok(Response::new(DiskErrorsReply { messages }))
+    }
 }
 
-/// Passes a watcher's input on until it says no more.
+/// Passes an attached client's input on until the client sends no more.
 async fn pass_on(first: &First, mut inputs: Streaming<ExecInput>, takes_stdin: bool) {
     while let Ok(Some(input)) = inputs.message().await {
         match input.input {

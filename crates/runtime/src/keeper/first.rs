@@ -1,9 +1,9 @@
-//! The command that a sandbox was created for, and everybody who watches it.
+//! The main command and its attached clients.
 
 use std::io;
 
 use msb_agent_protocol::v1::exec_event::Event;
-use msb_agent_protocol::v1::{Exec, ExecEvent, Failure, FailureKind, Started};
+use msb_agent_protocol::v1::{Exec, ExecEvent, ExitStatus, Failure, FailureKind, Started};
 use msb_agent_protocol::{Bytes, Client, ClientError, Command, Inputs, Output, Status};
 use tokio::sync::{mpsc, watch};
 
@@ -11,32 +11,32 @@ use super::watchers::Watchers;
 use crate::exit::Exit;
 use crate::output_log::{LogStream, LogWriter};
 
-/// What one watcher is told.
+/// The events that one attached client receives.
 pub(super) type Events = mpsc::Receiver<Result<ExecEvent, Status>>;
 
-/// A sandbox's first command. Its clones are the same one.
+/// The main command of a sandbox. Clones share their state.
 #[derive(Debug, Clone)]
 pub(super) struct First {
     stage: watch::Sender<Stage>,
     pub(super) watchers: Watchers,
 }
 
-/// How a command ended: as it is kept, and as watchers are told.
+/// The end of a command: its recorded exit, and the event for attached clients.
 pub(super) type End = (Exit, EndEvent);
-/// What watchers are told last.
+/// The last event that attached clients receive.
 pub(super) type EndEvent = Event;
 
-/// Where the command is in its life.
+/// The stage of the command's life.
 #[derive(Debug)]
 enum Stage {
-    /// It does not run yet, or not again yet.
+    /// The command has not started, or not restarted yet.
     Waiting,
     Running {
         started: Started,
-        /// `None` where it reads nothing, or nothing more.
+        /// `None` if the command reads no input, or its input has ended.
         inputs: Option<Inputs>,
     },
-    /// It ended so.
+    /// The command has ended with this event.
     Over(EndEvent),
 }
 
@@ -48,7 +48,7 @@ impl First {
         }
     }
 
-    /// The agent's number of the command, while it runs.
+    /// Returns the agent's number of the command; `None` unless the command is running.
     pub(super) fn exec_id(&self) -> Option<u64> {
         match &*self.stage.borrow() {
             Stage::Running { started, .. } => Some(started.exec_id),
@@ -56,9 +56,9 @@ impl First {
         }
     }
 
-    /// One more who is told what the command does from now on.
+    /// Attaches a client, which receives the command's events from now on.
     pub(super) fn watch(&self) -> Result<Events, Status> {
-        // While it is borrowed, the stage does not change.
+        // The stage cannot change while it is borrowed.
         let stage = self.stage.borrow();
         let past = match &*stage {
             Stage::Waiting => None,
@@ -72,7 +72,7 @@ impl First {
         Ok(events)
     }
 
-    /// Passes standard input on, once there is somebody to read it. Whether it is wanted.
+    /// Passes standard input on, once the command runs. Returns true if the command accepted it.
     pub(super) async fn feed(&self, bytes: Bytes) -> bool {
         let mut stage = self.stage.subscribe();
         let begun = stage.wait_for(|stage| !matches!(stage, Stage::Waiting));
@@ -86,14 +86,14 @@ impl First {
         }
     }
 
-    /// Ends standard input.
+    /// Ends the command's standard input.
     pub(super) async fn end_input(&self) {
         let mut last = None;
         self.stage.send_if_modified(|stage| {
             if let Stage::Running { inputs, .. } = stage {
                 last = inputs.take();
             }
-            // It is the same stage.
+            // The stage itself has not changed.
             false
         });
         if let Some(inputs) = last {
@@ -101,7 +101,7 @@ impl First {
         }
     }
 
-    /// Starts the command; a failure to is its end.
+    /// Starts the command. A failure to start is returned as the command's end.
     pub(super) async fn start(&self, exec: Exec, agent: &Client) -> Result<Command, End> {
         let takes_stdin = exec.stdin;
         let command = agent.clone().exec(exec).await;
@@ -118,8 +118,8 @@ impl First {
         Ok(command)
     }
 
-    /// Keeps and passes on what the command prints, until it has ended. Watchers are not told the
-    /// end yet.
+    /// Logs the command's output and passes it on, until the command has ended.
+    /// Attached clients do not receive the end yet.
     pub(super) async fn attend(&self, command: Command, log: &mut io::Result<LogWriter>) -> End {
         let mut outputs = command.outputs;
         loop {
@@ -127,6 +127,7 @@ impl First {
                 Ok(Some(Output::Stdout(bytes))) => (LogStream::Stdout, bytes),
                 Ok(Some(Output::Stderr(bytes))) => (LogStream::Stderr, bytes),
                 Ok(Some(Output::Exited(status))) => {
+                    let status = own(status);
                     return (Exit::of(status), Event::Exited(status));
                 }
                 Ok(None) => return lost(&ClientError::OutOfTurn),
@@ -142,23 +143,32 @@ impl First {
         }
     }
 
-    /// It is over: whoever comes now is told how it ended.
+    /// Ends the command for good. Clients that attach later receive only its end.
     pub(super) fn settle(&self, end: EndEvent) {
         self.stage.send_replace(Stage::Over(end));
     }
 
-    /// It will run again.
+    /// Marks the command as waiting for its restart.
     pub(super) fn renew(&self) {
         self.stage.send_replace(Stage::Waiting);
     }
 }
 
-/// A full disk does not end a command: what it prints is lost then, and the error comes at its end.
+/// Logs output. If the disk is full, the output is lost and the command runs on.
+/// The error stays in `log` and is reported at the command's end.
 pub(super) fn keep(log: &mut io::Result<LogWriter>, stream: LogStream, bytes: &[u8]) {
     if let Ok(writer) = log
         && let Err(error) = writer.add(stream, bytes)
     {
         *log = Err(error);
+    }
+}
+
+/// Drops the parts of an exit status that a guest may not set: only msb reports limits.
+pub(super) fn own(status: ExitStatus) -> ExitStatus {
+    ExitStatus {
+        status: status.status,
+        ..ExitStatus::default()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Commands that nobody waits for: each has a directory, `jobs/<number>/`, with what it is, what it
-//! printed and how it ended.
+//! Commands that run without a client.
+//! Each has a directory, `jobs/<number>/`, with its description, its output and its exit.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,7 +13,7 @@ use msb_agent_protocol::{Bytes, Client, Command, Control, Output, Status};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use super::first::keep;
+use super::first::{keep, own};
 use super::say;
 use super::silence::answered;
 use crate::durable;
@@ -21,38 +21,39 @@ use crate::exit::Exit;
 use crate::output_log::{LogStream, LogWriter};
 use crate::sandbox::{JobFiles, now_s};
 
-/// How many jobs may run at once.
+/// Maximum number of jobs that run at once.
 const RUNNING_MAX: usize = 256;
-/// Of how many jobs that ended the output is kept; that of older ones goes.
+/// Number of jobs that are kept. A new job removes the one this many numbers before it, if it has
+/// ended.
 const KEPT_MAX: u64 = 256;
-/// How long one file of a job's log grows.
+/// Maximum size of one file of a job's log, in bytes.
 const LOG_MAX_BYTES: u64 = 1 << 20;
 
-/// A job as its directory describes it, in `job.json`.
+/// A job's description, as `job.json` in its directory holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its number in this run of the sandbox.
+    /// The job's number in this run of the sandbox, from 1.
     pub id: u64,
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// As whom it runs, `user[:group]`; empty: root.
+    /// The user that the job runs as, `user[:group]`; root if empty.
     #[serde(default)]
     pub user: String,
-    /// Its process id in the guest, once it runs.
+    /// The job's process id in the guest; `None` until it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Seconds since the epoch.
+    /// The start time, in seconds since the epoch.
     pub started_s: u64,
 }
 
-/// The jobs of a sandbox.
+/// The jobs of a sandbox. Clones share their state.
 #[derive(Debug, Clone)]
 pub(super) struct Jobs {
     agent: Client,
     directory: PathBuf,
     last_id: Arc<AtomicU64>,
     running: watch::Sender<usize>,
-    /// By which those that run are sent signals.
+    /// The controls through which running jobs get signals, by job number.
     controls: Arc<Mutex<HashMap<u64, Control>>>,
 }
 
@@ -67,7 +68,7 @@ impl Jobs {
         }
     }
 
-    /// Starts a job and gives its number.
+    /// Starts a job and returns its number.
     pub(super) async fn start(&self, mut exec: Exec) -> Result<u64, Status> {
         if *self.running.borrow() >= RUNNING_MAX {
             return Err(Status::resource_exhausted(format!(
@@ -94,7 +95,7 @@ impl Jobs {
         }
     }
 
-    /// Sends a signal to a job that runs.
+    /// Sends a signal to a running job.
     pub(super) async fn signal(&self, id: u64, signal: i32) -> Result<(), Status> {
         let control = self.controls().get(&id).cloned();
         let mut control =
@@ -120,12 +121,12 @@ impl Jobs {
             command.map_err(|error| Status::failed_precondition(error.to_string()))
         });
         let command = command.await.inspect_err(|_| {
-            // A job that never ran leaves nothing.
+            // A job that never ran leaves no directory.
             let _ = fs::remove_dir_all(&files.directory);
         })?;
         job.pid = Some(command.pid);
         if let Err(error) = describe(&files, &job) {
-            // It runs all the same, and by its number it can be signalled.
+            // The job runs all the same, and its number is enough to signal it.
             say(&error.to_string());
         }
         self.controls().insert(job.id, command.control.clone());
@@ -148,17 +149,17 @@ impl Jobs {
                 fs::remove_dir_all(&old.directory)?;
             }
         }
-        fs::create_dir_all(&files.directory)?;
+        private_files::ensure_directory(&files.directory)?;
         describe(files, job)?;
         LogWriter::with_limit(&files.output_log(), LOG_MAX_BYTES)
     }
 
-    /// How many run.
+    /// Returns the number of running jobs, as it changes.
     pub(super) fn running(&self) -> watch::Receiver<usize> {
         self.running.subscribe()
     }
 
-    /// Waits until the end of each has been written.
+    /// Waits until the exits of all jobs have been written.
     pub(super) async fn all_noted(&self) {
         let _ = self.running.subscribe().wait_for(|&count| count == 0).await;
     }
@@ -175,7 +176,7 @@ async fn attend(command: Command, mut log: io::Result<LogWriter>) -> Exit {
         match outputs.next().await {
             Ok(Some(Output::Stdout(bytes))) => keep(&mut log, LogStream::Stdout, &bytes),
             Ok(Some(Output::Stderr(bytes))) => keep(&mut log, LogStream::Stderr, &bytes),
-            Ok(Some(Output::Exited(status))) => return Exit::of(status),
+            Ok(Some(Output::Exited(status))) => return Exit::of(own(status)),
             Ok(None) => return Exit::failed(&msb_agent_protocol::ClientError::OutOfTurn),
             Err(error) => return Exit::failed(&error),
         }

@@ -3,47 +3,48 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use msb_agent_protocol::Command;
+use msb_agent_protocol::v1::exec_event::Event;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::first::{End, First};
+use super::first::{End, EndEvent, First};
 use super::{Duties, Keeper, say};
-use crate::exit::Exit;
+use crate::exit::{EndReason, Exit};
 use crate::output_log::LogWriter;
 use crate::sandbox::Files;
 
-/// How long a first command waits for who is to attach to it.
+/// The timeout for the client that is to attach before the main command starts.
 const ATTACH_LIMIT: Duration = Duration::from_secs(30);
-/// How long processes may take to end by themselves when the sandbox's time is up.
+/// The time for processes to end by themselves when a limit ends the sandbox.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a command that is started again waits, at first and at most; one that ran for
-/// `SETTLED` begins at first again.
+/// The shortest and the longest pause before a restart.
+/// The pause doubles each time, and is the shortest again after a run longer than `SETTLED`.
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// When a sandbox ends by itself.
+/// The limits after which a sandbox ends by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lifetime {
-    /// So many seconds after each start.
+    /// Seconds from each start to the end; `None` for no limit.
     pub max_duration_s: Option<u64>,
-    /// After so many seconds in which nobody was connected and no job ran.
+    /// Seconds without a connected client or a running job before the end; `None` for no limit.
     pub idle_timeout_s: Option<u64>,
 }
 
-/// Whether a first command that has ended is started again, in the machine that goes on running.
+/// The condition under which an ended main command is restarted, in the same machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartPolicy {
-    /// It is not.
+    /// The command is never restarted.
     #[default]
     No,
-    /// When it failed, and no more often than this in a row.
+    /// The command is restarted if it failed, at most `retries_max` times in a row.
     OnFailure {
-        /// Without a limit where there is none.
+        /// Maximum number of restarts in a row; `None` for no limit.
         retries_max: Option<NonZeroU32>,
     },
-    /// Until the sandbox is stopped.
+    /// The command is restarted until the sandbox is stopped.
     Always,
 }
 
@@ -59,8 +60,8 @@ impl RestartPolicy {
     }
 }
 
-/// Starts what the sandbox lives for. A command that waits for nobody has started, or failed to,
-/// when this comes back.
+/// Starts the main command and the limits.
+/// If the command does not wait for a client, it has started or failed to start when this returns.
 pub(super) async fn begin(keeper: &Keeper, files: &Files, duties: Duties) -> io::Result<()> {
     limit_duration(keeper, duties.lifetime);
     limit_idleness(keeper, duties.lifetime);
@@ -76,7 +77,7 @@ pub(super) async fn begin(keeper: &Keeper, files: &Files, duties: Duties) -> io:
     };
     if life.duties.attached {
         tokio::spawn(async move {
-            // Who asked for it may be gone; the command runs all the same.
+            // The command runs even if that client is gone.
             let _ = timeout(ATTACH_LIMIT, life.first.watchers.seen()).await;
             let started = life.start().await;
             life.live(started).await;
@@ -88,7 +89,7 @@ pub(super) async fn begin(keeper: &Keeper, files: &Files, duties: Duties) -> io:
     Ok(())
 }
 
-/// The first command, from its start to the sandbox's end.
+/// The main command, from its first start to the sandbox's end.
 struct Life {
     keeper: Keeper,
     first: First,
@@ -112,11 +113,11 @@ impl Life {
         if let Err(error) = &self.log {
             say(&format!("output.log: {error}"));
         }
-        self.keeper.end(None).await;
+        self.keeper.end(None, None).await;
     }
 
-    /// Runs the command as often as the policy wants; the end is written when this comes back.
-    async fn last_end(&mut self, mut started: Result<Command, End>) -> super::first::EndEvent {
+    /// Runs the command as often as the policy demands. The exit is written when this returns.
+    async fn last_end(&mut self, mut started: Result<Command, End>) -> EndEvent {
         let mut retries = 0;
         let mut backoff = BACKOFF_MIN;
         loop {
@@ -124,6 +125,10 @@ impl Life {
             let (exit, event) = match started {
                 Ok(command) => self.first.attend(command, &mut self.log).await,
                 Err(end) => end,
+            };
+            let (exit, event) = match self.keeper.reason.get() {
+                Some(reason) => limited(*reason),
+                None => (exit, event),
             };
             if let Err(error) = exit.write(&self.files.exit()) {
                 say(&format!("exit.json: {error}"));
@@ -143,12 +148,18 @@ impl Life {
             retries += 1;
             backoff = (backoff * 2).min(BACKOFF_MAX);
             started = self.start().await;
-            // A guest that is to end starts nothing; that is not how the command ended.
+            // A guest that shuts down starts nothing; that failure is not the command's end.
             if started.is_err() && self.first.watchers.are_abandoned() {
                 return event;
             }
         }
     }
+}
+
+/// Returns the end that a limit caused, regardless of the command's own exit status.
+fn limited(reason: EndReason) -> End {
+    let status = reason.status();
+    (Exit::of(status), Event::Exited(status))
 }
 
 fn limit_duration(keeper: &Keeper, lifetime: Lifetime) {
@@ -159,7 +170,8 @@ fn limit_duration(keeper: &Keeper, lifetime: Lifetime) {
     tokio::spawn(async move {
         sleep(Duration::from_secs(limit_s)).await;
         say(&format!("its {limit_s} s are over"));
-        keeper.end(Some(GRACE)).await;
+        let reason = Some(EndReason::MaxDuration);
+        keeper.end(Some(GRACE), reason).await;
     });
 }
 
@@ -172,7 +184,7 @@ fn limit_idleness(keeper: &Keeper, lifetime: Lifetime) {
     tokio::spawn(async move {
         let (mut clients, mut jobs) = (keeper.clients.subscribe(), keeper.jobs.running());
         loop {
-            // Both senders live as long as the keeper.
+            // Both senders live as long as the supervisor.
             let _ = clients.wait_for(|&count| count == 0).await;
             let _ = jobs.wait_for(|&count| count == 0).await;
             let busy = async {
@@ -186,6 +198,7 @@ fn limit_idleness(keeper: &Keeper, lifetime: Lifetime) {
             }
         }
         say(&format!("nobody wanted anything for {limit_s} s"));
-        keeper.end(Some(GRACE)).await;
+        let reason = Some(EndReason::IdleTimeout);
+        keeper.end(Some(GRACE), reason).await;
     });
 }

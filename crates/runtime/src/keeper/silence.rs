@@ -1,4 +1,4 @@
-//! How long the guest's agent may say nothing while somebody waits for it.
+//! Timeouts for an agent that is silent while a client waits for it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,13 +7,14 @@ use std::time::Duration;
 use msb_agent_protocol::{Heartbeat, Status};
 use tokio_stream::Stream;
 
-/// How long for the answer to a call.
+/// The timeout for the answer to a call.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// How long while a command runs. It is worth more than a call: a guest that has no memory left, or
-/// whose disk stands still, may take a while and go on.
+/// The timeout while a command runs.
+/// It is longer than that of a call: a guest without free memory or with a blocked disk may
+/// recover.
 pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
-/// Waits for an answer, for as long as the agent is not silent.
+/// Waits for an answer, until the agent has been silent for `ANSWER_LIMIT`.
 pub(super) async fn answered<T>(
     heartbeat: Heartbeat,
     answer: impl Future<Output = Result<T, Status>>,
@@ -25,7 +26,7 @@ pub(super) async fn answered<T>(
     }
 }
 
-/// What a client is told of it.
+/// Returns the error that a client gets after such a silence.
 fn silent(limit: Duration) -> Status {
     Status::deadline_exceeded(format!(
         "the guest's agent has said nothing for {} s, as if it were stopped",
@@ -33,10 +34,10 @@ fn silent(limit: Duration) -> Status {
     ))
 }
 
-/// Answers that come one by one.
+/// A stream of answers.
 pub(super) type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Passes answers on that come one by one, for as long as no silence lasts longer than `limit`.
+/// Passes a stream of answers on, until the agent has been silent for longer than `limit`.
 pub(super) fn answers<T>(
     answers: impl Stream<Item = Result<T, Status>> + Send + Unpin + 'static,
     heartbeat: Heartbeat,
@@ -52,7 +53,7 @@ pub(super) fn answers<T>(
 
 struct UntilSilence<S> {
     answers: S,
-    /// `None` once it has ended.
+    /// `None` once the stream has ended after a silence.
     silence: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     limit: Duration,
 }
@@ -81,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// That of a connection on which nothing comes.
+    /// Returns the heartbeat of a connection on which nothing arrives.
     fn none() -> Heartbeat {
         Heartbeat::default()
     }

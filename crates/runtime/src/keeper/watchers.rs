@@ -6,24 +6,24 @@ use msb_agent_protocol::v1::ExecEvent;
 use msb_agent_protocol::v1::exec_event::Event;
 use tokio::sync::{mpsc, watch};
 
-/// Events that wait for one watcher; beyond them the command waits.
+/// Events that are queued for one attached client; if the queue is full, the command waits.
 const PENDING_EVENTS: usize = 4;
-/// How many may watch at once.
+/// Maximum number of attached clients.
 const WATCHERS_MAX: usize = 64;
 
-/// How long one who does not listen is waited for once the sandbox is to end.
+/// The timeout for a client that does not read, once the sandbox is to end.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 type Sender = mpsc::Sender<Result<ExecEvent, Status>>;
 
-/// Those who are told what a command does. One who does not listen stops the command, until the
-/// sandbox is to end.
+/// The attached clients of a command.
+/// A client that does not read blocks the command, until the sandbox is to end.
 #[derive(Debug, Clone)]
 pub(super) struct Watchers {
     senders: Arc<Mutex<Vec<Sender>>>,
-    /// How many have not said yet that they heard the end.
+    /// Number of clients that have not yet confirmed the end.
     listening: watch::Sender<usize>,
-    /// How many ever came.
+    /// Number of clients that have ever attached.
     seen: watch::Sender<usize>,
     abandoned: watch::Sender<bool>,
 }
@@ -39,7 +39,7 @@ impl Default for Watchers {
     }
 }
 
-/// While it lives, the machine is kept for a watcher.
+/// A guard that keeps the machine for an attached client while it lives.
 #[derive(Debug)]
 pub(super) struct Listening(watch::Sender<usize>);
 
@@ -50,13 +50,13 @@ impl Drop for Listening {
 }
 
 impl Watchers {
-    /// A watcher's two ends, with what it missed.
+    /// Returns the two ends of a client's queue, which begins with the event that it missed.
     pub(super) fn channel(
         past: Option<Event>,
     ) -> (mpsc::Receiver<Result<ExecEvent, Status>>, Sender) {
         let (sender, events) = mpsc::channel(PENDING_EVENTS);
         if let Some(event) = past {
-            // There is room: nothing was sent before.
+            // The queue is empty, so it has room.
             let _ = sender.try_send(Ok(ExecEvent { event: Some(event) }));
         }
         (events, sender)
@@ -75,13 +75,13 @@ impl Watchers {
         Ok(())
     }
 
-    /// Somebody who will say when the end was heard, by dropping this.
+    /// Returns a guard that the client's task drops once the client has received the end.
     pub(super) fn listen(&self) -> Listening {
         self.listening.send_modify(|count| *count += 1);
         Listening(self.listening.clone())
     }
 
-    /// Tells everybody, at the pace of the slowest.
+    /// Sends an event to all attached clients, at the pace of the slowest.
     pub(super) async fn tell(&self, event: Event) {
         let senders = self.senders().clone();
         for sender in senders {
@@ -99,20 +99,20 @@ impl Watchers {
         }
     }
 
-    /// Tells everybody the last thing, and lets them go.
+    /// Sends the last event to all attached clients, and detaches them.
     pub(super) async fn dismiss(&self, event: Event) {
         self.tell(event).await;
         self.senders().clear();
     }
 
-    /// Waits until somebody watches.
+    /// Waits until a client has attached.
     pub(super) async fn seen(&self) {
         let mut seen = self.seen.subscribe();
-        // It lives as long as this does.
+        // The sender lives as long as `self`.
         let _ = seen.wait_for(|&count| count > 0).await;
     }
 
-    /// Waits until everybody has heard the end, or nobody is waited for any more.
+    /// Waits until all clients have confirmed the end, or the last timeout is over.
     pub(super) async fn heard(&self) {
         let mut listening = self.listening.subscribe();
         tokio::select! {
@@ -121,7 +121,7 @@ impl Watchers {
         }
     }
 
-    /// Nobody is waited for much longer: the sandbox is to end.
+    /// Marks the sandbox as ending, after which no client is waited for much longer.
     pub(super) fn abandon(&self) {
         self.abandoned.send_replace(true);
     }
@@ -130,7 +130,7 @@ impl Watchers {
         *self.abandoned.borrow()
     }
 
-    /// Waits for so long, or until the sandbox is to end. Whether it goes on.
+    /// Waits for `pause` or until the sandbox is to end. Returns true if the pause is over.
     pub(super) async fn are_kept_for(&self, pause: Duration) -> bool {
         tokio::time::timeout(pause, self.abandonment())
             .await
@@ -144,7 +144,7 @@ impl Watchers {
 
     async fn abandonment(&self) {
         let mut abandoned = self.abandoned.subscribe();
-        // It lives as long as this does.
+        // The sender lives as long as `self`.
         let _ = abandoned.wait_for(|&abandoned| abandoned).await;
     }
 

@@ -1,80 +1,96 @@
-//! What a sandbox sees at paths of its own choice: host directories, volumes, memory.
+//! Mounts of a sandbox: host directories and files, volumes, and memory, at paths of its choice.
 
 mod error;
+mod home;
+mod host;
+mod layout;
+mod room;
 mod target;
 mod word;
 
 pub use error::MountError;
+pub use room::Room;
 pub use target::Target;
 
-pub(crate) use word::word;
+pub(crate) use home::keep_home_out;
+pub(crate) use layout::Layout;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use fs_err as fs;
-use msb_vmm::{Disk, DiskAccess, DiskFormat, Share};
+use msb_vmm::DiskAccess;
 use serde::{Deserialize, Serialize};
 
+use crate::Home;
 use crate::volumes::VolumeName;
-use crate::{Home, sandbox::Files};
+use room::Place;
 
-/// Where each start makes directories of its own.
+/// The directory in which each start creates directories, so only memory can be mounted there.
 const OF_MEMORY: &str = "/run";
-/// The most mounts of one sandbox.
+/// Maximum number of mounts of one sandbox.
 const MOUNTS_MAX: usize = 64;
 
 /// One mount of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Where the sandbox sees it.
+    /// The mount's path in the sandbox.
     pub target: Target,
-    /// Whether nobody in the sandbox can write to it, root included.
+    /// True if the guest can only read the mount, even as root.
     #[serde(default)]
     pub read_only: bool,
-    /// What is seen there.
+    /// The content of the mount.
     #[serde(flatten)]
     pub source: Source,
 }
 
-/// What a mount shows.
+/// The source of a mount's content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Source {
     /// A directory of the host, over virtio-fs.
     Bind {
-        /// Which: a path without symlinks.
+        /// The directory's path, without symlinks once it is recorded.
         directory: PathBuf,
+    },
+    /// A single file of the host, over virtio-fs.
+    BindFile {
+        /// The file's path, without symlinks.
+        file: PathBuf,
     },
     /// A disk that has a name and outlives the sandbox.
     Volume {
-        /// Its name.
+        /// The volume's name.
         volume: VolumeName,
     },
-    /// A disk that has none and goes with the sandbox.
+    /// A disk without a name, which is removed with the sandbox.
     Anonymous {
-        /// Its size. It is sparse.
+        /// Size of the disk, in bytes. The disk is sparse.
         size_bytes: u64,
     },
     /// Memory of the guest, empty at each start.
     Tmpfs {
-        /// The most that it takes; half of the guest's memory where it is missing.
+        /// Maximum size, in bytes; half of the guest's memory if `None`.
         #[serde(default)]
         size_bytes: Option<u64>,
-        /// The permission bits of its root.
+        /// The permission bits of the root directory.
         #[serde(default)]
         mode: Option<u32>,
-        /// Whether programs in it can be run.
+        /// True if programs can be run from it.
         #[serde(default)]
         exec: bool,
     },
 }
 
-/// Puts mounts in an order in which each can be made: what lies deeper later.
+/// Checks mounts, and sorts them so that each can be made: deeper targets come later.
+/// A [`Source::Bind`] that names a file becomes a [`Source::BindFile`].
 ///
 /// # Errors
-/// A target or a volume that is named twice, too many, a host directory that is none.
-pub(crate) fn arrange(mut mounts: Vec<Mount>) -> Result<Vec<Mount>, MountError> {
+/// A target or a volume that is named twice, a path of the host that cannot be mounted, and more
+/// mounts than the limit or the known room.
+pub(crate) fn arrange(
+    home: &Home,
+    mut mounts: Vec<Mount>,
+    room: Option<&Room>,
+) -> Result<Vec<Mount>, MountError> {
     if mounts.len() > MOUNTS_MAX {
         return Err(MountError::TooMany {
             mounts: mounts.len(),
@@ -88,53 +104,43 @@ pub(crate) fn arrange(mut mounts: Vec<Mount>) -> Result<Vec<Mount>, MountError> 
             });
         }
         for other in &mounts[..index] {
-            if other.target == mount.target {
-                return Err(MountError::TargetTwice {
-                    target: mount.target.clone(),
-                });
-            }
-            if let (Some(one), Some(two)) = (other.volume(), mount.volume())
-                && one == two
-            {
-                return Err(MountError::VolumeTwice {
-                    volume: one.clone(),
-                });
-            }
+            other.goes_with(mount)?;
         }
     }
     for mount in &mut mounts {
-        if let Source::Bind { directory } = &mut mount.source {
-            *directory = host_directory(directory)?;
+        if let Source::Bind { directory } = &mount.source {
+            mount.source = host::recorded(directory)?;
         }
     }
+    keep_home_out(home, &mounts)?;
     mounts.sort_by_key(|mount| mount.target.depth());
-    word(&mounts)?;
+    // Another VMM may start the sandbox. The description is longest with a device for each mount.
+    word::word(&mounts, &vec![Place::Device; mounts.len()])?;
+    if let Some(room) = room {
+        room.places(&mounts)?;
+    }
     Ok(mounts)
 }
 
-/// A directory of the host as it is recorded: where it really is.
-fn host_directory(path: &Path) -> Result<PathBuf, MountError> {
-    let failed = |source| MountError::Host {
-        path: path.to_owned(),
-        source,
-    };
-    let directory = fs::canonicalize(path).map_err(failed)?;
-    if directory.to_str().is_none() {
-        return Err(MountError::HostName { path: directory });
-    }
-    match fs::metadata(&directory).map_err(failed)?.is_dir() {
-        true => Ok(directory),
-        false => Err(MountError::NotDirectory { path: directory }),
-    }
+/// Checks mounts as [`Sandbox::create`](crate::Sandbox::create) does, without creating anything.
+///
+/// # Errors
+/// The errors of [`Sandbox::create`](crate::Sandbox::create) that concern mounts.
+pub fn check_mounts(
+    home: &Home,
+    mounts: Vec<Mount>,
+    room: Option<&Room>,
+) -> Result<(), MountError> {
+    arrange(home, mounts, room).map(drop)
 }
 
 impl Mount {
-    /// Whether a guest may write to a directory of the host's by it.
+    /// Returns true if a guest can write to files of the host through the mount.
     pub const fn opens_the_host(&self) -> bool {
-        matches!(self.source, Source::Bind { .. }) && !self.read_only
+        matches!(self.source, Source::Bind { .. } | Source::BindFile { .. }) && !self.read_only
     }
 
-    /// The named volume that it shows.
+    /// Returns the named volume of the mount; `None` for all other sources.
     pub const fn volume(&self) -> Option<&VolumeName> {
         match &self.source {
             Source::Volume { volume } => Some(volume),
@@ -149,70 +155,32 @@ impl Mount {
         }
     }
 
-    /// Checks that the host still has what it shows.
-    ///
-    /// # Errors
-    /// A host directory that is gone, is not one any more, or that a symlink now leads away from.
-    pub(crate) fn check(&self) -> Result<(), MountError> {
-        let Source::Bind { directory } = &self.source else {
-            return Ok(());
-        };
-        let found = fs::canonicalize(directory).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => MountError::Vanished {
-                path: directory.clone(),
-                target: self.target.clone(),
-            },
-            _ => MountError::Host {
-                path: directory.clone(),
-                source,
-            },
-        })?;
-        if found != *directory {
-            return Err(MountError::Elsewhere {
-                path: directory.clone(),
-                found,
-                target: self.target.clone(),
+    /// Checks that two mounts have different targets and different volumes.
+    fn goes_with(&self, other: &Self) -> Result<(), MountError> {
+        if self.target == other.target {
+            return Err(MountError::TargetTwice {
+                target: other.target.clone(),
             });
         }
-        host_directory(directory).map(|_| ())
+        match (self.volume(), other.volume()) {
+            (Some(one), Some(two)) if one == two => Err(MountError::VolumeTwice {
+                volume: one.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
-}
 
-/// The disk of the mount at `index`, if that is one.
-pub(crate) fn disk(home: &Home, files: &Files, index: usize, mount: &Mount) -> Option<Disk> {
-    let path = match &mount.source {
-        Source::Volume { volume } => home.volume(volume).disk(),
-        Source::Anonymous { .. } => files.volume(index),
-        Source::Bind { .. } | Source::Tmpfs { .. } => return None,
-    };
-    Some(Disk {
-        path,
-        format: DiskFormat::Raw,
-        access: mount.access(),
-        serial: serial(index),
-    })
-}
-
-/// The shared directory of the mount at `index`, if that is one.
-pub(crate) fn share(index: usize, mount: &Mount) -> Option<Share> {
-    let Source::Bind { directory } = &mount.source else {
-        return None;
-    };
-    Some(Share {
-        directory: directory.clone(),
-        access: mount.access(),
-        tag: tag(index),
-    })
-}
-
-/// What the guest finds a volume's disk by.
-fn serial(index: usize) -> String {
-    format!("msb-volume-{index}")
-}
-
-/// What the guest finds a host directory by.
-fn tag(index: usize) -> String {
-    format!("msb-share-{index}")
+    /// Checks that the host still has the source of the mount.
+    ///
+    /// # Errors
+    /// A source that is gone, cannot be read, is another kind of file, or is now behind a symlink.
+    pub(crate) fn check(&self) -> Result<(), MountError> {
+        match &self.source {
+            Source::Bind { directory } => host::check(directory, true, &self.target),
+            Source::BindFile { file } => host::check(file, false, &self.target),
+            Source::Volume { .. } | Source::Anonymous { .. } | Source::Tmpfs { .. } => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +193,10 @@ mod tests {
             read_only: false,
             source,
         }
+    }
+
+    fn home() -> Home {
+        Home::new("/no/such/home")
     }
 
     fn tmpfs(target: &str) -> Mount {
@@ -244,58 +216,20 @@ mod tests {
     #[test]
     fn what_lies_deeper_comes_later() {
         let mounts = [tmpfs("/a/b/c"), tmpfs("/z"), volume("/a/b", "v")];
-        let arranged = arrange(mounts.into()).expect("good mounts");
+        let arranged = arrange(&home(), mounts.into(), None).expect("good mounts");
         let targets: Vec<_> = arranged.iter().map(|mount| mount.target.as_str()).collect();
         assert_eq!(targets, ["/z", "/a/b", "/a/b/c"]);
     }
 
     #[test]
     fn nothing_is_named_twice() {
-        let twice = arrange(vec![tmpfs("/a"), volume("/a/", "v")]);
+        let twice = arrange(&home(), vec![tmpfs("/a"), volume("/a/", "v")], None);
         assert!(matches!(twice, Err(MountError::TargetTwice { .. })));
-        assert!(arrange(vec![tmpfs("/run")]).is_ok());
-        let kept = arrange(vec![volume("/run", "v")]);
+        assert!(arrange(&home(), vec![tmpfs("/run")], None).is_ok());
+        let kept = arrange(&home(), vec![volume("/run", "v")], None);
         assert!(matches!(kept, Err(MountError::OfMemory { .. })));
-        let twice = arrange(vec![volume("/a", "v"), volume("/b", "v")]);
+        let twice = arrange(&home(), vec![volume("/a", "v"), volume("/b", "v")], None);
         assert!(matches!(twice, Err(MountError::VolumeTwice { .. })));
-    }
-
-    #[test]
-    fn host_directories_are_there_and_directories() {
-        let root = tempfile::tempdir().expect("a directory");
-        let bind = |path: PathBuf| vec![mount("/a", Source::Bind { directory: path })];
-        let arranged = arrange(bind(root.path().join("."))).expect("there");
-        assert!(arranged[0].check().is_ok());
-        let file = root.path().join("file");
-        fs::write(&file, "").expect("written");
-        let error = arrange(bind(file)).expect_err("a file").to_string();
-        assert!(error.contains("is no directory"), "{error}");
-        let missing = arrange(bind(root.path().join("missing")));
-        assert!(matches!(missing, Err(MountError::Host { .. })));
-        let path = root.path().to_owned();
-        drop(root);
-        let error = arranged[0].check().expect_err("gone").to_string();
-        assert!(error.contains(path.to_str().expect("UTF-8")), "{error}");
-    }
-
-    #[test]
-    fn a_symlink_that_came_later_leads_nowhere() {
-        let root = tempfile::tempdir().expect("a directory");
-        let root = fs::canonicalize(root.path()).expect("there");
-        let path = root.join("shared/own");
-        fs::create_dir_all(&path).expect("made");
-        fs::create_dir_all(root.join("secret/own")).expect("made");
-        let bind = |directory: PathBuf| mount("/a", Source::Bind { directory });
-        let given = arrange(vec![bind(path)]).expect("there");
-        assert!(given[0].check().is_ok());
-        // What another sandbox can do that has the directory above to write.
-        fs::rename(root.join("shared"), root.join("moved")).expect("renamed");
-        std::os::unix::fs::symlink("secret", root.join("shared")).expect("linked");
-        let refused = given[0].check();
-        assert!(
-            matches!(&refused, Err(MountError::Elsewhere { found, .. }) if found.ends_with("secret/own")),
-            "{refused:?}"
-        );
     }
 
     #[test]

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::as_text::described_as_text;
 
-/// Where in the guest nothing can be mounted: what every sandbox has there it cannot do without.
+/// Directories that every sandbox needs; nothing can be mounted at or below them.
 const RESERVED: [&str; 3] = ["/proc", "/sys", "/run/msb"];
-/// Where something can be mounted below only.
+/// A directory below which mounts are possible, but not at it.
 const RESERVED_ITSELF: &str = "/dev";
 
 /// A path in the guest to mount at: absolute, without `.`, `..` and double slashes, not `/`.
@@ -18,44 +18,44 @@ pub struct Target(String);
 /// A path at which nothing can be mounted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTarget {
-    /// Not from the root.
+    /// The path is not absolute.
     #[error("'{path}' is no path in the sandbox: it does not begin with '/'")]
     Relative {
-        /// The path.
+        /// The path that was given.
         path: String,
     },
-    /// A NUL.
+    /// The path contains a NUL.
     #[error("'{}' holds a NUL", .path.escape_debug())]
     Nul {
-        /// The path.
+        /// The path that was given.
         path: String,
     },
-    /// The root itself, or above it.
+    /// The path is the root, or leads above it.
     #[error("'{path}' is the sandbox's root, which is its image's")]
     Root {
-        /// The path.
+        /// The path that was given.
         path: String,
     },
-    /// What every sandbox needs as it is.
+    /// Every sandbox has its own directory at the path.
     #[error("nothing can be mounted at '{path}': every sandbox has its own there")]
     Reserved {
-        /// The path.
+        /// The path, without `.`, `..` and double slashes.
         path: String,
     },
 }
 
 impl Target {
-    /// As text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// How many names it has.
+    /// Returns the number of names in the path.
     pub(crate) fn depth(&self) -> usize {
         self.0.matches('/').count()
     }
 
-    /// Whether `path`, read as from the root, is this one or below it. Symlinks are not known.
+    /// Returns true if `path`, read from the root, is this one or below it. Symlinks are ignored.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
         let mut names: Vec<&[u8]> = Vec::new();
         for name in path.split(|&byte| byte == b'/') {

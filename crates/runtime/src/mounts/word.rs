@@ -1,15 +1,22 @@
 use std::fmt::Write as _;
 
-use super::{Mount, MountError, Source, serial, tag};
+use msb_vmm::DiskAccess;
 
-/// The most that mounts may take on the kernel's command line, in bytes.
+use super::room::Place;
+use super::{Mount, MountError, Source};
+
+/// Maximum length of the description of the mounts on the kernel's command line, in bytes.
 const LIMIT_BYTES: usize = 1024;
 
-/// What the guest's agent is told of the mounts, in their order: `KIND:SOURCE:OPTIONS:TARGET`, joined by
-/// `;`. Bytes of a target that would not stay in one word are written as `%` and two hex digits.
-pub(crate) fn word(mounts: &[Mount]) -> Result<Option<String>, MountError> {
-    let each = mounts.iter().enumerate();
-    let each: Vec<_> = each.map(|(index, mount)| one(index, mount)).collect();
+/// Returns the kernel argument that describes the mounts; `None` without mounts.
+/// Each mount is `KIND:SOURCE:OPTIONS:TARGET`; they are joined by `;` in their order. A source is
+/// the serial of a disk, the tag of a share, or a tag and the name of an entry, `TAG/NAME`. Bytes
+/// of a target that would not stay in one word are written as `%` and two hex digits.
+pub(super) fn word(mounts: &[Mount], places: &[Place]) -> Result<Option<String>, MountError> {
+    let each = mounts.iter().zip(places).enumerate();
+    let each: Vec<_> = each
+        .map(|(index, (mount, place))| one(index, mount, *place))
+        .collect();
     let word = each.join(";");
     if word.len() > LIMIT_BYTES {
         return Err(MountError::TooLong {
@@ -20,13 +27,51 @@ pub(crate) fn word(mounts: &[Mount]) -> Result<Option<String>, MountError> {
     Ok((!word.is_empty()).then(|| format!("msb_mounts={word}")))
 }
 
-fn one(index: usize, mount: &Mount) -> String {
+/// Returns the serial by which the guest finds a volume's disk.
+pub(super) fn serial(index: usize) -> String {
+    format!("msb-volume-{index}")
+}
+
+/// Returns the tag by which the guest finds a share of one directory.
+pub(super) fn tag(index: usize) -> String {
+    format!("msb-share-{index}")
+}
+
+/// Returns the tag by which the guest finds the share of all entries with this access.
+pub(super) const fn tag_of_entries(access: DiskAccess) -> &'static str {
+    match access {
+        DiskAccess::ReadOnly => "msb-ro",
+        DiskAccess::ReadWrite => "msb-rw",
+    }
+}
+
+/// Returns the name by which the guest finds an entry of a share.
+pub(super) fn entry_name(index: usize) -> String {
+    index.to_string()
+}
+
+fn one(index: usize, mount: &Mount, place: Place) -> String {
     let access = if mount.read_only { "ro" } else { "rw" };
+    let entry = match place {
+        Place::Entry(access) => Some(format!("{}/{}", tag_of_entries(access), entry_name(index))),
+        Place::Device | Place::Guest => None,
+    };
     let (kind, source, options) = match &mount.source {
-        Source::Bind { .. } => ("share", tag(index), access.to_owned()),
-        Source::Volume { .. } | Source::Anonymous { .. } => {
-            ("disk", serial(index), access.to_owned())
-        }
+        Source::Bind { .. } => (
+            "share",
+            entry.unwrap_or_else(|| tag(index)),
+            access.to_owned(),
+        ),
+        Source::BindFile { .. } => (
+            "file",
+            entry.unwrap_or_else(|| tag(index)),
+            access.to_owned(),
+        ),
+        Source::Volume { .. } | Source::Anonymous { .. } => (
+            "disk",
+            entry.unwrap_or_else(|| serial(index)),
+            access.to_owned(),
+        ),
         Source::Tmpfs {
             size_bytes,
             mode,
@@ -91,20 +136,26 @@ mod tests {
             mount("/d", false, volume),
             mount("/e", false, tmpfs),
         ];
+        let places = [
+            Place::Device,
+            Place::Entry(DiskAccess::ReadWrite),
+            Place::Guest,
+        ];
         assert_eq!(
-            word(&mounts).expect("short").as_deref(),
+            word(&mounts, &places).expect("short").as_deref(),
             Some(
-                "msb_mounts=share:msb-share-0:ro:/a%20b%3bc;disk:msb-volume-1:rw:/d;\
+                "msb_mounts=share:msb-share-0:ro:/a%20b%3bc;disk:msb-rw/1:rw:/d;\
                  tmpfs::rw,exec,size=4096,mode=1777:/e"
             )
         );
-        assert_eq!(word(&[]).expect("nothing"), None);
+        assert_eq!(word(&[], &[]).expect("nothing"), None);
     }
 
     #[test]
     fn too_much_is_refused() {
         let source = Source::Anonymous { size_bytes: 0 };
         let mounts = [mount(&format!("/{}", "x".repeat(1100)), false, source)];
-        assert!(matches!(word(&mounts), Err(MountError::TooLong { .. })));
+        let word = word(&mounts, &[Place::Device]);
+        assert!(matches!(word, Err(MountError::TooLong { .. })));
     }
 }

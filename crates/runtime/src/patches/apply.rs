@@ -5,29 +5,29 @@ use fstree::{FileKind, Inode, InodeId, Metadata, Name, Timestamp, Tree};
 use rootfs_view::{ResolveError, resolve};
 
 use super::import::Place;
-use super::{HostCopy, NewDirectory, NewFile, PatchError, Patches};
+use super::{HostCopy, NewContent, NewDirectory, NewFile, PatchError, Patches};
 use crate::CopyError;
 use crate::files::{CopyPath, Destination, LINKS_MAX, host_source};
 
-/// Where a machine mounts something of its own.
+/// Directories of the root at which a machine has its own mounts.
 const MOUNTED: [&str; 5] = ["proc", "sys", "dev", "run", "tmp"];
-/// Files in `/etc` that it mounts over where it has a network.
+/// Files in `/etc` over which a machine with a network mounts its own.
 const MOUNTED_IN_ETC: [&[u8]; 3] = [b"hosts", b"hostname", b"resolv.conf"];
-/// An image's tree with changes made to it. The image's inodes keep their places.
+/// An image's tree with changes made to it. The image's inodes keep their ids.
 #[derive(Debug)]
 pub(crate) struct Patched {
     pub(crate) tree: Tree<NewFile>,
-    /// What the copied files take, in bytes.
+    /// Size of the copied and written files, in bytes.
     pub(crate) needed_bytes: u64,
-    /// Files that nobody would see.
+    /// Inodes of directories that a machine's own mounts hide.
     hidden: HashSet<InodeId>,
     has_network: bool,
-    /// The time of what is made here.
+    /// The modification time of the files and directories that are created here.
     now: Timestamp,
 }
 
 impl Patched {
-    /// Makes all changes to an image's tree, in which the content of files plays no part.
+    /// Makes all changes to an image's tree. The content of the image's files is not needed.
     pub(crate) fn new(
         image: Tree<NewFile>,
         patches: &Patches,
@@ -53,6 +53,9 @@ impl Patched {
         for copy in &patches.copy {
             patched.copy(copy)?;
         }
+        for content in &patches.write {
+            patched.write(content)?;
+        }
         Ok(patched)
     }
 
@@ -73,7 +76,7 @@ impl Patched {
         }
     }
 
-    /// As `mkdir -p` does.
+    /// Creates a directory and the missing ones above it, as `mkdir -p` does.
     fn make(&mut self, wanted: &NewDirectory) -> Result<(), PatchError> {
         let text = &wanted.path;
         let mut here = self.tree.root();
@@ -140,6 +143,30 @@ impl Patched {
         self.import(&copy.source, &from, &to, copy.owner)
     }
 
+    fn write(&mut self, content: &NewContent) -> Result<(), PatchError> {
+        let text = &content.path;
+        let no_name = || PatchError::NoName { path: text.clone() };
+        let typed = CopyPath::new(text.as_bytes()).map_err(|_| no_name())?;
+        let name = typed.name().ok_or_else(no_name)?.to_vec();
+        let parent = typed.parent();
+        self.make(&NewDirectory {
+            path: String::from_utf8_lossy(&parent).into_owned(),
+            mode: None,
+        })?;
+        let parent = self.directory(&parent, text)?;
+        self.check_seen(parent, &name, text)?;
+        let there = self.tree.lookup(parent, &name);
+        if there.is_some_and(|id| self.tree.directory(id).is_some()) {
+            return Err(PatchError::Mismatch { path: text.clone() });
+        }
+        let mut metadata = Metadata::with_mode(0o644);
+        metadata.mtime = self.now;
+        self.needed_bytes += u64::try_from(content.bytes.len()).unwrap_or(u64::MAX);
+        let kind = FileKind::Regular(NewFile::Bytes(content.bytes.clone()));
+        let file = self.tree.add(Inode { metadata, kind });
+        self.link(parent, &name, file, text)
+    }
+
     pub(super) fn link(
         &mut self,
         parent: InodeId,
@@ -154,7 +181,7 @@ impl Patched {
         Ok(())
     }
 
-    /// What is at a path that is copied to, symlinks at its end followed.
+    /// Resolves the destination of a copy, and follows symlinks at its end.
     fn destination(&self, text: &str) -> Result<Destination, PatchError> {
         let mut path = CopyPath::new(text).map_err(|_| PatchError::NoName {
             path: text.to_owned(),
@@ -184,7 +211,7 @@ impl Patched {
         }
     }
 
-    /// Refuses what a machine's own mounts would hide.
+    /// Refuses a path that a machine's own mounts would hide.
     fn check_seen(&self, parent: InodeId, name: &[u8], text: &str) -> Result<(), PatchError> {
         let is = |path: &str| resolve(&self.tree, path.as_bytes(), true) == Ok(parent);
         let is_mounted = self.hidden.contains(&parent)
@@ -199,7 +226,7 @@ impl Patched {
     }
 }
 
-/// What lies where a machine mounts something.
+/// Returns all directories at and below a machine's own mounts.
 fn hidden(image: &Tree<NewFile>) -> HashSet<InodeId> {
     let mut hidden = HashSet::new();
     for path in MOUNTED {

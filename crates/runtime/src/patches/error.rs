@@ -5,66 +5,66 @@ use rootfs_view::ResolveError;
 
 use crate::CopyError;
 
-/// Why a sandbox's files cannot be changed before its first boot.
+/// A change to a sandbox's files before its first boot that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
-    /// A path in the sandbox leads nowhere.
+    /// A path in the sandbox cannot be resolved.
     #[error("cannot follow '{path}' in the image")]
     Path {
-        /// The path.
+        /// The path in the sandbox.
         path: String,
-        /// Why.
+        /// The error of the resolution.
         #[source]
         source: ResolveError,
     },
-    /// There is nothing to remove.
+    /// The path to remove does not exist.
     #[error("the image has no '{path}' to remove")]
     NotThere {
-        /// The path.
+        /// The path in the sandbox.
         path: String,
     },
     /// A path that names no file in a directory.
     #[error("'{path}' names no file in a directory")]
     NoName {
-        /// The path.
+        /// The path in the sandbox.
         path: String,
     },
-    /// A machine shows something else there.
+    /// A mount of the machine hides the path.
     #[error("'{path}' would not be seen: the sandbox has a file or directory of its own there")]
     Hidden {
-        /// The path.
+        /// The path in the sandbox.
         path: String,
     },
-    /// A directory cannot become another file, nor the other way round.
+    /// A directory would replace another kind of file, or the reverse.
     #[error("'{path}' is a directory on one side and not on the other")]
     Mismatch {
         /// The path in the sandbox.
         path: String,
     },
-    /// A copy that is not made.
+    /// A file or directory of the host cannot be copied.
     #[error("cannot copy {} into the sandbox", source_path.display())]
     Copy {
-        /// What was to be copied.
+        /// The path on the host.
         source_path: PathBuf,
-        /// Why not.
+        /// The error of the copy.
         #[source]
         source: CopyError,
     },
-    /// A file of this host.
+    /// A file of the host cannot be read.
     #[error("cannot read {}", path.display())]
     Host {
-        /// Which.
+        /// The path on the host.
         path: PathBuf,
-        /// Why not.
+        /// The error of the host's filesystem.
         #[source]
         source: io::Error,
     },
-    /// More than the upper disk has.
+    /// The files need more space than the upper disk has.
     #[error("what is copied needs {needed_bytes} bytes, and the upper disk has {upper_bytes}")]
     TooLarge {
-        /// What the files take.
+        /// Size of the files, in bytes.
         needed_bytes: u64,
-        /// The size of the disk, of which its own structures take some.
+        /// Size of the disk, in bytes. Its own structures take some of it.
         upper_bytes: u64,
     },
 }

@@ -9,15 +9,15 @@ use fstree::{Metadata, Timestamp, Xattrs};
 use rustix::fs::{Dir, Mode, OFlags, getxattr, listxattr, openat};
 use rustix::io::Errno;
 
-/// The longest list of xattr names, and the longest value (`XATTR_LIST_MAX`, linux/limits.h).
+/// Maximum size of a list of xattr names and of a value (`XATTR_LIST_MAX`, linux/limits.h).
 const XATTR_MAX_BYTES: usize = 65_536;
 
-/// The content of a file that an upper disk begins with.
+/// The content of a file on a new upper disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NewFile {
-    /// It is here.
+    /// The content itself, in memory.
     Bytes(Vec<u8>),
-    /// It is in a file of this host, which had this length.
+    /// A file of the host, with its size and identity when it was found.
     Host {
         path: PathBuf,
         size_bytes: u64,
@@ -25,7 +25,7 @@ pub(crate) enum NewFile {
     },
 }
 
-/// Which file of this host it is, whatever its name leads to by now.
+/// The identity of a file of the host, which stays the same if the file is renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     device: u64,
@@ -84,7 +84,8 @@ fn told(path: &Path, why: &str) -> io::Error {
     io::Error::other(format!("{}: {why}", path.display()))
 }
 
-/// What an open file of this host is in a sandbox, with this owner: what `msb cp` keeps.
+/// Returns the metadata that a file of the host has in a sandbox, with this owner.
+/// It keeps the same attributes as `msb cp`.
 pub(super) fn metadata(
     file: &File,
     here: &std::fs::Metadata,
@@ -107,7 +108,7 @@ pub(super) fn metadata(
     })
 }
 
-/// Of one that need not be open to be read.
+/// Returns the `user.` xattrs of a file, which may be open with `O_PATH` only.
 fn user_xattrs(file: &File) -> io::Result<Xattrs> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let mut buffer = vec![0; XATTR_MAX_BYTES];
@@ -125,7 +126,7 @@ fn user_xattrs(file: &File) -> io::Result<Xattrs> {
             Ok(length) => {
                 xattrs.insert(name, &buffer[..length]);
             }
-            // It has gone, or is not for everybody.
+            // The xattr has been removed, or this user may not read it.
             Err(Errno::NODATA | Errno::PERM | Errno::ACCESS) => {}
             Err(error) => return Err(error.into()),
         }
@@ -133,7 +134,7 @@ fn user_xattrs(file: &File) -> io::Result<Xattrs> {
     Ok(xattrs)
 }
 
-/// The names in a directory of this host, in descending order.
+/// Returns the names in a directory of the host, in descending order.
 pub(super) fn names(directory: &File) -> io::Result<Vec<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let readable = openat(directory, ".", flags, Mode::empty())?;

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-/// The longest name of a host (RFC 1035), in bytes.
+/// Maximum length of a host name, in bytes (RFC 1035).
 const NAME_MAX_BYTES: usize = 253;
 
 /// A line of `/etc/hosts`.
@@ -12,7 +12,9 @@ pub struct HostEntry {
 }
 
 impl HostEntry {
-    /// An address and what it is called; `None` where a name is none, or there is no name.
+    /// Returns the line for an address and its names.
+    /// `None` if there is no name, or a name is empty, too long or has characters that no line can
+    /// hold.
     pub fn new(address: IpAddr, names: Vec<String>) -> Option<Self> {
         let is_name = |name: &String| {
             (1..=NAME_MAX_BYTES).contains(&name.len())

@@ -1,7 +1,7 @@
-//! A file or a tree of this host on its way into an image's tree.
+//! Copies a file or a tree of the host into an image's tree.
 //!
-//! It is walked by open directories, and no symlink is followed: whoever may change the tree while it is
-//! copied cannot lead the walk out of it.
+//! The walk uses open directories and follows no symlink, so that a process that changes the tree
+//! meanwhile cannot lead the walk out of it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -19,39 +19,39 @@ use super::{PatchError, Patched};
 use crate::allocated_bytes;
 use crate::files::Packed;
 
-/// What a block of the upper disk holds.
+/// Size of a block of the upper disk, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Where what is copied goes.
+/// The directory and name that a copy goes to.
 pub(super) struct Place<'a> {
-    /// A directory of the tree.
+    /// A directory of the image's tree.
     pub(super) directory: InodeId,
     /// Its path in the sandbox.
     pub(super) path: &'a [u8],
-    /// The name there; none where the directory itself is what is copied.
+    /// The name in the directory; `None` if a directory is merged into `directory` itself.
     pub(super) name: Option<&'a [u8]>,
 }
 
-/// One copy while it is made.
+/// The state of one copy.
 struct Import {
     owner: (u32, u32),
-    /// Files with several names.
+    /// The inodes of the copied files that have several names, by their identity on the host.
     several: HashMap<Identity, InodeId>,
-    /// The directory that is walked, below those that lead to it.
+    /// The stack of directories that are being walked, from the outermost to the current one.
     open: Vec<OpenDirectory>,
 }
 
 /// A directory of this host that is being copied.
 struct OpenDirectory {
     found: Found,
-    /// What it becomes, and its path in the sandbox.
+    /// The directory's inode in the image's tree, and its path in the sandbox.
     id: InodeId,
     destination: Vec<u8>,
-    /// What is left, in descending order.
+    /// The names that are not copied yet, in descending order.
     names: Vec<Vec<u8>>,
 }
 
-/// A file of this host, not opened to be read.
+/// A file of the host, opened with `O_PATH` only.
 struct Found {
     file: File,
     path: PathBuf,
@@ -59,7 +59,7 @@ struct Found {
 }
 
 impl Patched {
-    /// Puts what is at `from`, called `source`, into the tree.
+    /// Copies the file or tree `from` into the tree. `source` is its path on the host.
     pub(super) fn import(
         &mut self,
         source: &Path,
@@ -99,7 +99,8 @@ impl Patched {
         Ok(())
     }
 
-    /// Puts one file of the host into a directory. Directories meet, other files replace each other.
+    /// Copies one file of the host into a directory.
+    /// Directories are merged; other files replace each other.
     fn put(
         &mut self,
         import: &mut Import,
@@ -150,7 +151,7 @@ impl Patched {
 }
 
 impl Import {
-    /// Goes on with what is in a directory.
+    /// Begins to copy the content of a directory.
     fn enter(&mut self, found: Found, id: InodeId, destination: Vec<u8>) -> Result<(), PatchError> {
         let names = host_file::names(&found.file).map_err(unreadable(&found.path))?;
         self.open.push(OpenDirectory {
@@ -164,7 +165,7 @@ impl Import {
 }
 
 impl Found {
-    /// What has this name in a directory, a symlink itself.
+    /// Opens the file with this name in a directory. A symlink itself is opened.
     fn at(directory: &File, name: &[u8], path: PathBuf) -> Result<Self, PatchError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let found = openat(directory, name, flags, Mode::empty()).map_err(io::Error::from);
@@ -180,14 +181,14 @@ impl Found {
         host_file::metadata(&self.file, &self.here, owner).map_err(unreadable(&self.path))
     }
 
-    /// What it becomes; `None` for what is left out.
+    /// Returns the kind that the file has in the tree; `None` for files that are left out.
     fn kind(&self) -> Result<Option<FileKind<NewFile>>, PatchError> {
         let kind = self.here.file_type();
         let device = Device {
             major: major(self.here.rdev()),
             minor: minor(self.here.rdev()),
         };
-        // As a character device it would stand for a removed name.
+        // Overlayfs takes a character device 0:0 for a removed name.
         let is_nothing = device.major == 0 && device.minor == 0;
         Ok(Some(if kind.is_file() {
             FileKind::Regular(NewFile::Host {
@@ -222,7 +223,7 @@ fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
     path
 }
 
-/// What a file takes where its holes are kept.
+/// Returns the size that a file takes if its holes are kept, in bytes.
 fn taken_bytes(here: &std::fs::Metadata) -> u64 {
     allocated_bytes(here).min(here.len().next_multiple_of(BLOCK_BYTES))
 }

@@ -1,7 +1,7 @@
-//! What a sandbox's files are before its first boot, where they are not its image's.
+//! Changes to the image's files that a sandbox has before its first boot.
 //!
-//! The changes are made to the image's tree, as values; what then differs goes into the upper disk
-//! as overlayfs would have written it. No machine is needed, and nothing of the image is copied.
+//! The changes are made to the image's tree as a value; the differences then go into the upper disk
+//! as overlayfs would have written them. No machine is needed, and nothing of the image is copied.
 
 mod apply;
 mod error;
@@ -18,42 +18,57 @@ pub use error::PatchError;
 pub(crate) use host_file::NewFile;
 pub use hosts::HostEntry;
 
-/// Changes of an image's files, made in this order.
+/// Changes to an image's files, in the order in which they are made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patches {
-    /// Paths that go, with all that is below them.
+    /// Paths to remove, with everything below them.
     pub remove: Vec<String>,
-    /// Directories that are to be there.
+    /// Directories to create.
     pub make: Vec<NewDirectory>,
-    /// Files of this host that come in.
+    /// Files of the host to copy.
     pub copy: Vec<HostCopy>,
-    /// Names that the sandbox's `/etc/hosts` has beside its own.
+    /// Files to write; they replace the image's.
+    pub write: Vec<NewContent>,
+    /// Lines that the sandbox's `/etc/hosts` has in addition to its own.
     pub hosts: Vec<HostEntry>,
 }
 
-/// A directory that is to be there, and those that lead to it.
+/// A directory to create, with the missing directories above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDirectory {
-    /// Its path in the sandbox.
+    /// The directory's path in the sandbox.
     pub path: String,
-    /// Its twelve permission bits; else 0755, or what they are.
+    /// The 12 permission bits. If `None`, a new directory has 0755 and an existing one keeps its
+    /// bits.
     pub mode: Option<u16>,
 }
 
-/// A file or a directory of this host that is copied in as `docker cp` does.
+/// A file to write, with mode 0644 and owner root, and the missing directories above it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewContent {
+    /// The file's path in the sandbox.
+    pub path: String,
+    /// The file's content.
+    pub bytes: Vec<u8>,
+}
+
+/// A file or directory of the host to copy, with the rules of `docker cp`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostCopy {
-    /// Its path here.
+    /// The path on the host.
     pub source: PathBuf,
-    /// Where it goes.
+    /// The destination in the sandbox.
     pub destination: String,
-    /// User and group of all that is copied.
+    /// User id and group id of all copied files.
     pub owner: (u32, u32),
 }
 
 impl Patches {
-    /// Whether the sandbox's files are its image's.
+    /// Returns true if no change concerns the image's files.
     pub(crate) fn change_no_file(&self) -> bool {
-        self.remove.is_empty() && self.make.is_empty() && self.copy.is_empty()
+        self.remove.is_empty()
+            && self.make.is_empty()
+            && self.copy.is_empty()
+            && self.write.is_empty()
     }
 }

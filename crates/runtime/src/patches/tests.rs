@@ -4,7 +4,7 @@ use std::path::Path;
 use fs_err as fs;
 use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
 
-use super::{HostCopy, NewDirectory, NewFile, PatchError, Patched, Patches};
+use super::{HostCopy, NewContent, NewDirectory, NewFile, PatchError, Patched, Patches};
 
 fn add(tree: &mut Tree<NewFile>, parent: InodeId, name: &str, kind: FileKind<NewFile>) -> InodeId {
     let metadata = Metadata::with_mode(0o711);
@@ -37,7 +37,7 @@ fn patched(patches: &Patches) -> Result<Patched, PatchError> {
     Patched::new(image(), patches, true, 1_700_000_000)
 }
 
-/// What differs from the image: names that went, and new ones with their modes and owners.
+/// Lists the differences from the image: removed paths, and new ones with modes and owners.
 fn differences(patched: &Patched) -> Vec<String> {
     let before = image();
     let paths = |tree: &Tree<NewFile>| -> Vec<String> {
@@ -87,6 +87,16 @@ fn make(path: &str, mode: Option<u16>) -> Patches {
 fn remove(path: &str) -> Patches {
     Patches {
         remove: vec![path.to_owned()],
+        ..Patches::default()
+    }
+}
+
+fn write(path: &str) -> Patches {
+    Patches {
+        write: vec![NewContent {
+            path: path.to_owned(),
+            bytes: b"new".to_vec(),
+        }],
         ..Patches::default()
     }
 }
@@ -215,7 +225,7 @@ fn a_file_that_changed_is_not_copied() {
         panic!("no file");
     };
     assert!(file.open().is_ok());
-    // Another file of the same length, by a symlink that came into the path.
+    // A symlink in the path leads to another file of the same length.
     fs::create_dir(host.path().join("secret")).expect("made");
     fs::write(host.path().join("secret/x"), "y").expect("written");
     fs::rename(host.path().join("tree"), host.path().join("moved")).expect("renamed");
@@ -226,4 +236,22 @@ fn a_file_that_changed_is_not_copied() {
     assert!(file.open().is_ok());
     fs::write(&path, "longer").expect("written");
     assert!(file.open().is_err());
+}
+
+#[test]
+fn files_are_written_with_the_directories_that_lead_to_them() {
+    assert_eq!(
+        lines(&write("/etc/own/file")),
+        ["+etc/own d755 0:0", "+etc/own/file -644 0:0"]
+    );
+    assert_eq!(lines(&write("/lib/f")), ["+usr/lib/f -644 0:0"]);
+    let written = patched(&write("/lib/f")).expect("written");
+    let id = written.tree.find(b"usr/lib/f").expect("there");
+    let expected = FileKind::Regular(NewFile::Bytes(b"new".to_vec()));
+    assert_eq!(written.tree.inode(id).kind, expected);
+    assert_eq!(written.needed_bytes, 3);
+    for (path, error) in [("/usr", "Mismatch"), ("/run/x", "Hidden"), ("/", "NoName")] {
+        let refused = patched(&write(path)).expect_err(path);
+        assert!(format!("{refused:?}").starts_with(error), "{refused:?}");
+    }
 }

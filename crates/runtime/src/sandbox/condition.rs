@@ -7,36 +7,36 @@ use super::{Lock, Resources, Sandbox};
 use crate::Exit;
 use crate::vmm_process::Errand;
 
-/// Whether a sandbox has a machine.
+/// The state of a sandbox's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It has never had one.
+    /// The sandbox has never had a machine.
     Created,
-    /// Its machine runs.
+    /// The machine is running.
     Running,
-    /// It has none now; its upper disk is kept.
+    /// The machine has ended; the upper disk is kept.
     Stopped,
 }
 
-/// How a sandbox is.
+/// A sandbox's state, last start and last exit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// Whether it has a machine.
+    /// The state of the machine.
     pub state: State,
-    /// Seconds since the epoch of its last start.
+    /// Seconds since the epoch of the last start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_s: Option<u64>,
-    /// How its first command ended, if it did; of one that is started again, the last time.
+    /// The main command's exit, the last one if it was restarted; `None` if it has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
 }
 
 impl Sandbox {
-    /// Whether its machine runs: the process that has it holds the sandbox's lock.
+    /// Returns the state of the machine. It is running while a process holds the sandbox's lock.
     ///
     /// # Errors
-    /// When the lock cannot be opened.
+    /// If the lock cannot be opened.
     pub fn state(&self) -> io::Result<State> {
         if Lock::is_held(&self.files)? {
             return Ok(State::Running);
@@ -48,32 +48,32 @@ impl Sandbox {
         })
     }
 
-    /// What its process wrote of its first command's end, if it did.
+    /// Returns the main command's last recorded exit; `None` if no exit is recorded.
     pub fn first_exit(&self) -> Option<Exit> {
         Exit::read(&self.files.exit())
     }
 
-    /// What the machine of a sandbox that runs was started with; `None` while that is not known yet. Its
-    /// description says what the next one has.
+    /// Returns the resources of the running machine; `None` while they are unknown.
+    /// The sandbox's description holds the resources of the next machine.
     pub fn machine_resources(&self) -> Option<Resources> {
         let machine = Errand::read(&self.files).ok()?.machine;
         Some(Resources {
             cpus: machine.cpus,
             memory_mib: machine.memory_mib,
-            // No disk of a machine that runs grows.
+            // The disks of a running machine do not grow.
             upper_bytes: fs::metadata(self.files.upper()).ok()?.len(),
         })
     }
 
-    /// How it is.
+    /// Returns the sandbox's state, last start and last exit.
     ///
     /// # Errors
-    /// When the lock cannot be opened.
+    /// If the lock cannot be opened.
     pub fn condition(&self) -> io::Result<Condition> {
         let state = self.state()?;
         let started_s = match state {
             State::Created => None,
-            // It may just be on its way to its first start.
+            // The first start may not have written the launch spec yet.
             State::Running | State::Stopped => Errand::read(&self.files)
                 .ok()
                 .map(|errand| errand.started_s),
@@ -96,6 +96,7 @@ impl Sandbox {
 mod tests {
     use super::*;
     use crate::Home;
+    use crate::mounts::Layout;
     use crate::sandbox::{Changes, Parts, Spec};
 
     #[test]
@@ -112,7 +113,8 @@ mod tests {
             image_vmdk: "image".into(),
             now_s: 0,
         };
-        let errand = Errand::of_tests(sandbox.spec.machine(&home, &sandbox.files, &parts));
+        let layout = Layout::default();
+        let errand = Errand::of_tests(sandbox.spec.machine(&sandbox.files, &parts, layout));
         let json = serde_json::to_vec(&errand).expect("written");
         fs::write(sandbox.files.errand(), json).expect("written");
         let changes = Changes {

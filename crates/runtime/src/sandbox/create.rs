@@ -10,63 +10,65 @@ use serde::Serialize;
 use super::names::{Names, check_name};
 use super::{CreateError, Files, Limits, Lock, Sandbox, SandboxId, Spec, Stopping, upper};
 use crate::keeper::{Lifetime, RestartPolicy};
-use crate::mounts::{self, Mount, Source};
+use crate::mounts::{self, Mount, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
 use crate::{Home, Hostname, Patches, durable};
 
-/// What a sandbox may use.
+/// The resources of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Resources {
-    /// Virtual processors.
+    /// Number of virtual processors.
     pub cpus: u8,
     /// Guest memory, in MiB.
     pub memory_mib: u32,
-    /// Size of the upper disk, in bytes. It is sparse: what is not written costs nothing.
+    /// Size of the upper disk, in bytes. The disk is sparse: unwritten blocks take no space.
     pub upper_bytes: u64,
 }
 
-/// How to create a sandbox.
+/// Options for creating a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateOptions {
-    /// What the user calls it; without one, the id is the name.
+    /// The sandbox's name; its id if the user gave no name.
     pub name: Option<String>,
     /// The image's name as the user gave it.
     pub image: String,
-    /// What it may use.
+    /// Processors, memory and disk size.
     pub resources: Resources,
-    /// Remove it once it has stopped.
+    /// True if the sandbox is removed once it has stopped.
     pub remove_when_stopped: bool,
-    /// What the user marks it with.
+    /// Labels that the user gave.
     pub labels: BTreeMap<String, String>,
-    /// Its first command.
+    /// The main command.
     pub process: Process,
-    /// Whether the first command is started again.
+    /// The conditions under which the main command is restarted.
     pub restart: RestartPolicy,
-    /// When it ends by itself.
+    /// The limits after which the sandbox ends by itself.
     pub lifetime: Lifetime,
-    /// Its network, if it is to have one.
+    /// Network settings; `None` for loopback alone.
     pub network: Option<Settings>,
-    /// What its guest calls itself, instead of its name.
+    /// The guest's hostname; the sandbox's name if `None`.
     pub hostname: Option<Hostname>,
-    /// Whether nothing of its root can be written but what is mounted there.
+    /// True if the root filesystem is read-only; mounts keep their own access.
     pub read_only: bool,
-    /// What its guest may take of its own.
+    /// Limits inside the guest.
     pub limits: Limits,
-    /// How it is stopped.
+    /// Signal and timeout of a stop.
     pub stopping: Stopping,
-    /// What its files are at first, where they are not its image's.
+    /// Changes to the image's files before the first boot.
     pub patches: Patches,
-    /// What it sees of host directories, volumes and memory. Named volumes that are missing are made.
+    /// Mounts of host directories, volumes and memory. Missing named volumes are created.
     pub mounts: Vec<Mount>,
+    /// The VMM's room for mounts, if the VMM is known.
+    pub room: Option<Room>,
 }
 
 impl Sandbox {
-    /// Creates a sandbox of `image`: its directory, its upper disk, its description last.
-    /// The lock goes to whoever starts it.
+    /// Creates a sandbox of `image`: its directory, its upper disk, and last its description.
+    /// Returns the lock too, which a start takes over.
     ///
     /// # Errors
-    /// A name that is taken or not one, a full disk, an image that cannot be read. Nothing is left
+    /// A name that is taken or invalid, a full disk, an image that cannot be read. Nothing is left
     /// of a sandbox that was not created.
     pub fn create(
         home: &Home,
@@ -80,7 +82,7 @@ impl Sandbox {
         let id = SandboxId::random().map_err(io_error)?;
         let name = options.name.unwrap_or_else(|| id.to_string());
         check_name(home, &name)?;
-        let mounts = mounts::arrange(options.mounts)?;
+        let mounts = mounts::arrange(home, options.mounts, options.room.as_ref())?;
         msb_agent_protocol::check_length(&options.process.exec(None))?;
         let spec = Spec {
             id,
@@ -104,12 +106,12 @@ impl Sandbox {
             mounts,
         };
         let sandbox = Self::at(home, spec);
-        fs::create_dir_all(home.sandboxes()).map_err(io_error)?;
-        fs::create_dir(&sandbox.files.directory).map_err(io_error)?;
+        private_files::ensure_directory(&home.sandboxes()).map_err(io_error)?;
+        private_files::create_directory(&sandbox.files.directory).map_err(io_error)?;
         let filled = sandbox.fill(image, &options.patches);
         let lock = filled.and_then(|lock| sandbox.describe(home).map(|()| lock));
         let lock = lock.inspect_err(|_| {
-            // The first error is the one to report.
+            // The first error is the one that is reported.
             let _ = fs::remove_dir_all(&sandbox.files.directory);
         })?;
         Ok((sandbox, lock))
@@ -131,8 +133,9 @@ impl Sandbox {
         Ok(lock)
     }
 
-    /// Makes it a sandbox: nobody else has its name, and the volumes that it names are there. What
-    /// may take long is done by now: whoever wants to name or remove something waits for this.
+    /// Publishes the sandbox: checks its name, creates missing volumes, writes its description.
+    /// Slow work is done before this call, because other processes that name or remove something
+    /// wait for it.
     pub(super) fn describe(&self, home: &Home) -> Result<(), CreateError> {
         let io_error = |source| CreateError::Io {
             directory: self.files.directory.clone(),
@@ -157,7 +160,7 @@ pub(super) fn write_spec(files: &Files, spec: &Spec) -> io::Result<()> {
     durable::publish_bytes(&files.spec(), &json)
 }
 
-/// Seconds since the epoch, 0 on a host whose clock stands before it.
+/// Returns the seconds since the epoch; 0 if the host's clock is before it.
 pub(crate) fn now_s() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -9,100 +9,106 @@ use crate::{BootDiskError, KernelError, TimelineError};
 
 use super::UpperError;
 
-/// Why a sandbox was not created. Nothing of it is left.
+/// A failure to create a sandbox. Nothing of the sandbox is left.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// Its directory cannot be written.
+    /// A file or directory of the sandbox cannot be written.
     #[error("cannot create the sandbox in {}", .directory.display())]
     Io {
-        /// Where sandboxes live.
+        /// The directory of all sandboxes, or the sandbox's own.
         directory: PathBuf,
-        /// Why.
+        /// The error of the host's filesystem.
         #[source]
         source: io::Error,
     },
     /// Another sandbox has this name.
     #[error("the name '{name}' is taken by another sandbox")]
     NameTaken {
-        /// The name.
+        /// The name that was asked for.
         name: String,
     },
-    /// The name is not one a host may have.
+    /// The name is empty, too long, or has characters that a sandbox's name cannot have.
     #[error(
         "'{name}' is not a sandbox name: 1 to 63 letters, digits, '-', '_' or '.', a letter or digit first"
     )]
     InvalidName {
-        /// The name.
+        /// The name that was asked for.
         name: String,
     },
-    /// Its command could not be told to the guest.
+    /// The command is too long to be sent to the guest.
     #[error("cannot create a sandbox for this command")]
     Command(#[from] msb_agent_protocol::TooLong),
-    /// What it is to see cannot be mounted.
+    /// A mount cannot be made.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// A volume cannot be had.
+    /// A volume cannot be created, found or written.
     #[error(transparent)]
     Volume(#[from] VolumeError),
-    /// Its upper disk cannot be made.
+    /// The upper disk cannot be written.
     #[error("cannot create the sandbox's writable disk")]
     Upper(#[from] UpperError),
 }
 
-/// Why a sandbox did not start.
+/// A failure to start a sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no kernel to boot.
+    /// No usable kernel was found.
     #[error("cannot boot")]
     Kernel(#[from] KernelError),
-    /// There is no boot disk.
+    /// The boot disk cannot be provided.
     #[error("cannot boot")]
     BootDisk(#[from] BootDiskError),
-    /// A port of the host is not free.
+    /// A port of the host is in use.
     #[error("cannot publish the sandbox's ports")]
     Publish(#[from] PublishError),
-    /// What it is to see is not there.
+    /// The source of a mount is missing, has changed or cannot be used.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// A volume cannot be had.
+    /// A volume is missing, in use or cannot be read.
     #[error(transparent)]
     Volume(#[from] VolumeError),
-    /// It cannot be noted how far the start is.
+    /// The progress of the start cannot be recorded.
     #[error("cannot note how far the start is")]
     Timeline(#[from] TimelineError),
-    /// Something on the host failed.
+    /// An operation on the host failed.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The failed operation, for the message `cannot …`.
         action: &'static str,
-        /// Why.
+        /// The error of the operation.
         #[source]
         source: io::Error,
     },
-    /// The VMM's process ended before the guest's agent answered.
-    #[error("the virtual machine ended before its agent answered ({outcome})")]
+    /// The VMM process ended before the guest's agent answered.
+    #[error("{}", .reason.clone().unwrap_or_else(|| unexplained(.outcome)))]
     Ended {
-        /// The process's exit status.
+        /// The exit status of the VMM process, as text.
         outcome: String,
-        /// The last lines that it and the guest's kernel printed.
+        /// The reason that a process of the sandbox or the guest's agent logged.
+        reason: Option<String>,
+        /// The other last lines that the VMM process and the guest's kernel printed.
         last_words: Vec<String>,
     },
     /// The guest's agent did not answer in time.
     #[error("the guest did not answer within {limit_s} s")]
     Silent {
-        /// How long it was waited for.
+        /// The boot timeout, in seconds.
         limit_s: u64,
-        /// The last lines that the guest's kernel printed.
+        /// The last lines that the VMM process and the guest's kernel printed.
         last_words: Vec<String>,
     },
-    /// The agent answered, and not as it should.
+    /// The agent's answer cannot be used.
     #[error("the guest's agent gave an unusable answer")]
     Agent(#[source] msb_agent_protocol::ClientError),
 }
 
+fn unexplained(outcome: &str) -> String {
+    format!("the virtual machine ended before its agent answered ({outcome})")
+}
+
 impl StartError {
-    /// Whether the machine's process was started, so that what lies in the sandbox's directory is of
-    /// this start and no earlier one.
+    /// Returns true if the VMM process is known to have run.
+    /// The logs in the sandbox's directory are then of this start and not of an earlier one.
     pub const fn is_of_the_machine(&self) -> bool {
         matches!(
             self,
@@ -111,21 +117,21 @@ impl StartError {
     }
 }
 
-/// Why a sandbox was not removed.
+/// A failure to remove a sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
-    /// It runs.
+    /// The sandbox is running.
     #[error("sandbox {name} is running")]
     Running {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
     },
-    /// Its directory cannot be removed.
+    /// The sandbox's directory cannot be removed.
     #[error("cannot remove {}", .directory.display())]
     Io {
-        /// Which directory.
+        /// The sandbox's directory.
         directory: PathBuf,
-        /// Why.
+        /// The error of the host's filesystem.
         #[source]
         source: io::Error,
     },

@@ -2,21 +2,21 @@ use std::fmt;
 
 use crate::randomness::random;
 
-/// A sandbox's identity: twelve hex digits of randomness, as docker shows container ids.
+/// A sandbox's identity: 12 random hexadecimal digits, the length of docker's short container ids.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct SandboxId(String);
 
 impl SandboxId {
-    /// A new one.
+    /// Returns a new random id.
     ///
     /// # Errors
-    /// When the host's kernel gives no randomness.
+    /// If the host's kernel gives no randomness.
     pub fn random() -> std::io::Result<Self> {
         Ok(Self(hex::encode(random::<6>()?)))
     }
 
-    /// As text.
+    /// Returns the 12 digits as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

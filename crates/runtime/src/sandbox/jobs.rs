@@ -7,27 +7,27 @@ use serde::Serialize;
 use super::{JobFiles, Sandbox, State};
 use crate::{Exit, Job, LogReader, untrusted};
 
-/// The most jobs that are listed, the newest: more are of no keeper's making.
+/// Maximum number of listed jobs, the newest ones. A supervisor normally keeps far fewer.
 const LISTED_MAX: usize = 4096;
 
-/// A job and how it is.
+/// A job, its state and its exit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct JobCondition {
-    /// What it is.
+    /// The job's number, command and start.
     #[serde(flatten)]
     pub job: Job,
-    /// Whether it runs.
+    /// True if the job is running.
     pub running: bool,
-    /// How it ended.
+    /// The job's exit; `None` while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
 }
 
 impl Sandbox {
-    /// The jobs of its last or present run, oldest first.
+    /// Returns the jobs of the last or current run, oldest first.
     ///
     /// # Errors
-    /// When their directory cannot be read.
+    /// If their directory cannot be read.
     pub fn jobs(&self) -> io::Result<Vec<JobCondition>> {
         let entries = match fs::read_dir(self.files.jobs()) {
             Ok(entries) => entries,
@@ -45,13 +45,13 @@ impl Sandbox {
         jobs.filter_map(Result::transpose).collect()
     }
 
-    /// The job of this number; `None` when there is none, none any more, or its description makes no
-    /// sense.
+    /// Returns the job with this number.
+    /// `None` if the job never existed, was removed, or its record cannot be parsed.
     ///
     /// # Errors
-    /// When the sandbox's lock cannot be opened.
+    /// If the sandbox's lock cannot be opened.
     pub fn job(&self, id: u64) -> io::Result<Option<JobCondition>> {
-        // Asked first: a job that ended with the machine has its end written before.
+        // The state is read first: the exit of a job is written before its machine ends.
         let is_up = self.state()? == State::Running;
         let files = JobFiles::of(&self.files.jobs(), id);
         let Some(job) = described(&files, id) else {
@@ -65,22 +65,22 @@ impl Sandbox {
         }))
     }
 
-    /// What a job printed.
+    /// Opens the log of a job's output.
     ///
     /// # Errors
-    /// When its log cannot be opened.
+    /// If the log cannot be opened.
     pub fn job_output(&self, id: u64) -> io::Result<LogReader> {
         LogReader::open(&JobFiles::of(&self.files.jobs(), id).output_log())
     }
 }
 
-/// The number that a job's directory is called by.
+/// Returns the job number that a directory's name stands for; `None` for any other name.
 fn number(name: &str) -> Option<u64> {
     let id: u64 = name.parse().ok()?;
     (id.to_string() == name).then_some(id)
 }
 
-/// What job `id` says it is; a machine's process wrote it, so it may be anything.
+/// Reads the record of job `id`. The VMM process wrote it, so its content is untrusted.
 fn described(files: &JobFiles, id: u64) -> Option<Job> {
     let bytes = untrusted::read(&files.job()).ok()??;
     let job: Job = serde_json::from_slice(&bytes).ok()?;

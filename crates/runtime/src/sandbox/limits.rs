@@ -2,21 +2,22 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-/// What a guest may take of what is its own. Its root can lift them again: they keep programs from
-/// harming each other, not the host from harm.
+/// Limits inside the guest.
+/// The guest's root can lift them: they protect programs from each other, not the host from the
+/// guest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// The most processes and threads of all commands together.
+    /// Maximum number of processes and threads of all commands together.
     pub pids: Option<NonZeroU32>,
-    /// Size of `/dev/shm`, in bytes; half of the memory where it is missing.
+    /// Size of `/dev/shm`, in bytes; half of the guest's memory if `None`.
     pub shm_bytes: Option<u64>,
-    /// Size of `/tmp`, in bytes; half of the memory where it is missing.
+    /// Size of `/tmp`, in bytes; half of the guest's memory if `None`.
     pub tmp_bytes: Option<u64>,
 }
 
 impl Limits {
-    /// What the guest's agent is told.
+    /// Returns the kernel arguments from which the guest's agent reads the limits.
     pub(super) fn kernel_words(self) -> Vec<String> {
         let pids = self.pids.map(|pids| format!("msb_pids={pids}"));
         let shm = self.shm_bytes.map(|bytes| format!("msb_shm={bytes}"));

@@ -11,10 +11,11 @@ use crate::network_process::read_published;
 use crate::{Home, allocated_bytes, durable};
 
 impl Sandbox {
-    /// Every sandbox in `home`, oldest first. A directory without a description is not one.
+    /// Returns every sandbox in `home`, oldest first. Directories without a description are
+    /// skipped.
     ///
     /// # Errors
-    /// When the directory of sandboxes cannot be read.
+    /// If the directory of sandboxes cannot be read, or the disk fails while a description is read.
     pub fn all(home: &Home) -> io::Result<Vec<Self>> {
         let entries = match fs::read_dir(home.sandboxes()) {
             Ok(entries) => entries,
@@ -23,8 +24,11 @@ impl Sandbox {
         };
         let mut sandboxes = Vec::new();
         for entry in entries {
-            if let Ok(spec) = Spec::read(&entry?.path()) {
-                sandboxes.push(Self::at(home, spec));
+            match Spec::read(&entry?.path()) {
+                Ok(spec) => sandboxes.push(Self::at(home, spec)),
+                Err(error) if is_no_sandbox(&error) => {}
+                // After an I/O error of the disk, the sandbox exists although it cannot be read.
+                Err(error) => return Err(error),
             }
         }
         sandboxes.sort_by(|a, b| {
@@ -33,10 +37,10 @@ impl Sandbox {
         Ok(sandboxes)
     }
 
-    /// The sandbox with this name, this id, or the one id that begins so.
+    /// Returns the sandbox with this name or id, or whose id alone begins with `name`.
     ///
     /// # Errors
-    /// When the directory of sandboxes cannot be read.
+    /// If the directory of sandboxes cannot be read.
     pub fn find(home: &Home, name: &str) -> io::Result<Option<Self>> {
         let mut sandboxes = Self::all(home)?;
         if let Some(index) = sandboxes
@@ -53,10 +57,10 @@ impl Sandbox {
         })
     }
 
-    /// Whether a sandbox, running or not, is one of the image whose manifest has this digest.
+    /// Returns true if a sandbox, running or not, is of the image with this manifest digest.
     ///
     /// # Errors
-    /// When the directory of sandboxes cannot be read.
+    /// If the directory of sandboxes cannot be read.
     pub fn any_of(home: &Home, image_digest: &str) -> io::Result<bool> {
         let sandboxes = Self::all(home)?;
         Ok(sandboxes
@@ -64,16 +68,16 @@ impl Sandbox {
             .any(|sandbox| sandbox.spec.image_digest == image_digest))
     }
 
-    /// Where its files are.
+    /// Returns the sandbox's directory.
     pub fn directory(&self) -> &Path {
         &self.files.directory
     }
 
-    /// Returns the ports of the host that lead into it. Where the host chooses one at each start, it is 0
-    /// while the sandbox does not run.
+    /// Returns the ports of the host that lead into the sandbox.
+    /// If the host chooses a port at each start, the port is 0 while the sandbox does not run.
     ///
     /// # Errors
-    /// When it cannot be seen whether it runs.
+    /// If the sandbox's lock cannot be opened.
     pub fn published(&self) -> io::Result<Vec<Publish>> {
         let wanted = || {
             let network = self.spec.network.as_ref();
@@ -85,29 +89,30 @@ impl Sandbox {
         })
     }
 
-    /// What its upper disk takes on the host's disk, in bytes: what was written, not its size.
+    /// Returns the size that the upper disk takes on the host's disk, in bytes.
+    /// This is the size of the written blocks, not of the disk.
     ///
     /// # Errors
-    /// When the upper disk is not there.
+    /// If the upper disk does not exist.
     pub fn allocated_bytes(&self) -> io::Result<u64> {
         Ok(allocated_bytes(&fs::metadata(self.files.upper())?))
     }
 
-    /// The right to start it, or `None` while it runs.
+    /// Takes the right to start the sandbox; `None` while it is running.
     ///
     /// # Errors
-    /// When the lock cannot be opened.
+    /// If the lock cannot be opened.
     pub fn lock(&self) -> io::Result<Option<Lock>> {
         Lock::take(&self.files)
     }
 
-    /// The right to start it, and the sandbox as it is now, which may have been changed since it was found;
-    /// `None` while it runs.
+    /// Takes the right to start the sandbox and reads it again; `None` while it is running.
+    /// Its description may have changed since the sandbox was found.
     ///
     /// # Errors
-    /// When it is gone, or cannot be read.
+    /// If the sandbox is gone or cannot be read.
     pub fn claim(&self) -> io::Result<Option<(Self, Lock)>> {
-        // Who changes it has its lock for a moment too.
+        // A process that changes the description holds the sandbox's lock for a moment too.
         let _change = ChangeLock::take(&self.files)?;
         let Some(lock) = self.lock()? else {
             return Ok(None);
@@ -119,16 +124,17 @@ impl Sandbox {
         Ok(Some((now, lock)))
     }
 
-    /// The right to read its disks, or `None` while it runs.
+    /// Takes the right to read the sandbox's disks; `None` while it is running.
     pub(crate) fn read_lock(&self) -> io::Result<Option<ReadLock>> {
         ReadLock::take(&self.files)
     }
 
-    /// Removes a stopped sandbox and its upper disk, durably. One that is to go when it has
-    /// stopped goes with the next sweep if a power cut brings it back.
+    /// Removes a stopped sandbox and its upper disk, durably.
+    /// If the sandbox was to be removed once it stopped, and a power cut brings it back, the next
+    /// sweep removes it.
     ///
     /// # Errors
-    /// When it runs, or its directory cannot be removed.
+    /// If the sandbox is running, or its directory cannot be removed.
     pub fn remove(self) -> Result<(), RemoveError> {
         let io_error = |source| RemoveError::Io {
             directory: self.files.directory.clone(),
@@ -139,16 +145,22 @@ impl Sandbox {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(error)),
             _ => Ok(()),
         };
-        let _lock = match Lock::take(&self.files) {
-            Ok(Some(lock)) => lock,
+        let _lock = match Lock::take_existing(&self.files) {
+            Ok(Some(lock)) => Some(lock),
             Ok(None) => {
+                // The lock's holder may be removing the sandbox.
+                if !fs::exists(self.files.spec()).map_err(io_error)? {
+                    return Ok(());
+                }
                 return Err(RemoveError::Running {
                     name: self.spec.name.clone(),
                 });
             }
-            Err(error) => return present(Err(error)),
+            // The sandbox is gone or almost gone: a lock that does not exist has no holder.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io_error(error)),
         };
-        // The description goes first: what is left of a removal cut short is no sandbox.
+        // The description goes first, so that a removal that is cut short leaves no sandbox.
         present(fs::remove_file(self.files.spec()))?;
         present(fs::remove_dir_all(&self.files.directory))?;
         match self.files.directory.parent() {
@@ -159,15 +171,16 @@ impl Sandbox {
         }
     }
 
-    /// Removes what dead processes left: stopped sandboxes that were to go, and directories that
-    /// never became a sandbox or are none any more.
+    /// Removes the leftovers of processes that no longer run.
+    /// These are stopped sandboxes that were to be removed, and directories that do not describe a
+    /// sandbox.
     ///
     /// # Errors
-    /// When the directory of sandboxes cannot be read.
+    /// If the directory of sandboxes cannot be read.
     pub fn sweep(home: &Home) -> io::Result<()> {
         for sandbox in Self::all(home)? {
             if sandbox.spec.remove_when_stopped {
-                // One that runs refuses, and another process's sweep may be faster.
+                // A running sandbox refuses, and another process's sweep may be faster.
                 let _ = sandbox.remove();
             }
         }
@@ -182,7 +195,19 @@ impl Sandbox {
     }
 }
 
-/// Removes a directory that describes no sandbox, unless somebody is just making it one.
+/// Returns true if an error means that a directory describes no sandbox, not that it could not be read.
+fn is_no_sandbox(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::UnexpectedEof
+    )
+}
+
+/// Removes a directory that describes no sandbox, unless a process is creating one in it.
 fn sweep_remains(directory: &Path) {
     let files = Files {
         directory: directory.to_owned(),
@@ -191,18 +216,27 @@ fn sweep_remains(directory: &Path) {
         .and_then(|metadata| metadata.modified())
         .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_LIMIT));
     let is_empty = matches!(fs::exists(files.spec()), Ok(false));
-    if old && is_empty && matches!(Lock::take(&files), Ok(Some(_))) {
-        // What cannot be removed now is tried again by the next sweep.
+    if old && is_empty && is_nobodys(&files) {
+        // The next sweep tries again.
         let _ = fs::remove_dir_all(directory);
     }
 }
 
-/// Far longer than a directory stands empty while its sandbox is created.
+fn is_nobodys(files: &Files) -> bool {
+    match Lock::take_existing(files) {
+        Ok(lock) => lock.is_some(),
+        // The creation ended before the lock existed, or the removal after the lock was removed.
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Minimum age of a directory that is swept, far longer than a creation leaves it without a lock.
 const CREATION_LIMIT: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ReachError;
 
     #[test]
     fn ports_that_the_host_chose_are_those_of_a_machine_that_runs() {
@@ -224,19 +258,56 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_read_is_not_taken_for_what_is_not_there() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let sandbox = Sandbox::of_tests(&home, Spec::of_tests("a"));
+        let beside = |name: &str| home.sandboxes().join(name);
+        fs::create_dir(beside("empty")).expect("made");
+        fs::write(beside("file"), "").expect("written");
+        for (name, text) in [("cut", "{"), ("other", "[1]")] {
+            fs::create_dir(beside(name)).expect("made");
+            fs::write(beside(name).join("sandbox.json"), text).expect("written");
+        }
+        assert_eq!(Sandbox::all(&home).expect("listed").len(), 1);
+        // Reading a process's own memory from its start gives EIO, as a broken disk does.
+        fs::remove_file(sandbox.files.spec()).expect("removed");
+        std::os::unix::fs::symlink("/proc/self/mem", sandbox.files.spec()).expect("linked");
+        let error = Sandbox::all(&home).expect_err("unreadable").to_string();
+        assert!(error.contains("sandbox.json"), "{error}");
+    }
+
+    #[test]
     fn a_sandbox_that_somebody_else_removed_is_removed() {
         let root = tempfile::tempdir().expect("a directory");
-        let sandbox = Sandbox::at(&Home::new(root.path()), Spec::of_tests("a"));
-        fs::create_dir_all(&sandbox.files.directory).expect("created");
+        let sandbox = Sandbox::of_tests(&Home::new(root.path()), Spec::of_tests("a"));
         let held = sandbox.lock().expect("a lock file").expect("free");
         assert!(matches!(
             sandbox.clone().remove(),
             Err(RemoveError::Running { .. })
         ));
         assert_eq!(sandbox.state().expect("looked"), State::Running);
+        // A process that removes the sandbox does this first.
+        fs::remove_file(sandbox.files.spec()).expect("removed");
+        sandbox.clone().remove().expect("as good as removed");
+        fs::remove_file(sandbox.files.lock()).expect("removed");
         drop(held);
+        assert_eq!(sandbox.state().expect("looked"), State::Created);
+        assert!(!sandbox.files.lock().exists());
         sandbox.clone().remove().expect("removed");
         assert!(!sandbox.files.directory.exists());
         sandbox.remove().expect("as good as removed");
+    }
+
+    #[tokio::test]
+    async fn a_sandbox_that_is_gone_does_not_run() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = Sandbox::of_tests(&Home::new(root.path()), Spec::of_tests("a"));
+        fs::remove_dir_all(&sandbox.files.directory).expect("removed");
+        let not_running = |outcome| matches!(outcome, Err(ReachError::NotRunning { .. }));
+        assert!(not_running(sandbox.kill().await));
+        let stopped = sandbox.stop(Duration::from_secs(1), None).await;
+        assert!(not_running(stopped.map(|_| ())));
+        sandbox.wait().await.expect("nothing to wait for");
     }
 }

@@ -5,47 +5,62 @@ use fs_err::File;
 use super::Files;
 use crate::flock;
 
-/// The right to run, change or remove a sandbox. It is held from before the sandbox can be seen
-/// until its machine has ended, passed from the process that creates it to the one that runs it.
+/// The right to run, change or remove a sandbox.
+/// It is held from before the sandbox is visible until its machine has ended. The process that
+/// creates the sandbox passes it to the process that runs it.
 #[derive(Debug)]
 pub struct Lock(pub(crate) File);
 
 impl Lock {
-    /// Takes the lock, or `None` while another process holds it.
+    /// Takes the lock; `None` while another process holds it. Creates the lock's file if it is
+    /// missing.
     pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
-        let file = open(files)?;
+        Self::take_of(open(files, true)?)
+    }
+
+    /// Takes the lock like `take`, but never creates its file.
+    /// A missing file is an error of the kind `NotFound`, so that nothing appears in a directory
+    /// that another process is removing.
+    pub(crate) fn take_existing(files: &Files) -> io::Result<Option<Self>> {
+        Self::take_of(open(files, false)?)
+    }
+
+    fn take_of(file: File) -> io::Result<Option<Self>> {
         let taken = flock::try_for_a_moment(&file, flock::Kind::Exclusive)?;
         Ok(taken.then_some(Self(file)))
     }
 
-    /// Whether a process holds it.
+    /// Returns true if a process holds the lock. The lock of a removed sandbox is not held.
     pub(crate) fn is_held(files: &Files) -> io::Result<bool> {
-        let file = open(files)?;
-        Ok(!flock::try_once(&file, flock::Kind::Shared)?)
+        match open(files, false) {
+            Ok(file) => Ok(!flock::try_once(&file, flock::Kind::Shared)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 
-/// The right to read a stopped sandbox's disks. Any number of processes may have it at once; none
-/// has the [`Lock`] then.
+/// The right to read a stopped sandbox's disks.
+/// Several processes may hold it at once; no process holds the [`Lock`] then.
 #[derive(Debug)]
 pub(crate) struct ReadLock(#[expect(dead_code, reason = "it is held, not used")] File);
 
 impl ReadLock {
-    /// Takes it, or `None` while another process has the sandbox's lock.
+    /// Takes the right; `None` while another process holds the sandbox's lock.
     pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
-        let file = open(files)?;
+        let file = open(files, true)?;
         let taken = flock::try_once(&file, flock::Kind::Shared)?;
         Ok(taken.then_some(Self(file)))
     }
 }
 
-/// The right to change a sandbox's description, whether or not it runs. Nobody has it for longer than it
-/// takes to write one.
+/// The right to change the description of a sandbox, running or not.
+/// It is held no longer than it takes to write a description.
 #[derive(Debug)]
 pub(super) struct ChangeLock(#[expect(dead_code, reason = "it is held, not used")] File);
 
 impl ChangeLock {
-    /// Waits for it.
+    /// Waits until the right is free, and takes it.
     pub(super) fn take(files: &Files) -> io::Result<Self> {
         let directory = File::open(&files.directory)?;
         flock::wait(&directory, flock::Kind::Exclusive)?;
@@ -53,10 +68,16 @@ impl ChangeLock {
     }
 }
 
-fn open(files: &Files) -> io::Result<File> {
-    File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(files.lock())
+/// Opens the lock's file, and creates it if it is missing and `can_make` is set.
+/// An existing file can be locked even if its filesystem has become read-only.
+fn open(files: &Files, can_make: bool) -> io::Result<File> {
+    let opened = if can_make {
+        private_files::open_or_create(&files.lock())
+    } else {
+        File::options().read(true).write(true).open(files.lock())
+    };
+    match opened {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => File::open(files.lock()),
+        opened => opened,
+    }
 }

@@ -2,18 +2,21 @@
 
 mod condition;
 mod create;
+mod disk_errors;
 mod error;
 mod id;
 mod jobs;
 mod limits;
 mod list;
 mod lock;
+mod machine_process;
 mod names;
 mod reach;
 mod rename;
 mod running;
 mod spec;
 mod start;
+mod started_process;
 mod update;
 mod upper;
 
@@ -34,15 +37,16 @@ pub use upper::UpperError;
 
 pub(crate) use create::now_s;
 pub(crate) use lock::ReadLock;
+pub(crate) use machine_process::MachineLock;
 pub(crate) use reach::UNMOUNT_LIMIT;
-pub(crate) use spec::{Files, JobFiles, Parts};
+pub(crate) use spec::{Files, JobFiles, Parts, UPPER_SERIAL};
 
 use crate::Home;
 
 /// A sandbox on this host, running or not.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    /// What it is.
+    /// The sandbox's description, as `sandbox.json` holds it.
     pub spec: Spec,
     pub(crate) files: Files,
 }
@@ -56,7 +60,7 @@ impl Sandbox {
         }
     }
 
-    /// One that was created and has no disk.
+    /// Creates a sandbox without an upper disk.
     #[cfg(test)]
     pub(crate) fn of_tests(home: &Home, spec: Spec) -> Self {
         let sandbox = Self::at(home, spec);

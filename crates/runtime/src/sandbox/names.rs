@@ -6,11 +6,11 @@ use super::{CreateError, Sandbox};
 use crate::plain_name::is_plain_name;
 use crate::{Home, flock};
 
-/// The longest name, in bytes: that of a label in DNS.
+/// Maximum length of a name, in bytes: that of a DNS label (RFC 1035).
 const LENGTH_MAX: usize = 63;
 
-/// The right to give a sandbox a name. While one process has it, a name that it found free stays free. It is
-/// a lock of the directory of all sandboxes, so that nothing is left of it there.
+/// The right to give a sandbox a name. A name that is found free stays free while it is held.
+/// It is a lock on the directory of all sandboxes, so that it leaves no file there.
 #[derive(Debug)]
 pub(super) struct Names<'a> {
     home: &'a Home,
@@ -18,8 +18,8 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Waits for it. Nobody has it for longer than it takes to write a description, and to make the volumes
-    /// that it names.
+    /// Waits until the right is free, and takes it.
+    /// It is held only while a description is written and the volumes that it names are created.
     pub(super) fn take(home: &'a Home) -> io::Result<Self> {
         let directory = fs::File::open(home.sandboxes())?;
         flock::wait(&directory, flock::Kind::Exclusive)?;
@@ -34,7 +34,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Looks whether a name is one, and free at this moment.
+/// Checks that a name is valid and free at this moment.
 pub(super) fn check_name(home: &Home, name: &str) -> Result<(), CreateError> {
     if !is_plain_name(name, LENGTH_MAX) {
         return Err(CreateError::InvalidName {

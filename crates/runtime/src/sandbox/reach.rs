@@ -2,67 +2,68 @@ use std::io;
 use std::time::Duration;
 
 use fs_err as fs;
+use msb_agent_protocol::v1::{Attach, StopFirst};
 use msb_agent_protocol::{Client, ClientError};
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Sandbox, State, now_s};
-use crate::{Exit, socket};
+use super::machine_process::MachineProcess;
+use super::{Lock, Sandbox, State, now_s};
+use crate::{Exit, StopSignal, socket};
 
-/// How long a guest that is booting may take to answer.
+/// The timeout for the answer of a guest that is booting.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
-/// How long a guest may take to unmount and power off, beside what its processes take.
+/// The timeout for unmounting and powering off, beyond the time that the guest's processes have.
 pub(crate) const UNMOUNT_LIMIT: Duration = Duration::from_secs(20);
-/// How long the host's kernel may take to end a killed process.
+/// The timeout for the host's kernel to end a killed process.
 const DEATH_LIMIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Why a running sandbox could not be talked to, or ended.
+/// A failure to connect to a running sandbox, or to end it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReachError {
-    /// It does not run.
+    /// The sandbox is not running.
     #[error("sandbox {name} is not running")]
     NotRunning {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
     },
-    /// It is just being created or started.
+    /// The sandbox is still being created or started.
     #[error("sandbox {name} is still being started")]
     Starting {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
     },
-    /// Its process cannot be reached.
+    /// The VMM process cannot be reached.
     #[error("cannot reach the process of sandbox {name}")]
     Io {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
-        /// Why.
+        /// The error of the connection, the lock or the signal.
         #[source]
         source: io::Error,
     },
-    /// Its agent gave no good answer.
+    /// The guest's agent did not answer, or refused the call.
     #[error("cannot reach sandbox {name}")]
     Agent {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
-        /// Why.
+        /// The error of the call.
         #[source]
         source: ClientError,
     },
-    /// It goes on living.
+    /// The machine still runs after it was killed.
     #[error("sandbox {name} does not end, even when it is killed")]
     Immortal {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
     },
 }
 
 impl Sandbox {
-    /// Connects to a sandbox that runs, and waits until its guest is up.
+    /// Connects to a running sandbox, and waits until its guest is up.
     ///
     /// # Errors
-    /// When it does not run, or does not answer.
+    /// If the sandbox does not run or does not answer.
     pub async fn connect(&self) -> Result<Client, ReachError> {
         self.expect_running()?;
         let stream = socket::connect(&self.files.socket()).await;
@@ -82,19 +83,33 @@ impl Sandbox {
     }
 
     /// Asks the guest to end its processes, sync and power off; kills the machine if it does not.
-    /// Whether it ended cleanly.
+    /// Returns true if it ended cleanly. The main command gets `signal`, or the one that the
+    /// sandbox was created with.
     ///
     /// # Errors
-    /// When it does not run, or cannot even be killed.
-    pub async fn stop(&self, grace: Duration) -> Result<bool, ReachError> {
+    /// If the sandbox does not run, or cannot be killed.
+    pub async fn stop(
+        &self,
+        grace: Duration,
+        signal: Option<StopSignal>,
+    ) -> Result<bool, ReachError> {
         self.expect_running()?;
+        let first = signal.map(|signal| StopFirst {
+            // The supervisor fills in the number of the main command.
+            exec_id: 0,
+            signal: signal.number(),
+        });
         let asked = async {
-            self.connect().await?.shutdown(Some(grace), None).await.ok();
+            self.connect()
+                .await?
+                .shutdown(Some(grace), first)
+                .await
+                .ok();
             Ok::<(), ReachError>(())
         };
         let limit = grace.saturating_add(UNMOUNT_LIMIT);
         let asked = timeout(limit, asked).await;
-        // Asked or not: it may have ended meanwhile.
+        // The answer proves nothing: the machine may have ended meanwhile.
         if matches!(asked, Ok(Ok(()))) && self.ends_within(UNMOUNT_LIMIT).await? {
             return Ok(true);
         }
@@ -105,50 +120,83 @@ impl Sandbox {
         }
     }
 
-    /// Ends the machine as a power cut would. What the guest had synced is kept.
+    /// Sends a signal to the process group of the main command.
     ///
     /// # Errors
-    /// When it does not run, or its process cannot be killed.
+    /// If the main command does not run, or the guest's agent does not answer.
+    pub async fn signal(&self, signal: StopSignal) -> Result<(), ReachError> {
+        let agent_error = |source| ReachError::Agent {
+            name: self.spec.name.clone(),
+            source,
+        };
+        let mut client = self.connect().await?;
+        let attached = client.attach(Attach { stdin: false }).await;
+        let mut command = attached.map_err(agent_error)?;
+        let sent = command.control.signal(signal.number()).await;
+        sent.map_err(agent_error)
+    }
+
+    /// Ends the machine as a power cut would. Data that the guest had synced is kept.
+    ///
+    /// # Errors
+    /// If the sandbox does not run, or its VMM process cannot be killed.
     pub async fn kill(&self) -> Result<(), ReachError> {
-        let pid = self.process_id()?;
-        match kill_process_group(pid, Signal::KILL) {
-            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-            Err(error) => return Err(self.io_error(error.into())),
-        }
+        let machine = self.machine_process()?;
+        machine.kill().map_err(|source| self.io_error(source))?;
         if self.ends_within(DEATH_LIMIT).await? {
-            return self.note_kill().map_err(|source| self.io_error(source));
+            // The kill succeeded even if its record cannot be written; the condition implies it
+            // anyway.
+            let _ = self.note_kill();
+            return Ok(());
         }
         Err(ReachError::Immortal {
             name: self.spec.name.clone(),
         })
     }
 
-    /// The machine's process, which leads the group of all its processes.
-    pub(crate) fn process_id(&self) -> Result<Pid, ReachError> {
+    /// Returns the VMM process, which leads the process group of the network and the shares.
+    pub(crate) fn machine_process(&self) -> Result<MachineProcess, ReachError> {
         self.expect_running()?;
-        let pid = fs::read_to_string(self.files.pid())
-            .ok()
-            .and_then(|text| text.trim().parse().ok())
-            .and_then(Pid::from_raw)
-            .ok_or_else(|| self.starting())?;
-        // Its number is its own for as long as it holds the lock, which it did just now.
+        let found = MachineProcess::find(&self.files).map_err(|source| self.io_error(source))?;
+        if let Some(process) = found {
+            return Ok(process);
+        }
+        // The machine may have ended just now.
         self.expect_running()?;
-        Ok(pid)
+        Err(self.starting())
     }
 
-    /// The machine's process cannot say any more how its command ended.
+    /// Returns the id of the VMM process on this host; `None` while the sandbox has no machine.
+    ///
+    /// # Errors
+    /// If the host's kernel cannot be asked, or the process is in another PID namespace.
+    pub fn machine_process_id(&self) -> io::Result<Option<u32>> {
+        let found = MachineProcess::find(&self.files)?;
+        Ok(found.map(|process| process.id().as_raw_nonzero().get().unsigned_abs()))
+    }
+
+    /// Records the kill, because the killed VMM process cannot record the main command's exit.
+    /// A sandbox that is removed when it stops needs no record: the process that waits for its end
+    /// removes it now.
     fn note_kill(&self) -> io::Result<()> {
+        if self.spec.remove_when_stopped {
+            return Ok(());
+        }
         let is_noted = || fs::exists(self.files.exit());
-        match self.lock()? {
-            Some(_lock) if !is_noted()? => Exit::killed(Some(now_s())).write(&self.files.exit()),
+        match Lock::take_existing(&self.files) {
+            Ok(Some(_lock)) if !is_noted()? => {
+                Exit::killed(Some(now_s())).write(&self.files.exit())
+            }
+            // Another process has removed the sandbox if the lock is not found.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Waits until it does not run.
+    /// Waits until the sandbox does not run.
     ///
     /// # Errors
-    /// When its lock cannot be opened.
+    /// If the sandbox's lock cannot be opened.
     pub async fn wait(&self) -> Result<(), ReachError> {
         while self.is_running()? {
             sleep(POLL_INTERVAL).await;

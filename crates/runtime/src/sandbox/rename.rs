@@ -6,34 +6,34 @@ use super::names::Names;
 use super::{CreateError, Sandbox, Spec};
 use crate::Home;
 
-/// Why a sandbox was not renamed.
+/// A failure to rename a sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
-    /// It has its name in the guest too.
+    /// The sandbox is running, and the guest uses its name.
     #[error("sandbox {name} is running; stop it first")]
     Running {
-        /// Its name.
+        /// The sandbox's current name.
         name: String,
     },
-    /// The new name cannot be had.
+    /// The new name is taken, invalid or cannot be checked.
     #[error("cannot take the name")]
     Name(#[source] CreateError),
-    /// Its description cannot be written.
+    /// The sandbox's description cannot be read or written.
     #[error("cannot rename sandbox {name}")]
     Io {
-        /// Its name.
+        /// The sandbox's current name.
         name: String,
-        /// Why.
+        /// The error of the host's filesystem.
         #[source]
         source: io::Error,
     },
 }
 
 impl Sandbox {
-    /// Gives a sandbox that does not run another name.
+    /// Gives a stopped sandbox another name.
     ///
     /// # Errors
-    /// When it runs, or the name is taken or not one.
+    /// If the sandbox is running, or the name is taken or invalid.
     pub fn rename(&mut self, home: &Home, name: &str) -> Result<(), RenameError> {
         let old_name = self.spec.name.clone();
         let io_error = |source| RenameError::Io {
@@ -44,7 +44,7 @@ impl Sandbox {
         let Some(_lock) = self.lock().map_err(io_error)? else {
             return Err(RenameError::Running { name: old_name });
         };
-        // Somebody may have changed it since it was found.
+        // Another process may have changed the description since the sandbox was found.
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
         let names = Names::take(home).map_err(io_error)?;
         names.check(name).map_err(RenameError::Name)?;

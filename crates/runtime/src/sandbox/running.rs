@@ -2,31 +2,38 @@ use std::io;
 
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
-use tokio::process::Child;
 
+use super::started_process::StartedProcess;
 use super::{Files, Sandbox};
 use crate::text_log::last_lines;
 use crate::{LogReader, TextLog};
 
-/// How much of a log is shown when something went wrong, in bytes and lines.
+/// The end of a log that a failure shows, in bytes and lines.
 const LAST_WORDS_BYTES: u64 = 16 << 10;
 const LAST_WORDS_LINES: usize = 8;
-/// How many lines are shown that give a reason and stand before those, and how they are known: by the
-/// words of the kernel's last message, and of the agent's messages.
+/// Maximum number of earlier lines that are shown because they give a reason.
+/// They contain the kernel's last message or the prefix of the agent's messages.
 const REASON_LINES: usize = 3;
-const REASONS: [&str; 2] = ["Kernel panic - not syncing", "msb-agent: "];
+const REASONS: [&str; 2] = ["Kernel panic - not syncing", AGENT_PREFIX];
+/// The beginning of each line of the agent, after the kernel's own prefix.
+const AGENT_PREFIX: &str = "msb-agent: ";
 
-/// A sandbox whose machine was started here.
+/// A sandbox whose machine this process started.
 #[derive(Debug)]
 pub struct Running {
     sandbox: Sandbox,
-    process: Child,
+    process: StartedProcess,
     client: Client,
     info: HelloReply,
 }
 
 impl Running {
-    pub(super) fn new(sandbox: Sandbox, process: Child, client: Client, info: HelloReply) -> Self {
+    pub(super) fn new(
+        sandbox: Sandbox,
+        process: StartedProcess,
+        client: Client,
+        info: HelloReply,
+    ) -> Self {
         Self {
             sandbox,
             process,
@@ -35,25 +42,25 @@ impl Running {
         }
     }
 
-    /// What the agent said of itself and the boot.
+    /// Returns what the agent reported about itself and the boot.
     pub const fn info(&self) -> &HelloReply {
         &self.info
     }
 
-    /// A connection with the sandbox.
+    /// Returns a connection with the sandbox.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Leaves it to itself: the machine goes on without this process.
+    /// Lets the machine run on without this process.
     pub fn detach(self) {}
 
     /// Waits until the machine is off.
     ///
     /// # Errors
-    /// When it ended otherwise than in order.
+    /// If the VMM process did not end cleanly.
     pub async fn ended(self) -> io::Result<()> {
-        // The machine is kept for who is connected.
+        // The machine is kept for connected clients.
         let Self {
             mut process,
             client,
@@ -69,38 +76,38 @@ impl Running {
         )))
     }
 
-    /// The last lines that the machine's process and the guest's kernel printed.
+    /// Returns the last lines that the VMM process and the guest's kernel printed.
     pub fn last_words(&self) -> Vec<String> {
         self.sandbox.last_words()
     }
 }
 
 impl Sandbox {
-    /// What its first command printed, from the oldest that is kept.
+    /// Opens the log of the main command's output, at the oldest line that is kept.
     ///
     /// # Errors
-    /// When the log cannot be opened.
+    /// If the log cannot be opened.
     pub fn output(&self) -> io::Result<LogReader> {
         LogReader::open(&self.files.output_log())
     }
 
-    /// What was written to the console of its guest, by the kernel as a rule, since the last start.
+    /// Opens the log of the guest's console since the last start. The kernel writes most of it.
     ///
     /// # Errors
-    /// When the log cannot be opened.
+    /// If the log cannot be opened.
     pub fn console(&self) -> io::Result<TextLog> {
         TextLog::open(&self.files.console_log())
     }
 
-    /// What its machine's process, and the VMM in it, had to say since the last start.
+    /// Opens the log of the VMM process, and of the VMM in it, since the last start.
     ///
     /// # Errors
-    /// When the log cannot be opened.
+    /// If the log cannot be opened.
     pub fn machine_log(&self) -> io::Result<TextLog> {
         TextLog::open(&self.files.vmm_log())
     }
 
-    /// The last lines that its machine's process and its guest's kernel printed.
+    /// Returns the last lines that the VMM process and the guest's kernel printed.
     pub fn last_words(&self) -> Vec<String> {
         last_words(&self.files)
     }
@@ -113,8 +120,25 @@ pub(super) fn last_words(files: &Files) -> Vec<String> {
         .collect()
 }
 
-/// The last lines, and of those before them the last that give a reason: a kernel that panics says
-/// why before it says where.
+/// Separates the reason for the end from the other last lines.
+/// The reason is the first line of the sandbox's own processes, as the others may have ended
+/// because of it. Without such a line, it is the last line of the guest's agent.
+pub(super) fn reason(files: &Files, lines: Vec<String>) -> (Option<String>, Vec<String>) {
+    let prefix = format!("msb: sandbox {}: ", files.directory.display());
+    let of_host = |line: &String| line.strip_prefix(&prefix).map(str::to_owned);
+    let of_agent = |line: &String| {
+        let (_, said) = line.split_once(AGENT_PREFIX)?;
+        Some(format!("the guest's agent gave up: {said}"))
+    };
+    let reason = lines.iter().find_map(of_host);
+    let reason = reason.or_else(|| lines.iter().rev().find_map(of_agent));
+    let is_other = |line: &String| of_host(line).is_none() && of_agent(line).is_none();
+    let others = lines.iter().filter(|line| is_other(line)).cloned();
+    (reason, others.collect())
+}
+
+/// Returns the last lines, preceded by earlier lines that give a reason.
+/// A kernel that panics prints the reason before the stack trace.
 fn telling(lines: Vec<String>) -> Vec<String> {
     let from = lines.len().saturating_sub(LAST_WORDS_LINES);
     let (before, last) = lines.split_at(from);
@@ -128,6 +152,28 @@ fn telling(lines: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_process_says_of_its_end_is_the_reason() {
+        let files = Files {
+            directory: "/home/sandboxes/1".into(),
+        };
+        let lines = [
+            "warning",
+            "msb: sandbox /home/sandboxes/1: cannot share: no such file",
+            "msb: sandbox /home/sandboxes/1: the virtual machine failed",
+            "[ 0.1] Linux",
+        ];
+        let (said, others) = reason(&files, lines.map(str::to_owned).to_vec());
+        assert_eq!(said.as_deref(), Some("cannot share: no such file"));
+        assert_eq!(others, ["warning", "[ 0.1] Linux"]);
+        let lines = ["msb: other", "[ 0.2] msb-agent: cannot mount /x"];
+        let (said, others) = reason(&files, lines.map(str::to_owned).to_vec());
+        let expected = "the guest's agent gave up: cannot mount /x";
+        assert_eq!(said.as_deref(), Some(expected));
+        assert_eq!(others, ["msb: other"]);
+        assert_eq!(reason(&files, others).0, None);
+    }
 
     #[test]
     fn a_reason_is_shown_though_much_comes_after_it() {

@@ -7,10 +7,9 @@ use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
 use super::{Limits, SandboxId};
-use crate::Home;
 use crate::hostname::Hostname;
 use crate::keeper::{Lifetime, RestartPolicy};
-use crate::mounts::{self, Mount};
+use crate::mounts::{Layout, Mount};
 use crate::process::Process;
 use crate::stop_signal::StopSignal;
 use crate::volumes::Use;
@@ -18,74 +17,74 @@ use crate::volumes::Use;
 /// The serial of the image disk, `/dev/vda`.
 const IMAGE_SERIAL: &str = "msb-image";
 /// The serial of the upper disk, `/dev/vdb`.
-const UPPER_SERIAL: &str = "msb-upper";
+pub(crate) const UPPER_SERIAL: &str = "msb-upper";
 /// The serial of the boot disk, `/dev/vdc`, which is the kernel's root.
 const BOOT_SERIAL: &str = "msb-boot";
 
-/// A sandbox as its directory describes it, in `sandbox.json`.
+/// A sandbox's description, as `sandbox.json` in its directory holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// Which sandbox.
+    /// The sandbox's id.
     pub id: SandboxId,
-    /// What the user calls it; the id where the user gave none.
+    /// The sandbox's name; its id if the user gave no name.
     pub name: String,
     /// The image's name as the user gave it.
     pub image: String,
     /// The digest of the image's manifest.
     pub image_digest: String,
-    /// Seconds since the epoch when it was created.
+    /// The creation time, in seconds since the epoch.
     pub created_s: u64,
-    /// Virtual processors.
+    /// Number of virtual processors.
     pub cpus: u8,
     /// Guest memory, in MiB.
     pub memory_mib: u32,
     /// Size of the upper disk, in bytes.
     pub upper_bytes: u64,
-    /// Remove it once it has stopped.
+    /// True if the sandbox is removed once it has stopped.
     pub remove_when_stopped: bool,
-    /// What the user marks it with.
+    /// Labels that the user gave.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// Its first command; later ones start from what it says.
+    /// The main command; later commands inherit its settings.
     pub process: Process,
-    /// Whether the first command is started again.
+    /// The conditions under which the main command is restarted.
     #[serde(default)]
     pub restart: RestartPolicy,
-    /// When it ends by itself.
+    /// The limits after which the sandbox ends by itself.
     #[serde(default)]
     pub lifetime: Lifetime,
-    /// Its network; without one it has its loopback alone.
+    /// Network settings; `None` for loopback alone.
     #[serde(default)]
     pub network: Option<Settings>,
-    /// What its guest calls itself; its name where the user gave nothing else.
+    /// The guest's hostname; the sandbox's name if `None`.
     #[serde(default)]
     pub hostname: Option<Hostname>,
-    /// Whether nothing of its root can be written but what is mounted there.
+    /// True if the root filesystem is read-only; mounts keep their own access.
     #[serde(default)]
     pub read_only: bool,
-    /// What its guest may take of its own.
+    /// Limits inside the guest.
     #[serde(default)]
     pub limits: Limits,
-    /// How it is stopped.
+    /// Signal and timeout of a stop.
     #[serde(default)]
     pub stopping: Stopping,
-    /// What it sees of host directories, volumes and memory, in the order in which they are mounted.
+    /// Mounts of host directories, volumes and memory, in the order in which they are made.
     #[serde(default)]
     pub mounts: Vec<Mount>,
 }
 
-/// How a sandbox is asked to end.
+/// Signal and timeout of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stopping {
-    /// What its first command is sent, before everything else gets SIGTERM.
+    /// The signal for the main command, before all other processes get SIGTERM.
     pub signal: StopSignal,
-    /// How long all of them together may take before they are killed, in seconds.
+    /// Seconds that all processes together have before they are killed.
     pub timeout_s: u64,
 }
 
 impl Default for Stopping {
-    /// As docker has it.
+    /// Returns SIGTERM and 10 s, the defaults of docker.
     fn default() -> Self {
         Self {
             signal: StopSignal::default(),
@@ -109,7 +108,7 @@ impl Files {
         self.directory.join("upper.ext4")
     }
 
-    /// What the machine's process is to do.
+    /// The launch spec of the VMM process.
     pub(crate) fn errand(&self) -> PathBuf {
         self.directory.join("machine.json")
     }
@@ -118,12 +117,12 @@ impl Files {
         self.directory.join("lock")
     }
 
-    /// The disk of the anonymous volume that is mount number `index`.
+    /// The disk of the anonymous volume at the index `index` of the mounts.
     pub(crate) fn volume(&self, index: usize) -> PathBuf {
         self.directory.join(format!("volume-{index}.ext4"))
     }
 
-    /// Where the process of share number `index` is called, for an instant.
+    /// The temporary socket of the process that serves share number `index`.
     pub(crate) fn share_socket(&self, index: usize) -> PathBuf {
         self.directory.join(format!("share-{index}.sock"))
     }
@@ -132,43 +131,42 @@ impl Files {
         self.directory.join("agent.sock")
     }
 
-    /// The process id of the machine's process.
-    pub(crate) fn pid(&self) -> PathBuf {
-        self.directory.join("vmm.pid")
+    /// The lock that the VMM process alone holds, while it lives.
+    pub(crate) fn machine_lock(&self) -> PathBuf {
+        self.directory.join("machine.lock")
     }
 
-    /// Where the machine's process makes files. It may in no other directory, and nobody relies on
-    /// what stands in this one.
+    /// The only directory in which the VMM process creates files. Its content is untrusted.
     pub(crate) fn written(&self) -> PathBuf {
         self.directory.join("written")
     }
 
-    /// What its first command printed.
+    /// The output of the main command.
     pub(crate) fn output_log(&self) -> PathBuf {
         self.written().join("output.log")
     }
 
-    /// How its first command ended.
+    /// The exit of the main command.
     pub(crate) fn exit(&self) -> PathBuf {
         self.written().join("exit.json")
     }
 
-    /// The directory of its jobs.
+    /// The directory of the jobs.
     pub(crate) fn jobs(&self) -> PathBuf {
         self.written().join("jobs")
     }
 
-    /// The ports that its network has published, with those that the host has chosen.
+    /// The ports that the network has published, with those that the host has chosen.
     pub(crate) fn ports(&self) -> PathBuf {
         self.directory.join("ports.json")
     }
 
-    /// What the guest kernel prints.
+    /// The output of the guest's console.
     pub(crate) fn console_log(&self) -> PathBuf {
         self.directory.join("console.log")
     }
 
-    /// What the VMM's process prints.
+    /// The output of the VMM process.
     pub(crate) fn vmm_log(&self) -> PathBuf {
         self.directory.join("vmm.log")
     }
@@ -181,7 +179,7 @@ pub(crate) struct JobFiles {
 }
 
 impl JobFiles {
-    /// Those of job `id` below the directory of all jobs.
+    /// Returns the files of job `id` below the directory of all jobs.
     pub(crate) fn of(jobs: &Path, id: u64) -> Self {
         Self {
             directory: jobs.join(id.to_string()),
@@ -201,13 +199,13 @@ impl JobFiles {
     }
 }
 
-/// What a machine is made of besides its sandbox's own files.
+/// The parts of a machine that are not the sandbox's own files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Parts {
     pub(crate) kernel: PathBuf,
     pub(crate) boot_disk: PathBuf,
     pub(crate) image_vmdk: PathBuf,
-    /// Seconds since the epoch: the guest has no clock of its own to trust.
+    /// Seconds since the epoch. The guest has no clock of its own that it can trust.
     pub(crate) now_s: u64,
 }
 
@@ -220,8 +218,8 @@ impl Spec {
         serde_json::from_slice(&fs::read(path)?).map_err(Into::into)
     }
 
-    /// The machine that boots this sandbox.
-    pub(crate) fn machine(&self, home: &Home, files: &Files, parts: &Parts) -> Machine {
+    /// Returns the machine that boots this sandbox, with its mounts as `layout` arranges them.
+    pub(crate) fn machine(&self, files: &Files, parts: &Parts, layout: Layout) -> Machine {
         let disk = |path: &Path, format, access, serial: &str| Disk {
             path: path.to_owned(),
             format,
@@ -248,18 +246,15 @@ impl Spec {
                 BOOT_SERIAL,
             ),
         ];
-        let mounts = || self.mounts.iter().enumerate();
         let root_disk = own.len() - 1;
-        let volumes = mounts().filter_map(|(index, mount)| mounts::disk(home, files, index, mount));
-        let shares = mounts().filter_map(|(index, mount)| mounts::share(index, mount));
         Machine {
             kernel: parts.kernel.clone(),
             cpus: self.cpus,
             memory_mib: self.memory_mib,
             root_disk,
-            disks: own.into_iter().chain(volumes).collect(),
-            shares: shares.collect(),
-            kernel_arguments: self.kernel_arguments(parts),
+            disks: own.into_iter().chain(layout.disks).collect(),
+            shares: layout.shares,
+            kernel_arguments: self.kernel_arguments(parts, layout.word),
             console_log: files.console_log(),
             network: self.network.as_ref().map(|_| NetworkDevice {
                 mac: msb_network::GUEST_MAC,
@@ -267,7 +262,7 @@ impl Spec {
         }
     }
 
-    /// The named volumes that its machine has.
+    /// Returns the named volumes that the machine uses.
     pub(crate) fn volumes(&self) -> Vec<Use> {
         let named = self.mounts.iter().filter_map(|mount| {
             Some(Use {
@@ -278,8 +273,8 @@ impl Spec {
         named.collect()
     }
 
-    /// What the guest's agent is told.
-    fn kernel_arguments(&self, parts: &Parts) -> Vec<String> {
+    /// Returns the kernel arguments that the guest's agent reads.
+    fn kernel_arguments(&self, parts: &Parts, mounts: Option<String>) -> Vec<String> {
         let mut words = vec![format!("msb_epoch={}", parts.now_s)];
         words.extend(self.hostname_words());
         if self.read_only {
@@ -292,12 +287,12 @@ impl Spec {
             words.push("msb_thrown_away=1".to_owned());
         }
         words.extend(self.limits.kernel_words());
-        // One that is too long was refused when the sandbox was created.
-        words.extend(mounts::word(&self.mounts).ok().flatten());
+        words.extend(mounts);
         words
     }
 
-    /// A name that the user gave stands in the guest's files in any case.
+    /// Returns the arguments for the hostname.
+    /// A name that the user gave is written to the guest's files even if the guest has no network.
     fn hostname_words(&self) -> Vec<String> {
         match &self.hostname {
             None => vec![format!("msb_hostname={}", self.name)],
@@ -311,7 +306,7 @@ impl Spec {
 
 #[cfg(test)]
 impl Spec {
-    /// That of a sandbox of no image, with an id of its own.
+    /// Returns the description of a sandbox without an image, with a new id.
     pub(crate) fn of_tests(name: &str) -> Self {
         Self {
             id: SandboxId::random().expect("randomness"),
@@ -337,8 +332,8 @@ impl Spec {
     }
 }
 
-/// The guest's address and prefix, its gateway, which also answers questions for names, and how
-/// much a packet may hold.
+/// Returns the guest's address and prefix length, the gateway's address, and the MTU in bytes.
+/// The gateway is also the DNS server.
 fn network_word() -> String {
     format!(
         "msb_net={}/{},{},{}",

@@ -1,5 +1,4 @@
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
@@ -13,52 +12,56 @@ use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
 use msb_network::{Settings, check_published};
+use rustix::fs::{FallocateFlags, fallocate};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
 use super::create::now_s;
-use super::running::last_words;
+use super::running::{last_words, reason};
+use super::started_process::StartedProcess;
 use super::{Lock, Parts, Running, Sandbox, StartError, upper};
 use crate::boot::boot_disk;
 use crate::keeper::Duties;
+use crate::mounts::{Layout, Room};
 use crate::vmm_process::Errand;
 use crate::volumes::Volume;
-use crate::{Home, Kernel, Timeline, durable, socket, untrusted};
+use crate::{Home, Kernel, Timeline, durable, mounts, socket, untrusted};
 
-/// How to run the process that a machine runs in: this program and these arguments, the sandbox's
-/// directory after them.
+/// The command that runs a VMM process. The sandbox's directory follows the arguments.
 #[derive(Debug, Clone)]
 pub struct VmmCommand {
-    /// The program: as a rule the one that is running.
+    /// The program, usually the running one.
     pub program: PathBuf,
-    /// Arguments before the directory.
+    /// Arguments before the sandbox's directory.
     pub arguments: Vec<OsString>,
 }
 
-/// Where and how a sandbox is started.
+/// The options for starting a sandbox.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Where everything is kept.
+    /// The directory of all of msb's data.
     pub home: Home,
-    /// The image, checked.
+    /// The image, already verified.
     pub image: StoredImage,
-    /// How well kernel and boot disk must prove themselves.
+    /// The mode in which the kernel and the boot disk are verified.
     pub trust: Trust,
-    /// Which VMM.
+    /// The name of the VMM.
     pub vmm: &'static str,
-    /// The process to run it in.
+    /// The room for mounts that the VMM has for this sandbox.
+    pub room: Room,
+    /// The command that runs the VMM process.
     pub vmm_command: VmmCommand,
-    /// Where the user says the kernel is (`MSB_KERNEL`).
+    /// The path of the kernel that the user gave in `MSB_KERNEL`.
     pub msb_kernel: Option<OsString>,
-    /// How long the guest may take to answer.
+    /// The boot timeout.
     pub boot_limit: Duration,
-    /// Whether the first command waits until somebody has attached to it.
+    /// True if the main command waits until a client has attached to it.
     pub attached: bool,
-    /// The rows and columns of the first command's terminal, where they are known.
+    /// The rows and columns of the main command's terminal, if they are known.
     pub window: Option<(u32, u32)>,
-    /// How strictly the machine's process is confined.
+    /// The strictness of the VMM process's confinement.
     pub jail: Strictness,
-    /// Where it is noted how far the start is.
+    /// The record of the start's progress.
     pub timeline: Timeline,
 }
 
@@ -66,11 +69,13 @@ impl Sandbox {
     /// Boots the sandbox and waits until its agent answers.
     ///
     /// # Errors
-    /// No kernel, a machine that ends or stays silent. The machine is gone then, the upper is kept.
+    /// A missing kernel, a machine that ends or does not answer. The machine is then gone and the
+    /// upper disk is kept. The same holds if this future is dropped before it completes.
     pub async fn start(&self, lock: Lock, place: &Place) -> Result<Running, StartError> {
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
         let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref(), place.trust)?;
         self.check_mounts(&place.home)?;
+        let layout = Layout::of(&place.home, &self.files, &self.spec.mounts, &place.room)?;
         let now_s = now_s();
         let parts = Parts {
             kernel: kernel.path,
@@ -79,7 +84,7 @@ impl Sandbox {
             now_s,
         };
         let errand = Errand {
-            machine: self.spec.machine(&place.home, &self.files, &parts),
+            machine: self.spec.machine(&self.files, &parts, layout),
             vmm: place.vmm.to_owned(),
             home: place.home.root().to_owned(),
             image_digest: self.spec.image_digest.clone(),
@@ -102,24 +107,26 @@ impl Sandbox {
         let listener = self
             .prepare(&errand)
             .map_err(io_error("prepare the sandbox"))?;
-        let mut child = self
+        let process = self
             .spawn(lock, listener, &place.vmm_command)
             .map_err(io_error("start the process of the virtual machine"))?;
-        match self.greet(&mut child, place).await {
-            Ok((client, info)) => Ok(Running::new(self.clone(), child, client, info)),
+        let mut process = StartedProcess::starting(process);
+        match self.greet(&mut process, place).await {
+            Ok((client, info)) => Ok(Running::new(self.clone(), process.up(), client, info)),
             Err(error) => {
-                // It may have ended by itself; either way it is gone afterwards.
-                let _ = child.kill().await;
+                // The process may have ended by itself; it is gone in either case.
+                let _ = process.kill().await;
                 Err(error)
             }
         }
     }
 
-    /// Looks whether what it mounts is there and free. Its own process takes it.
+    /// Checks that the sources of all mounts exist and are free. The VMM process takes them later.
     fn check_mounts(&self, home: &Home) -> Result<(), StartError> {
         for mount in &self.spec.mounts {
             mount.check()?;
         }
+        mounts::keep_home_out(home, &self.spec.mounts)?;
         for wanted in self.spec.volumes() {
             let volume = Volume::find(home, &wanted.volume)?;
             volume.check_free(home, &wanted, &self.spec.id)?;
@@ -129,14 +136,14 @@ impl Sandbox {
 
     fn prepare(&self, errand: &Errand) -> io::Result<UnixListener> {
         let json = serde_json::to_vec_pretty(errand)?;
-        // What a power cut leaves of a sandbox that is to go is swept away.
+        // A sandbox that is removed when it stops needs no sync: a sweep removes it after a power
+        // cut.
         match self.spec.remove_when_stopped {
             true => durable::replace_bytes(&self.files.errand(), &json)?,
             false => durable::publish_bytes(&self.files.errand(), &json)?,
         }
         for stale in [
             self.files.socket(),
-            self.files.pid(),
             self.files.ports(),
             self.files.console_log(),
             self.files.vmm_log(),
@@ -148,32 +155,34 @@ impl Sandbox {
         }
         untrusted::clear(&self.files.exit())?;
         untrusted::clear(&self.files.jobs())?;
-        match fs::create_dir(self.files.written()) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
+        private_files::ensure_directory(&self.files.written())?;
+        // The VMM opens this log by its own path.
+        private_files::create_new(&self.files.console_log())?;
         socket::bind(&self.files.socket())
     }
 
-    /// The process begins with an empty environment. The listener travels as standard input and the lock as standard output, so that both live
-    /// exactly as long as the machine's processes do.
+    /// Starts the VMM process with an empty environment.
+    /// The listener is its standard input and the lock its standard output, so that both live
+    /// exactly as long as the machine's processes.
     fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
-        let log = File::create(self.files.vmm_log())?;
+        let log = private_files::create(&self.files.vmm_log())?;
+        // The log needs this room to report a full disk. Some filesystems cannot reserve it.
+        let _ = fallocate(&log, FallocateFlags::KEEP_SIZE, 0, LOG_RESERVE_BYTES);
         Command::new(&command.program)
             .args(&command.arguments)
             .env_clear()
             .arg(&self.files.directory)
             .stdin(Stdio::from(OwnedFd::from(listener)))
             .stdout(Stdio::from(lock.0.into_parts().0))
-            .stderr(Stdio::from(log))
+            .stderr(Stdio::from(log.into_parts().0))
             .process_group(0)
             .spawn()
     }
 
-    /// Waits for the agent's first answer, the end of the process, or the limit.
+    /// Waits for the agent's first answer, the end of the process, or the timeout.
     async fn greet(
         &self,
-        child: &mut Child,
+        process: &mut StartedProcess,
         place: &Place,
     ) -> Result<(Client, HelloReply), StartError> {
         let hello = async {
@@ -187,14 +196,14 @@ impl Sandbox {
         };
         tokio::select! {
             greeted = hello => match greeted {
-                // A process that ends closes the socket too; its end says more.
-                Err(StartError::Agent(error)) => match ended_soon(child).await {
+                // A process that ends closes the socket too; its exit status says more.
+                Err(StartError::Agent(error)) => match ended_soon(process).await {
                     Some(status) => Err(self.ended(status)),
                     None => Err(StartError::Agent(error)),
                 },
                 other => other,
             },
-            status = child.wait() => match status {
+            status = process.wait() => match status {
                 Ok(status) => Err(self.ended(status)),
                 Err(source) => Err(StartError::Io { action: "wait for the virtual machine", source }),
             },
@@ -206,14 +215,16 @@ impl Sandbox {
     }
 
     fn ended(&self, status: ExitStatus) -> StartError {
+        let (reason, last_words) = reason(&self.files, last_words(&self.files));
         StartError::Ended {
             outcome: status.to_string(),
-            last_words: last_words(&self.files),
+            reason,
+            last_words,
         }
     }
 }
 
-/// Waits for a moment for ports that the sandbox's last machine is just leaving.
+/// Waits until the published ports are free, which the sandbox's last machine may still hold.
 async fn free_ports(network: &Settings) -> Result<(), StartError> {
     let deadline = Instant::now() + PORTS_LIMIT;
     loop {
@@ -224,12 +235,15 @@ async fn free_ports(network: &Settings) -> Result<(), StartError> {
     }
 }
 
-/// How long a machine that has ended may keep its ports, and how often they are looked at.
+/// Disk space that is reserved for the VMM process's log at its creation, in bytes.
+const LOG_RESERVE_BYTES: u64 = 4096;
+
+/// The timeout for the last machine to release its ports, and the polling interval.
 const PORTS_LIMIT: Duration = Duration::from_millis(300);
 const PORTS_INTERVAL: Duration = Duration::from_millis(20);
 
-async fn ended_soon(child: &mut Child) -> Option<ExitStatus> {
-    tokio::time::timeout(Duration::from_secs(2), child.wait())
+async fn ended_soon(process: &mut StartedProcess) -> Option<ExitStatus> {
+    tokio::time::timeout(Duration::from_secs(2), process.wait())
         .await
         .ok()?
         .ok()

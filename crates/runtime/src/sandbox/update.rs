@@ -7,60 +7,60 @@ use super::create::write_spec;
 use super::lock::ChangeLock;
 use super::{Sandbox, Spec};
 
-/// What is to be otherwise from a sandbox's next start on. `None` keeps what is.
+/// Changes that take effect at a sandbox's next start. `None` keeps the current value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Virtual processors.
+    /// Number of virtual processors.
     pub cpus: Option<u8>,
     /// Guest memory, in MiB.
     pub memory_mib: Option<u32>,
-    /// Size of the upper disk, in bytes; no smaller than it is.
+    /// Size of the upper disk, in bytes; at least its current size.
     pub upper_bytes: Option<u64>,
 }
 
-/// Why a sandbox is as it was.
+/// A failure to update a sandbox. Its description is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
-    /// Files may be anywhere on the disk.
+    /// The disk would shrink, and its files may be anywhere on it.
     #[error(
         "the writable disk of sandbox {name} has {size_bytes} bytes and cannot shrink to {wanted_bytes}"
     )]
     Shrinks {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
-        /// How large it is.
+        /// The current size, in bytes.
         size_bytes: u64,
-        /// How large it was to be.
+        /// The requested size, in bytes.
         wanted_bytes: u64,
     },
-    /// No ext4 is so large.
+    /// The size exceeds the limit of ext4.
     #[error("a writable disk has at most {SIZE_MAX_BYTES} bytes, not {wanted_bytes}")]
     TooLarge {
-        /// How large it was to be.
+        /// The requested size, in bytes.
         wanted_bytes: u64,
     },
-    /// It was removed meanwhile.
+    /// The sandbox was removed meanwhile.
     #[error("sandbox {name} is gone")]
     Gone {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
     },
-    /// Its description cannot be written.
+    /// The sandbox's description cannot be read or written.
     #[error("cannot change sandbox {name}")]
     Io {
-        /// Its name.
+        /// The sandbox's name.
         name: String,
-        /// Why.
+        /// The error of the host's filesystem.
         #[source]
         source: io::Error,
     },
 }
 
 impl Sandbox {
-    /// Changes what its next machine is made of. One that runs goes on as it is.
+    /// Changes the resources of the sandbox's next machine. A running machine is unchanged.
     ///
     /// # Errors
-    /// A disk that would shrink or grow beyond what its filesystem can, a description that cannot be
+    /// A disk that would shrink or exceed its filesystem's limit, a description that cannot be
     /// written.
     pub fn update(&mut self, changes: Changes) -> Result<(), UpdateError> {
         let name = self.spec.name.clone();
@@ -68,14 +68,15 @@ impl Sandbox {
             name: name.clone(),
             source,
         };
-        // One change at a time; and none of a sandbox that is started or removed just now.
+        // The locks prevent another change, a start and a removal meanwhile.
         let _change = ChangeLock::take(&self.files).map_err(io_error)?;
         let _lock = self.lock().map_err(io_error)?;
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
         changes.apply(&mut spec)?;
         write_spec(&self.files, &spec).map_err(io_error)?;
         if !fs::exists(self.files.upper()).map_err(io_error)? {
-            // It stopped and was removed while this wrote; what was written is no sandbox.
+            // The sandbox stopped and was removed during the write; the new file describes no
+            // sandbox.
             let _ = fs::remove_dir_all(&self.files.directory);
             return Err(UpdateError::Gone { name });
         }
@@ -111,7 +112,7 @@ mod tests {
     use crate::Home;
     use crate::sandbox::upper;
 
-    /// A description as msb wrote it before it knew limits, signals and networks.
+    /// A description that msb wrote before it had limits, signals and networks.
     const OLD: &str = r#"{"id":"0123456789ab","name":"old","image":"i","image_digest":"d",
         "created_s":1,"cpus":1,"memory_mib":512,"upper_bytes":16777216,"remove_when_stopped":false,
         "process":{"argv":["sh"],"env":[],"working_directory":"","user":"","terminal":false,

@@ -12,48 +12,48 @@ use sha2::{Digest as _, Sha256};
 use super::spec::{Files, Spec};
 use crate::patches::{NewFile, PatchError, Patched, Patches};
 
-/// Why an upper disk was not written.
+/// A failure to write an upper disk.
 #[derive(Debug, thiserror::Error)]
 pub enum UpperError {
-    /// The host side of writing it.
+    /// A file of the host cannot be opened or written.
     #[error("cannot write the upper disk")]
     Io(#[source] io::Error),
-    /// The image's metadata does not say what is in it.
+    /// The image's metadata cannot be read.
     #[error("cannot read the image's files in {}", path.display())]
     Image {
-        /// The image's metadata.
+        /// The file of the image's metadata.
         path: PathBuf,
-        /// Why not.
+        /// The error of the EROFS reader.
         #[source]
         source: erofs_writer::ReadError,
     },
-    /// The image's metadata is no EROFS.
+    /// The image's metadata is not an EROFS image.
     #[error("cannot open the image's metadata {}", path.display())]
     Open {
-        /// The file.
+        /// The file of the image's metadata.
         path: PathBuf,
-        /// Why not.
+        /// The error of the EROFS reader.
         #[source]
         source: erofs_writer::OpenError,
     },
-    /// What it is to begin with cannot be had.
+    /// A change to the image's files cannot be made.
     #[error("cannot change the image's files as asked")]
     Patch(#[from] PatchError),
-    /// No such ext4 can be made.
+    /// The disk cannot be laid out as ext4.
     #[error("cannot lay out {} as an ext4 of {size_bytes} bytes", path.display())]
     Layout {
-        /// The file.
+        /// The upper disk.
         path: PathBuf,
-        /// The size asked for.
+        /// The requested size, in bytes.
         size_bytes: u64,
-        /// Why not.
+        /// The error of the ext4 writer.
         #[source]
         source: ext4_writer::WriteError,
     },
 }
 
-/// Writes the sandbox's upper disk: an ext4 with `upper/` and `work/`, and `hosts` where the sandbox
-/// is to know more names.
+/// Writes the sandbox's upper disk: an ext4 with `upper/` and `work/`.
+/// It also holds `hosts` if the sandbox has extra lines for `/etc/hosts`.
 ///
 /// Overlayfs shows the upper directory's own mode, owner and xattrs as those of `/`, so they are
 /// copied from the image's root.
@@ -106,21 +106,21 @@ fn write_disk(files: &Files, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), Up
         label: "msb-upper".to_owned(),
         ..Options::default()
     };
-    let output = fs::File::create_new(files.upper()).map_err(UpperError::Io)?;
+    let output = private_files::create_new(&files.upper()).map_err(UpperError::Io)?;
     ext4_writer::write(tree, &options, output.file()).map_err(|source| UpperError::Layout {
         path: files.upper(),
         size_bytes: spec.upper_bytes,
         source,
     })?;
-    // What a power cut leaves of a sandbox that is to go is swept away.
+    // A sandbox that is removed when it stops needs no sync: a sweep removes it after a power cut.
     match spec.remove_when_stopped {
         true => Ok(()),
         false => output.sync_all().map_err(UpperError::Io),
     }
 }
 
-/// Makes the disk as large as the description says, which the guest's agent then sees. It never
-/// becomes smaller.
+/// Enlarges the disk's file to the size in the description. The file never becomes smaller.
+/// The guest's agent notices the new size.
 pub(crate) fn grow(files: &Files, spec: &Spec) -> io::Result<()> {
     let file = fs::File::options().write(true).open(files.upper())?;
     if file.metadata()?.len() < spec.upper_bytes {
@@ -130,8 +130,8 @@ pub(crate) fn grow(files: &Files, spec: &Spec) -> io::Result<()> {
     Ok(())
 }
 
-/// The directory `upper` of a disk that does not begin empty, added to its tree, and how many bytes
-/// the files in it take.
+/// Adds the directory `upper` with all changes to the disk's tree.
+/// Returns it, and the bytes that the files in it take.
 fn patched(
     spec: &Spec,
     image: &StoredImage,
@@ -151,7 +151,7 @@ fn patched(
     Ok((upper, patched.needed_bytes))
 }
 
-/// What the image's metadata says.
+/// Opens the image's metadata and reads it with `read`.
 fn read_image<T>(
     image: &StoredImage,
     read: impl FnOnce(&Image<std::fs::File>) -> Result<T, erofs_writer::ReadError>,
@@ -174,7 +174,7 @@ fn file(bytes: Vec<u8>) -> Inode<NewFile> {
     }
 }
 
-/// Sixteen bytes that only this sandbox has, for this purpose.
+/// Returns 16 bytes that are unique to this sandbox and purpose.
 fn seed(spec: &Spec, purpose: &str) -> [u8; 16] {
     let digest = Sha256::digest(format!("{purpose} of sandbox {}", spec.id));
     *digest.first_chunk().expect("SHA-256 has 32 bytes")

@@ -4,21 +4,21 @@ use fs_err as fs;
 use rustix::process::Pid;
 use serde::Serialize;
 
-/// What `/proc/PID/stat` counts time in: `USER_HZ` is 100 on every architecture that msb runs on.
+/// Microseconds per unit of `/proc/PID/stat`: `USER_HZ` is 100 on every architecture of msb.
 const MICROSECONDS_PER_TICK: u64 = 10_000;
 
-/// What the host's kernel counts of a sandbox's processes: the machine's and its network's.
+/// The host kernel's accounting of a sandbox's processes: the VMM, network and share processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct HostStats {
     /// Time on the host's processors, in microseconds.
     pub processor_us: u64,
-    /// Memory of the host that they have now, in bytes. What several of them share counts for each.
+    /// Resident memory on the host, in bytes. Memory that several processes share counts for each.
     pub memory_bytes: u64,
-    /// How many processes.
+    /// Number of the sandbox's processes.
     pub processes: u64,
 }
 
-/// One process, as `/proc/PID/stat` has it.
+/// One process, from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     id: i32,
@@ -34,8 +34,9 @@ pub struct HostProcesses {
 }
 
 impl HostProcesses {
-    /// Looks at them, which takes the longer the more there are: it is for a thread that may wait, and
-    /// once for all sandboxes.
+    /// Lists the processes.
+    /// This takes longer with more processes, so it is called in a thread that may block, once for
+    /// all sandboxes.
     pub fn look() -> Self {
         Self {
             time: Instant::now(),
@@ -43,12 +44,12 @@ impl HostProcesses {
         }
     }
 
-    /// When it was looked.
+    /// Returns the time at which the processes were listed.
     pub(super) const fn time(&self) -> Instant {
         self.time
     }
 
-    /// What a process and all that descend from it take.
+    /// Returns the sum of a process and all its descendants.
     pub(super) fn of_tree(&self, root: Pid) -> HostStats {
         let mut sum = HostStats::default();
         for process in family(root.as_raw_nonzero().get(), &self.all) {
@@ -70,14 +71,14 @@ impl HostStats {
 
 fn all_processes() -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    // One that has just ended is none, and neither is what is no process.
+    // Skips entries that are not processes or have just exited.
     entries
         .filter_map(|entry| fs::read(entry.path().join("stat")).ok())
         .filter_map(|stat| Process::parse(&String::from_utf8_lossy(&stat)))
         .collect()
 }
 
-/// The process `root` and its descendants, children after their parents.
+/// Returns the process `root` and its descendants, children after their parents.
 fn family(root: i32, all: &[Process]) -> Vec<Process> {
     let mut family: Vec<Process> = all.iter().filter(|one| one.id == root).copied().collect();
     let mut looked_at = 0;
@@ -89,7 +90,7 @@ fn family(root: i32, all: &[Process]) -> Vec<Process> {
 }
 
 impl Process {
-    /// `pid (name) state ppid ...`: utime and stime are fields 14 and 15 (proc(5)).
+    /// Parses `pid (name) state ppid ...`: utime and stime are fields 14 and 15 (proc(5)).
     fn parse(stat: &str) -> Option<Self> {
         let (id, _) = stat.split_once(' ')?;
         let (_, fields) = stat.rsplit_once(')')?;
@@ -103,7 +104,8 @@ impl Process {
     }
 }
 
-/// `VmRSS:   number kB` in `/proc/PID/status`; a process that ends has none.
+/// Returns the bytes of `VmRSS:   number kB` in `/proc/PID/status`; 0 for an exiting process, which
+/// has none.
 fn resident_bytes(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim_end().parse().ok());

@@ -1,4 +1,4 @@
-//! What a sandbox that runs takes of its host, and what its guest says of itself.
+//! The resources that a running sandbox uses on its host, and its guest's own statistics.
 
 mod host;
 
@@ -14,47 +14,47 @@ pub use host::{HostProcesses, HostStats};
 
 use crate::{ReachError, Resources, Sandbox};
 
-/// How long a guest may take to say what it has counted.
+/// Time limit for the guest's answer with its statistics.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 
-/// What is known of a sandbox at one moment.
+/// The statistics of a sandbox at one moment.
 #[derive(Debug, Clone)]
 pub struct Stats {
-    /// When the host's kernel was asked.
+    /// Time at which the host's kernel was asked.
     pub time: Instant,
-    /// What the host's kernel counts. The guest has no say in it.
+    /// The host kernel's accounting, which the guest cannot influence.
     pub host: HostStats,
-    /// What the guest says of itself, or on one line why it says nothing.
+    /// The guest's statistics, or on one line the reason that there are none.
     pub guest: Result<GuestStats, String>,
-    /// What its writable disk takes on the host, in bytes.
+    /// Space that the writable disk takes on the host, in bytes.
     pub upper_allocated_bytes: u64,
-    /// What its machine was given when it was started.
+    /// Resources that the machine was started with.
     pub machine: Resources,
 }
 
-/// What a guest says of itself, since it was started. Any of it may be missing, or a lie.
+/// The guest's own statistics since its start. Any of them may be missing or false.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct GuestStats {
-    /// Time that its processors were busy, of all of them together, in microseconds.
+    /// Time that all processors together were busy, in microseconds.
     pub processor_busy_us: Option<u64>,
-    /// Memory that the kernel has, in bytes.
+    /// Memory of the guest's kernel, in bytes.
     pub memory_total_bytes: Option<u64>,
-    /// Memory that programs could still have, in bytes.
+    /// Memory that programs can still allocate, in bytes.
     pub memory_available_bytes: Option<u64>,
-    /// Read from all disks, in bytes.
+    /// Bytes read from all disks.
     pub disk_read_bytes: Option<u64>,
-    /// Written to all disks, in bytes.
+    /// Bytes written to all disks.
     pub disk_written_bytes: Option<u64>,
-    /// Received over the network device, in bytes.
+    /// Bytes received over the network device.
     pub network_received_bytes: Option<u64>,
-    /// Sent over the network device, in bytes.
+    /// Bytes sent over the network device.
     pub network_sent_bytes: Option<u64>,
-    /// Processes and threads that run.
+    /// Number of threads of all processes, without the agent's and the kernel's.
     pub tasks: Option<u64>,
 }
 
 impl GuestStats {
-    /// Memory that programs have and cannot be given up, in bytes.
+    /// Returns the memory that programs use and the kernel cannot reclaim, in bytes.
     pub fn memory_used_bytes(&self) -> Option<u64> {
         let total_bytes = self.memory_total_bytes?;
         Some(total_bytes.saturating_sub(self.memory_available_bytes?))
@@ -77,15 +77,15 @@ impl From<StatsReply> for GuestStats {
 }
 
 impl Sandbox {
-    /// Looks at what a sandbox that runs takes, of what all `processes` of the host take. A guest that
-    /// says nothing, or an agent that is older than the question, is no error.
+    /// Returns the statistics of a running sandbox, with its share of all `processes` of the host.
+    /// A guest that does not answer, or an agent too old for the call, is not an error.
     ///
     /// # Errors
-    /// When it does not run.
+    /// If the sandbox does not run.
     pub async fn stats(&self, processes: Arc<HostProcesses>) -> Result<Stats, ReachError> {
-        let pid = self.process_id()?;
+        let machine = self.machine_process()?.id();
         let time = processes.time();
-        let host = spawn_blocking(move || processes.of_tree(pid));
+        let host = spawn_blocking(move || processes.of_tree(machine));
         let guest = match timeout(ANSWER_LIMIT, self.guest_stats()).await {
             Ok(answer) => answer,
             Err(_) => Err(format!(
@@ -95,7 +95,7 @@ impl Sandbox {
         };
         Ok(Stats {
             time,
-            // Nothing in it panics.
+            // The task does not panic.
             host: host.await.unwrap_or_default(),
             guest,
             upper_allocated_bytes: self.allocated_bytes().unwrap_or(0),

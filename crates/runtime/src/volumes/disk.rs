@@ -1,18 +1,17 @@
 use std::path::Path;
 
 use ext4_writer::Options;
-use fs_err as fs;
 use fstree::{FileKind, Inode, Metadata, Name, Tree};
 
 use super::VolumeError;
 use crate::randomness::random;
 
-/// The directory that sandboxes see.
+/// The directory of the disk that sandboxes see.
 const DATA: &str = "data";
-/// A file that says that nobody has seen it yet.
+/// A file that marks a volume that no sandbox has mounted with write access yet.
 const FRESH: &str = "fresh";
 
-/// Writes an empty volume's disk at `path`, durably but for its name.
+/// Writes an empty volume's disk at `path` and syncs it. The caller syncs the directory.
 pub(crate) fn write(path: &Path, size_bytes: u64) -> Result<(), VolumeError> {
     let io_error = |source| VolumeError::Io {
         action: "write",
@@ -26,7 +25,7 @@ pub(crate) fn write(path: &Path, size_bytes: u64) -> Result<(), VolumeError> {
         label: "msb-volume".to_owned(),
         ..Options::default()
     };
-    let file = fs::File::create_new(path).map_err(io_error)?;
+    let file = private_files::create_new(path).map_err(io_error)?;
     ext4_writer::write(&tree(), &options, file.file())
         .map_err(|source| VolumeError::Layout { size_bytes, source })?;
     file.sync_all().map_err(io_error)

@@ -4,8 +4,8 @@ use fs_err as fs;
 
 use crate::{Home, flock};
 
-/// The right to make volumes and to name them in a new sandbox, or to remove one. Nobody has the one while
-/// another has the other.
+/// The right to create volumes and name them in a new sandbox, or the right to remove one.
+/// Processes with the former share it; the latter excludes all others.
 #[derive(Debug)]
 pub(crate) struct Guard(#[expect(dead_code, reason = "it is held, not used")] fs::File);
 
@@ -19,8 +19,8 @@ impl Guard {
     }
 
     fn take(home: &Home, kind: flock::Kind) -> io::Result<Self> {
-        fs::create_dir_all(home.volumes())?;
-        let file = fs::File::create(home.volumes().join(".lock"))?;
+        private_files::ensure_directory(&home.volumes())?;
+        let file = private_files::create(&home.volumes().join(".lock"))?;
         flock::wait(&file, kind)?;
         Ok(Self(file))
     }

@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 use super::VolumeName;
 use crate::{Home, flock};
 
-/// A volume that a machine has.
+/// A volume that a machine uses, and its access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Use {
     pub(crate) volume: VolumeName,
     pub(crate) read_only: bool,
 }
 
-/// Why a machine cannot have its volumes.
+/// A failure to lock the volumes of a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
-    /// Another machine has it.
+    /// Another machine uses the volume.
     #[error("volume {volume} is in use by another sandbox")]
     InUse {
-        /// Which.
+        /// The volume's name.
         volume: VolumeName,
     },
-    /// It cannot be opened.
+    /// The volume's lock cannot be opened.
     #[error("cannot open {}", .path.display())]
     Io {
-        /// Its lock.
+        /// The volume's lock.
         path: PathBuf,
-        /// Why not.
+        /// The error of the host's filesystem.
         #[source]
         source: io::Error,
     },
 }
 
-/// Takes a machine's volumes, for as long as the files live.
+/// Locks a machine's volumes, for as long as the returned files are open.
 pub(crate) fn hold(home: &Home, uses: &[Use]) -> Result<Vec<fs::File>, HoldError> {
     let mut held = Vec::new();
     for Use { volume, read_only } in uses {
@@ -46,7 +46,7 @@ pub(crate) fn hold(home: &Home, uses: &[Use]) -> Result<Vec<fs::File>, HoldError
     Ok(held)
 }
 
-/// Whether a machine has the volume in a way that keeps another from having it so.
+/// Returns true if a machine uses the volume in a way that excludes the wanted use.
 pub(crate) fn in_use(home: &Home, wanted: &Use) -> Result<bool, HoldError> {
     Ok(take(home, &wanted.volume, wanted.read_only)?.is_none())
 }

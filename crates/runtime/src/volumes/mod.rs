@@ -1,11 +1,12 @@
 //! Named volumes: ext4 disks that outlive sandboxes.
 //!
 //! ```text
-//! volumes/.lock              held shared by who makes one or names it in a new sandbox, exclusive by who removes one
-//! volumes/.new-*             not one yet, or none any more; without a holder of the lock it is of no use
-//! volumes/NAME/volume.json   what it is
-//!             /disk.ext4     sparse; `data/` is what sandboxes see
-//!             /lock          held by each machine that has it: shared to read, exclusive to write
+//! volumes/.lock              held shared to create a volume or name one in a new sandbox,
+//!                            exclusive to remove one
+//! volumes/.new-*             unfinished or half removed; a leftover while nothing holds the lock
+//! volumes/NAME/volume.json   the description
+//!             /disk.ext4     sparse; sandboxes see `data/`
+//!             /lock          held by each machine that uses it: shared to read, exclusive to write
 //! ```
 
 mod disk;
@@ -16,7 +17,7 @@ mod name;
 mod remove;
 mod volume;
 
-pub use error::VolumeError;
+pub use error::{VolumeConflict, VolumeError};
 pub use name::{InvalidVolumeName, VolumeName};
 pub use volume::{Volume, VolumeSpec};
 
@@ -28,7 +29,7 @@ use std::path::PathBuf;
 
 use crate::Home;
 
-/// How large a volume's disk is where nobody says: 8 GiB. It is sparse.
+/// Default size of a volume's disk: 8 GiB. The disk is sparse.
 pub const VOLUME_BYTES: u64 = 8 << 30;
 
 /// The files of one volume.

@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 use crate::as_text::described_as_text;
 use crate::plain_name::is_plain_name;
 
-/// The longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const LENGTH_MAX: usize = 128;
 
-/// What a volume is called: 1 to 128 letters, digits, `-`, `_` or `.`, a letter or digit first.
+/// A volume's name: 1 to 128 letters, digits, `-`, `_` or `.`, a letter or digit first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct VolumeName(String);
 
-/// A word that names no volume.
+/// A text that is not a valid volume name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{word}' is no volume name: 1 to 128 letters, digits, '-', '_' or '.', a letter or digit first; a \
      path of the host begins with '/' or '.'"
 )]
 pub struct InvalidVolumeName {
-    /// The word.
+    /// The text that was given.
     pub word: String,
 }
 
 impl VolumeName {
-    /// As text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -4,43 +4,44 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 
 use super::volume::io_error;
-use super::{Guard, Use, Volume, VolumeError, in_use};
+use super::{Guard, Use, Volume, VolumeConflict, VolumeError, in_use};
 use crate::randomness::random;
 use crate::{Home, durable};
 
 impl Volume {
-    /// Removes it, and what is in it. Cut short at any moment, it leaves the volume as it was, or
-    /// remains that have no name and go with the next [`sweep`](Self::sweep).
+    /// Removes the volume and its content.
+    /// If the removal is cut short, the volume is either unchanged or an unnamed leftover for the
+    /// next [`sweep`](Self::sweep).
     ///
     /// # Errors
-    /// When a sandbox has it, or its directory cannot be removed.
+    /// If a sandbox uses the volume, or its directory cannot be removed.
     pub fn remove(self, home: &Home) -> Result<(), VolumeError> {
         let volumes = home.volumes();
         let guard = Guard::to_remove(home).map_err(io_error("lock", &volumes))?;
         self.check_unused(home)?;
         let directory = &self.files.directory;
-        // A full disk has room for another name, but maybe not for another directory.
+        // A full disk has room for a rename, but maybe not for a new directory.
         let word = random::<8>().map_err(io_error("remove", directory))?;
         let word = format!("{}{}", durable::UNFINISHED, hex::encode(word));
         let unfinished = volumes.join(word);
         fs::rename(directory, &unfinished).map_err(io_error("remove", directory))?;
         durable::sync_directory(&volumes).map_err(io_error("sync", &volumes))?;
-        // What may take long keeps nobody from other volumes.
+        // The removal may take long, and must not block other volumes.
         drop(guard);
         clear(&unfinished)
     }
 
-    /// Removes what was left of volumes by processes that ended while they made or removed one.
+    /// Removes leftovers of processes that ended while they created or removed a volume.
     ///
     /// # Errors
-    /// When the directory of volumes cannot be read, or remains not be removed.
+    /// If the directory of volumes cannot be read, or a leftover cannot be removed.
     pub fn sweep(home: &Home) -> Result<(), VolumeError> {
         let volumes = home.volumes();
         let failed = |action| io_error(action, &volumes);
         if !fs::exists(&volumes).map_err(failed("list"))? {
             return Ok(());
         }
-        // Nobody makes one now, and a name like theirs is not had twice.
+        // The guard excludes creations, and the random name of a leftover is never used again.
         let guard = Guard::to_remove(home).map_err(failed("lock"))?;
         let remains = remains(&volumes).map_err(failed("list"))?;
         drop(guard);
@@ -59,10 +60,15 @@ impl Volume {
         };
         match in_use(home, &wanted) {
             Ok(false) => Ok(()),
-            // Its sandbox was removed under it.
+            // The sandbox of the machine that uses the volume was removed meanwhile.
             Ok(true) => {
                 let sandbox = "that is being removed".to_owned();
-                Err(VolumeError::InUse { name, sandbox })
+                let conflict = VolumeConflict::Removal;
+                Err(VolumeError::InUse {
+                    name,
+                    sandbox,
+                    conflict,
+                })
             }
             Err(_) if !self.files.directory.exists() => Err(VolumeError::Missing { name }),
             Err(error) => {
@@ -73,7 +79,7 @@ impl Volume {
     }
 }
 
-/// The directories of volumes that are unfinished.
+/// Returns the directories of unfinished volumes.
 fn remains(volumes: &Path) -> io::Result<Vec<PathBuf>> {
     let mut remains = Vec::new();
     for entry in fs::read_dir(volumes)? {
@@ -89,7 +95,7 @@ fn remains(volumes: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(remains)
 }
 
-/// Removes a directory that somebody else may be removing too.
+/// Removes a directory that another process may be removing too.
 fn clear(directory: &Path) -> Result<(), VolumeError> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -132,7 +138,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path());
         let volume = made(&home).expect("made");
-        // As a removal leaves it that is killed while it deletes, and a creation that is killed.
+        // A removal or creation that is killed leaves such directories.
         let half = home.volumes().join(".new-half");
         fs::create_dir(&half).expect("made");
         fs::rename(volume.directory(), &half).expect("renamed");

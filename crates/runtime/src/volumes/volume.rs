@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
-use super::{Guard, Use, VolumeError, VolumeFiles, VolumeName, disk, in_use};
+use super::{Guard, Use, VolumeConflict, VolumeError, VolumeFiles, VolumeName, disk, in_use};
 use crate::mounts::Mount;
 use crate::sandbox::{SandboxId, now_s};
 use crate::{Home, Sandbox, State, allocated_bytes, durable};
 
-/// A volume as its directory describes it, in `volume.json`.
+/// A volume's description, as `volume.json` in its directory holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumeSpec {
-    /// What it is called.
+    /// The volume's name.
     pub name: VolumeName,
-    /// Seconds since the epoch when it was made.
+    /// The creation time, in seconds since the epoch.
     pub created_s: u64,
-    /// The size of its disk.
+    /// Size of the disk, in bytes.
     pub size_bytes: u64,
-    /// What the user marks it with.
+    /// Labels that the user gave.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }
@@ -27,16 +27,17 @@ pub struct VolumeSpec {
 /// A named volume on this host.
 #[derive(Debug, Clone)]
 pub struct Volume {
-    /// What it is.
+    /// The volume's description.
     pub spec: VolumeSpec,
     pub(super) files: VolumeFiles,
 }
 
 impl Volume {
-    /// Makes a volume: under another name, durably, and then under its own.
+    /// Creates a volume under a temporary name, durably, and renames it.
     ///
     /// # Errors
-    /// A name that is taken, a size that no ext4 has, a full disk. Nothing is left of it then.
+    /// A name that is taken, a size that ext4 cannot have, a full disk. Nothing is left of the
+    /// volume then.
     pub fn create(
         home: &Home,
         name: VolumeName,
@@ -48,7 +49,7 @@ impl Volume {
         Self::make(home, &guard, name, size_bytes, labels)
     }
 
-    /// While the guard is held, nobody takes what is unfinished for remains.
+    /// Creates a volume. The guard keeps a sweep from removing the unfinished directory.
     fn make(
         home: &Home,
         _guard: &Guard,
@@ -67,9 +68,7 @@ impl Volume {
             size_bytes,
             labels,
         };
-        let unfinished = tempfile::Builder::new()
-            .prefix(durable::UNFINISHED)
-            .tempdir_in(&volumes)
+        let unfinished = private_files::temporary_directory(&volumes, durable::UNFINISHED)
             .map_err(io_error("make a directory in", &volumes))?;
         fill(unfinished.path(), &spec)?;
         match fs::rename(unfinished.path(), &files.directory) {
@@ -79,13 +78,13 @@ impl Volume {
             }
             Err(error) => return Err(io_error("make", &files.directory)(error)),
         }
-        // It has another name now.
+        // The directory has its final name now.
         let _ = unfinished.keep();
         durable::sync_directory(&volumes).map_err(io_error("sync", &volumes))?;
         Ok(Self { spec, files })
     }
 
-    /// The volume of this name; made, if there is none.
+    /// Returns the volume with this name, and creates it if it does not exist.
     pub(crate) fn find_or_create(
         home: &Home,
         guard: &Guard,
@@ -97,16 +96,16 @@ impl Volume {
         }
         let size_bytes = super::VOLUME_BYTES;
         match Self::make(home, guard, name.clone(), size_bytes, BTreeMap::new()) {
-            // Somebody else was faster.
+            // Another process was faster.
             Err(VolumeError::Exists { .. }) => Self::find(home, name),
             created => created,
         }
     }
 
-    /// The volume of this name.
+    /// Returns the volume with this name.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// If the volume does not exist or cannot be read.
     pub fn find(home: &Home, name: &VolumeName) -> Result<Self, VolumeError> {
         let files = home.volume(name);
         let json = match fs::read(files.spec()) {
@@ -120,10 +119,10 @@ impl Volume {
         Ok(Self { spec, files })
     }
 
-    /// All volumes, by name; for one that cannot be read, why.
+    /// Returns all volumes in the order of their names; an error for each that cannot be read.
     ///
     /// # Errors
-    /// When their directory cannot be read.
+    /// If the directory of volumes cannot be read.
     pub fn all(home: &Home) -> Result<Vec<Result<Self, VolumeError>>, VolumeError> {
         let failed = || io_error("list", &home.volumes());
         let entries = match fs::read_dir(home.volumes()) {
@@ -133,7 +132,7 @@ impl Volume {
         let mut names: Vec<VolumeName> = Vec::new();
         for entry in entries {
             let name = entry.map_err(failed())?.file_name();
-            // What is unfinished has no such name.
+            // Unfinished directories have names that are not valid volume names.
             names.extend(name.to_str().and_then(|name| name.parse().ok()));
         }
         names.sort();
@@ -143,15 +142,16 @@ impl Volume {
             .collect())
     }
 
-    /// Where its files are.
+    /// Returns the volume's directory.
     pub fn directory(&self) -> &Path {
         &self.files.directory
     }
 
-    /// What its disk takes on the host's: what was written, not its size.
+    /// Returns the size that the disk takes on the host's disk, in bytes.
+    /// This is the size of the written blocks, not of the disk.
     ///
     /// # Errors
-    /// When it was removed meanwhile, or its disk cannot be looked at.
+    /// If the volume was removed meanwhile, or its disk cannot be read.
     pub fn allocated_bytes(&self) -> Result<u64, VolumeError> {
         let disk = self.files.disk();
         match fs::metadata(&disk) {
@@ -163,10 +163,10 @@ impl Volume {
         }
     }
 
-    /// The names of the sandboxes, running or not, that have it.
+    /// Returns the names of the sandboxes, running or not, that mount the volume.
     ///
     /// # Errors
-    /// When the directory of sandboxes cannot be read.
+    /// If the directory of sandboxes cannot be read.
     pub fn sandboxes(&self, home: &Home) -> Result<Vec<String>, VolumeError> {
         let sandboxes = Sandbox::all(home).map_err(io_error("list", &home.sandboxes()))?;
         let of_this = |sandbox: &&Sandbox| {
@@ -177,7 +177,7 @@ impl Volume {
         Ok(of_this.map(|sandbox| sandbox.spec.name.clone()).collect())
     }
 
-    /// Looks whether no machine has it in a way that keeps that of the sandbox `starting` from it.
+    /// Checks that no other machine excludes the use that the sandbox `starting` wants.
     pub(crate) fn check_free(
         &self,
         home: &Home,
@@ -194,17 +194,32 @@ impl Volume {
         let sandboxes = Sandbox::all(home).map_err(io_error("list", &home.sandboxes()))?;
         let has_it = |sandbox: &&Sandbox| {
             let is_of = |mount: &Mount| mount.volume() == Some(&name);
-            // The one that starts holds its own lock by now.
+            // The starting sandbox holds its own lock already.
             sandbox.spec.id != *starting
                 && sandbox.spec.mounts.iter().any(is_of)
                 && matches!(sandbox.state(), Ok(State::Running))
         };
         let sandbox = sandboxes.iter().find(has_it);
+        let is_written = sandbox.is_none_or(|sandbox| sandbox.writes_to(&name));
         let sandbox = sandbox.map_or("that is ending", |sandbox| sandbox.spec.name.as_str());
         Err(VolumeError::InUse {
             name: name.clone(),
             sandbox: sandbox.to_owned(),
+            conflict: match (is_written, wanted.read_only) {
+                (true, false) => VolumeConflict::TwoWriters,
+                // A reader does not exclude another reader.
+                (_, true) => VolumeConflict::WriterBeforeReader,
+                (false, false) => VolumeConflict::ReaderBeforeWriter,
+            },
         })
+    }
+}
+
+impl Sandbox {
+    /// Returns true if the sandbox mounts the volume with write access.
+    fn writes_to(&self, volume: &VolumeName) -> bool {
+        let mut mounts = self.spec.mounts.iter();
+        mounts.any(|mount| mount.volume() == Some(volume) && !mount.read_only)
     }
 }
 
@@ -213,7 +228,7 @@ fn fill(directory: &Path, spec: &VolumeSpec) -> Result<(), VolumeError> {
         directory: directory.to_owned(),
     };
     disk::write(&files.disk(), spec.size_bytes)?;
-    fs::File::create(files.lock()).map_err(io_error("write", &files.lock()))?;
+    private_files::create(&files.lock()).map_err(io_error("write", &files.lock()))?;
     let json = serde_json::to_vec_pretty(spec).map_err(io::Error::from);
     json.and_then(|json| durable::publish_bytes(&files.spec(), &json))
         .map_err(io_error("write", &files.spec()))
@@ -317,32 +332,51 @@ mod tests {
 
     #[test]
     fn who_has_a_volume_is_said_and_not_who_wants_it() {
-        let root = tempfile::tempdir().expect("a directory");
-        let home = Home::new(root.path());
-        let volume = Volume::create(&home, name("data"), SMALL, BTreeMap::new()).expect("made");
-        let sandbox = |word: &str, created_s| {
-            let mut spec = Spec::of_tests(word);
-            spec.created_s = created_s;
-            spec.mounts = vec![Mount {
-                target: "/data".parse().expect("a target"),
-                read_only: false,
-                source: Source::Volume {
-                    volume: name("data"),
-                },
-            }];
-            Sandbox::of_tests(&home, spec)
-        };
-        let (wanting, having) = (sandbox("wanting", 1), sandbox("having", 2));
-        let locks = [&wanting, &having].map(|one| one.lock().expect("opened").expect("free"));
-        let wanted = &wanting.spec.volumes()[0];
-        let look = || volume.check_free(&home, wanted, &wanting.spec.id);
-        assert!(look().is_ok());
-        let held = super::super::hold(&home, &having.spec.volumes()).expect("free");
-        match look() {
-            Err(VolumeError::InUse { sandbox, .. }) => assert_eq!(sandbox, "having"),
-            other => panic!("{other:?}"),
+        for (having_reads, wanting_reads, expected) in [
+            (
+                false,
+                false,
+                "having, and only one at a time can write to it",
+            ),
+            (
+                false,
+                true,
+                "having, which may write to it: others can read it only while nobody can write to it",
+            ),
+            (
+                true,
+                false,
+                "having, which reads it: it can be written to only while no other sandbox has it",
+            ),
+        ] {
+            let root = tempfile::tempdir().expect("a directory");
+            let home = Home::new(root.path());
+            let volume = Volume::create(&home, name("data"), SMALL, BTreeMap::new()).expect("made");
+            let wanting = sandbox(&home, "wanting", 1, wanting_reads);
+            let having = sandbox(&home, "having", 2, having_reads);
+            let locks = [&wanting, &having].map(|one| one.lock().expect("opened").expect("free"));
+            let wanted = &wanting.spec.volumes()[0];
+            let look = || volume.check_free(&home, wanted, &wanting.spec.id);
+            assert!(look().is_ok());
+            let held = super::super::hold(&home, &having.spec.volumes()).expect("free");
+            let said = look().expect_err("in use").to_string();
+            assert!(said.ends_with(&format!("sandbox {expected}")), "{said}");
+            drop((locks, held));
         }
-        drop((locks, held));
+    }
+
+    /// Creates a sandbox that mounts the volume `data`.
+    fn sandbox(home: &Home, word: &str, created_s: u64, read_only: bool) -> Sandbox {
+        let mut spec = Spec::of_tests(word);
+        spec.created_s = created_s;
+        spec.mounts = vec![Mount {
+            target: "/data".parse().expect("a target"),
+            read_only,
+            source: Source::Volume {
+                volume: name("data"),
+            },
+        }];
+        Sandbox::of_tests(home, spec)
     }
 
     #[test]

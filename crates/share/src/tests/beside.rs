@@ -5,7 +5,7 @@ use fuse_backend_rs::abi::fuse_abi::{FsOptions, Opcode, OpenIn, ROOT_ID, WriteIn
 
 use super::guest::{Guest, NOTHING, body, node};
 
-/// A kernel that keeps writes, opens or contents to itself does not see what the host does.
+/// A kernel that caches writes, opens or contents does not see the host's changes.
 #[test]
 fn a_guest_is_to_keep_nothing_to_itself() {
     let directory = tempfile::tempdir().unwrap();
@@ -38,7 +38,7 @@ fn what_both_append_is_there() {
     let fh = node(&guest.call(Opcode::Open, file, &body(open, &[])).unwrap());
     let mut host = fs::File::options().append(true).open(&path).unwrap();
     host.write_all(b"host ").unwrap();
-    // Where the guest believes that the file ends.
+    // The guest believes that the file ends at this offset.
     let write = WriteIn {
         fh,
         offset: 6,
@@ -51,7 +51,8 @@ fn what_both_append_is_there() {
     assert_eq!(fs::read(&path).unwrap(), b"first host guest");
 }
 
-/// What was opened stays what is shared, whatever its path leads to when a guest mounts it once more.
+/// The opened directory stays the shared one. A guest that mounts again does not get a directory
+/// that has taken its path.
 #[test]
 fn a_directory_is_opened_once() {
     let place = tempfile::tempdir().unwrap();

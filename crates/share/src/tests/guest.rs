@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use fuse_backend_rs::abi::fuse_abi::{FsOptions, InHeader, InitIn, InitIn2, Opcode, OutHeader};
+use fuse_backend_rs::api::server::Server;
 use vhost_user_backend::{VhostUserBackend as _, VringMutex, VringT as _};
 use vm_memory::{
     ByteValued, Bytes as _, GuestAddress, GuestAddressSpace as _, GuestMemoryAtomic,
@@ -8,8 +9,9 @@ use vm_memory::{
 };
 use vmm_sys_util::epoll::EventSet;
 
-use crate::Share;
-use crate::device::Device;
+use crate::device::{Answer, Device};
+use crate::opened::Opened;
+use crate::{Entry, Kind, Share};
 
 type Memory = GuestMemoryAtomic<GuestMemoryMmap<()>>;
 
@@ -25,7 +27,7 @@ const REPLY_BYTES: u32 = 0x40000;
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
 
-/// A driver of the device that writes into its ring whatever it likes.
+/// A driver of the device that can write anything into its ring.
 pub(super) struct Guest {
     device: Device,
     pub(super) ring: VringMutex<Memory>,
@@ -35,12 +37,29 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// One that has not yet said which options it knows.
+    /// Returns a guest that has not negotiated its options yet.
     pub(super) fn new(directory: &Path, is_read_only: bool) -> Self {
-        let share = Share::open(directory, is_read_only).unwrap();
+        let entry = Entry {
+            name: "0",
+            path: directory,
+            kind: Kind::Directory,
+        };
+        let (_, files) = Opened::open(&entry, is_read_only).unwrap();
+        Self::asking(Box::new(Server::new(files)))
+    }
+
+    /// One that sees all entries, and knows all options there are.
+    pub(super) fn of_entries(entries: &[Entry<'_>], is_read_only: bool) -> Self {
+        let share = Share::open(entries, is_read_only).unwrap();
+        let mut guest = Self::asking(share.answer);
+        guest.init();
+        guest
+    }
+
+    fn asking(answer: Box<dyn Answer>) -> Self {
         let ranges = [(GuestAddress(0), MEMORY_BYTES)];
         let memory = GuestMemoryAtomic::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
-        let device = Device::new(share.answer);
+        let device = Device::new(answer);
         device.update_memory(memory.clone()).unwrap();
         let ring = VringMutex::new(memory.clone(), QUEUE_SIZE).unwrap();
         ring.set_queue_info(DESCRIPTORS, AVAILABLE, USED).unwrap();
@@ -54,14 +73,14 @@ impl Guest {
         }
     }
 
-    /// One that knows all options there are.
+    /// Returns a guest that supports all options.
     pub(super) fn of(directory: &Path, is_read_only: bool) -> Self {
         let mut guest = Self::new(directory, is_read_only);
         guest.init();
         guest
     }
 
-    /// What the device wants of all options.
+    /// Negotiates with every option offered. Returns the options that the device wants.
     pub(super) fn init(&mut self) -> FsOptions {
         let flags = FsOptions::all().bits();
         let half = |shift: u32| u32::try_from(flags >> shift & u64::from(u32::MAX)).unwrap();
@@ -78,11 +97,11 @@ impl Guest {
         let body = [input.as_slice(), more.as_slice()].concat();
         let reply = self.call(Opcode::Init, 0, &body).unwrap();
         let word = |at: usize| u32::from_le_bytes(reply[at..at + 4].try_into().unwrap());
-        // Where `fuse_init_out` has `flags` and `flags2`.
+        // The offsets of `flags` and `flags2` in `fuse_init_out`.
         FsOptions::from_bits_truncate(u64::from(word(12)) | u64::from(word(32)) << 32)
     }
 
-    /// Sends one request; the answer's body, or its error.
+    /// Sends one request. Returns the answer's body, or its error.
     pub(super) fn call(&mut self, call: Opcode, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
         self.send(call, node, body);
         let memory = self.memory.memory();
@@ -98,7 +117,7 @@ impl Guest {
         Ok(reply)
     }
 
-    /// The same for what is not answered.
+    /// Sends a request that gets no answer.
     pub(super) fn send(&mut self, call: Opcode, node: u64, body: &[u8]) {
         let header = InHeader {
             len: u32::try_from(size_of::<InHeader>() + body.len()).unwrap(),
@@ -127,26 +146,26 @@ impl Guest {
         self.kick().unwrap();
     }
 
-    /// Says how many requests were ever made available.
+    /// Sets the number of requests made available so far.
     pub(super) fn offer(&self, count: u16) {
         self.offer_at(AVAILABLE + 2, count);
     }
 
-    /// The same in a ring elsewhere.
+    /// Sets that number in a ring at another address.
     pub(super) fn offer_at(&self, address: u64, count: u16) {
         let memory = self.memory.memory();
         let index = GuestAddress(address);
         memory.write_obj(count.to_le(), index).unwrap();
     }
 
-    /// Tells the device to look.
+    /// Notifies the device of new requests.
     pub(super) fn kick(&self) -> std::io::Result<()> {
         let rings = std::slice::from_ref(&self.ring);
         self.device.handle_event(0, EventSet::IN, rings, 0)
     }
 }
 
-/// `struct virtq_desc`.
+/// Encodes a `struct virtq_desc` (uapi/linux/virtio_ring.h).
 fn descriptor(address: u64, length: u32, flags: u16, next: u16) -> Vec<u8> {
     [
         &address.to_le_bytes()[..],
@@ -157,10 +176,10 @@ fn descriptor(address: u64, length: u32, flags: u16, next: u16) -> Vec<u8> {
     .concat()
 }
 
-/// The fixed part of a request that has none.
+/// The fixed part of a request without one.
 pub(super) const NOTHING: [u8; 0] = [];
 
-/// A request's fixed part and the names after it.
+/// Returns a request's fixed part, followed by the names.
 pub(super) fn body(input: impl ByteValued, names: &[&str]) -> Vec<u8> {
     let mut body = input.as_slice().to_vec();
     for name in names {
@@ -170,7 +189,7 @@ pub(super) fn body(input: impl ByteValued, names: &[&str]) -> Vec<u8> {
     body
 }
 
-/// The node of the entry that an answer begins with.
+/// Returns the node of the entry that an answer begins with.
 pub(super) fn node(answer: &[u8]) -> u64 {
     u64::from_le_bytes(answer[..8].try_into().unwrap())
 }

@@ -9,9 +9,9 @@ use fuse_backend_rs::api::filesystem::{Context, Entry, FileSystem};
 use libc::stat64;
 
 use super::guest::{Guest, body, node};
-use crate::bounds::Bounded;
+use crate::bounds::{Bounded, Handles};
 
-/// A host that gives no names to open files, and one of them.
+/// A host that refuses links to files, with one file.
 struct OlderHost {
     names: u32,
 }
@@ -39,6 +39,8 @@ fn a_host_that_makes_no_links_is_not_said_to_lack_the_file() {
         let host = Bounded {
             files: OlderHost { names },
             is_read_only: false,
+            disk_bytes: None,
+            handles: Handles::default(),
         };
         let refused = host.link(&Context::default(), 2, ROOT_ID, c"name");
         let error = refused.err().and_then(|error| error.raw_os_error());

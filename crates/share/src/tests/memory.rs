@@ -4,8 +4,8 @@ use fuse_backend_rs::abi::fuse_abi::{CreateIn, ForgetIn, Opcode, ROOT_ID, Releas
 
 use super::guest::{Guest, body, node};
 
-/// More than the process grows by without them, and far less than what as many files would take if
-/// each left a word behind.
+/// The largest allowed growth. It is above the noise of the process, and far below one word leaked
+/// for each file.
 const GROWTH_MAX_BYTES: usize = 2 << 20;
 const FILES: u64 = 50_000;
 
@@ -15,12 +15,12 @@ fn resident_bytes() -> usize {
     pages.parse::<usize>().unwrap() << 12
 }
 
-/// Makes a file, removes it and forgets it.
+/// Creates a file, removes it and forgets it.
 fn come_and_go(guest: &mut Guest) {
     let create = body(CreateIn::default(), &["file"]);
     let made = guest.call(Opcode::Create, ROOT_ID, &create).unwrap();
     let file = node(&made);
-    // Behind `fuse_entry_out`.
+    // The open response follows `fuse_entry_out`.
     let fh = node(&made[128..]);
     let release = ReleaseIn {
         fh,
@@ -36,7 +36,7 @@ fn come_and_go(guest: &mut Guest) {
     assert_eq!(asked, Err(libc::EBADF), "the file is not forgotten");
 }
 
-/// In memory each new file has a number that none had before.
+/// Runs on tmpfs, which never reuses an inode number.
 #[test]
 fn files_that_come_and_go_leave_nothing() {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();

@@ -1,6 +1,8 @@
-//! A hostile guest's requests, through the ring into the directory.
+//! Requests of a hostile guest, through the ring to the directory.
 
 mod beside;
+mod disk;
+mod entries;
 mod guest;
 mod links;
 mod memory;
@@ -16,11 +18,11 @@ use fuse_backend_rs::abi::fuse_abi::{
 
 use self::guest::{NOTHING, body};
 
-/// A request that makes, changes or removes an entry: its name, its call, what it says.
+/// A request that creates, changes or removes an entry: its title, its operation and its body.
 type Request = (&'static str, Opcode, Vec<u8>);
 
-/// One request of each kind for the entry `name` of the root, where `there` is a file of it and `node` that
-/// file's node.
+/// Returns one request of each kind for the entry `name` of the root. `there` is an existing file
+/// of the root, and `node` is its node.
 fn requests(name: &str, there: &str, node: u64) -> Vec<Request> {
     let create = |flags: i32| CreateIn {
         flags: flags.unsigned_abs(),

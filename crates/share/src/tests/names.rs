@@ -7,7 +7,7 @@ use fuse_backend_rs::abi::fuse_abi::{CreateIn, Opcode, ROOT_ID, SetattrIn};
 use super::guest::{Guest, NOTHING, body, node};
 use super::requests;
 
-/// A directory in one that is not shared, with a file in each.
+/// A shared directory inside a directory that is not shared, with a file in each.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -79,7 +79,7 @@ fn no_name_leads_out_of_a_directory() {
     }
 }
 
-/// What a file outside would be reached by, were its name let through.
+/// A file outside could be changed through its node if its name were accepted.
 #[test]
 fn no_attribute_of_a_file_outside_is_changed() {
     let place = Place::new();
@@ -98,7 +98,7 @@ fn no_attribute_of_a_file_outside_is_changed() {
     assert_eq!(reached, Err(libc::EINVAL));
 }
 
-/// The names are good ones: in a directory that may be changed, every call does what it says.
+/// The requests are valid: in a directory that may be changed, each takes effect.
 #[test]
 fn names_of_entries_are_let_through() {
     let place = Place::new();
@@ -114,7 +114,7 @@ fn names_of_entries_are_let_through() {
                 _ => fs::write(place.shared().join("there"), "").unwrap(),
             }
             let answer = guest.call(call, ROOT_ID, &request);
-            // Hosts before Linux 6.10 make no links for everyone.
+            // Hosts before Linux 6.10 do not let every user create links.
             let is_older = what == "link" && answer == Err(libc::EPERM);
             assert!(answer.is_ok() || is_older, "{what} of {name:?}: {answer:?}");
         }
@@ -122,7 +122,7 @@ fn names_of_entries_are_let_through() {
     place.is_untouched();
 }
 
-/// A symlink is the guest's to follow: the host opens none, and nothing through one.
+/// The guest resolves symlinks itself: the host does not open one, nor anything through one.
 #[test]
 fn symlinks_are_not_followed() {
     let place = Place::new();

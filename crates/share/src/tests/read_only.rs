@@ -1,5 +1,6 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use fuse_backend_rs::abi::fuse_abi::{
     AccessIn, FallocateIn, Opcode, OpenIn, ROOT_ID, ReadIn, SetattrIn, SetxattrIn, WriteIn,
@@ -7,9 +8,10 @@ use fuse_backend_rs::abi::fuse_abi::{
 
 use super::guest::{Guest, NOTHING, body, node};
 use super::requests;
+use crate::{Entry, Kind};
 
 /// Everything that changes a file that is there, open as `handle`.
-fn changes(handle: u64) -> Vec<(&'static str, Opcode, Vec<u8>)> {
+pub(super) fn changes(handle: u64) -> Vec<(&'static str, Opcode, Vec<u8>)> {
     let size = SetattrIn {
         valid: 1 << 3,
         ..SetattrIn::default()
@@ -99,7 +101,7 @@ fn what_is_there_is_seen_and_nothing_is_changed() {
     assert_eq!(told(&after), told(&before));
 }
 
-/// The same calls are good ones where changes are let through.
+/// The same requests are valid where changes are allowed.
 #[test]
 fn what_may_be_changed_is() {
     let directory = tempfile::tempdir().unwrap();
@@ -114,4 +116,36 @@ fn what_may_be_changed_is() {
     }
     let contents = fs::read(&path).unwrap();
     assert_eq!((contents.len(), contents[0]), (1 << 12, b'x'));
+}
+
+/// Of a file that takes no such flags: the host refuses them, and the file stays open.
+#[test]
+fn flags_of_a_request_do_nothing_to_an_open_file() {
+    let path = Path::new("/proc/version");
+    let entry = Entry {
+        name: "0",
+        path,
+        kind: Kind::File,
+    };
+    let mut guest = Guest::of_entries(&[entry], true);
+    let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"0\0").unwrap());
+    let handle = open(&mut guest, file, libc::O_RDONLY).unwrap();
+    let expected = fs::read(path).unwrap();
+    for flags in [libc::O_DIRECT, libc::O_DIRECT, libc::O_APPEND, 0] {
+        let read = ReadIn {
+            fh: handle,
+            size: 4096,
+            flags: flags.unsigned_abs(),
+            ..ReadIn::default()
+        };
+        let contents = guest.call(Opcode::Read, file, &body(read, &[]));
+        assert_eq!(contents, Ok(expected.clone()), "{flags:o}");
+    }
+    let unknown = ReadIn {
+        fh: handle + 1,
+        size: 1,
+        ..ReadIn::default()
+    };
+    let answer = guest.call(Opcode::Read, file, &body(unknown, &[]));
+    assert_eq!(answer, Err(libc::EBADF));
 }

@@ -7,7 +7,7 @@ use vhost_user_backend::VringT as _;
 
 use super::guest::{Guest, MEMORY_BYTES, QUEUE_SIZE};
 
-/// What the device says to a kick, which it must not work on for ever.
+/// Returns the device's answer to a notification. Fails if the device is busy for more than 20 s.
 fn kicked(guest: Guest) -> io::Result<()> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(guest.kick()));
@@ -32,7 +32,7 @@ fn more_requests_than_a_ring_has_end_the_device() {
 #[test]
 fn requests_that_lie_nowhere_end_the_device() {
     let (_directory, guest) = guest();
-    // The index is the last thing in memory, and what it counts lies behind it.
+    // The index is the last word in memory, and the entries that it counts lie beyond the end.
     let end = MEMORY_BYTES as u64;
     let used = end - 0x1000;
     guest.ring.set_queue_info(0x1000, end - 4, used).unwrap();

@@ -1,4 +1,4 @@
-//! Prints what a directory holds, one line a name.
+//! Prints the contents of a directory, one line per name.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(message: &dyn std::fmt::Display) -> ExitCode {
-    // There is nowhere left to say that this fails too.
+    // If this fails too, there is no channel left to report it.
     let _ = writeln!(std::io::stderr(), "tree-dump: {message}");
     ExitCode::FAILURE
 }

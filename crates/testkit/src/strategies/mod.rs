@@ -1,4 +1,5 @@
-//! Random layers over a few names, so that they meet often, and what they come to.
+//! Random layers over a few names, so that their paths often collide, and the images that they
+//! make.
 
 mod reference;
 mod steps;

@@ -1,5 +1,5 @@
-//! What layers come to, said as simply as possible: maps from whole paths, and for every path of
-//! the layers below the question whether anything hides it.
+//! The image that layers make, computed as simply as possible: from maps of full paths, with a test
+//! for each path of the lower layers whether anything hides it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,13 +23,13 @@ enum Body {
     Regular(Vec<u8>),
     Symlink(String),
     Fifo,
-    /// A hard link to what is not there yet.
+    /// A hard link to a path that does not exist yet.
     Absent(Path),
 }
 
 #[derive(Debug, Default)]
 struct World {
-    /// Every file there ever was.
+    /// Every file that was created, including files that no path leads to.
     files: Vec<(Body, Metadata)>,
 }
 
@@ -41,7 +41,7 @@ struct OneLayer {
     links: Vec<(Path, usize, Metadata)>,
 }
 
-/// The image that these layers make; `None` where they must be refused.
+/// Returns the image that these layers make; `None` if the layers must be refused.
 pub fn reference(layers: &[Vec<Step>]) -> Option<Tree<Vec<u8>>> {
     let mut world = World::default();
     let mut image = BTreeMap::new();
@@ -116,7 +116,7 @@ impl World {
                 file
             }
             None => {
-                // The way is walked again at the end, when symlinks may have come.
+                // The path is resolved again at the end, because later entries may add symlinks.
                 let Action::Hardlink(way) = &step.action else {
                     return None;
                 };
@@ -131,7 +131,8 @@ impl World {
         Some(())
     }
 
-    /// A link's attributes are the file's; its xattrs are added, but not to symlinks and pipes.
+    /// Applies a link's attributes to the file. Its xattrs are added, but not to symlinks and
+    /// pipes.
     fn describe(&mut self, file: usize, link: &Metadata) {
         let (body, metadata) = &mut self.files[file];
         (metadata.uid, metadata.mtime) = (link.uid, link.mtime);
@@ -205,7 +206,7 @@ impl World {
         Some(image)
     }
 
-    /// Moves markers to the lower names that they remove; what removes nothing goes.
+    /// Moves markers to the lower names that they remove, and drops those that remove nothing.
     fn place_markers(&self, lower: &BTreeMap<Path, Node>, layer: &mut OneLayer) {
         let way = |path: &[String]| self.marked(lower, layer, path);
         let whiteouts = layer.whiteouts.iter().filter_map(|path| {
@@ -219,7 +220,8 @@ impl World {
         (layer.whiteouts, layer.opaque) = (whiteouts, opaque);
     }
 
-    /// The lower directory that a marker in the layer's directory `path` is about.
+    /// Returns the lower directory that a marker in the layer's directory `path` applies to; `None`
+    /// if it applies to nothing.
     fn marked(
         &self,
         lower: &BTreeMap<Path, Node>,
@@ -266,7 +268,8 @@ impl World {
         Some(Node::File(file))
     }
 
-    /// The path without symlinks, the last component's aside.
+    /// Returns the path with its symlinks resolved, except in the last component; `None` as for a
+    /// directory.
     fn real_last(&self, nodes: &BTreeMap<Path, Node>, path: &[String]) -> Option<Path> {
         let (last, parents) = path.split_last()?;
         let mut real = self.real(nodes, parents)?;
@@ -274,7 +277,8 @@ impl World {
         Some(real)
     }
 
-    /// The directory's path without symlinks; `None` through a file, or without end.
+    /// Returns the path of a directory with its symlinks resolved; `None` if it leads through a
+    /// file, or if the symlinks do not end.
     fn real(&self, nodes: &BTreeMap<Path, Node>, path: &[String]) -> Option<Path> {
         let mut real = Path::new();
         let mut ahead: Path = path.to_vec();
@@ -357,7 +361,7 @@ impl OneLayer {
         }
     }
 
-    /// Directories that only markers have made are none.
+    /// Removes directories that exist only because of markers.
     fn forget_marker_only(&mut self) {
         let is_entry = |node: &Node| {
             !matches!(
@@ -392,7 +396,7 @@ impl OneLayer {
         self.nodes.insert(path, Node::File(file));
     }
 
-    /// Whether anything of this layer hides a file of the layers below.
+    /// Returns true if nothing in this layer hides a file of the lower layers.
     fn shows(&self, path: &[String], node: &Node) -> bool {
         let is_directory = matches!(node, Node::Directory { .. });
         (0..=path.len()).all(|length| {

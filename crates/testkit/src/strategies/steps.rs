@@ -4,38 +4,38 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::TarEntry;
 
-/// One entry of a layer.
+/// An entry of a layer.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Where; up to three components, none for the root.
+    /// Path of the entry, up to three components; none for the root.
     pub path: Vec<String>,
-    /// What.
+    /// Type and content of the entry.
     pub action: Action,
-    /// From which mode, owner, time and xattr follow.
+    /// Number from which mode, owner, time and xattr are derived.
     pub seed: u8,
 }
 
-/// What an entry does.
+/// Effect of an entry.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// A regular file with this content.
+    /// Creates a regular file with this content.
     File(Vec<u8>),
-    /// A directory.
+    /// Creates a directory.
     Directory,
-    /// A symlink to this.
+    /// Creates a symlink with this target.
     Symlink(String),
-    /// A hard link to this.
+    /// Creates a hard link to this path.
     Hardlink(Vec<String>),
-    /// A pipe.
+    /// Creates a pipe.
     Fifo,
-    /// `.wh.` before the last component.
+    /// Adds `.wh.` before the last component.
     Whiteout,
-    /// `.wh..wh..opq` in the directory.
+    /// Adds `.wh..wh..opq` in the directory.
     Opaque,
 }
 
 impl Step {
-    /// The entry that says so.
+    /// Returns the tar entry for this step.
     pub fn entry(&self) -> TarEntry {
         let path = match self.path.is_empty() {
             true => "./".to_owned(),
@@ -64,7 +64,7 @@ impl Step {
         }
     }
 
-    /// The permission bits.
+    /// Returns the permission bits.
     pub const fn mode(&self) -> u16 {
         if self.seed.is_multiple_of(2) {
             0o600
@@ -73,17 +73,18 @@ impl Step {
         }
     }
 
-    /// The owner.
+    /// Returns the owner's id.
     pub fn uid(&self) -> u32 {
         u32::from(self.seed % 3)
     }
 
-    /// The time.
+    /// Returns the modification time, in seconds since the epoch.
     pub fn seconds(&self) -> i64 {
         i64::from(self.seed)
     }
 
-    /// An xattr, now and then; `user.three` only files and directories may have.
+    /// Returns an xattr for three of seven seeds, otherwise `None`. Only files and directories may
+    /// have `user.three`.
     pub fn xattr(&self) -> Option<(&'static str, Vec<u8>)> {
         let name = match self.seed % 7 {
             0 => "security.one",
@@ -95,15 +96,15 @@ impl Step {
     }
 }
 
-/// One to four layers of up to ten entries.
+/// Returns a strategy for one to four layers of up to nine entries.
 pub fn layers() -> impl Strategy<Value = Vec<Vec<Step>>> {
     prop::collection::vec(prop::collection::vec(step(), 0..10), 1..5)
 }
 
-/// The layers of [`layers`] that a number stands for, the same every time.
+/// Returns the layers of [`layers`] for a number, the same at every call.
 ///
 /// # Panics
-/// Never: these strategies refuse nothing.
+/// Never, because these strategies reject nothing.
 pub fn layers_of_seed(number: u64) -> Vec<Vec<Step>> {
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&number.to_le_bytes());

@@ -3,26 +3,26 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use sha2::{Digest, Sha256};
 
-/// A regular file's content: how much, and what.
+/// Size and digest of a regular file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// Its size.
+    /// Size of the file, in bytes.
     pub size_bytes: u64,
-    /// Its digest, holes read as zeros.
+    /// SHA-256 of the content; holes count as zeros.
     pub sha256: [u8; 32],
 }
 
-/// Content beyond this is not read whole.
+/// Size above which content is not read as a whole, in bytes.
 const LARGE_BYTES: u64 = 1 << 30;
-/// What is read of it at its beginning and at its end.
+/// Length of the parts that are read of such content, at its start and its end, in bytes.
 const END_BYTES: u64 = 1 << 20;
 
 impl Content {
-    /// Reads a file; one of more than 1 GiB by its first and its last MiB, which is what its digest is
-    /// of.
+    /// Reads a file. Of a file of more than 1 GiB, the digest covers only the first and the last
+    /// MiB.
     ///
     /// # Errors
-    /// What reading gives.
+    /// An error while the file is read.
     pub fn of_file(mut file: File) -> io::Result<Self> {
         let size_bytes = file.metadata()?.len();
         if size_bytes <= LARGE_BYTES {
@@ -40,7 +40,7 @@ impl Content {
     /// Reads content to its end.
     ///
     /// # Errors
-    /// What reading gives.
+    /// An error while the content is read.
     pub fn of(mut content: impl Read) -> io::Result<Self> {
         let mut digest = Sha256::new();
         let mut buffer = vec![0; 64 * 1024];

@@ -11,16 +11,16 @@ use rustix::io::Errno;
 use super::line::Line;
 use super::{Content, DumpError, TreeDump};
 
-/// The longest list of xattr names, and the longest value (`XATTR_LIST_MAX`, linux/limits.h).
+/// Longest list of xattr names and longest value, in bytes (`XATTR_LIST_MAX`, linux/limits.h).
 const XATTR_MAX_BYTES: usize = 65_536;
 
 impl TreeDump {
-    /// Dumps a directory and what is in it, on one file system: a directory that something is
-    /// mounted on has a line, what is in it has none. Ext4's `lost+found` in the root is left out, and
-    /// so is a name that is listed and cannot be found.
+    /// Dumps a directory and its contents on one filesystem. A mount point below it has a line, its
+    /// contents have none. The dump omits ext4's `lost+found` in the root, and names that are
+    /// listed but cannot be found.
     ///
     /// # Errors
-    /// The first thing that cannot be read.
+    /// The first error while an entry is read.
     pub fn of_directory(root: &Path) -> Result<Self, DumpError> {
         let device = lstat(root).map_err(|error| failed(root, error))?.st_dev;
         let mut lines = Vec::new();
@@ -29,7 +29,8 @@ impl TreeDump {
             let place = join(root, &path);
             let stat = match lstat(&place) {
                 Ok(stat) => stat,
-                // Overlayfs lists a device 0:0 of a directory that only one layer has, and finds it not.
+                // Overlayfs lists a device 0:0 of a directory that only one layer has, but does not
+                // find it.
                 Err(Errno::NOENT) if !path.is_empty() => continue,
                 Err(error) => return Err(failed(&place, error)),
             };
@@ -54,7 +55,7 @@ fn failed(path: &Path, source: impl Into<io::Error>) -> DumpError {
     }
 }
 
-/// `path` begins with a `/`, or is empty for the root.
+/// Returns `path` below `root`. `path` begins with a `/`, or is empty for the root.
 fn join(root: &Path, path: &[u8]) -> PathBuf {
     let mut place = root.as_os_str().to_owned();
     place.push(OsStr::from_bytes(path));

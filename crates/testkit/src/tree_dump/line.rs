@@ -5,10 +5,10 @@ use fstree::{Device, FileType, Timestamp, Xattrs};
 
 use super::Content;
 
-/// What is said of one name.
+/// The properties of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
-    /// From the root, with a leading `/`.
+    /// Path from the root, with a leading `/`.
     pub(super) path: Vec<u8>,
     pub(super) file_type: FileType,
     pub(super) mode: u16,
@@ -19,14 +19,14 @@ pub(super) struct Line {
     pub(super) target: Option<Vec<u8>>,
     pub(super) xattrs: Xattrs,
     pub(super) content: Option<Content>,
-    /// Which file this is; gone after [`Line::group`].
+    /// Number of the file; `None` after [`Line::group`].
     pub(super) identity: Option<u64>,
-    /// The first path of the same file, when there are several.
+    /// First path of the same file, if it has several.
     pub(super) links: Option<Vec<u8>>,
 }
 
 impl Line {
-    /// Finds the names that share a file. Lines are sorted.
+    /// Finds the names that share a file. The lines must be sorted.
     pub(super) fn group(lines: &mut [Self]) {
         let mut groups: BTreeMap<u64, (Vec<u8>, usize)> = BTreeMap::new();
         for line in lines.iter().filter(|line| line.is_file()) {

@@ -11,30 +11,30 @@ use std::path::PathBuf;
 pub use content::Content;
 use line::Line;
 
-/// What a file system holds: a line for every name, in bytewise order of the paths.
+/// The contents of a filesystem: a line for every name, in bytewise order of the paths.
 ///
-/// The fields of a line, `-` where a type has none:
+/// A line has these fields; `-` stands for a field that the type does not have.
 ///
 /// ```text
 /// path type mode uid:gid size mtime rdev target links xattrs sha256
 /// /bin/sh - 0755 0:0 12 1700000000.000000000 - - /bin/ash user.a=6869 9f86d0...
 /// ```
 ///
-/// Bytes other than printable ASCII, and the space, are escaped. `links` is the first path of
-/// several that name one file. Overlayfs's own xattrs are left out. Of a file of more than 1 GiB in a
-/// directory the digest is that of its first and its last MiB.
+/// The space, and bytes other than printable ASCII, are escaped. `links` is the first of several
+/// paths to the same file. The xattrs of overlayfs are omitted. If a file in a directory is larger
+/// than 1 GiB, its digest covers only the first and the last MiB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeDump {
     lines: Vec<Line>,
 }
 
-/// Why a directory cannot be dumped.
+/// An error while a directory is dumped.
 #[derive(Debug, thiserror::Error)]
 #[error("{path:?}: {source}")]
 pub struct DumpError {
-    /// What could not be read.
+    /// Path that could not be read.
     pub path: PathBuf,
-    /// Why.
+    /// Cause reported by the host.
     pub source: io::Error,
 }
 
@@ -45,7 +45,8 @@ impl TreeDump {
         Self { lines }
     }
 
-    /// The lines that only one of them has: `-` this, `+` the other; for messages.
+    /// Returns the lines that only one of the two dumps contains, for messages: `-` marks those of
+    /// `self`, `+` those of `other`.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let text =
             |dump: &Self| -> BTreeSet<String> { dump.lines.iter().map(Line::to_string).collect() };

@@ -4,10 +4,10 @@ use super::line::Line;
 use super::{Content, TreeDump};
 
 impl TreeDump {
-    /// Dumps a tree; `content` says what a regular file holds.
+    /// Dumps a tree; `content` returns the size and digest of a regular file.
     ///
     /// # Errors
-    /// The first that `content` gives.
+    /// The first error of `content`.
     pub fn of_tree<D, E>(
         tree: &Tree<D>,
         mut content: impl FnMut(&D) -> Result<Content, E>,

@@ -1,4 +1,4 @@
-//! What an archive says that a guest has written.
+//! Archives that a hostile guest has written.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -9,7 +9,7 @@ use tree_archive::UnpackOptions;
 
 use crate::unpacked;
 
-/// A destination beside files that nothing may touch.
+/// A destination beside files that must not change.
 struct Yard(tempfile::TempDir);
 
 impl Yard {
@@ -26,7 +26,7 @@ impl Yard {
         self.0.path().join(path)
     }
 
-    /// Unpacks, whatever comes of it; then everything outside is as it was.
+    /// Unpacks, with any result; then checks that everything outside is unchanged.
     fn unpack(&self, entries: Vec<TarEntry>) -> bool {
         let tar = TarBuilder::of(entries);
         let done = unpacked(&tar, &self.path("in"), &UnpackOptions::default());
@@ -79,7 +79,7 @@ fn a_link_is_replaced_not_written_through() {
     ];
     assert!(yard.unpack(entries));
     assert_eq!(fs::read(yard.path("in/l")).expect("read"), b"x");
-    // Of a file that was there before, too.
+    // The same holds for a symlink that was there before.
     let yard = Yard::new();
     symlink("../out/secret", yard.path("in/l")).expect("linked");
     assert!(yard.unpack(vec![TarEntry::file("l", "x")]));

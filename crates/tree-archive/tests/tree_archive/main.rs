@@ -1,4 +1,4 @@
-//! Archives of real directories: there and back, through other programs, and hostile ones.
+//! Archives of real directories: packed and unpacked, through other programs, and hostile ones.
 
 mod hostile;
 mod oracle_tar;
@@ -29,7 +29,7 @@ fn unpacked(tar: &[u8], into: &Path, options: &UnpackOptions) -> Result<Unpacked
     unpack(tar, directory.as_fd(), options)
 }
 
-/// As one who trusts the archive.
+/// Returns the options for an archive that is trusted.
 fn trusting() -> UnpackOptions {
     UnpackOptions {
         keep_owner: true,

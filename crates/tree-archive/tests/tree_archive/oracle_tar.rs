@@ -1,4 +1,4 @@
-//! GNU tar reads what is packed, and what it packs is unpacked.
+//! GNU tar reads the archives of this crate, and this crate those of GNU tar.
 
 use std::process::Command;
 

@@ -32,7 +32,7 @@ fn a_tree_comes_back_as_it_was() {
     assert_eq!(allocated_bytes(&copy.join("one hole")), 0);
     let inode = |path: &str| fs::metadata(copy.join(path)).expect("there").ino();
     assert_eq!(inode("again"), inode("sub/file"));
-    // The same again over what is there.
+    // The archive is unpacked again over the existing files.
     unpacked(&tar, to.path(), &trusting()).expect("unpacked");
     same(from.path(), &copy);
 }

@@ -1,4 +1,5 @@
-//! A directory with one of everything. Tests run as root here; what only root may is left out else.
+//! A directory with one of everything. If a test does not run as root, entries that need root are
+//! omitted.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -69,7 +70,7 @@ fn node(root: &Path, name: &str, file_type: FileType, device: u64) {
     rustix::fs::mknodat(CWD, &path, file_type, Mode::from_raw_mode(0o640), device).expect("made");
 }
 
-/// Blocks of data with holes of the same size between them and at the end.
+/// Writes blocks of data with holes of the same size between them and at the end.
 fn sparse(path: &Path, blocks: u64) {
     let file = File::create(path).expect("made");
     for index in 0..blocks {

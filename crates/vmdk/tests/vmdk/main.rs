@@ -1,4 +1,4 @@
-//! The descriptor against its golden text, its own parser and QEMU.
+//! Descriptors compared with a golden text, the parser and QEMU.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -38,8 +38,8 @@ proptest! {
     }
 }
 
-/// Past 2^31 sectors, where readers that count in 32 bits turn round: as large as EROFS can
-/// address, and one file alone past 2 TiB.
+/// Reads past 2^31 sectors, where a reader that counts in 32 bits wraps around. The disk is as
+/// large as EROFS can address, and one file alone is longer than 2 TiB.
 #[test]
 fn oracle_qemu_io_past_2_tib() {
     const TIB: u64 = 1 << 40;

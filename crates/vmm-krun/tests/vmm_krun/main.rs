@@ -1,9 +1,9 @@
-//! What the lock file must hold for libkrun to read our disks right.
+//! Checks that the lock file has versions with which libkrun reads disks correctly.
 
 use std::path::Path;
 
-/// The first imago that reads VMDK extents right: before 0.2.4 it returned wrong data where one
-/// extent ends, before 0.2.6 it took an extent's offset for bytes.
+/// The first imago that reads VMDK extents correctly. Before 0.2.4 it returned wrong data at the
+/// end of an extent, and before 0.2.6 it took an extent's offset for bytes.
 const FIRST_RIGHT_IMAGO: [u64; 3] = [0, 2, 6];
 
 #[test]
@@ -28,7 +28,7 @@ fn versions_compare_as_numbers() {
     assert!(numbers("0.2.5") < FIRST_RIGHT_IMAGO);
 }
 
-/// The versions of `package` in a lock file.
+/// Returns the versions of `package` in a lock file.
 fn locked_versions<'lock>(lock: &'lock str, package: &str) -> Vec<&'lock str> {
     let start = format!("name = \"{package}\"\nversion = \"");
     let rests = lock.split(start.as_str()).skip(1);

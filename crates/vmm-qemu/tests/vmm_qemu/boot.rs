@@ -12,7 +12,7 @@ use msb_vmm_qemu::Qemu;
 use crate::guest::Guest;
 use crate::host::Host;
 
-/// What a guest should say of a disk.
+/// Returns the line that a guest should print about a disk.
 fn line(letter: char, disk: &Disk, access: &str, content: &[u8]) -> String {
     let hash = content
         .iter()
@@ -26,7 +26,7 @@ fn line(letter: char, disk: &Disk, access: &str, content: &[u8]) -> String {
     )
 }
 
-/// Bytes that differ from block to block.
+/// Returns bytes that differ from block to block.
 fn noise(length: usize, seed: u32) -> Vec<u8> {
     let mut state = seed;
     let step = || {
@@ -44,8 +44,8 @@ fn sockets(port: UnixStream) -> Sockets {
     }
 }
 
-/// Boots `machine`, lets `talk` speak with it, and waits for its end. How the machine ended says
-/// more than what the talk missed.
+/// Boots `machine`, runs `talk` with it, and waits for its end. The machine's error comes first,
+/// because it explains more than a failed talk.
 fn boot(machine: &Machine, talk: impl FnOnce(&mut Host) + Send) {
     let (mut host, port) = Host::new();
     thread::scope(|scope| {
@@ -103,7 +103,8 @@ fn assert_clock_is_right(line: &str) {
     );
 }
 
-/// Where the host tells its counter's frequency, or virtualises, the guest's clock is no coarse one.
+/// Checks that the guest's clock is precise. The host must report its counter's frequency or
+/// virtualise; otherwise any clock passes.
 fn assert_clock_is_fine(line: &str) {
     let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap();
     let is_fine = line.contains("tsc") || line.contains("kvm-clock");
@@ -167,12 +168,12 @@ fn machine_of_another_process() {
     let machine = std::env::var(MACHINE_VARIABLE).expect("a machine to run");
     let machine: Machine = serde_json::from_str(&machine).unwrap();
     let (_host, port) = Host::new();
-    // Confined: that must not keep the machine alive.
+    // The confinement must not keep the machine alive.
     let ended = Qemu::from_environment().run(&machine, sockets(port), Strictness::Auto);
     ended.unwrap();
 }
 
-/// Whether any process has `word` in its command line.
+/// Returns true if any process has `word` in its command line.
 fn is_in_a_command_line(word: &str) -> bool {
     let processes = fs::read_dir("/proc")
         .unwrap()

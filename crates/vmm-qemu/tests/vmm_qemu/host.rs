@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-/// Longer than any boot here takes; a machine that hangs fails its test.
+/// A timeout that is longer than any boot of these tests. A machine that hangs fails its test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Host {
@@ -13,7 +13,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// The host's end, and the one for the machine.
+    /// Returns the host's end, and the machine's end.
     pub(crate) fn new() -> (Self, UnixStream) {
         let (host, machine) = UnixStream::pair().unwrap();
         host.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -26,7 +26,7 @@ impl Host {
         )
     }
 
-    /// What the guest says of itself, up to "ready".
+    /// Reads the guest's report, up to "ready".
     pub(crate) fn read_report(&mut self) -> Vec<String> {
         let mut report = Vec::new();
         loop {
@@ -40,7 +40,7 @@ impl Host {
         }
     }
 
-    /// Sends `bytes`, and returns what comes back for them.
+    /// Sends `bytes`, and returns the guest's answer to them.
     pub(crate) fn echo(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut writer = self.port.get_ref().try_clone().unwrap();
         let mut received = vec![0; bytes.len()];

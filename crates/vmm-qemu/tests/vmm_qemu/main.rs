@@ -1,7 +1,7 @@
-//! Machines that really boot, under QEMU.
+//! Machines that boot under QEMU.
 //!
-//! They need a guest kernel (`MSB_KERNEL`, or libkrunfw where the system has it), `mkfs.erofs` and
-//! QEMU, and fail without them.
+//! They need a guest kernel (`MSB_KERNEL`, or the system's libkrunfw), `mkfs.erofs` and QEMU, and
+//! fail without them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,8 +1,8 @@
 use msb_agent_protocol::v1::{FileStat, FileType};
 use serde::Serialize;
 
-/// A file as programs are told of it; keys are stable. Bytes are text where they are UTF-8; where
-/// not, the text is null and `…_base64` has them.
+/// A file as JSON, with stable keys. Text that is not UTF-8 is null, and `…_base64` holds its
+/// bytes.
 #[derive(Serialize)]
 pub(super) struct Entry {
     #[serde(flatten)]
@@ -13,12 +13,12 @@ pub(super) struct Entry {
     uid: u32,
     gid: u32,
     size_bytes: u64,
-    /// Seconds since the epoch, and nanoseconds after them.
+    /// The time of the last change of content, in seconds since the epoch, with nanoseconds.
     mtime_s: i64,
     mtime_ns: u32,
     #[serde(flatten)]
     target: Option<Target>,
-    /// Of a device: major and minor number.
+    /// Major and minor number of a device.
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<[u32; 2]>,
 }
@@ -87,7 +87,7 @@ const fn type_name(file_type: FileType) -> &'static str {
     }
 }
 
-/// The same for people, as `ls -l` has it: mode, owner, size, time, name.
+/// Returns a file's row in the table, like `ls -l`: mode, owner, size, time, name.
 pub(super) fn row(name: &[u8], stat: &FileStat) -> [String; 5] {
     let mut shown = name.escape_ascii().to_string();
     if let Ok(text) = std::str::from_utf8(name)

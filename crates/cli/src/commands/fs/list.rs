@@ -4,10 +4,10 @@ use msb_agent_protocol::v1::{FileStat, FileType};
 
 use super::entry::{Entry, row};
 use super::{Context, Looking, Stating};
-use crate::failure::Outcome;
+use crate::failure::{Outcome, printable};
 use crate::output::{self, Format};
 
-/// Lists what is in each directory; another file is listed itself.
+/// Lists the content of each directory; any other file is listed itself.
 pub(super) async fn list(context: &Context, looking: &Looking) -> Outcome {
     let files = context.files(&looking.on.sandbox).await?;
     let mut found = Vec::new();
@@ -23,14 +23,14 @@ pub(super) async fn list(context: &Context, looking: &Looking) -> Outcome {
                         .map(|entry| (entry.name.to_vec(), entry.stat.unwrap_or_default())),
                 );
             }
-            // A symlink to nothing is there itself.
+            // A dangling symlink is listed itself.
             _ => found.push((path.to_vec(), files.stat(path, false).await?)),
         }
     }
-    print(&found, looking.format)
+    print(&found, looking.format, context.quiet)
 }
 
-/// Says what each file is.
+/// Prints the metadata of each file.
 pub(super) async fn stat(context: &Context, stating: &Stating) -> Outcome {
     let looking = &stating.looking;
     let files = context.files(&looking.on.sandbox).await?;
@@ -40,10 +40,10 @@ pub(super) async fn stat(context: &Context, stating: &Stating) -> Outcome {
         let stat = files.stat(path, stating.follow_link).await?;
         found.push((path.to_vec(), stat));
     }
-    print(&found, looking.format)
+    print(&found, looking.format, context.quiet)
 }
 
-fn print(found: &[(Vec<u8>, FileStat)], format: Format) -> Outcome {
+fn print(found: &[(Vec<u8>, FileStat)], format: Format, is_quiet: bool) -> Outcome {
     match format {
         Format::Json => {
             let entries: Vec<Entry> = found
@@ -54,6 +54,13 @@ fn print(found: &[(Vec<u8>, FileStat)], format: Format) -> Outcome {
         }
         Format::Table => {
             let rows: Vec<_> = found.iter().map(|(name, stat)| row(name, stat)).collect();
+            if is_quiet {
+                let names = rows
+                    .iter()
+                    .map(|[.., name]| format!("{}\n", printable(name)));
+                output::print(&names.collect::<String>())?;
+                return Ok(0);
+            }
             output::print_table(["MODE", "OWNER", "SIZE", "MODIFIED", "NAME"], &rows)?;
         }
     }

@@ -187,7 +187,7 @@ async fn cat(context: &Context, on: &Paths) -> Outcome {
         let mut content = files.read(path.as_bytes()).await?;
         while let Some(chunk) = content.next().await? {
             match stdout.write_all(&chunk).and_then(|()| stdout.flush()) {
-                // A reader that went away wants no more.
+                // A reader that closed the pipe wants no more.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
                 other => other?,
             }

@@ -1,27 +1,28 @@
 use std::str::FromStr;
 
-/// What `chmod` makes of a mode: octal digits, or clauses such as `u+x` and `go-w`.
+/// A mode as `chmod` accepts it: octal digits, or clauses such as `u+x` and `go-w`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ModeChange {
     Set(u32),
     Clauses(Vec<Clause>),
 }
 
-/// One of the clauses.
+/// A clause of a symbolic mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clause {
-    /// The bits that it is about.
+    /// The bits that the clause may change.
     mask: u32,
     operator: char,
-    /// The bits that it names.
+    /// The bits that the clause names.
     bits: u32,
-    /// `X`: execute where the file is a directory, or somebody may execute it already.
+    /// True if the clause has `X`: execute for directories, and for files that somebody may execute
+    /// already.
     has_conditional_execute: bool,
 }
 
-/// Who may be named, and which bits are theirs.
+/// The letters for classes of users, with the bits of each class.
 const WHO: [(char, u32); 4] = [('u', 0o4700), ('g', 0o2070), ('o', 0o1007), ('a', 0o7777)];
-/// What `a` without being said is not about: as of a shell with the usual `umask`.
+/// The bits that a clause without a class may change, as under the umask 022.
 const UNSAID: u32 = 0o7777 & !0o022;
 const PERMISSIONS: [(char, u32); 5] = [
     ('r', 0o444),
@@ -32,7 +33,7 @@ const PERMISSIONS: [(char, u32); 5] = [
 ];
 
 impl ModeChange {
-    /// The bits of a file that has `mode`.
+    /// Returns the new permission bits of a file that has `mode`.
     pub(super) fn of(&self, mode: u32, is_directory: bool) -> u32 {
         match self {
             Self::Set(bits) => *bits,
@@ -54,7 +55,7 @@ impl Clause {
         match self.operator {
             '+' => mode | bits,
             '-' => mode & !bits,
-            // Who says nothing of setuid and the like of a directory leaves it, as chmod does.
+            // Like chmod, `=` keeps a directory's setuid and setgid bits.
             _ if is_directory => (mode & !(self.mask & 0o1777)) | bits,
             _ => (mode & !self.mask) | bits,
         }
@@ -75,7 +76,7 @@ impl FromStr for ModeChange {
     }
 }
 
-/// `[ugoa]*[+-=][rwxXst]*`
+/// Parses `[ugoa]*[+-=][rwxXst]*`; `None` if the text has another form.
 fn clause(text: &str) -> Option<Clause> {
     let operator_at = text.find(['+', '-', '='])?;
     let (who, rest) = text.split_at(operator_at);
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn modes_change_as_chmod_changes_them() {
-        // What GNU chmod 9.1 makes of a file, under umask 022.
+        // The results of GNU chmod 9.1 under umask 022.
         for (text, before, after) in [
             ("755", 0o4600, 0o755),
             ("+x", 0o644, 0o755),

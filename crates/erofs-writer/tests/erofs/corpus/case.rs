@@ -10,24 +10,24 @@ use testkit::{Content as Digest, TreeDump};
 use crate::model::{Built, Content};
 use crate::random::{DEVICES, tree_of};
 
-/// One tree, the image that was made of it, and what every reader must see.
+/// A tree, the image that was made of it, and the dump that every reader must give.
 pub(super) struct Case {
     pub(super) tree: Tree<Content>,
     pub(super) built: Built,
-    /// What is in the tree.
+    /// The dump of the tree.
     pub(super) expected: String,
-    /// The image, with its devices behind it where it has some.
+    /// The image, followed by its devices if it has any.
     pub(super) flat: PathBuf,
-    /// The image alone.
+    /// The image without its devices.
     pub(super) image: PathBuf,
-    /// Its devices.
+    /// The files of the devices, in their order.
     pub(super) devices: Vec<PathBuf>,
     _directory: TempDir,
     scratch: TempDir,
 }
 
 impl Case {
-    /// The tree of this number: the odd ones in layers, every 50th large.
+    /// Returns the tree with this number: odd numbers are in layers, and every 50th tree is large.
     pub(super) fn new(number: u64) -> Self {
         let tree = random_tree(number);
         let built = if number % 2 == 1 {
@@ -58,7 +58,7 @@ impl Case {
         }
     }
 
-    /// A path for a reader's own use.
+    /// Returns a path for a reader's own files.
     pub(super) fn scratch(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
     }
@@ -69,7 +69,7 @@ fn dump(tree: &Tree<Content>) -> String {
     TreeDump::of_tree(tree, digest).unwrap().to_string()
 }
 
-/// A directory on a file system in memory, where there is one.
+/// Returns a directory on a filesystem in memory, if there is one.
 fn in_memory() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -89,7 +89,7 @@ fn random_tree(number: u64) -> Tree<Content> {
         _ => 0..40,
     };
     let mut tree = tree_of(sizes).new_tree(&mut runner).unwrap().current();
-    // The kernel shows user.* on nothing but files and directories.
+    // The kernel shows user.* only on files and directories.
     let others: Vec<_> = tree
         .walk()
         .map(|entry| (entry.id, entry.inode.kind.file_type()))

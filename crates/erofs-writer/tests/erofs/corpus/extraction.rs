@@ -9,7 +9,7 @@ use super::faults::Faults;
 use super::readers::{Reader, same};
 use super::tally::Tally;
 
-/// `fsck.erofs`, which checks an image and extracts it; what it extracted is compared.
+/// `fsck.erofs`, which checks an image and extracts it; the extracted files are compared.
 pub(super) struct Extraction {
     name: String,
     program: Vec<String>,
@@ -17,12 +17,12 @@ pub(super) struct Extraction {
 }
 
 impl Extraction {
-    /// The one that is installed.
+    /// Returns the installed fsck.erofs.
     pub(super) fn installed() -> Self {
         Self::of(vec!["fsck.erofs".into()])
     }
 
-    /// One of packages that were unpacked to `root`, with the libraries it was built for.
+    /// Returns the fsck.erofs of packages unpacked to `root`, with the libraries it was built for.
     pub(super) fn unpacked(root: &Path) -> Self {
         let libraries = root.join("usr/lib/x86_64-linux-gnu");
         let loader = libraries.join("ld-linux-x86-64.so.2");
@@ -89,13 +89,13 @@ impl Reader for Extraction {
     }
 }
 
-/// Whether a line tells of an error, other than of the empty xattrs that newer versions do not
-/// take; the comparison counts these.
+/// Returns true if a line reports an error. Newer versions report empty xattrs, which they do not
+/// accept; the comparison counts these.
 fn is_fault(line: &str) -> bool {
     line.contains("<E>") && !line.contains("failed to get xattr value size of")
 }
 
-/// What versions are known to get wrong; one that is not known has to be right.
+/// Returns the known faults of a version; an unknown version has to be right.
 fn faults(version: &str) -> Faults {
     if version.ends_with(" 1.5") {
         return Faults {

@@ -7,31 +7,31 @@ use super::case::Case;
 use super::tally::Tally;
 use crate::model::Content;
 
-/// What a version of `fsck.erofs --extract` is known to get wrong, each as narrow as it is. What
-/// a fault touches is not compared, and counted; everything else is.
+/// Known faults of a version of `fsck.erofs --extract`, each as narrow as possible. Data that a
+/// fault affects is counted instead of compared; everything else is compared.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Faults {
-    /// It extracts no xattrs at all.
+    /// The version extracts no xattrs at all.
     pub(super) knows_no_xattrs: bool,
-    /// It gives an inode none of its xattrs, or some, once one of them has an empty value.
+    /// It extracts an inode's xattrs in part or not at all if one of them has an empty value.
     pub(super) stops_at_empty_xattrs: bool,
-    /// It sets the owner after the mode, which takes setuid and setgid away.
+    /// It sets the owner after the mode, which removes setuid and setgid.
     pub(super) loses_set_ids: bool,
-    /// It makes a file of its own for every name of one file.
+    /// It makes a separate file for every name of one file.
     pub(super) splits_links: bool,
-    /// It leaves holes out, so that what follows moves up.
+    /// It leaves holes out, so that the following data moves up.
     pub(super) closes_holes: bool,
-    /// It ends a file with its last data, though a hole follows.
+    /// It ends a file with its last data, even if a hole follows.
     pub(super) cuts_last_holes: bool,
-    /// It takes the device off a block address that counts through all devices, and reads the
-    /// rest of it in the image itself.
+    /// It subtracts the device from a block address that counts through all devices. Then it reads
+    /// the rest of the address in the image itself.
     pub(super) forgets_devices: bool,
-    /// It sets owner and mode after the xattrs, and lets files inherit their directory's ACL: ACLs
-    /// change and capabilities go.
+    /// It sets owner and mode after the xattrs, and lets files inherit their directory's ACL. ACLs
+    /// change and capabilities are removed.
     pub(super) changes_fragile_xattrs: bool,
 }
 
-/// What of a name the faults can touch.
+/// The properties of a name that faults can affect.
 #[derive(Default)]
 struct Marks {
     has_empty_xattr: bool,
@@ -44,7 +44,7 @@ struct Marks {
 }
 
 impl Faults {
-    /// Two dumps of `case`, what is right and what was seen, without what the faults touch.
+    /// Returns the expected and the actual dump of `case` without the data that faults affect.
     pub(super) fn look_over(self, case: &Case, dumps: [&str; 2], tally: &mut Tally) -> [String; 2] {
         let links = case.tree.link_counts();
         let marks: HashMap<String, Marks> = case
@@ -151,7 +151,7 @@ fn has_hole(content: &Content) -> bool {
     blocks < content.size_bytes.div_ceil(4096)
 }
 
-/// Whether a file lies in one run on a device, so that its inode has one address that counts
+/// Returns true if a file lies in one run on a device. Its inode then has one address that counts
 /// through all devices.
 fn is_run_on_device(kind: &FileKind<FileData>) -> bool {
     let FileKind::Regular(data) = kind else {
@@ -179,7 +179,7 @@ fn is_fragile(name: &[u8]) -> bool {
     name == b"security.capability" || name.starts_with(b"system.posix_acl_")
 }
 
-/// A dump's xattrs without those that the host changes by itself.
+/// Returns a dump's xattrs without those that the host changes by itself.
 fn without_fragile(xattrs: &str) -> String {
     let kept = xattrs
         .split(',')
@@ -192,7 +192,7 @@ fn without_fragile(xattrs: &str) -> String {
     }
 }
 
-/// A path as a dump shows it.
+/// Returns a path as a dump shows it.
 fn shown(path: &[u8]) -> String {
     let path = [b"/", path].concat();
     path.escape_ascii().to_string().replace(' ', "\\x20")

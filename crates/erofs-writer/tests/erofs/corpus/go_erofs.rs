@@ -7,7 +7,7 @@ use super::case::Case;
 use super::readers::{Reader, same};
 use super::tally::Tally;
 
-/// The reader of github.com/erofs/go-erofs, in a process that lives as long as this.
+/// The reader of github.com/erofs/go-erofs, in a process that runs until this value is dropped.
 pub(super) struct GoErofs {
     child: Child,
     questions: ChildStdin,
@@ -28,8 +28,8 @@ impl GoErofs {
         }
     }
 
-    /// The image with its devices and a block of zeros behind it: go-erofs 0.3.1 takes whole files
-    /// from there, and 4096 bytes wherever a shared xattr lies.
+    /// Returns the image followed by its devices and a block of zeros. go-erofs 0.3.1 reads whole
+    /// files from there, and 4096 bytes at every shared xattr.
     fn padded(case: &Case) -> PathBuf {
         let path = case.scratch("padded");
         let mut image = case.built.flat();
@@ -76,8 +76,8 @@ impl Reader for GoErofs {
     }
 }
 
-/// A dump without what go-erofs 0.3.1 gets wrong: it drops setuid, setgid and sticky, and puts a
-/// dot behind the names of ACLs.
+/// Returns a dump without the faults of go-erofs 0.3.1. It drops setuid, setgid and sticky, and
+/// puts a dot behind the names of ACLs.
 fn blurred(dump: &str) -> String {
     let lines = dump.lines().map(|line| {
         let line = line.replace("system.posix_acl_access.=", "system.posix_acl_access=");
@@ -93,7 +93,7 @@ fn blurred(dump: &str) -> String {
 
 impl Drop for GoErofs {
     fn drop(&mut self) {
-        // A panic comes first; then this process may be gone already.
+        // A panic comes first; then this process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,11 +1,11 @@
-//! Random trees, each written as one image or as a set of layers, each read by every reader there
-//! is: all say the same, line by line.
+//! Random trees, each written as one image or as a set of layers, and read by every reader.
 //!
-//! `cargo xtask erofs` sets how many trees there are and which readers join in:
+//! All readers must give the same dump, line by line. `cargo xtask erofs` sets the number of trees
+//! and adds readers:
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `MSB_EROFS_TREES`, `MSB_EROFS_FIRST` | how many trees, and the number of the first; a number is a seed |
+//! | `MSB_EROFS_TREES`, `MSB_EROFS_FIRST` | number of trees, and first number; a number is a seed |
 //! | `MSB_EROFS_UTILS` | further erofs-utils: roots of unpacked packages, separated by `:` |
 //! | `MSB_GO_EROFS` | the program of `ci/go-erofs` |
 
@@ -22,9 +22,9 @@ use std::io::Write;
 use case::Case;
 use tally::Tally;
 
-/// How many trees are read where nobody says.
+/// Number of trees by default.
 const TREES: u64 = 12;
-/// After how many trees a long run says that it goes on.
+/// Number of trees after which a long run reports its progress.
 const PROGRESS: u64 = 250;
 
 #[test]
@@ -51,7 +51,7 @@ fn oracle_corpus_agrees() {
     say(&format!("{tally}readers: {}\n", names.join(", ")));
 }
 
-/// Past the harness, which keeps what is printed to itself.
+/// Prints without the test harness, which would capture the text.
 fn say(text: &str) {
     std::io::stdout().write_all(text.as_bytes()).unwrap();
 }

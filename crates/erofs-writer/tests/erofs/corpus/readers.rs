@@ -14,15 +14,15 @@ use super::statistics::Statistics;
 use super::tally::Tally;
 use crate::mounted::Mounted;
 
-/// Something that reads images.
+/// A reader of images.
 pub(super) trait Reader {
     fn name(&self) -> &str;
 
-    /// Reads the image of `case`; an error says what it saw otherwise.
+    /// Reads the image of `case`; an error lists the differences.
     fn check(&mut self, case: &Case, tally: &mut Tally) -> Result<(), Vec<String>>;
 }
 
-/// Every reader on this machine.
+/// Returns every reader on this machine.
 pub(super) fn all() -> Vec<Box<dyn Reader>> {
     let mut readers: Vec<Box<dyn Reader>> = vec![
         Box::new(Ours),
@@ -41,7 +41,7 @@ pub(super) fn all() -> Vec<Box<dyn Reader>> {
     readers
 }
 
-/// The lines that only one of two dumps has.
+/// Compares two dumps; an error lists the lines that only one of them has.
 pub(super) fn same(expected: &str, actual: &str) -> Result<(), Vec<String>> {
     let lines = |text: &str| -> BTreeSet<String> { text.lines().map(str::to_owned).collect() };
     let (expected, actual) = (lines(expected), lines(actual));
@@ -54,7 +54,7 @@ pub(super) fn same(expected: &str, actual: &str) -> Result<(), Vec<String>> {
     Err(differences)
 }
 
-/// This crate's reader.
+/// The reader of this crate.
 struct Ours;
 
 impl Ours {
@@ -87,7 +87,7 @@ impl Reader for Ours {
     }
 }
 
-/// The kernel of this machine: devices behind the image on a loop device, and given apart.
+/// The kernel of this machine: with devices behind the image on a loop device, and as files.
 struct Kernel;
 
 impl Reader for Kernel {
@@ -114,7 +114,7 @@ fn seen(mounted: &Mounted) -> String {
     TreeDump::of_directory(&mounted.root()).unwrap().to_string()
 }
 
-/// Link counts, directories' too.
+/// Compares link counts, including those of directories.
 fn same_links(case: &Case, mounted: &Mounted) -> Result<(), Vec<String>> {
     let links = case.tree.link_counts();
     let wrong = case.tree.walk().filter_map(|entry| {

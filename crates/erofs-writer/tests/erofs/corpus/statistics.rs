@@ -8,7 +8,7 @@ use super::case::Case;
 use super::readers::Reader;
 use super::tally::Tally;
 
-/// `dump.erofs`, which counts.
+/// The program `dump.erofs`, which counts inodes.
 pub(super) struct Statistics;
 
 impl Reader for Statistics {

@@ -3,7 +3,7 @@ use std::fmt;
 
 use super::case::Case;
 
-/// What was read, and what known faults of other readers had to be looked over.
+/// Numbers of trees and names that were read, and of the known faults of other readers.
 #[derive(Default)]
 pub(super) struct Tally {
     trees: u64,
@@ -19,7 +19,7 @@ impl Tally {
         self.names += u64::try_from(case.tree.walk().count()).unwrap();
     }
 
-    /// Counts one name or one tree that a known fault of a reader touches.
+    /// Counts a name or a tree that a known fault of a reader affects.
     pub(super) fn quirk(&mut self, reader: &'static str, what: &'static str) {
         *self.quirks.entry((reader, what)).or_default() += 1;
     }

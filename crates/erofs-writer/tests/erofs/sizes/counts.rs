@@ -11,18 +11,18 @@ use super::Mounted;
 use super::measure::measured;
 use crate::samples::name;
 
-/// Names in the one large directory.
+/// Number of names in the one large directory.
 const NAMES: usize = 100_000;
-/// Names in each of the others.
+/// Number of names in each of the other directories.
 const NAMES_EACH: usize = 1000;
-/// Directories below each other.
+/// Number of nested directories.
 const DEPTH: usize = 1000;
-/// Names of one file.
+/// Number of names of one file.
 const LINKS: usize = 65_000;
 
 fn file(number: usize) -> Inode<FileData> {
     let mut metadata = Metadata::with_mode(0o644);
-    // A time of its own, as files have: inodes are of the large form.
+    // A time that differs from the image's makes inodes of the large form, as files have them.
     metadata.mtime = Timestamp {
         seconds: 1_700_000_000 + i64::try_from(number % 1000).unwrap(),
         nanoseconds: 1,
@@ -33,7 +33,7 @@ fn file(number: usize) -> Inode<FileData> {
     }
 }
 
-/// A directory of [`NAMES`] files, and the other inodes in directories of [`NAMES_EACH`].
+/// Returns a directory of [`NAMES`] files, and the other inodes in directories of [`NAMES_EACH`].
 fn tree(inodes: usize) -> Tree<FileData> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let fill = |tree: &mut Tree<FileData>, directory: String, names: usize| {
@@ -53,7 +53,7 @@ fn tree(inodes: usize) -> Tree<FileData> {
     tree
 }
 
-/// One image of so many inodes, through the writer, the reader, `fsck.erofs` and the kernel.
+/// Tests one image of `inodes` inodes with the writer, the reader, `fsck.erofs` and the kernel.
 pub(super) fn many_inodes(inodes: usize) -> String {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image");
@@ -98,7 +98,7 @@ pub(super) fn many_inodes(inodes: usize) -> String {
     said
 }
 
-/// How many names there are below the root.
+/// Returns the number of names below the root.
 fn walk(mounted: &Mounted) -> usize {
     let mut names = 0;
     let mut open = vec![mounted.root()];
@@ -116,7 +116,7 @@ fn walk(mounted: &Mounted) -> usize {
     names
 }
 
-/// A path of [`DEPTH`] directories, and files of [`LINKS`] and of more than 65,535 names.
+/// Tests a path of [`DEPTH`] directories, and files of [`LINKS`] and of more than 65,535 names.
 pub(super) fn depth_and_links() -> String {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let mut deep = tree.root();

@@ -8,12 +8,12 @@ use fstree::{FileKind, Inode, Metadata, Tree};
 use super::Mounted;
 use crate::samples::name;
 
-/// Blocks that addresses of 32 bits reach.
+/// Number of blocks that addresses of 32 bits can reach.
 const BLOCKS: u32 = u32::MAX;
-/// Blocks of 2 TiB: where sectors no longer fit into 31 bits.
+/// Number of blocks in 2 TiB, at which sector numbers exceed 31 bits.
 const TWO_TIB: u32 = 1 << 29;
 
-/// A file of one block at each of some places of one device.
+/// Writes a file of one block at each of these block addresses of one device.
 fn write(device_blocks: u32, places: &[u32]) -> Result<Vec<u8>, WriteError> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     for &start_block in places {
@@ -45,12 +45,12 @@ fn write(device_blocks: u32, places: &[u32]) -> Result<Vec<u8>, WriteError> {
     Ok(writer.finish(&tree)?.0.into_inner())
 }
 
-/// A disk as large as addresses reach, on a loop device, with files around 2 TiB and at its end;
-/// one more block is refused.
+/// Tests the largest disk that addresses reach, on a loop device. It has files around 2 TiB and at
+/// its end; one more block is refused.
 pub(super) fn past_2_tib() -> String {
     let first = write(0, &[]).unwrap();
     let own_blocks = u32::try_from(first.len() / 4096).unwrap();
-    // The image with its files is one block longer at most.
+    // With its files the image is at most one block longer.
     let places = |last: u32| [0, TWO_TIB - own_blocks - 2, TWO_TIB, TWO_TIB * 5, last];
     let image = write(BLOCKS - own_blocks, &places(BLOCKS - own_blocks - 1)).unwrap();
     assert_eq!(image.len(), first.len(), "files are inodes alone");

@@ -11,9 +11,9 @@ use crate::samples::name;
 
 const GIB: u64 = 1 << 30;
 const BLOCKS_PER_GIB: u64 = GIB / BLOCK_SIZE_BYTES;
-/// Length of the device that all content lies on, in GiB.
+/// Length of the device with all content, in GiB.
 const DEVICE_GIB: u64 = 10;
-/// Sizes of files without holes.
+/// Sizes of files without holes, in bytes.
 const SIZES: [u64; 12] = [
     0,
     1,
@@ -28,7 +28,7 @@ const SIZES: [u64; 12] = [
     4 * GIB + 1,
     9 * GIB,
 ];
-/// Size of the sparse one.
+/// Size of the sparse file, in bytes.
 const SPARSE_BYTES: u64 = 2048 * GIB - 5;
 
 fn extent(file_block: u64, blocks: u64, start_block: u64) -> Extent {
@@ -40,7 +40,7 @@ fn extent(file_block: u64, blocks: u64, start_block: u64) -> Extent {
     }
 }
 
-/// All of it begins where the device begins.
+/// Returns a file whose content begins at the beginning of the device.
 fn whole(size_bytes: u64) -> FileData {
     let blocks = size_bytes.div_ceil(BLOCK_SIZE_BYTES);
     let extents = (blocks > 0).then(|| extent(0, blocks, 0));
@@ -51,7 +51,8 @@ fn whole(size_bytes: u64) -> FileData {
     }
 }
 
-/// 2 TiB less 5 bytes: its first GiB and its last, which is the device's second.
+/// Returns a file of 2 TiB less 5 bytes. It has its first GiB and its last, which is the device's
+/// second.
 fn sparse() -> FileData {
     FileData {
         size_bytes: SPARSE_BYTES,
@@ -76,12 +77,12 @@ fn tree() -> Tree<FileData> {
     tree
 }
 
-/// What the 8 bytes at a place of the device say: the place.
+/// Returns the 8 bytes at an offset of the device, which encode the offset.
 fn mark(offset_bytes: u64) -> [u8; 8] {
     (offset_bytes + 1).to_be_bytes()
 }
 
-/// Places on the device that have a mark: around every power of two and every file's end.
+/// Returns the offsets of marks on the device: at every GiB and around every file's end.
 fn places() -> Vec<u64> {
     let ends = SIZES.into_iter().filter(|size| *size >= 4096);
     let mut places: Vec<u64> = (0..=DEVICE_GIB).map(|gib| gib * GIB).collect();
@@ -95,7 +96,7 @@ fn places() -> Vec<u64> {
     all
 }
 
-/// Files of every size, read by the kernel and by us at the places that can go wrong.
+/// Tests files of every size, read by the kernel and this crate at the offsets that can go wrong.
 pub(super) fn file_sizes() -> String {
     let directory = tempfile::tempdir().unwrap();
     let flat = directory.path().join("flat");
@@ -172,7 +173,7 @@ fn look_at_sparse(mounted: &Mounted) -> usize {
     looks.len()
 }
 
-/// The small ones byte for byte, our reader against the kernel.
+/// Reads the small files completely through the kernel, and checks their length and first mark.
 fn small_files_whole(mounted: &Mounted) {
     for size in SIZES.into_iter().filter(|size| *size < 5000) {
         let content = fs::read(mounted.root().join(size.to_string())).unwrap();

@@ -1,10 +1,10 @@
 use std::fs;
 use std::time::Instant;
 
-/// Runs something. Gives its result, how long it took, and the most memory that this process had
-/// meanwhile beyond what it had before.
+/// Runs `act`. Returns its result and a text with its duration and the most memory that this
+/// process used beyond that before.
 pub(super) fn measured<T>(act: impl FnOnce() -> T) -> (T, String) {
-    // Resets the peak (proc(5)).
+    // This resets the peak (proc(5)).
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = status("VmRSS:");
     let begun = Instant::now();
@@ -15,7 +15,7 @@ pub(super) fn measured<T>(act: impl FnOnce() -> T) -> (T, String) {
     (result, said)
 }
 
-/// A number of KiB from `/proc/self/status`.
+/// Returns a number of KiB from `/proc/self/status`.
 fn status(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();

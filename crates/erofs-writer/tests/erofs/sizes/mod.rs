@@ -1,7 +1,7 @@
-//! Images at the limits of sizes and counts, as the kernel mounts them.
+//! Images at the limits of sizes and counts, mounted by the kernel.
 //!
-//! `cargo xtask erofs --sizes` runs [`oracle_sizes`] with a million inodes
-//! (`MSB_EROFS_INODES`) and prints what they took.
+//! `cargo xtask erofs --sizes` runs [`oracle_sizes`] with a million inodes (`MSB_EROFS_INODES`) and
+//! prints their time and memory.
 
 mod counts;
 mod disk;
@@ -13,7 +13,7 @@ use std::io::Write;
 
 use crate::mounted::Mounted;
 
-/// How many inodes the large image has where nobody says.
+/// Number of inodes of the large image by default.
 const INODES: usize = 110_000;
 
 #[test]
@@ -25,6 +25,6 @@ fn oracle_sizes() {
     said.push_str(&counts::depth_and_links());
     said.push_str(&xattrs::more_than_a_list());
     said.push_str(&disk::past_2_tib());
-    // Past the harness, which keeps what is printed to itself.
+    // Prints without the test harness, which would capture the text.
     writeln!(std::io::stdout(), "{said}sizes: all as written").unwrap();
 }

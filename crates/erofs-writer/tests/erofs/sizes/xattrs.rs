@@ -8,15 +8,15 @@ use rustix::io::Errno;
 use super::Mounted;
 use crate::samples::name;
 
-/// Names whose list is longer than the kernel gives (`XATTR_LIST_MAX`, 65,536 bytes).
+/// A number of names whose list exceeds the kernel's limit (`XATTR_LIST_MAX`, 65,536 bytes).
 const MANY: usize = 300;
 
-/// The longest name that the kernel takes (`XATTR_NAME_MAX`): 255 bytes, its prefix among them.
+/// Returns a name of the kernel's largest length (`XATTR_NAME_MAX`): 255 bytes with its prefix.
 fn long_name(number: usize) -> String {
     format!("trusted.{number:0>247}")
 }
 
-/// More names than the kernel lists: they are there all the same, and read one by one.
+/// Tests more names than the kernel lists: they are stored, and can be read one by one.
 pub(super) fn more_than_a_list() -> String {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let mut metadata = Metadata::with_mode(0o644);
@@ -43,7 +43,7 @@ pub(super) fn more_than_a_list() -> String {
         assert_eq!(lgetxattr(&path, long_name(number), &mut value[..]), Ok(64));
         assert_eq!(value[..64], [7; 64]);
     }
-    // EROFS stores 255 bytes behind the prefix; the kernel refuses to be asked for so many.
+    // EROFS stores 255 bytes behind the prefix; the kernel refuses a request for such a name.
     let too_long = format!("{}x", long_name(0));
     let read = lgetxattr(&path, too_long, &mut [0; 100][..]);
     assert_eq!(read, Err(Errno::RANGE));

@@ -6,14 +6,14 @@ use crate::checksum::{START, crc32c};
 use crate::format::{JOURNAL_MAGIC, JOURNAL_SUPERBLOCK_V2, JournalSuperBlock};
 use crate::read::{Fault, Unsupported};
 
-/// `journal_superblock_s`: its length, and where its checksum lies, in bytes.
+/// Length of `struct journal_superblock_s`, then the offset of its `s_checksum`; both in bytes.
 const SUPERBLOCK_BYTES: usize = 1024;
 const CHECKSUM_AT: usize = 0xfc;
-/// `h_blocktype` of a superblock without features (`JBD2_SUPERBLOCK_V1`).
+/// `JBD2_SUPERBLOCK_V1`: the `h_blocktype` of a superblock without feature fields.
 const SUPERBLOCK_V1: u32 = 3;
 
 bitflags! {
-    /// `s_feature_incompat` of a journal (include/linux/jbd2.h).
+    /// Bits of `s_feature_incompat` in a journal (include/linux/jbd2.h).
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(super) struct Features: u32 {
         const REVOKE = 0x1;
@@ -24,7 +24,7 @@ bitflags! {
     }
 }
 
-/// `journal_header_s`, include/linux/jbd2.h.
+/// `struct journal_header_s` (include/linux/jbd2.h).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Header {
@@ -34,14 +34,15 @@ pub(super) struct Header {
 }
 const _: () = assert!(size_of::<Header>() == 12);
 
-/// `h_blocktype`: blocks follow, each with a tag here (`JBD2_DESCRIPTOR_BLOCK`).
+/// `h_blocktype`: the block holds a tag for each block that follows (`JBD2_DESCRIPTOR_BLOCK`).
 pub(super) const DESCRIPTOR: u32 = 1;
-/// `h_blocktype`: a transaction ends (`JBD2_COMMIT_BLOCK`).
+/// `h_blocktype`: the block ends a transaction (`JBD2_COMMIT_BLOCK`).
 pub(super) const COMMIT: u32 = 2;
-/// `h_blocktype`: blocks that earlier transactions must not bring back (`JBD2_REVOKE_BLOCK`).
+/// `h_blocktype`: the block lists blocks that earlier transactions must not restore
+/// (`JBD2_REVOKE_BLOCK`).
 pub(super) const REVOKE: u32 = 5;
 
-/// `journal_block_tag3_s`, include/linux/jbd2.h: with `CSUM_V3`.
+/// `struct journal_block_tag3_s` (include/linux/jbd2.h), used with `CSUM_V3`.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Tag3 {
@@ -52,7 +53,8 @@ pub(super) struct Tag3 {
 }
 const _: () = assert!(size_of::<Tag3>() == 16);
 
-/// `journal_block_tag_s`, include/linux/jbd2.h; without `64bit` it ends before the high half.
+/// `struct journal_block_tag_s` (include/linux/jbd2.h); without `64bit` it ends before the high
+/// half.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Tag {
@@ -63,29 +65,29 @@ pub(super) struct Tag {
 }
 const _: () = assert!(size_of::<Tag>() == 12);
 
-/// A journal's superblock, checked.
+/// Fields of a journal's superblock that was checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Journal {
     pub(super) features: Features,
-    /// The log's first block and the block after its last, counted from the journal's start.
+    /// First block of the log and the block after its last, counted from the journal's start.
     pub(super) first: u32,
     pub(super) end: u32,
-    /// Where the oldest transaction begins; 0 when there is none.
+    /// Block at which the oldest transaction begins; 0 if there is none.
     pub(super) start: u32,
-    /// That transaction's number.
+    /// Sequence number of that transaction.
     pub(super) sequence: u32,
-    /// What checksums start from.
+    /// Seed of the journal's checksums.
     pub(super) seed: u32,
 }
 
-/// What a superblock is not.
+/// Reason to refuse a journal's superblock.
 pub(super) enum Problem {
     Fault(Fault),
     Unsupported(Unsupported),
 }
 
 impl Journal {
-    /// Reads a journal's first block; `blocks` is how many blocks the journal's file has.
+    /// Reads the first block of a journal whose file has `blocks` blocks.
     pub(super) fn read(bytes: &[u8], blocks: u64) -> Result<Self, Problem> {
         let field = |name, value: u32| {
             Problem::Fault(Fault::Field {
@@ -129,7 +131,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Every block of the log that says something of others ends with a checksum.
+    /// Returns true if every block of the log's own metadata ends with a checksum.
     pub(super) fn has_checksums(&self) -> bool {
         self.features
             .intersects(Features::CSUM_V2 | Features::CSUM_V3)

@@ -7,19 +7,19 @@ use crate::format::JOURNAL_MAGIC;
 use crate::read::mapping::Mapping;
 use crate::read::{Fault, Image, ReadAt, ReadError, Structure};
 
-/// Where a commit's checksum lies, in bytes (`commit_header.h_chksum`).
+/// Offset of `h_chksum` in a commit block, in bytes (`struct commit_header`).
 const COMMIT_SUM_AT: usize = 16;
-/// `jbd2_journal_revoke_header_s`
+/// Size of `struct jbd2_journal_revoke_header_s`, in bytes.
 const REVOKE_HEADER_BYTES: usize = 16;
 
-/// A log as its blocks lie, from the oldest transaction on.
+/// Blocks of a log, from the oldest transaction on.
 pub(super) struct Log<'a, R> {
     pub(super) image: &'a Image<R>,
     pub(super) journal: Journal,
     pub(super) mapping: &'a Mapping,
-    /// The block that comes next, counted from the journal's start.
+    /// Next block to read, counted from the journal's start.
     position: u32,
-    /// Blocks that were not read yet.
+    /// Number of blocks that are still to be read.
     left: u32,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Log<'a, R> {
 pub(super) struct Transaction {
     pub(super) sequence: u32,
     pub(super) revoked: Vec<u64>,
-    /// What to write, and the block of the image that holds it.
+    /// Tags of the blocks to write, each with the block of the image that holds the content.
     pub(super) blocks: Vec<(Logged, u64)>,
 }
 
@@ -43,8 +43,8 @@ impl<'a, R: ReadAt> Log<'a, R> {
         }
     }
 
-    /// The transaction of this number, if the log has it whole. One that was cut short is the log's
-    /// end; one that was committed and is damaged is an error.
+    /// Returns the transaction with this number; `None` if the log ends before its commit block. A
+    /// transaction that was committed and is damaged is an error.
     pub(super) fn next(&mut self, sequence: u32) -> Result<Option<Transaction>, ReadError> {
         let mut transaction = Transaction {
             sequence,
@@ -77,7 +77,7 @@ impl<'a, R: ReadAt> Log<'a, R> {
         }
     }
 
-    /// The place in the image of the next block of the log, which goes round.
+    /// Returns the next block of the circular log, as a block of the image; `None` after the last.
     fn advance(&mut self) -> Result<Option<u64>, ReadError> {
         let Some(left) = self.left.checked_sub(1) else {
             return Ok(None);
@@ -94,7 +94,7 @@ impl<'a, R: ReadAt> Log<'a, R> {
         }
     }
 
-    /// Takes a descriptor's blocks; says whether it is what was written.
+    /// Takes the blocks that a descriptor lists. Returns false if the descriptor is damaged.
     fn descriptor(
         &mut self,
         bytes: &[u8],
@@ -130,7 +130,7 @@ impl<'a, R: ReadAt> Log<'a, R> {
         self.is_sealed(bytes, bytes.len() - 4)
     }
 
-    /// Whether the checksum at `stored_at`, where the journal has any, is the block's.
+    /// Returns true if the checksum at `stored_at` matches, or if the journal has no checksums.
     fn is_sealed(&self, bytes: &[u8], stored_at: usize) -> bool {
         if !self.journal.has_checksums() {
             return true;
@@ -160,7 +160,7 @@ impl<'a, R: ReadAt> Log<'a, R> {
     }
 }
 
-/// The type of a block that belongs to this transaction.
+/// Returns the type of a block; `None` if the block does not belong to this transaction.
 fn block_type(bytes: &[u8], sequence: u32) -> Option<u32> {
     let (header, _) = Header::read_from_prefix(bytes).ok()?;
     let is_ours = header.h_magic.get() == JOURNAL_MAGIC && header.h_sequence.get() == sequence;

@@ -1,4 +1,4 @@
-//! The journal (jbd2): what an image that was not unmounted holds of newer blocks.
+//! The journal (jbd2), which holds newer blocks of an image that was not unmounted.
 
 mod disk;
 mod log;

@@ -7,8 +7,9 @@ use crate::read::budget::Budget;
 use crate::read::mapping::Mapping;
 use crate::read::{Fault, Image, ReadAt, ReadError, Structure};
 
-/// Finds which blocks have a newer form in the journal, and where, as `jbd2_journal_recover` would
-/// write them: each as the last committed transaction has it that no later one revokes.
+/// Returns the location of the newer form of each block in the journal, as `jbd2_journal_recover`
+/// would write it: from the last committed transaction that has the block and that neither it nor a
+/// later one revokes.
 pub(in crate::read) fn replay<R: ReadAt>(
     image: &Image<R>,
 ) -> Result<BTreeMap<u64, Logged>, ReadError> {
@@ -40,7 +41,7 @@ pub(in crate::read) fn replay<R: ReadAt>(
     apply(image, &transactions)
 }
 
-/// Where the journal lies.
+/// Returns the location of the journal's blocks.
 fn mapping<R: ReadAt>(image: &Image<R>) -> Result<Mapping, ReadError> {
     let number = image.layout.disk.s_journal_inum.get();
     if number > image.layout.disk.s_inodes_count.get() {

@@ -2,37 +2,37 @@ use zerocopy::FromBytes as _;
 
 use super::disk::{Features, Header, Journal, Tag, Tag3};
 
-/// `JBD2_FLAG_ESCAPE`
+/// `JBD2_FLAG_ESCAPE`: the block begins with the journal's magic number.
 const ESCAPE: u32 = 1;
 /// `JBD2_FLAG_SAME_UUID`: no UUID follows the tag.
 const SAME_UUID: u32 = 2;
-/// `JBD2_FLAG_DELETED`
+/// `JBD2_FLAG_DELETED`: the transaction deletes the block.
 const DELETED: u32 = 4;
-/// `JBD2_FLAG_LAST_TAG`
+/// `JBD2_FLAG_LAST_TAG`: no tag follows.
 const LAST_TAG: u32 = 8;
 const UUID_BYTES: usize = 16;
-/// A checksum at the end of a block.
+/// Size of the checksum at the end of a block, in bytes.
 const TAIL_BYTES: usize = 4;
 
-/// What a descriptor says of one block that follows it.
+/// A descriptor's tag of one block that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Logged {
-    /// The block's place in the filesystem.
+    /// Number of the block in the filesystem.
     pub(super) block: u64,
     pub(super) is_escaped: bool,
     pub(super) is_deleted: bool,
-    /// Of the block as it lies in the log: all 32 bits, or the low 16.
+    /// Checksum of the block as it lies in the log; `None` if the tag has none.
     pub(super) checksum: Option<Sum>,
 }
 
-/// A block's checksum, as far as a tag holds it.
+/// Checksum of a block: the low 16 bits, or all 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sum {
     Low(u16),
     Whole(u32),
 }
 
-/// The tags of a descriptor; `None` when they do not end within it.
+/// Returns the tags of a descriptor; `None` if they do not end within it.
 pub(super) fn tags(journal: &Journal, bytes: &[u8]) -> Option<Vec<Logged>> {
     let end = match journal.has_checksums() {
         true => bytes.len() - TAIL_BYTES,
@@ -59,7 +59,8 @@ pub(super) fn tags(journal: &Journal, bytes: &[u8]) -> Option<Vec<Logged>> {
     }
 }
 
-/// A tag, its flags, and how long it is (`journal_tag_bytes`).
+/// Returns a tag, its flags and its length in bytes (`journal_tag_bytes`); `None` if it does not
+/// fit.
 fn tag(features: Features, bytes: &[u8]) -> Option<(Logged, u32, usize)> {
     let has_high = features.contains(Features::BITS_64);
     let logged = |low: u32, high: u32, flags: u32, checksum| Logged {

@@ -1,9 +1,9 @@
-//! Challenges, token servers, credentials.
+//! Challenges, token servers and credentials.
 
 use super::{BASIC, Scenario, is_blob, is_manifest, play, pulled, refused};
 use crate::server::{Answer, Request};
 
-/// Answers 401 with this challenge, in which `HOST` and `OTHER` are addresses.
+/// Answers 401 with this challenge, in which `HOST` and `OTHER` stand for addresses.
 fn challenge(request: &Request, other: &str, text: &str) -> Answer {
     let host = &request.headers["host"];
     let text = text.replace("HOST", host).replace("OTHER", other);
@@ -20,7 +20,8 @@ fn has(request: &Request, value: &str) -> bool {
 const USUAL: &str =
     r#"Bearer realm="http://HOST/token",service="here",scope="repository:app:pull""#;
 
-/// A registry with this challenge, whose token server answers so; the token is `good`.
+/// Returns a registry with this challenge, whose token server gives this answer; the token is
+/// `good`.
 fn tokens(
     text: &'static str,
     answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
@@ -40,7 +41,7 @@ fn body(text: &'static str) -> impl Fn(&Request) -> Answer + Send + Sync + 'stat
     move |_| Answer::new(200, text)
 }
 
-/// Gives the token to whoever sends the password.
+/// Returns the token to a client that sends the password.
 fn strict(request: &Request) -> Answer {
     if has(request, BASIC) {
         return good(request);
@@ -309,7 +310,7 @@ async fn tokens_that_fail_are_asked_for_again_or_refused() {
         .most_requests(6),
         refused(
             "a forbidden manifest",
-            "denies access to manifest latest: no\\u{1b}[31m",
+            ":latest': no\\u{1b}[31m",
             |_, _, _| {
                 Answer::new(
                     403,

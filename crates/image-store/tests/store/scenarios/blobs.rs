@@ -1,11 +1,11 @@
-//! Blobs that break off, lie, stand still or never end.
+//! Blobs that break off, are wrong, stall or never end.
 
 use std::time::Duration;
 
 use super::{Scenario, is_layer, layer, play, pulled, refused};
 use crate::server::{Answer, Request};
 
-/// The layer is answered so, all else honestly.
+/// Answers requests for the layer like this, and all others honestly.
 fn layer_is(
     answer: impl Fn(&Request, Answer) -> Answer + Send + Sync + 'static,
 ) -> impl Fn(&Request, Answer, &str) -> Answer + Send + Sync + 'static {
@@ -17,7 +17,7 @@ fn layer_is(
     }
 }
 
-/// The layer's first answer breaks off after these bytes; further ones are these.
+/// Cuts the first answer for the layer after these bytes, and answers further requests like this.
 fn cut_then(
     after_bytes: usize,
     then: impl Fn(Answer) -> Answer + Send + Sync + 'static,
@@ -32,13 +32,13 @@ fn whole() -> Answer {
     Answer::new(200, layer())
 }
 
-/// Part of the layer, said to begin elsewhere.
+/// Returns a part of the layer, with a header that states another start.
 fn part(from: usize, said_from: usize) -> Answer {
     let range = format!("bytes {said_from}-{}/{}", layer().len() - 1, layer().len());
     Answer::new(206, &layer()[from..]).header("Content-Range", range)
 }
 
-/// A body in chunks, as HTTP 1.1 has them.
+/// Returns a body in chunks (RFC 9112, section 7.1).
 fn chunked(chunks: &[&[u8]], end: &str) -> Answer {
     let mut raw = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
     for chunk in chunks {

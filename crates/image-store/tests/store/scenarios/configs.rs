@@ -1,4 +1,4 @@
-//! Configs that do not belong to their layers.
+//! Configs that do not match their layers.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{is_config, play, pulled_content, refused, refused_content, sample};
 use crate::images::TestImage;
 use crate::server::{Answer, Content};
 
-/// The sample with one change in its config, to which the manifest is true.
+/// Returns the sample with one change to its config, and a manifest that matches the config.
 fn changed(change: impl FnOnce(&mut Value)) -> Content {
     let mut config = serde_json::from_slice(&sample().config).expect("a config");
     change(&mut config);

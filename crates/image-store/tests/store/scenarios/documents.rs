@@ -1,4 +1,4 @@
-//! Manifests and indexes that are too long, contradict themselves, or are something else.
+//! Manifests and indexes that are too long, contradict themselves, or are of another kind.
 
 use image_store::Digest;
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use super::{
 use crate::images::{INDEX, MANIFEST, TestImage, descriptor, host_architecture, platform_entry};
 use crate::server::{Answer, Content};
 
-/// The sample with one change in its manifest.
+/// Returns the sample with one change to its manifest.
 fn changed(change: impl FnOnce(&mut Value)) -> Content {
     Content::of(&sample().clone().with_manifest(change))
 }
 
-/// The sample's blobs behind this text as manifest.
+/// Returns the blobs of the sample, with this text as the manifest.
 fn text(text: impl Into<Vec<u8>>) -> Content {
     Content::of(sample()).tagged("latest", MANIFEST, &text.into())
 }
@@ -24,7 +24,7 @@ fn index(entries: &Value) -> Content {
     Content::of(sample()).tagged("latest", INDEX, index.to_string().as_bytes())
 }
 
-/// The sample behind this many indexes.
+/// Returns the sample inside this many nested indexes.
 fn nested(depth: usize) -> Content {
     let mut content = Content::of(sample());
     let mut inner = platform_entry(sample(), host_architecture());
@@ -42,7 +42,7 @@ fn manifest_text() -> String {
     String::from_utf8(sample().manifest.clone()).expect("JSON")
 }
 
-/// The manifest with a member before all others.
+/// Returns the manifest with an additional first member.
 fn with_member(member: &str) -> Content {
     text(manifest_text().replacen('{', &format!("{{{member},"), 1))
 }
@@ -374,7 +374,7 @@ async fn a_digest_in_the_name_is_what_comes() {
             .reference(&format!("app@{sha512}")),
         refused_content(
             "a digest that is not there",
-            "has no manifest sha512:",
+            "has no image '",
             Content::of(sample()),
         )
         .reference(&format!("app@{sha512}")),

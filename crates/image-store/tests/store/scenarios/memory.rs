@@ -1,4 +1,4 @@
-//! Answers without end, in a process of its own, whose memory is looked at.
+//! Endless responses, read in a child process whose memory is measured.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use super::{is_config, sample};
 use crate::server::{Answer, Content, Server};
 use crate::support::TestStore;
 
-/// Most of this process's memory that was ever resident, in bytes.
+/// Largest resident memory of the process, in bytes.
 const PEAK_MAX_BYTES: u64 = 150 << 20;
 const IN_CHILD: &str = "MSB_TEST_ENDLESS_ANSWERS";
 
@@ -82,7 +82,7 @@ async fn child_that_reads_without_end() {
     println!("peak {}", kibibytes << 10);
 }
 
-/// An index of nearly 8 MiB, all of it the shortest of entries.
+/// Returns an index of nearly 8 MiB that consists of the shortest possible entries.
 fn many_descriptors() -> Answer {
     let entries = r#"{"digest":"","size":0},"#.repeat((8 << 20) / 23 - 10);
     let index = format!(

@@ -1,5 +1,5 @@
-//! Registries that misbehave in every way that is known, each a scenario: what it does, and whether
-//! the image comes whole all the same or is refused with a named error.
+//! Registries that misbehave in every known way. A scenario states the fault, and whether the image
+//! is pulled all the same or refused with a certain error.
 
 #![expect(
     clippy::too_many_lines,
@@ -16,6 +16,7 @@ mod network;
 mod redirects;
 mod secure;
 mod statuses;
+mod unreachable;
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -26,12 +27,12 @@ use crate::images::{Packing, TestImage, TestLayer};
 use crate::server::{Answer, Content, Request, Server};
 use crate::support::{TestStore, assert_good, line, quick};
 
-/// What the sample of these tests shows.
+/// Files of these tests' sample image.
 const FILES: [(&str, u64); 2] = [("first", 60_000), ("second", 6)];
-/// How long any scenario may take. Those that wait are given little patience.
+/// Timeout of a scenario. Scenarios that wait have shorter timeouts.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What a registry answers to a request, given the honest answer and the address of another server.
+/// Answers a request, given the honest answer and the address of another server.
 type Serve = dyn Fn(&Request, Answer, &str) -> Answer + Send + Sync;
 
 enum Expected {
@@ -39,7 +40,7 @@ enum Expected {
     Refused(String),
 }
 
-/// One way to misbehave.
+/// A registry with one fault, and the expected result of a pull.
 struct Scenario {
     name: String,
     reference: String,
@@ -66,7 +67,7 @@ fn scenario(
     }
 }
 
-/// A scenario that ends well.
+/// Returns a scenario that succeeds.
 fn pulled(
     name: &str,
     serve: impl Fn(&Request, Answer, &str) -> Answer + Send + Sync + 'static,
@@ -74,7 +75,7 @@ fn pulled(
     scenario(name, Expected::Pulled, serve)
 }
 
-/// A scenario that ends with an error of these words.
+/// Returns a scenario that ends with an error of these words.
 fn refused(
     name: &str,
     words: &str,
@@ -83,7 +84,7 @@ fn refused(
     scenario(name, Expected::Refused(words.to_owned()), serve)
 }
 
-/// An honest registry of dishonest content.
+/// Returns a scenario with an honest registry of dishonest content.
 fn refused_content(name: &str, words: &str, content: Content) -> Scenario {
     refused(name, words, |_, honest, _| honest).content(content)
 }
@@ -124,7 +125,7 @@ impl Scenario {
         self
     }
 
-    /// Plays it; an error says how it went otherwise than expected.
+    /// Runs the scenario. An error describes the difference from the expected result.
     async fn play(self) -> Result<(), String> {
         let content = self.content.clone();
         let other = Server::new(move |request| content.answer(request)).await;
@@ -168,7 +169,7 @@ impl Scenario {
     }
 }
 
-/// An error is one line, not long, safe for a terminal, and says what is wrong.
+/// Checks that an error is one short line, is safe for a terminal, and contains `words`.
 fn check_line(line: &str, words: &str) -> Result<(), String> {
     if !line.contains(words) {
         return Err(format!("'{words}' is not in: {line}"));
@@ -179,7 +180,7 @@ fn check_line(line: &str, words: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Plays them all, several at once.
+/// Runs all scenarios, several at a time.
 async fn play(scenarios: Vec<Scenario>) {
     let count = scenarios.len();
     let turns = Arc::new(tokio::sync::Semaphore::new(8));
@@ -213,7 +214,7 @@ fn password() -> Credential {
     }
 }
 
-/// What `password` is in a header.
+/// The password in the form of a header.
 const BASIC: &str = "Basic dXNlcjpwYXNz";
 
 fn sample() -> &'static TestImage {
@@ -233,7 +234,7 @@ fn sample() -> &'static TestImage {
     })
 }
 
-/// The sample's first layer, which scenarios of blobs are about.
+/// Returns the first layer of the sample, which the scenarios of blobs use.
 fn layer() -> &'static [u8] {
     &sample().layers[0].blob
 }

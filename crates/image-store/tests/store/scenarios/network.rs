@@ -1,4 +1,4 @@
-//! Mirrors, proxies, and addresses that a registry on the internet must not lead to.
+//! Mirrors, proxies, and addresses to which a registry on the internet must not lead.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::images::{MANIFEST, TestImage};
 use crate::server::{Answer, Content, Request, Server};
 use crate::support::{TestStore, assert_good, line, quick};
 
-/// A registry that wants the password.
+/// Starts a registry that requires the password.
 async fn behind_password() -> Server {
     let content = Content::of(sample());
     Server::new(move |request| match request.headers.get("authorization") {
@@ -138,7 +138,7 @@ async fn a_mirror_is_known_by_its_own_name() {
     pulls(&origin.reference("app"), options).await;
     assert!(origin.requests().is_empty() && mirror.saw_credentials());
 
-    // The digest decides, also where only a mirror is asked.
+    // The digest decides, even if only a mirror is asked.
     let other = TestImage::for_architecture(Vec::new(), crate::images::host_architecture());
     let lying =
         Content::of(sample()).tagged(&sample().digest().to_string(), MANIFEST, &other.manifest);
@@ -157,7 +157,7 @@ async fn a_mirror_is_known_by_its_own_name() {
 /// A proxy that tunnels, and forwards plain requests, all of them to one server.
 struct Proxy {
     address: String,
-    /// The first line and the credentials of every request.
+    /// First line and credentials of every request.
     log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -226,7 +226,7 @@ async fn proxies_lead_to_registries_and_know_their_users() {
     let proxy = Proxy::to(&server).await;
     pulls("registry.invalid/app", proxy.options()).await;
     let log = proxy.log();
-    // "proxy:s@fe" in base64.
+    // This is "proxy:s@fe" in base64.
     let is_known = |line: &String| {
         line.to_lowercase()
             .contains("proxy-authorization: basic chjvehk6c0bmzq==")
@@ -237,7 +237,7 @@ async fn proxies_lead_to_registries_and_know_their_users() {
         "{log:?}"
     );
 
-    // Under TLS it is a tunnel, and what does not speak TLS at its end is not spoken to.
+    // With TLS the proxy opens a tunnel, and a server at its end without TLS is refused.
     let store = TestStore::new();
     let options = PullOptions {
         plain_http: false,
@@ -305,7 +305,7 @@ async fn a_registry_on_the_internet_leads_to_no_private_address() {
             .await;
         let error = error.expect_err(&address);
         check_line(&line(&error), "leads to a private address").expect(&address);
-        // A token server there is no better.
+        // A token server at such an address is refused as well.
         let there = address.clone();
         let public = Server::new(move |_| {
             let realm = format!(r#"Bearer realm="{there}/token""#);

@@ -1,9 +1,10 @@
-//! Answers that lead elsewhere.
+//! Redirects to other addresses.
 
 use super::{BASIC, Scenario, is_blob, is_manifest, play, pulled, refused};
 use crate::server::{Answer, Request};
 
-/// Blobs are elsewhere: `OTHER` and `HOST` are addresses, `PATH` is what was asked for.
+/// Redirects requests for blobs. `OTHER` and `HOST` stand for addresses, `PATH` for the requested
+/// path.
 fn blobs_at(
     status: u16,
     location: &str,
@@ -21,7 +22,7 @@ fn blobs_at(
     }
 }
 
-/// The same behind a password, which the other server must not see.
+/// Requires a password for the same answers; the other server must not get it.
 fn behind_password(
     inner: impl Fn(&Request, Answer, &str) -> Answer + Send + Sync + 'static,
 ) -> impl Fn(&Request, Answer, &str) -> Answer + Send + Sync + 'static {
@@ -31,7 +32,7 @@ fn behind_password(
     }
 }
 
-/// Everything is this many redirects away, on this server.
+/// Answers every request after this many redirects on this server.
 fn hops(count: usize) -> impl Fn(&Request, Answer, &str) -> Answer + Send + Sync + 'static {
     move |request, honest, _| {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));

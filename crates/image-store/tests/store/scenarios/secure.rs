@@ -1,4 +1,4 @@
-//! What TLS is for: who is believed, and that nothing leaves it.
+//! TLS: the certificates that are trusted, and the data that never leaves TLS.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use super::{BASIC, FILES, check_line, is_blob, is_layer, password, sample};
 use crate::server::{Answer, Content, Request, Server};
 use crate::support::{TestStore, assert_good, line, quick};
 
-/// A certificate authority of this test's own.
+/// A certificate authority of this test.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     directory: TempDir,
 }
 
-/// What a certificate is for.
+/// Properties of a certificate.
 #[derive(Default)]
 struct Wish {
     name: Option<&'static str>,
@@ -81,7 +81,7 @@ impl Authority {
         Server::with_tls(self.server(wish), move |request| content.answer(request)).await
     }
 
-    /// Options for a registry on the loopback interface that speaks TLS.
+    /// Returns options for a registry on the loopback interface that uses TLS.
     fn options(&self, server: &Server) -> PullOptions {
         PullOptions {
             registries: Registries {
@@ -132,7 +132,12 @@ async fn a_registry_is_believed_by_its_certificate() {
         registries: tls_for(&server),
         ..quick()
     };
-    let hint = fails(&server, unknown, "UnknownIssuer").await;
+    let hint = fails(
+        &server,
+        unknown,
+        "an authority that this host does not trust",
+    )
+    .await;
     assert!(hint.is_some_and(|hint| hint.contains("--tls-ca")));
 
     let mut own = tls_for(&server);
@@ -148,12 +153,7 @@ async fn a_registry_is_believed_by_its_certificate() {
     .await;
 
     let another = Authority::new();
-    fails(
-        &server,
-        another.options(&server),
-        "invalid peer certificate",
-    )
-    .await;
+    fails(&server, another.options(&server), "its certificate is").await;
 
     let wish = Wish {
         name: Some("registry.example"),
@@ -163,7 +163,7 @@ async fn a_registry_is_believed_by_its_certificate() {
     fails(
         &misnamed,
         authority.options(&misnamed),
-        "certificate not valid for name",
+        "its certificate is for another name",
     )
     .await;
 
@@ -173,7 +173,12 @@ async fn a_registry_is_believed_by_its_certificate() {
             ..Wish::default()
         })
         .await;
-    fails(&late, authority.options(&late), "certificate expired").await;
+    fails(
+        &late,
+        authority.options(&late),
+        "its certificate has expired",
+    )
+    .await;
 
     let mut missing = authority.options(&server);
     missing.registries.authorities = Some(PathBuf::from("/nowhere/ca.pem"));
@@ -210,7 +215,12 @@ async fn a_registry_on_loopback_says_itself_whether_it_speaks_tls() {
     };
     let secure = authority.honest(&Wish::default()).await;
     pulls(&secure, with_authority()).await;
-    let hint = fails(&secure, quick(), "UnknownIssuer").await;
+    let hint = fails(
+        &secure,
+        quick(),
+        "an authority that this host does not trust",
+    )
+    .await;
     assert!(hint.is_some_and(|hint| hint.contains("--tls-ca")));
 
     let plain = Server::honest(Content::of(sample())).await;
@@ -238,7 +248,7 @@ async fn certificates_lie_where_docker_has_them() {
         },
         ..quick()
     };
-    fails(&server, options(), "manifest latest").await;
+    fails(&server, options(), "image '").await;
     let (certificate, key) = authority.issue(&Wish {
         name: Some("client"),
         ..Wish::default()
@@ -250,7 +260,7 @@ async fn certificates_lie_where_docker_has_them() {
     fails(&server, options(), "cannot use certificate or key").await;
 }
 
-/// A TLS registry that answers so, and a plain and a TLS server beside it.
+/// Starts a TLS registry with this answer, and a plain and a TLS server beside it.
 async fn leading(
     authority: &Authority,
     answer: impl Fn(&Request, Answer, &str, &str) -> Answer + Send + Sync + 'static,
@@ -376,7 +386,7 @@ async fn the_environment_names_authorities() {
     };
     let file = authority.file();
     let directory = authority.directory.path().to_owned();
-    // Directories hold certificates under the hashes of their names.
+    // Such directories contain certificates under the hashes of their names.
     fs::copy(&file, directory.join("01234567.0")).expect("copied");
     for (variable, value, succeeds) in [
         ("SSL_CERT_FILE", file, true),

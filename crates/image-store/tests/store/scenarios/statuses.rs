@@ -1,11 +1,11 @@
-//! Failures for the moment and for good; answers that are hardly HTTP.
+//! Temporary and permanent failures, and responses that are hardly HTTP.
 
 use std::time::Duration;
 
 use super::{Scenario, is_manifest, layer, play, pulled, refused};
 use crate::server::Answer;
 
-/// Every path fails once so.
+/// Returns a scenario in which every path fails once with this answer.
 fn once(name: &str, answer: impl Fn() -> Answer + Send + Sync + 'static) -> Scenario {
     pulled(name, move |request, honest, _| match request.earlier {
         0 => answer(),
@@ -100,13 +100,13 @@ async fn a_registry_is_asked_again_but_not_for_ever() {
         scenarios.push(once(&format!("{status} once"), move || {
             Answer::new(status, "")
         }));
-        let words = format!("answers {status} for manifest latest");
+        let words = format!("answers {status} for image '");
         let name = format!("{status} for ever");
         let serve = move |_: &_, _, _: &str| Answer::new(status, "");
         scenarios.push(refused(&name, &words, serve).most_requests(5));
     }
     for status in [300, 304, 400, 402, 405, 410, 418, 451, 501, 599, 999] {
-        let words = format!("answers {status} for manifest latest");
+        let words = format!("answers {status} for image '");
         let name = format!("{status} is final");
         let serve = move |_: &_, _, _: &str| Answer::new(status, "");
         scenarios.push(refused(&name, &words, serve).most_requests(1));
@@ -122,16 +122,16 @@ async fn what_a_failing_registry_says_is_cut_and_escaped() {
     play(vec![
         refused(
             "404 in the specification's words",
-            "has no manifest latest",
+            "has no image '",
             says(404, error("gone")),
         )
         .most_requests(1),
         refused(
             "404 with a megabyte",
-            "has no manifest latest",
+            "has no image '",
             says(404, error(&"x".repeat(1 << 20))),
         ),
-        refused("404 without end", "has no manifest latest", |_, _, _| {
+        refused("404 without end", "has no image '", |_, _, _| {
             Answer::new(404, vec![b'x'; 65_536]).endless()
         }),
         refused(
@@ -141,7 +141,7 @@ async fn what_a_failing_registry_says_is_cut_and_escaped() {
         ),
         refused(
             "400 with raw escapes",
-            "answers 400 for manifest latest",
+            "answers 400 for image '",
             says(400, "\u{1b}[2J\u{9b}31m".to_owned()),
         ),
         refused(
@@ -154,14 +154,10 @@ async fn what_a_failing_registry_says_is_cut_and_escaped() {
             "xxxx…",
             says(400, error(&"x".repeat(10_000))),
         ),
-        refused(
-            "400 with a code alone",
-            "400 for manifest latest: X",
-            says(400, error("")),
-        ),
+        refused("400 with a code alone", ":latest': X", says(400, error(""))),
         refused(
             "400 with other JSON",
-            "answers 400 for manifest latest",
+            "answers 400 for image '",
             says(400, "{\"errors\":7}".to_owned()),
         ),
         refused(

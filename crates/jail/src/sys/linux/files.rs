@@ -6,13 +6,14 @@ use landlock::{
 
 use crate::{Access, Calls, Jail, JailError, Standing};
 
-/// The newest Landlock that is asked for, and the oldest that has all that msb promises: 6 keeps
-/// signals and abstract sockets in. What is newer is taken where it is there.
+/// The newest version of Landlock that is requested. The next constant is the oldest version that
+/// has everything msb promises: 6 restricts signals and abstract sockets. Rights of newer versions
+/// are used if the kernel has them.
 const NEWEST: ABI = ABI::V9;
 const ENOUGH: ABI = ABI::V6;
 
-/// Restricts the thread to the files of the jail; leaves it no TCP but a network its connections, and
-/// no signals and abstract sockets of others.
+/// Restricts the thread to the jail's files, and blocks TCP, foreign signals and abstract sockets.
+/// A network process may still connect TCP sockets.
 pub(crate) fn restrict(jail: &Jail) -> Result<Standing, JailError> {
     let mut rules = Vec::new();
     for (path, access) in &jail.files {
@@ -71,7 +72,7 @@ fn standing(status: LandlockStatus) -> Standing {
     }
 }
 
-/// The rights below a file or directory.
+/// Returns the rights to a file, or to everything below a directory.
 fn rights(access: Access, is_directory: bool) -> BitFlags<AccessFs> {
     let rights: BitFlags<AccessFs> = match access {
         Access::Read => make_bitflags!(AccessFs::{ReadFile | ReadDir}),

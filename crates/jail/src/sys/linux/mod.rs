@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::{Access, Calls, Jail, Report, Standing, Strictness};
 
-/// Which layers this host has, found by putting them on a thread that does nothing else.
+/// Returns the layers that this host has. Puts them on a thread that does nothing else.
 pub fn survey() -> Report {
     let all = Jail::new(Calls::Vmm).with(Path::new("/"), Access::Read);
     let tried = std::thread::spawn(move || all.put_on(Strictness::Auto)).join();
@@ -25,8 +25,8 @@ pub fn survey() -> Report {
     }
 }
 
-/// Keeps every descriptor beyond standard error from the programs that this process starts, also
-/// those that it was itself left by mistake.
+/// Closes every descriptor above standard error in the programs that this process starts. This
+/// includes descriptors that this process inherited by mistake.
 pub fn keep_descriptors_from_children() {
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
 }

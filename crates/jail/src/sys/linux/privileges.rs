@@ -12,16 +12,17 @@ use rustix::thread::{
 use crate::jail::require;
 use crate::{JailError, Limits, Report, Standing, Strictness};
 
-/// A limit on core dumps that also holds where the kernel pipes them to a program: such a pipe
-/// heeds no limit but this one (`coredump_pipe`, fs/coredump.c), and no core is as short.
+/// A core-dump limit that also applies if the kernel pipes core dumps to a program. Such a pipe
+/// ignores every limit but 1 (`coredump_pipe`, fs/coredump.c), and no core dump is that short.
 const NO_CORE_BYTES: u64 = 1;
 
-/// Gives up, for the calling thread and all that it starts: new privileges, capabilities, core
-/// dumps, being traced by others of the same user, and what is over the limits. It has to be called
-/// while the process has one thread.
+/// Gives up privileges, for the calling thread and everything that it starts.
+///
+/// These are new privileges, capabilities, core dumps, being traced by other processes of the user,
+/// and resources beyond `limits`. Must be called while the process has one thread.
 ///
 /// # Errors
-/// What the kernel refuses.
+/// If the kernel refuses one of these.
 pub fn renounce(limits: &Limits, strictness: Strictness) -> Result<Report, JailError> {
     let mut report = Report::default();
     if strictness == Strictness::Off {
@@ -48,7 +49,7 @@ fn refused<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> JailEr
     }
 }
 
-/// Root, too, is left with none, and can get none back; with `any_owner`, with one.
+/// Drops all capabilities irrevocably, also those of root. With `any_owner`, root keeps one.
 fn drop_capabilities(any_owner: bool) -> rustix::io::Result<()> {
     let kept = if any_owner && geteuid().is_root() {
         CapabilitySet::DAC_OVERRIDE
@@ -60,11 +61,12 @@ fn drop_capabilities(any_owner: bool) -> rustix::io::Result<()> {
         match capability_is_in_bounding_set(capability) {
             Ok(true) if !kept.contains(capability) => {}
             Ok(_) => continue,
-            // Past the last that this kernel knows.
+            // The number is beyond the last capability of this kernel.
             Err(_) => break,
         }
         match remove_capability_from_bounding_set(capability) {
-            // Who may not remove any has none to lose: without new privileges the bound is idle.
+            // A process that may not remove one has none: without new privileges the bounding set
+            // has no effect.
             Err(rustix::io::Errno::PERM) => break,
             other => other?,
         }
@@ -93,7 +95,7 @@ fn limit(limits: &Limits) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Lowers a limit for good; one that is lower stays.
+/// Lowers a limit irrevocably. A lower limit stays.
 fn lower(resource: Resource, value: u64) -> rustix::io::Result<()> {
     let maximum = getrlimit(resource).maximum;
     let value = maximum.map_or(value, |maximum| maximum.min(value));

@@ -1,4 +1,4 @@
-//! What a guest can make of few blocks: long paths, each with many names below it.
+//! A guest can make long paths, each with many names below it, with few blocks.
 
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,12 +10,12 @@ use tree_archive::{UnpackOptions, unpack};
 
 use super::*;
 
-/// What packing may take besides the names, in bytes.
+/// The memory that packing may take besides the names, in bytes.
 const CEILING_BYTES: u64 = 64 << 20;
-/// Names the case for the child that packs it.
+/// The environment variable that names the child's case.
 const CASE: &str = "MSB_PACK_CASE";
 
-/// The upper disk's own tree: directories of 250 bytes, one in the other, and names in the last.
+/// The upper disk's tree: nested directories with names of 250 bytes, and files in the last one.
 struct Upper {
     tree: Tree<Vec<u8>>,
     last: InodeId,
@@ -35,7 +35,7 @@ impl Upper {
         Self { tree, last }
     }
 
-    /// Files with so many names each.
+    /// Adds `files` files with `names` names each.
     fn files(mut self, files: usize, names: usize) -> Self {
         for file in 0..files {
             let id = self.tree.add(Inode {
@@ -50,7 +50,7 @@ impl Upper {
         self
     }
 
-    /// A sandbox's view of it, over an image without files.
+    /// Returns a sandbox's view of it, over an image without files.
     fn view(&self) -> View<File> {
         let (upper, lower) = (temporary(), temporary());
         let options = ext4_writer::Options {
@@ -69,7 +69,7 @@ fn temporary() -> File {
     tempfile::tempfile().expect("made")
 }
 
-/// The cases, by their names.
+/// Returns a case by its name.
 fn upper(case: &str) -> Upper {
     match case {
         "names" => Upper::deep(62).files(1, 30_000),
@@ -79,7 +79,7 @@ fn upper(case: &str) -> Upper {
     }
 }
 
-/// Packs all of a view; gives how much it took and how that ended.
+/// Packs all of a view. Returns the memory that it took, in bytes, and its result.
 fn pack(view: &View<File>) -> (u64, Result<(), FilesError>) {
     let before = memory_bytes("VmRSS:");
     std::fs::write("/proc/self/clear_refs", "5").expect("the peak is reset");

@@ -1,5 +1,5 @@
-//! The whole user space of a test machine: it says what disks it has, writes where it may, sends
-//! back what it is sent, and powers off. Compiled by the test, statically, on its own.
+//! The whole user space of a test machine. It describes its disks, writes to those that it may,
+//! echoes what it receives, and powers off. The test compiles it statically, without cargo.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -79,7 +79,7 @@ fn disks() -> Vec<String> {
     disks
 }
 
-/// `disk NAME SERIAL ro|rw BYTES HASH`: a disk that may be written gets a mark at its end.
+/// Returns `disk NAME SERIAL ro|rw BYTES HASH`. Marks the end of a writable disk.
 fn describe(disk: &str) -> String {
     let attribute = |name: &str| {
         fs::read_to_string(format!("/sys/block/{disk}/{name}"))

@@ -7,7 +7,7 @@ use std::{env, fs};
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine};
 use tempfile::TempDir;
 
-/// A directory with a kernel, a root disk and room for more.
+/// A directory with a kernel, a root disk and space for further disks.
 pub(crate) struct Guest {
     directory: TempDir,
 }
@@ -26,7 +26,7 @@ impl Guest {
         self.directory.path().join(name)
     }
 
-    /// A machine of `disks`, and the root after them.
+    /// Returns a machine with `disks`, followed by the root disk.
     pub(crate) fn machine(&self, mut disks: Vec<Disk>) -> Machine {
         disks.push(Disk {
             path: self.path("root.erofs"),
@@ -47,7 +47,7 @@ impl Guest {
         }
     }
 
-    /// A raw disk of `content`.
+    /// Creates a raw disk with this content.
     pub(crate) fn raw_disk(&self, serial: &str, access: DiskAccess, content: &[u8]) -> Disk {
         let path = self.path(serial);
         fs::write(&path, content).unwrap();
@@ -59,7 +59,7 @@ impl Guest {
         }
     }
 
-    /// A VMDK disk of `extents` one after the other. QEMU reads an extent line twice where a blank
+    /// Creates a VMDK disk of `extents` in their order. QEMU reads an extent line twice if a blank
     /// line precedes it.
     pub(crate) fn vmdk_disk(&self, serial: &str, extents: &[&[u8]]) -> Disk {
         let path = self.path(serial);
@@ -101,7 +101,7 @@ impl Guest {
     }
 }
 
-/// The guest kernel of this host, wrapped.
+/// Returns this host's guest kernel, wrapped.
 fn kernel() -> Vec<u8> {
     let store = env::home_dir().unwrap_or_default().join(".msb/kernels");
     let places = guest_kernel::candidates(env::var_os("MSB_KERNEL").as_deref(), &store);

@@ -1,6 +1,6 @@
-//! The calls that msb's own threads make: those that `cargo xtask seccomp-list` measures, and those
-//! that the same libraries make for the same ends where something fails, where the C library is
-//! another, or where its version is.
+//! The allow list of msb's own threads: the calls that `cargo xtask seccomp-list` measures, and
+//! those that the same libraries make for the same purposes after a failure, with another C
+//! library, or with another version of it.
 
 use libc::c_long;
 use seccompiler::{BackendError, SeccompCmpOp};
@@ -22,13 +22,14 @@ const FILES: &[c_long] = &[
     libc::SYS_readv,
     libc::SYS_renameat,
     libc::SYS_renameat2,
+    libc::SYS_statfs,
     libc::SYS_statx,
     libc::SYS_unlinkat,
     libc::SYS_write,
     libc::SYS_writev,
 ];
 
-/// Sockets that are there: to take calls on one, and to talk.
+/// Calls on existing sockets: to accept connections, and to transfer data.
 const SOCKETS: &[c_long] = &[
     libc::SYS_accept4,
     libc::SYS_getpeername,
@@ -63,7 +64,7 @@ pub(super) const MEMORY: &[c_long] = &[
     libc::SYS_munmap,
 ];
 
-/// The process itself: its threads, signals and end.
+/// The process itself: its threads, signals and exit.
 const PROCESS: &[c_long] = &[
     libc::SYS_exit,
     libc::SYS_exit_group,
@@ -86,11 +87,11 @@ const PROCESS: &[c_long] = &[
     libc::SYS_tgkill,
     libc::SYS_wait4,
     libc::SYS_waitid,
-    // Answered by a filter of its own.
+    // A separate filter answers this call.
     libc::SYS_clone3,
 ];
 
-/// What the C library calls on x86-64 for some of the above.
+/// Calls that the C library makes on x86-64 in place of some of the above.
 #[cfg(target_arch = "x86_64")]
 const OF_X86: &[c_long] = &[
     libc::SYS_epoll_wait,
@@ -105,7 +106,7 @@ const OF_X86: &[c_long] = &[];
 /// `FIONBIO` and `FIOCLEX` (asm-generic/ioctls.h).
 pub(super) const COMMANDS: [u64; 2] = [0x5421, 0x5451];
 
-/// The calls to allow.
+/// Returns the rules of the allowed calls.
 pub(super) fn rules() -> Result<Rules, BackendError> {
     let mut rules = unconditional(&[FILES, SOCKETS, EVENTS, MEMORY, PROCESS, OF_X86].concat());
     let commands = COMMANDS.map(|command| conditional(1, SeccompCmpOp::Eq, command));
@@ -113,7 +114,7 @@ pub(super) fn rules() -> Result<Rules, BackendError> {
         libc::SYS_ioctl,
         commands.into_iter().collect::<Result<_, _>>()?,
     );
-    // Its own limits, which can only be lowered.
+    // The process's own limits, which can only be lowered.
     let own = conditional(0, SeccompCmpOp::Eq, 0)?;
     rules.insert(libc::SYS_prlimit64, vec![own]);
     let thread_name = libc::PR_SET_NAME.unsigned_abs().into();

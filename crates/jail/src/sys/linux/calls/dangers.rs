@@ -1,4 +1,4 @@
-//! Calls that no VMM has a use for once it runs.
+//! The deny list: calls that no VMM needs once it runs.
 
 use libc::c_long;
 use seccompiler::{BackendError, SeccompCmpOp};
@@ -6,16 +6,16 @@ use seccompiler::{BackendError, SeccompCmpOp};
 use super::{Rules, conditional, unconditional};
 use crate::Calls;
 
-/// Programs.
+/// Starting programs.
 const PROGRAMS: &[c_long] = &[libc::SYS_execve, libc::SYS_execveat];
 
-/// Processes of one's own, by calls that can make nothing else.
+/// Creating processes, by calls that can create nothing else.
 #[cfg(target_arch = "x86_64")]
 const FORKS: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const FORKS: &[c_long] = &[];
 
-/// Sockets to anywhere: those that a VMM uses it is given, or takes in pairs.
+/// Sockets: a VMM gets those that it uses, or creates them in pairs.
 const SOCKETS: &[c_long] = &[
     libc::SYS_socket,
     libc::SYS_connect,
@@ -23,7 +23,7 @@ const SOCKETS: &[c_long] = &[
     libc::SYS_listen,
 ];
 
-/// Other processes: their memory, descriptors, limits and lives.
+/// Other processes: their memory, descriptors, limits and lifetime.
 const PROCESSES: &[c_long] = &[
     libc::SYS_kcmp,
     libc::SYS_kill,
@@ -62,7 +62,7 @@ const NAMESPACES: &[c_long] = &[
 /// `open_tree_attr` (asm-generic/unistd.h), newer than the C library's names.
 const OPEN_TREE_ATTR: c_long = 467;
 
-/// Who the process is.
+/// The identity of the process.
 const IDENTITY: &[c_long] = &[
     libc::SYS_personality,
     libc::SYS_setfsgid,
@@ -76,7 +76,7 @@ const IDENTITY: &[c_long] = &[
     libc::SYS_setuid,
 ];
 
-/// Attributes of files, by path or of an open file, which Landlock does not bound.
+/// Attributes of files, by path or by descriptor, which Landlock does not restrict.
 const ATTRIBUTES: &[c_long] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
@@ -95,11 +95,11 @@ const ATTRIBUTES: &[c_long] = &[
 /// `fchmodat2` (asm-generic/unistd.h), newer than the C library's names.
 const FCHMODAT2: c_long = 452;
 
-/// `setxattrat`, `removexattrat` and `file_setattr` (asm-generic/unistd.h): the same by calls that nobody here
-/// makes, not even who serves a directory.
+/// `setxattrat`, `removexattrat` and `file_setattr` (asm-generic/unistd.h). They also change
+/// attributes, and no process of msb makes them, not even the one that serves a host directory.
 const ATTRIBUTES_OF_NONE: &[c_long] = &[463, 466, 469];
 
-/// Memory, messages and semaphores that any process of the user may find.
+/// Memory, messages and semaphores that every process of the user can open.
 const SHARED: &[c_long] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
@@ -113,7 +113,7 @@ const SHARED: &[c_long] = &[
     libc::SYS_shmget,
 ];
 
-/// Wide parts of the kernel in which many of its flaws were found.
+/// Large parts of the kernel that had many vulnerabilities.
 const WIDE: &[c_long] = &[
     libc::SYS_add_key,
     libc::SYS_bpf,
@@ -135,7 +135,7 @@ const WIDE: &[c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// The host as a whole.
+/// The state of the host as a whole.
 const HOST: &[c_long] = &[
     libc::SYS_acct,
     libc::SYS_adjtimex,
@@ -154,7 +154,7 @@ const HOST: &[c_long] = &[
     libc::SYS_swapon,
 ];
 
-/// What only x86-64 has of these.
+/// Calls of these kinds that exist only on x86-64.
 #[cfg(target_arch = "x86_64")]
 const OF_X86: &[c_long] = &[
     libc::SYS__sysctl,
@@ -181,15 +181,17 @@ const ATTRIBUTES_OF_X86: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ATTRIBUTES_OF_X86: &[c_long] = &[];
 
-/// The bit that makes a call one of the x32 ABI (`__X32_SYSCALL_BIT`), and the numbers that only
-/// that ABI has.
+/// The bit that marks a call of the x32 ABI (`__X32_SYSCALL_BIT`). The range below holds the
+/// numbers that exist only in that ABI.
 #[cfg(target_arch = "x86_64")]
 const X32_BIT: c_long = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
 
-/// The calls to refuse. For a starter, programs and processes are not among them; for a share,
-/// attributes of files.
+/// Returns the rules of the refused calls.
+///
+/// For [`Calls::Starter`] they leave out programs and processes; for [`Calls::Share`], attributes
+/// of files.
 pub(super) fn rules(left: Calls) -> Result<Rules, BackendError> {
     let starter = left == Calls::Starter;
     let mut calls = [
@@ -209,7 +211,7 @@ pub(super) fn rules(left: Calls) -> Result<Rules, BackendError> {
         calls.extend(ATTRIBUTES_OF_X86);
     }
     if starter {
-        // Whoever starts a program may be heard of by it.
+        // A starter may watch the programs that it starts, each by a pidfd.
         calls.retain(|call| *call != libc::SYS_pidfd_open);
     } else {
         calls.extend(PROGRAMS);

@@ -14,7 +14,7 @@ use seccompiler::{
 
 use crate::{Calls, JailError, Standing};
 
-/// Rules by the number of their call; no rule means that the call itself is meant.
+/// Rules by the number of their call. An empty list of rules applies to every call of that number.
 pub(super) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Restricts the thread to these calls. Others fail with `EPERM`.
@@ -53,14 +53,16 @@ fn refused(source: io::Error) -> JailError {
     }
 }
 
-/// The filters in the order in which they go on: after the main one, no other may be.
+/// Returns the filters in the order in which they are applied. The main one is last: it blocks the
+/// application of further filters.
 fn filters(calls: Calls) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let main = match calls {
         Calls::Attendant => allow(attendant::rules()?)?,
         Calls::Network => allow(network::rules()?)?,
         Calls::Vmm | Calls::Share | Calls::Starter => refuse(dangers::rules(calls)?, Errno::PERM)?,
     };
-    // Its flags lie in memory, where no filter looks: without it, libc calls `clone`.
+    // A filter cannot read the flags of `clone3`, which lie in memory. Without `clone3`, libc calls
+    // `clone`.
     let no_clone3 = refuse(unconditional(&[libc::SYS_clone3]), Errno::NOSYS)?;
     Ok(vec![no_clone3, main])
 }
@@ -96,7 +98,7 @@ fn unconditional(calls: &[c_long]) -> Rules {
     calls.iter().map(|call| (*call, Vec::new())).collect()
 }
 
-/// One call with a condition on the low 32 bits of an argument.
+/// Returns a rule for one call, with a condition on the low 32 bits of an argument.
 fn conditional(
     argument: u8,
     operator: SeccompCmpOp,
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn every_filter_compiles_and_fits_the_kernel() {
-        // BPF_MAXINSNS
+        // `BPF_MAXINSNS` (uapi/linux/bpf_common.h).
         const INSTRUCTIONS_MAX: usize = 4096;
         for calls in [
             Calls::Attendant,

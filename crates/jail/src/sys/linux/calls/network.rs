@@ -1,6 +1,6 @@
-//! The calls that the process of a network makes: those that `cargo xtask seccomp-list` measures, and
-//! those that the same libraries make for the same ends where something fails, where the C library is
-//! another, or where its version is.
+//! The allow list of the network process: the calls that `cargo xtask seccomp-list` measures, and
+//! those that the same libraries make for the same purposes after a failure, with another C
+//! library, or with another version of it.
 
 use libc::c_long;
 use seccompiler::{BackendError, SeccompCmpOp};
@@ -8,7 +8,7 @@ use seccompiler::{BackendError, SeccompCmpOp};
 use super::attendant::{COMMANDS, EVENTS, MEMORY};
 use super::{Rules, conditional, unconditional};
 
-/// Files to read: whom to ask for names. What it says goes to a log that is open.
+/// Reading files, to find the resolvers. Messages are written to a log that is already open.
 const FILES: &[c_long] = &[
     libc::SYS_close,
     libc::SYS_fcntl,
@@ -23,7 +23,7 @@ const FILES: &[c_long] = &[
     libc::SYS_writev,
 ];
 
-/// Sockets to talk on. Those that listen were bound before.
+/// Sockets that transfer data. Listening sockets were bound before.
 const SOCKETS: &[c_long] = &[
     libc::SYS_accept4,
     libc::SYS_connect,
@@ -38,7 +38,7 @@ const SOCKETS: &[c_long] = &[
     libc::SYS_shutdown,
 ];
 
-/// The process itself: its one thread, its signals and its end.
+/// The process itself: its one thread, its signals and its exit.
 const PROCESS: &[c_long] = &[
     libc::SYS_exit,
     libc::SYS_exit_group,
@@ -57,16 +57,16 @@ const PROCESS: &[c_long] = &[
     libc::SYS_tgkill,
 ];
 
-/// What the C library calls on x86-64 for some of the above.
+/// Calls that the C library makes on x86-64 in place of some of the above.
 #[cfg(target_arch = "x86_64")]
 const OF_X86: &[c_long] = &[libc::SYS_epoll_wait, libc::SYS_poll];
 #[cfg(not(target_arch = "x86_64"))]
 const OF_X86: &[c_long] = &[];
 
-/// The families of which it may make sockets.
+/// The address families of the sockets that the process may create.
 const FAMILIES: [libc::c_int; 2] = [libc::AF_INET, libc::AF_INET6];
 
-/// The calls to allow.
+/// Returns the rules of the allowed calls.
 pub(super) fn rules() -> Result<Rules, BackendError> {
     let mut rules = unconditional(&[FILES, SOCKETS, EVENTS, MEMORY, PROCESS, OF_X86].concat());
     let commands = COMMANDS.map(|command| conditional(1, SeccompCmpOp::Eq, command));
@@ -74,7 +74,7 @@ pub(super) fn rules() -> Result<Rules, BackendError> {
         libc::SYS_ioctl,
         commands.into_iter().collect::<Result<_, _>>()?,
     );
-    // Its own limits, which can only be lowered.
+    // The process's own limits, which can only be lowered.
     let own = conditional(0, SeccompCmpOp::Eq, 0)?;
     rules.insert(libc::SYS_prlimit64, vec![own]);
     let families = FAMILIES.map(|family| {

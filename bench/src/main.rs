@@ -1,0 +1,137 @@
+//! `msb-bench`, the program behind `msb bench`. It measures the cost of msb beside the least
+//! possible cost, and beside other programs that do the same work. Only ratios can be compared
+//! between machines.
+//!
+//! A benchmark returns a `Report`: tables of figures, each with its conditions, and the targets
+//! that it judges. The reports of all benchmarks are shown in the same way.
+//!
+//! msb is run as its users run it, by its command line.
+
+mod allocation;
+mod boot;
+mod bound;
+mod disk;
+mod exec;
+mod fs;
+mod growth;
+mod image;
+mod interrupt;
+mod layout;
+mod measure;
+mod msb;
+mod report;
+mod sandbox;
+mod timing;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
+
+use interrupt::interruptible;
+use msb::Msb;
+
+/// The exit code of a benchmark that misses a target.
+const EXIT_MISSED: u8 = 1;
+/// The exit code of a benchmark that could not be run, the same as for an msb that failed.
+const EXIT_FAILED: u8 = 125;
+
+/// Measure the cost of msb on this host, beside the least possible cost
+#[derive(Debug, Parser)]
+#[command(
+    name = "msb-bench",
+    bin_name = "msb bench",
+    version,
+    max_term_width = 100
+)]
+#[command(after_help = "Examples:\n  \
+    msb bench boot alpine           from a typed command to a sandbox's first byte\n  \
+    msb bench fs python:3-slim      the filesystems of a sandbox, measured from within\n  \
+    msb bench image ./layout        loading an OCI layout, beside other tools\n\n\
+    A benchmark exits with 1 where a target is missed.")]
+struct Arguments {
+    /// The msb to measure [default: the one beside this program]
+    #[arg(long, value_name = "FILE", hide = true)]
+    msb: Option<PathBuf>,
+    /// The directory with msb's images and sandboxes [default: ~/.msb]
+    #[arg(long, env = "MSB_HOME", value_name = "DIR", hide = true)]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+/// The benchmarks.
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// Measure a sandbox's filesystems from within: the image's files, its writable disk, others
+    #[command(after_help = fs::HELP)]
+    Fs(fs::Arguments),
+    /// Measure the time from a typed command to a sandbox's first byte, in one run and in stages
+    Boot(boot::Arguments),
+    /// Measure loading an image, against the least possible cost and against other tools
+    Image(image::Arguments),
+    /// Measure the growth of the cost of images and sandboxes with layers, files and whiteouts
+    Growth(growth::Arguments),
+    /// Measure a writable disk before its first use: time, bytes, and growth under an idle guest
+    Disk(disk::Arguments),
+    /// Measure `msb exec`: its output against the console's, many at once, a reader that stalls
+    Exec(exec::Arguments),
+    /// Read, hash, decompress, hash and write an OCI layout's blobs: the bound of loading it
+    #[command(hide = true)]
+    Bound(image::BoundArguments),
+    /// Run a command and print its cost, as JSON
+    #[command(hide = true)]
+    Measure(measure::Arguments),
+}
+
+fn main() -> ExitCode {
+    match measure(Arguments::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            report_failure(&error);
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "the one place where failures are printed"
+)]
+fn report_failure(error: &anyhow::Error) {
+    eprintln!("msb bench: {error:#}");
+}
+
+/// Runs the benchmark of the command line. Returns its exit code.
+fn measure(arguments: Arguments) -> Result<u8> {
+    // A process that is itself measured must have no other threads and no sandboxes.
+    match &arguments.benchmark {
+        Benchmark::Bound(arguments) => return image::bound(arguments).map(|()| 0),
+        Benchmark::Measure(arguments) => return measure::run(arguments).map(|()| 0),
+        Benchmark::Boot(_)
+        | Benchmark::Disk(_)
+        | Benchmark::Exec(_)
+        | Benchmark::Fs(_)
+        | Benchmark::Growth(_)
+        | Benchmark::Image(_) => {}
+    }
+    let msb = Msb::find(arguments.msb, arguments.home)?;
+    interruptible(move || report(&arguments.benchmark, &msb))
+}
+
+/// Measures and shows the report. Returns an exit code that tells if all targets were met.
+fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
+    let (report, showing) = match benchmark {
+        Benchmark::Boot(arguments) => (boot::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Image(arguments) => (image::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Growth(arguments) => (growth::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Disk(arguments) => (disk::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Exec(arguments) => (exec::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Fs(arguments) => (fs::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Bound(_) | Benchmark::Measure(_) => bail!("it has no report"),
+    };
+    showing.show(&report)?;
+    let is_met = report.targets.iter().all(|target| target.met);
+    Ok(if is_met { 0 } else { EXIT_MISSED })
+}

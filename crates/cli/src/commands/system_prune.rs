@@ -1,0 +1,58 @@
+use msb_runtime::Sandbox;
+
+use super::{Context, container_prune, prune, volume};
+use crate::confirm::confirmed;
+use crate::failure::Outcome;
+
+// Arguments of `msb system prune`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Does what msb container prune, msb prune and, with --volumes, msb volume prune do, and asks first \
+    unless --force is given.\n\n\
+    Examples:\n  \
+    msb system prune\n  \
+    msb system prune --all --volumes --force"
+)]
+pub(crate) struct Arguments {
+    /// Remove every image that no sandbox uses, not only those without a name
+    #[arg(short, long)]
+    all: bool,
+    /// Remove the volumes too that no sandbox has
+    #[arg(long)]
+    volumes: bool,
+    /// Remove all without asking
+    #[arg(short, long)]
+    force: bool,
+}
+
+impl Arguments {
+    fn consequence(&self) -> String {
+        let images = match self.all {
+            true => "every image that no other sandbox uses",
+            false => "images without a name",
+        };
+        let volumes = match self.volumes {
+            true => ", volumes that no other sandbox has",
+            false => "",
+        };
+        format!(
+            "This removes every sandbox that does not run, {images}{volumes}, and what killed processes left."
+        )
+    }
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    if !arguments.force && !confirmed(&arguments.consequence())? {
+        return Ok(0);
+    }
+    Sandbox::sweep(&context.home)?;
+    let sandboxes = container_prune::not_running(context, &[])?;
+    let mut code = container_prune::remove(sandboxes)?;
+    if arguments.volumes {
+        let (unused, failures) = volume::unused(context)?;
+        code = code.max(failures.code);
+        code = code.max(volume::remove_unused(context, unused)?);
+    }
+    let images = prune::Arguments::of(arguments.all);
+    Ok(code.max(prune::run(context, &images)?))
+}

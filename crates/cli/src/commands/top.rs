@@ -1,0 +1,34 @@
+use super::{Context, exec};
+use crate::failure::Outcome;
+
+/// Lists every process except the kernel's threads, or all if `ps` cannot tell them apart.
+const SCRIPT: &str = "ps -fN --ppid 2 -p 2 2>/dev/null || ps -ef";
+
+// Arguments of `msb top`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Runs ps in the sandbox, so the image must have it; without OPTION also a shell.\n\n\
+    Examples:\n  \
+    msb top work\n  \
+    msb top work -eo pid,user,rss,args"
+)]
+pub(crate) struct Arguments {
+    /// Sandbox, by name or id
+    sandbox: String,
+    /// Options for ps [default: all processes but the kernel's own, in full format]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "OPTION"
+    )]
+    options: Vec<String>,
+}
+
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Outcome {
+    let command = match arguments.options.is_empty() {
+        true => ["sh", "-c", SCRIPT].map(str::to_owned).to_vec(),
+        false => [vec!["ps".to_owned()], arguments.options].concat(),
+    };
+    let exec = exec::Arguments::plain(arguments.sandbox, command);
+    exec::run(context, &exec).await
+}

@@ -1,0 +1,326 @@
+use super::Effect::{Needless, Refused};
+use super::{Effect, OptionGroup};
+
+/// The commands that create a sandbox.
+const CREATE: &[&str] = &["run", "create"];
+
+const fn of(
+    commands: &'static [&'static str],
+    names: &'static [&'static str],
+    effect: Effect,
+) -> OptionGroup {
+    OptionGroup {
+        commands,
+        names,
+        effect,
+    }
+}
+
+/// Returns the effect of a flag that is accepted, with `=true` or without.
+const fn flag(why: &'static str) -> Effect {
+    Needless {
+        takes_value: false,
+        why,
+    }
+}
+
+/// Returns the effect of an option with a value that is accepted.
+const fn value(why: &'static str) -> Effect {
+    Needless {
+        takes_value: true,
+        why,
+    }
+}
+
+const CAPABILITIES: &str =
+    "root in a sandbox has every capability of the guest's kernel in any case";
+const NO_SIGNATURES: &str = "msb checks digests and no signatures";
+const NO_SWAP: &str = "a guest has no swap";
+
+/// Every option of Docker, and the common options of Podman, that msb does not have.
+pub(super) const ALL: &[OptionGroup] = &[
+    of(
+        &["run", "create", "exec"],
+        &["--privileged"],
+        flag(CAPABILITIES),
+    ),
+    of(CREATE, &["--cap-add"], value(CAPABILITIES)),
+    of(
+        &["run", "create", "pull"],
+        &["--disable-content-trust"],
+        flag(NO_SIGNATURES),
+    ),
+    of(
+        CREATE,
+        &["--memory-reservation"],
+        value("memory that a guest does not need goes back to the host"),
+    ),
+    of(
+        CREATE,
+        &["--memory-swap", "--memory-swappiness"],
+        value(NO_SWAP),
+    ),
+    of(
+        CREATE,
+        &["--no-healthcheck"],
+        flag("msb runs no health checks"),
+    ),
+    of(
+        &["inspect"],
+        &["--size", "-s"],
+        flag("msb inspect shows allocated_bytes in any case"),
+    ),
+    of(
+        CREATE,
+        &["--annotation", "--label-file"],
+        Refused("--label KEY=VALUE marks a sandbox"),
+    ),
+    of(
+        CREATE,
+        &["--attach", "-a"],
+        Refused(
+            "msb run shows what the command prints unless -d is given, and -i passes its input on",
+        ),
+    ),
+    of(
+        CREATE,
+        &["--authfile", "--creds"],
+        Refused("credentials come from docker's config.json, in $DOCKER_CONFIG or ~/.docker"),
+    ),
+    of(
+        CREATE,
+        &[
+            "--blkio-weight",
+            "--blkio-weight-device",
+            "--device-read-bps",
+            "--device-read-iops",
+            "--device-write-bps",
+            "--device-write-iops",
+        ],
+        Refused(
+            "start msb run in a control group that has such limits, as systemd-run --scope makes them",
+        ),
+    ),
+    of(
+        CREATE,
+        &["--cap-drop"],
+        Refused(
+            "its root is root of the guest alone; -u USER runs the command without capabilities",
+        ),
+    ),
+    of(
+        CREATE,
+        &["--cgroup-parent"],
+        Refused("start msb run in that control group, as systemd-run --scope --slice does"),
+    ),
+    of(
+        CREATE,
+        &["--cgroupns", "--ipc", "--pid", "--userns", "--uts"],
+        Refused(
+            "a sandbox has a kernel of its own and shares no namespace with the host or other sandboxes",
+        ),
+    ),
+    of(
+        CREATE,
+        &[
+            "--cpu-period",
+            "--cpu-quota",
+            "--cpu-rt-period",
+            "--cpu-rt-runtime",
+            "--cpu-shares",
+            "-c",
+        ],
+        Refused(
+            "--cpus gives whole processors, and systemd-run --scope -p CPUQuota=150% msb run gives parts",
+        ),
+    ),
+    of(
+        CREATE,
+        &["--cpuset-cpus", "--cpuset-mems"],
+        Refused("taskset or numactl before msb run bind a sandbox to processors and memory"),
+    ),
+    of(
+        &["run", "create", "exec", "attach", "start"],
+        &["--detach-keys"],
+        Refused("Ctrl-P Ctrl-Q detaches"),
+    ),
+    of(
+        CREATE,
+        &["--device", "--device-cgroup-rule", "--gpus"],
+        Refused("no device of the host reaches a sandbox, whose machine has its own"),
+    ),
+    of(
+        CREATE,
+        &["--dns-opt", "--dns-option", "--dns-search"],
+        Refused("names are looked up as they stand; --dns asks another resolver"),
+    ),
+    of(
+        CREATE,
+        &["--domainname"],
+        Refused("--hostname takes the whole name"),
+    ),
+    of(CREATE, &["--expose"], Refused("-p PORT publishes a port")),
+    of(
+        CREATE,
+        &[
+            "--health-cmd",
+            "--health-interval",
+            "--health-retries",
+            "--health-start-interval",
+            "--health-start-period",
+            "--health-timeout",
+        ],
+        Refused("msb runs no health checks; msb exec NAME COMMAND runs one"),
+    ),
+    of(
+        CREATE,
+        &[
+            "--ip",
+            "--ip6",
+            "--link-local-ip",
+            "--mac-address",
+            "--net-alias",
+            "--network-alias",
+        ],
+        Refused(
+            "each sandbox has the same addresses in a network of its own; -p publishes its ports",
+        ),
+    ),
+    of(
+        CREATE,
+        &["--isolation", "--runtime"],
+        Refused("every sandbox is a virtual machine; --vmm chooses between libkrun and QEMU"),
+    ),
+    of(
+        CREATE,
+        &["--kernel-memory"],
+        Refused("--memory is all that a guest has, its kernel's memory included"),
+    ),
+    of(
+        CREATE,
+        &["--link"],
+        Refused(
+            "publish a port of the other sandbox with -p 8080:80, then --net-allow 127.0.0.1:8080 reaches it at host.msb.internal",
+        ),
+    ),
+    of(
+        CREATE,
+        &["--log-driver", "--log-opt"],
+        Refused("msb keeps what a command prints in a log of bounded size, which msb logs prints"),
+    ),
+    of(
+        CREATE,
+        &["--oom-kill-disable", "--oom-score-adj"],
+        Refused("a command can set its own, in /proc/self/oom_score_adj of the guest"),
+    ),
+    of(CREATE, &["--pod"], Refused("msb has no pods")),
+    of(
+        CREATE,
+        &["--replace"],
+        Refused("msb rm -f NAME removes the sandbox that has the name"),
+    ),
+    of(
+        CREATE,
+        &["--secret"],
+        Refused("-e, --env-file, --copy and -v bring secrets into a sandbox"),
+    ),
+    of(
+        CREATE,
+        &["--security-opt"],
+        Refused("what confines a sandbox is its virtual machine, so leave it out"),
+    ),
+    of(
+        &["run", "attach"],
+        &["--sig-proxy"],
+        Refused("signals go to the command; msb run -d starts one that gets none"),
+    ),
+    of(
+        CREATE,
+        &["--storage-opt"],
+        Refused("--upper-size SIZE is the size of the writable disk"),
+    ),
+    of(
+        CREATE,
+        &["--sysctl"],
+        Refused("root in the sandbox can set it: sysctl -w, or a file of /proc/sys"),
+    ),
+    of(
+        CREATE,
+        &["--systemd"],
+        Refused("an image whose command is systemd runs it as it runs any other"),
+    ),
+    of(
+        &["run", "create", "pull"],
+        &["--tls-verify"],
+        Refused("--tls-ca FILE trusts another authority, --plain-http does without TLS"),
+    ),
+    of(CREATE, &["--tz"], Refused("-e TZ=ZONE sets the time zone")),
+    of(
+        CREATE,
+        &["--volume-driver"],
+        Refused("volumes are disks of msb's own, which msb volume create makes"),
+    ),
+    of(
+        CREATE,
+        &["--volumes-from"],
+        Refused("name the same volumes and directories again with -v"),
+    ),
+    of(
+        &["pull"],
+        &["--all-tags", "-a"],
+        Refused("name each tag; skopeo list-tags docker://IMAGE lists them"),
+    ),
+    of(
+        &["logs"],
+        &["--details"],
+        Refused("msb inspect shows a sandbox's environment and labels"),
+    ),
+    of(
+        &["rm"],
+        &["--link", "-l"],
+        Refused("sandboxes have no links; without it the sandbox is removed"),
+    ),
+    of(
+        &["rm"],
+        &["--all", "-a"],
+        Refused("msb container prune removes all that do not run, msb rm -f $(msb ps -aq) all"),
+    ),
+    of(
+        &["stop", "kill", "restart"],
+        &["--all", "-a"],
+        Refused("msb ps -q lists all that run, as in msb stop $(msb ps -q)"),
+    ),
+    of(
+        &["stats"],
+        &["--all", "-a"],
+        Refused("one that does not run uses nothing but its disk, which msb ps -as shows"),
+    ),
+    of(
+        &["images", "image ls"],
+        &["--tree"],
+        Refused("an image here has one platform; msb image inspect lists its layers"),
+    ),
+    of(
+        &["update"],
+        &[
+            "--blkio-weight",
+            "--cpu-shares",
+            "--cpuset-cpus",
+            "--memory-reservation",
+            "--memory-swap",
+            "--pids-limit",
+            "--restart",
+        ],
+        Refused("it is set by msb create; update changes --memory, --cpus and --upper-size"),
+    ),
+    of(
+        &["volume create"],
+        &["--driver", "--opt", "-d", "-o"],
+        Refused("volumes are disks of msb's own; --size sets the size of one"),
+    ),
+    of(
+        &["volume ls"],
+        &["--filter", "-f"],
+        Refused("msb volume ls --format json | jq chooses by any key"),
+    ),
+];

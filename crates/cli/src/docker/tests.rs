@@ -1,0 +1,355 @@
+use clap::{CommandFactory as _, Parser as _};
+
+use super::*;
+use crate::args::Arguments;
+use crate::help;
+
+/// Command lines of Docker and Podman that msb accepts too.
+const TAKEN: &[&str] = &[
+    // Commands that create and run sandboxes.
+    "run bb",
+    "run --rm bb ls -l",
+    "run -it -d --name a --hostname b -h c bb",
+    "run --entrypoint= bb",
+    "run -e A=1 -e B --env-file f --label x=y -w /w --user nobody --group-add 5 bb",
+    "run -v /d:/d -v c:/d:ro --mount type=tmpfs,target=/t --tmpfs /t --read-only --init bb",
+    "run -p 8080:80 -p 80 -p 127.0.0.1::80 -p 8000-8003:80-83 -P --net none bb",
+    "run --network none --dns 1.1.1.1 --add-host a:1.2.3.4 --cidfile f bb",
+    "run --platform linux/amd64 --pull always --restart unless-stopped bb",
+    "run -m 64m --cpus 2 --shm-size 1g --memory 1.5g --pids-limit 9 --ulimit nofile=9 bb",
+    "run --stop-timeout 3 --stop-signal INT -q bb",
+    "run --privileged --privileged=true --cap-add ALL --cap-add=NET_ADMIN bb",
+    "run --memory-swap 2g --memory-swappiness 0 --memory-reservation 64m bb",
+    "run --no-healthcheck --disable-content-trust=false bb",
+    "create --privileged --cidfile f bb sh",
+    // Commands on existing sandboxes.
+    "exec -it -e A=1 -u root -w /w a ls",
+    "exec -d a ls",
+    "exec --privileged a ls",
+    "ps -aq",
+    "ps -l",
+    "ps -n 3",
+    "ps -s --no-trunc",
+    "ps --filter id=0 --filter name=a --filter status=paused --filter exited=0 -f label=a",
+    "ps --filter ancestor=bb --format json",
+    "ps --format {{.Names}}",
+    "inspect a",
+    "inspect -f {{.State.Status}} a",
+    "inspect --format={{json .Config.Cmd}} a",
+    "inspect --type container a",
+    "inspect --type=image -s bb",
+    "logs -f -n 3 -t --since 10m a",
+    "logs --until 2026-11-23 --since 1700000000 --tail all a",
+    "cp a:/f -",
+    "cp -a ./f a:/f",
+    "top a",
+    "top a -o pid",
+    "port a 80/tcp",
+    "stats --no-stream a",
+    "wait a",
+    "attach a",
+    "rename a b",
+    "start -ai a",
+    "restart -t 3 a",
+    "stop -t 3 a",
+    "stop -s INT a",
+    "stop --signal=SIGINT a",
+    "kill -s HUP a",
+    "kill a",
+    "rm -f a",
+    "rm -fv a",
+    "update --memory 1g --cpus 1 a",
+    // Commands on images.
+    "images -q",
+    "images -a --no-trunc --digests bb",
+    "images --filter dangling=true --filter reference=bb*",
+    "images --format {{.Repository}}:{{.Tag}}",
+    "image ls -q",
+    "image inspect bb cc",
+    "image inspect -f {{.Id}} bb",
+    "image rm -f bb",
+    "image prune -af",
+    "image pull bb",
+    "image load -i f",
+    "rmi bb cc",
+    "rmi -f bb",
+    "load -i f",
+    "load",
+    "load --quiet --input f",
+    "pull -q --platform linux/amd64 bb",
+    "pull bb cc",
+    // Commands on volumes and containers, and of the system.
+    "volume create",
+    "volume create --label a=b v",
+    "volume ls -q",
+    "volume inspect -f {{.Name}} v",
+    "volume rm -f v",
+    "volume prune -af",
+    "container ls -a",
+    "container ps -q",
+    "container run --rm bb",
+    "container inspect a",
+    "container rm -f a",
+    "container prune -f",
+    "container prune --filter label=a",
+    "container top a",
+    "system df -v",
+    "system prune -af --volumes",
+    "version",
+    "version --format json",
+    "-v",
+    "--version",
+    "--help",
+    "run --help",
+    "completion bash",
+];
+
+/// Command lines of Docker and Podman that msb refuses, and a part of its answer.
+const ANSWERED: &[(&str, &str)] = &[
+    ("commit a b", "msb commit is coming; until then msb cp"),
+    ("container commit a b", "msb commit is coming"),
+    ("diff a", "msb diff is coming"),
+    (
+        "history bb",
+        "msb history is coming; until then msb image inspect",
+    ),
+    ("image history bb", "msb history is coming"),
+    (
+        "login r.example",
+        "msb login is coming; until then docker login",
+    ),
+    ("logout", "msb logout is coming"),
+    ("push bb", "msb push is coming"),
+    ("image push bb", "msb push is coming"),
+    ("save bb -o f", "msb save is coming"),
+    ("image save bb", "msb save is coming"),
+    ("tag a b", "msb tag is coming; until then msb load --tag"),
+    ("image tag a b", "msb tag is coming"),
+    ("build .", "msb load"),
+    ("image build .", "msb load"),
+    ("buildx build .", "msb load"),
+    ("compose up", "msb run -d"),
+    ("context ls", "MSB_HOME"),
+    ("events", "msb wait"),
+    ("system events", "msb wait"),
+    ("export a", "msb cp -x"),
+    ("import f", "msb load"),
+    ("info", "msb doctor"),
+    ("system info", "msb doctor"),
+    (
+        "network ls",
+        "msb has no networks to list; see --network of msb run",
+    ),
+    ("network create n", "see --network of msb run"),
+    ("network inspect n", "see --network of msb run"),
+    ("pause a", "msb kill -s STOP"),
+    ("container unpause a", "msb kill -s STOP"),
+    ("search a", "skopeo"),
+    ("swarm init", "this host alone"),
+    ("upgrade", "put a newer msb in its place"),
+    ("run --network host bb", "host.msb.internal"),
+    ("run --net=host bb", "host.msb.internal"),
+    ("run --network bridge bb", "outbound"),
+    ("run --network container:a bb", "--net-allow"),
+    ("run --cap-drop ALL bb", "-u USER"),
+    ("run --security-opt no-new-privileges bb", "virtual machine"),
+    ("run --device /dev/x bb", "no device of the host"),
+    ("run --gpus all bb", "no device of the host"),
+    ("run --cpuset-cpus 0 bb", "taskset"),
+    ("run --cpu-shares 5 bb", "--cpus"),
+    ("run -c 5 bb", "--cpus"),
+    ("run --sysctl a=b bb", "/proc/sys"),
+    ("run --health-cmd x bb", "msb exec"),
+    ("run --ipc host bb", "a kernel of its own"),
+    ("run --pid=host bb", "a kernel of its own"),
+    ("run --userns keep-id bb", "a kernel of its own"),
+    ("run --runtime runsc bb", "--vmm"),
+    ("run --link a:b bb", "--net-allow"),
+    ("run --log-driver none bb", "msb logs"),
+    ("run --sig-proxy=false bb", "msb run -d"),
+    ("run -a stdout bb", "-i"),
+    ("create -a stdout bb", "-i"),
+    ("run --volumes-from a bb", "-v"),
+    ("run --storage-opt size=1g bb", "--upper-size"),
+    ("run --mac-address 0 bb", "-p"),
+    ("run --replace --name a bb", "msb rm -f"),
+    ("container run --gpus all bb", "no device of the host"),
+    ("attach --detach-keys x a", "Ctrl-P Ctrl-Q"),
+    ("pull -a bb", "skopeo"),
+    ("logs --details a", "msb inspect"),
+    ("rm -l a", "no links"),
+    ("rm --all", "msb container prune"),
+    ("stop -a", "msb ps -q"),
+    ("stats -a", "msb ps"),
+    ("images --tree", "msb image inspect"),
+    ("update --restart no a", "msb create"),
+    ("volume create -d local v", "--size"),
+    ("volume ls -f dangling=true", "jq"),
+    ("version --format {{.Server.Version}}", "--format json"),
+    ("stats --format {{.CPUPerc}}", "--format json"),
+];
+
+/// Splits a command line into words. A template keeps its spaces.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for part in line.split(' ') {
+        match words.last_mut() {
+            Some(last) if last.contains("{{") && !last.contains("}}") => {
+                *last = format!("{last} {part}");
+            }
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
+fn parsed(line: &str) -> Result<Arguments, clap::Error> {
+    let words = words(line);
+    let program = std::iter::once("msb");
+    Arguments::try_parse_from(program.chain(words.iter().map(String::as_str)))
+}
+
+#[test]
+fn what_docker_and_msb_both_have_is_taken() {
+    let mut faults = Vec::new();
+    for line in TAKEN {
+        match parsed(line) {
+            Err(error) if error.use_stderr() => faults.push(format!("{line}: {error}")),
+            _ => {}
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn what_only_docker_has_is_answered_with_one_line() {
+    let mut faults = Vec::new();
+    for (line, part) in ANSWERED {
+        let error = match parsed(line) {
+            Ok(taken) => {
+                faults.push(format!("{line} is taken: {:?}", taken.command));
+                continue;
+            }
+            Err(error) => error,
+        };
+        let words = words(line);
+        let (path, _) = help::typed_command(&words);
+        match answer(&error, &path, &words) {
+            Some(answer) if answer.contains(part) && !answer.contains('\n') => {}
+            other => faults.push(format!("{line}: {other:?}, and by itself {error}")),
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn a_word_that_nobody_has_stays_a_mistake() {
+    for line in ["comit a", "run --gpu bb", "network", "run --network x bb"] {
+        let error = parsed(line).expect_err(line);
+        let words = words(line);
+        let (path, _) = help::typed_command(&words);
+        let answered = answer(&error, &path, &words).is_some();
+        assert_eq!(answered, line == "network", "{line}");
+    }
+}
+
+#[test]
+fn each_row_reads_as_a_line_and_names_nothing_that_msb_has() {
+    let mut lines: Vec<&str> = Vec::new();
+    let mut command = Arguments::command();
+    command.build();
+    for missing in commands::ALL {
+        assert!(
+            command.find_subcommand(missing.words).is_none(),
+            "{}",
+            missing.words
+        );
+        lines.push(match missing.instead {
+            Instead::Line(text) | Instead::UntilThen(text) => text,
+        });
+    }
+    for group in options::ALL {
+        lines.push(match group.effect {
+            Effect::Refused(text) | Effect::Needless { why: text, .. } => text,
+        });
+        for path in group.commands {
+            let mut of_path = &command;
+            for word in path.split(' ') {
+                of_path = of_path.find_subcommand(word).expect(path);
+            }
+            let is_taken = |name: &str| {
+                let has = |argument: &clap::Arg| match name.strip_prefix("--") {
+                    Some(long) => argument.get_long() == Some(long),
+                    None => argument.get_short() == name.chars().nth(1),
+                };
+                of_path.get_arguments().any(has)
+            };
+            let is_needless = matches!(group.effect, Effect::Needless { .. });
+            for name in group.names {
+                assert_eq!(is_taken(name), is_needless, "{path} {name}");
+            }
+        }
+    }
+    lines.extend(values::ALL.iter().map(|missing| missing.instead));
+    for line in lines {
+        let is_one = !line.contains('\n') && !line.ends_with('.') && line.trim() == line;
+        assert!(is_one && line.len() < 160, "{line}");
+    }
+}
+
+/// Returns the table of commands in the form of the page for Docker's users.
+fn commands_as_markdown() -> String {
+    let mut rows: Vec<(Vec<&str>, String)> = Vec::new();
+    for missing in commands::ALL {
+        let line = match missing.instead {
+            Instead::Line(line) => line.to_owned(),
+            Instead::UntilThen(until_then) => format!("coming; until then {until_then}"),
+        };
+        match rows.iter_mut().find(|(_, others)| *others == line) {
+            Some((words, _)) => words.push(missing.words),
+            None => rows.push((vec![missing.words], line)),
+        }
+    }
+    let mut text = "| command | what msb says |\n|---|---|\n".to_owned();
+    for (words, line) in rows {
+        text.push_str(&format!("| {} | {} |\n", quoted(&words), escaped(&line)));
+    }
+    text
+}
+
+/// Returns the table of options in the form of the same page.
+fn options_as_markdown() -> String {
+    let mut text = "| option | of | what msb says |\n|---|---|---|\n".to_owned();
+    for group in options::ALL {
+        let (names, commands) = (quoted(group.names), quoted(group.commands));
+        let line = match group.effect {
+            Effect::Refused(line) => line.to_owned(),
+            Effect::Needless { why, .. } => format!("taken, changes nothing: {why}"),
+        };
+        text.push_str(&format!("| {names} | {commands} | {} |\n", escaped(&line)));
+    }
+    for missing in values::ALL {
+        let (option, value) = (missing.option, missing.value);
+        let rest = if missing.is_prefix { "..." } else { "" };
+        let line = escaped(missing.instead);
+        text.push_str(&format!("| `{option} {value}{rest}` | | {line} |\n"));
+    }
+    text
+}
+
+fn quoted(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    words.join(", ")
+}
+
+fn escaped(line: &str) -> String {
+    line.replace('|', "\\|")
+}
+
+#[test]
+fn the_page_for_dockers_users_has_the_tables() {
+    let page = include_str!("../../../../docs/docker.md");
+    for table in [commands_as_markdown(), options_as_markdown()] {
+        assert!(page.contains(&table), "docs/docker.md is to have\n{table}");
+    }
+}

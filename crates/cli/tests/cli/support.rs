@@ -1,0 +1,116 @@
+use std::fs;
+use std::process::{Command, Output};
+
+use image_store::Digest;
+use serde_json::json;
+use tempfile::TempDir;
+
+/// An `MSB_HOME` of one test.
+pub(crate) struct TestHome {
+    directory: TempDir,
+}
+
+impl TestHome {
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a directory"),
+        }
+    }
+
+    /// Returns `msb` with these arguments, in this home and an environment that is otherwise empty.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_msb"));
+        command.args(arguments).env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.env("HOME", self.directory.path());
+        command.env("MSB_HOME", self.directory.path().join("home"));
+        command
+    }
+
+    /// Runs `msb` to its end and returns its output.
+    pub(crate) fn msb(&self, arguments: &[&str]) -> Said {
+        Said::of(&self.command(arguments).output().expect("started"))
+    }
+
+    /// Loads an image with one file into the store.
+    pub(crate) fn load(&self, name: &str, architecture: &str) {
+        let layer = tar(&[("greeting", b"hello".to_vec())]);
+        let config = json!({
+            "architecture": architecture,
+            "os": "linux",
+            "config": {"Cmd": ["/bin/true"]},
+            "rootfs": {"type": "layers", "diff_ids": [Digest::of(&layer).to_string()]},
+        });
+        let manifest = json!([{"Config": "config.json", "Layers": ["layer.tar"]}]);
+        let archive = tar(&[
+            ("manifest.json", manifest.to_string().into_bytes()),
+            ("config.json", config.to_string().into_bytes()),
+            ("layer.tar", layer),
+        ]);
+        let path = self.directory.path().join("image.tar");
+        fs::write(&path, archive).expect("written");
+        let platform = format!("linux/{architecture}");
+        let path = path.to_str().expect("text");
+        let loaded = self.msb(&["load", "-q", "-t", name, "--platform", &platform, path]);
+        assert_eq!(loaded.code, Some(0), "{}", loaded.stderr);
+    }
+}
+
+/// The exit code and the output of a command.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Said {
+    pub(crate) fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// Checks that msb failed with a one-line message that contains each of the words.
+    #[track_caller]
+    pub(crate) fn assert_refused(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(125), "{}", self.stderr);
+        let lines: Vec<&str> = self.stderr.lines().collect();
+        let said = lines.iter().filter(|line| !line.starts_with("hint: "));
+        assert_eq!(said.count(), 1, "{}", self.stderr);
+        for word in words {
+            assert!(lines[0].contains(word), "{word}: {}", self.stderr);
+        }
+    }
+
+    /// Checks that one of the hints contains the words.
+    #[track_caller]
+    pub(crate) fn assert_hint(&self, words: &str) {
+        let mut hints = self
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("hint: "));
+        assert!(hints.any(|hint| hint.contains(words)), "{}", self.stderr);
+    }
+}
+
+/// Returns this host's architecture as images name it.
+pub(crate) fn host_architecture() -> String {
+    image_store::Platform::host().architecture
+}
+
+fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, content) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        builder
+            .append_data(&mut header, name, content.as_slice())
+            .expect("appended");
+    }
+    builder.into_inner().expect("finished")
+}

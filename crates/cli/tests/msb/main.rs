@@ -1,0 +1,8 @@
+//! Runs the program `msb` like a user, in its own home and without a machine.
+
+mod answers;
+mod completion;
+mod images;
+mod program;
+mod removals;
+mod sandboxes;

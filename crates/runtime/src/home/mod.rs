@@ -1,0 +1,51 @@
+mod privacy;
+
+use std::path::{Path, PathBuf};
+
+pub use privacy::HomeError;
+
+/// The directory for everything that msb keeps on this host (`MSB_HOME`).
+///
+/// | path below it | content |
+/// |---|---|
+/// | `store/` | images: see the `image-store` crate |
+/// | `kernels/` | guest kernels, wrapped once, by digest; their stamps |
+/// | `boot/` | boot disks, by the digest of the agent in them; their stamps |
+/// | `volumes/` | one directory a named volume: its description and disk |
+/// | `sandboxes/` | one directory a sandbox: its description, upper disk, socket and logs |
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// Returns the home at `root`. The filesystem is not touched.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Returns the path of the home itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the directory of wrapped kernels.
+    pub fn kernels(&self) -> PathBuf {
+        self.root.join("kernels")
+    }
+
+    /// Returns the directory of boot disks.
+    pub fn boot_disks(&self) -> PathBuf {
+        self.root.join("boot")
+    }
+
+    /// Returns the directory of named volumes.
+    pub fn volumes(&self) -> PathBuf {
+        self.root.join("volumes")
+    }
+
+    /// Returns the directory of the sandboxes.
+    pub fn sandboxes(&self) -> PathBuf {
+        self.root.join("sandboxes")
+    }
+}

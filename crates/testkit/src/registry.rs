@@ -1,0 +1,381 @@
+//! A registry in this process, which is honest unless a test changes its answers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::images::{BlobDigest, MANIFEST, TestImage};
+
+/// The parts of a request that tests inspect. Names of headers are in lower case.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// With the query.
+    pub path: String,
+    /// By name.
+    pub headers: BTreeMap<String, String>,
+    /// As text.
+    pub body: String,
+    /// How many requests for this path came before.
+    pub earlier: usize,
+}
+
+/// An answer of the registry.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// As HTTP counts.
+    pub status: u16,
+    /// In their order.
+    pub headers: Vec<(String, String)>,
+    /// All of it, unless the answer is cut.
+    pub body: Vec<u8>,
+    /// Say the body is this long.
+    pub content_length: Option<u64>,
+    /// Send the body again and again.
+    pub endless: bool,
+    /// Send these bytes alone, head and all.
+    pub raw: Option<Vec<u8>>,
+    /// Wait this long whenever this many bytes of the body were sent.
+    pub pauses: Option<(usize, Duration)>,
+    /// Reset the connection at the end, instead of closing it.
+    pub reset: bool,
+}
+
+impl Answer {
+    /// Returns an answer without headers.
+    #[must_use]
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        let (headers, content_length) = (Vec::new(), None);
+        Self {
+            status,
+            headers,
+            body: body.into(),
+            content_length,
+            endless: false,
+            raw: None,
+            pauses: None,
+            reset: false,
+        }
+    }
+
+    /// Returns an answer that is no more than these bytes, which may not be HTTP at all.
+    #[must_use]
+    pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            raw: Some(bytes.into()),
+            ..Self::new(200, "")
+        }
+    }
+
+    /// Has it wait whenever this many bytes of the body were sent.
+    #[must_use]
+    pub fn pausing(mut self, every_bytes: usize, pause: Duration) -> Self {
+        self.pauses = Some((every_bytes, pause));
+        self
+    }
+
+    /// Has it reset the connection at the end.
+    #[must_use]
+    pub fn reset(mut self) -> Self {
+        self.reset = true;
+        self
+    }
+
+    /// Takes a header away.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(other, _)| other != name);
+        self
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Has it break off after this many bytes of the body.
+    #[must_use]
+    pub fn cut(mut self, after_bytes: usize) -> Self {
+        self.content_length = Some(self.body.len() as u64);
+        self.body.truncate(after_bytes);
+        self
+    }
+
+    /// Has it send the body again and again.
+    #[must_use]
+    pub fn endless(mut self) -> Self {
+        self.endless = true;
+        self
+    }
+}
+
+/// Content of a registry.
+#[derive(Debug, Clone, Default)]
+pub struct Content {
+    manifests: BTreeMap<String, (String, Vec<u8>)>,
+    blobs: BTreeMap<String, Vec<u8>>,
+}
+
+impl Content {
+    /// Returns the content of a registry that has one image, tagged `latest`.
+    #[must_use]
+    pub fn of(image: &TestImage) -> Self {
+        Self::default()
+            .with(image)
+            .tagged("latest", MANIFEST, &image.manifest)
+    }
+
+    /// Adds an image, which is found by its digest.
+    #[must_use]
+    pub fn with(mut self, image: &TestImage) -> Self {
+        for (digest, blob) in image.blobs() {
+            self = self.with_blob(digest.to_string(), blob);
+        }
+        self.tagged(&image.digest().to_string(), MANIFEST, &image.manifest)
+    }
+
+    /// Adds a blob under its digest.
+    #[must_use]
+    pub fn with_blob(mut self, digest: String, bytes: Vec<u8>) -> Self {
+        self.blobs.insert(digest, bytes);
+        self
+    }
+
+    /// Names a manifest by a tag, or by its digest.
+    #[must_use]
+    pub fn tagged(mut self, tag: &str, media_type: &str, manifest: &[u8]) -> Self {
+        self.manifests
+            .insert(tag.to_owned(), (media_type.to_owned(), manifest.to_vec()));
+        self
+    }
+
+    /// Returns the honest answer.
+    #[must_use]
+    pub fn answer(&self, request: &Request) -> Answer {
+        let path = request.path.split('?').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if request.path.contains("/manifests/") {
+            let Some((media_type, bytes)) = self.manifests.get(name) else {
+                return Answer::new(404, r#"{"errors":[{"code":"MANIFEST_UNKNOWN"}]}"#);
+            };
+            return Answer::new(200, bytes.clone())
+                .header("Content-Type", media_type)
+                .header("Docker-Content-Digest", BlobDigest::of(bytes).to_string());
+        }
+        let Some(blob) = self.blobs.get(name) else {
+            return Answer::new(404, "");
+        };
+        let range = request.headers.get("range").and_then(|range| {
+            range
+                .strip_prefix("bytes=")?
+                .strip_suffix('-')?
+                .parse::<usize>()
+                .ok()
+        });
+        match range {
+            Some(start) if start < blob.len() => Answer::new(206, &blob[start..]).header(
+                "Content-Range",
+                format!("bytes {start}-{}/{}", blob.len() - 1, blob.len()),
+            ),
+            _ => Answer::new(200, blob.clone()),
+        }
+    }
+}
+
+type Handler = dyn Fn(&Request) -> Answer + Send + Sync;
+
+/// The registry, until it is dropped.
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    log: Arc<Mutex<Vec<Request>>>,
+    task: JoinHandle<()>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Server({})", self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    /// Starts one that answers honestly.
+    pub async fn honest(content: Content) -> Self {
+        Self::new(move |request| content.answer(request)).await
+    }
+
+    /// Starts one that answers as it is told.
+    pub async fn new(handler: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+        Self::start(None, handler).await
+    }
+
+    /// Starts a registry that uses TLS.
+    pub async fn with_tls(
+        config: Arc<ServerConfig>,
+        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(Some(TlsAcceptor::from(config)), handler).await
+    }
+
+    async fn start(
+        tls: Option<TlsAcceptor>,
+        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (log, handler): (Arc<Mutex<Vec<Request>>>, Arc<Handler>) =
+            (Arc::default(), Arc::new(handler));
+        let logged = Arc::clone(&log);
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (log, handler) = (Arc::clone(&logged), Arc::clone(&handler));
+                match tls.clone() {
+                    None => drop(tokio::spawn(serve_plain(stream, log, handler))),
+                    Some(tls) => drop(tokio::spawn(async move {
+                        if let Ok(mut stream) = tls.accept(stream).await {
+                            serve(&mut stream, log, handler).await;
+                        }
+                    })),
+                }
+            }
+        });
+        Self { address, log, task }
+    }
+
+    /// Returns the reference of `repository` here.
+    #[must_use]
+    pub fn reference(&self, repository: &str) -> String {
+        format!("{}/{repository}", self.address)
+    }
+
+    /// Returns what was asked for so far.
+    ///
+    /// # Panics
+    /// A handler has panicked.
+    pub fn requests(&self) -> Vec<Request> {
+        self.log.lock().expect("a log").clone()
+    }
+
+    /// Returns how often blobs were asked for.
+    pub fn blob_requests(&self) -> usize {
+        self.requests()
+            .iter()
+            .filter(|request| request.path.contains("/blobs/"))
+            .count()
+    }
+
+    /// Returns true if a request contained credentials.
+    pub fn saw_credentials(&self) -> bool {
+        let requests = self.requests();
+        requests
+            .iter()
+            .any(|request| request.headers.contains_key("authorization"))
+    }
+}
+
+async fn serve_plain(mut stream: TcpStream, log: Arc<Mutex<Vec<Request>>>, handler: Arc<Handler>) {
+    if serve(&mut stream, log, handler).await {
+        // A socket that is closed with unread input is reset.
+        let _ = stream.set_zero_linger();
+    }
+}
+
+/// Serves one request. Returns true if the connection must be reset.
+async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut S,
+    log: Arc<Mutex<Vec<Request>>>,
+    handler: Arc<Handler>,
+) -> bool {
+    let Some(mut request) = read(stream).await else {
+        return false;
+    };
+    {
+        let mut log = log.lock().expect("a log");
+        request.earlier = log
+            .iter()
+            .filter(|other| other.path == request.path)
+            .count();
+        log.push(request.clone());
+    }
+    let answer = handler(&request);
+    if send(stream, &answer).await.is_ok() && !answer.reset {
+        let _ = stream.shutdown().await;
+    }
+    answer.reset
+}
+
+async fn send<S: AsyncWrite + Unpin>(stream: &mut S, answer: &Answer) -> std::io::Result<()> {
+    if let Some(raw) = &answer.raw {
+        stream.write_all(raw).await?;
+        return stream.flush().await;
+    }
+    let length = answer.content_length.unwrap_or(answer.body.len() as u64);
+    let mut head = format!("HTTP/1.1 {} Status\r\nConnection: close\r\n", answer.status);
+    if !answer.endless {
+        head.push_str(&format!("Content-Length: {length}\r\n"));
+    }
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    if let Some((every_bytes, pause)) = answer.pauses {
+        for part in answer.body.chunks(every_bytes) {
+            stream.write_all(part).await?;
+            stream.flush().await?;
+            tokio::time::sleep(pause).await;
+        }
+        return Ok(());
+    }
+    stream.write_all(&answer.body).await?;
+    if answer.endless {
+        loop {
+            stream.write_all(&answer.body).await?;
+        }
+    }
+    stream.flush().await
+}
+
+async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> Option<Request> {
+    let mut reader = BufReader::new(stream);
+    let mut first = String::new();
+    reader.read_line(&mut first).await.ok()?;
+    let path = first.split(' ').nth(1)?.to_owned();
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let length = headers
+        .get("content-length")
+        .and_then(|text| text.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).await.ok()?;
+    Some(Request {
+        path,
+        headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
+        earlier: 0,
+    })
+}

@@ -1,0 +1,210 @@
+//! The behaviour that a user of `msb run` relies on, checked on a real guest.
+//!
+//! The same checks run on this machine under QEMU and, inside the KVM lab, under libkrun. Each is a
+//! function that fails with its finding, and each has to clean up after itself.
+
+mod disks;
+mod durability;
+mod ended;
+mod files;
+mod host_authorities;
+mod host_directory;
+mod isolation;
+mod keeping;
+mod lifecycle;
+mod mounts;
+mod network;
+mod patches;
+mod resources;
+mod streams;
+mod surroundings;
+mod unrunnable;
+mod volumes;
+
+use anyhow::Result;
+use test_support::TestEnv;
+use test_support::harness::Trial;
+
+use crate::trial::boot;
+
+/// A check: its name and its function.
+type Check = (&'static str, fn(&TestEnv) -> Result<()>);
+
+/// Checks that may have another result with another VMM.
+const OF_MACHINE: &[Check] = &[
+    (
+        "the guest's mounts are overlay over EROFS and ext4",
+        surroundings::mounts,
+    ),
+    (
+        "only what goes with its machine is never synced",
+        surroundings::syncing,
+    ),
+    ("stdout and stderr are apart", streams::apart),
+    ("stdin arrives whole and ends", streams::stdin),
+    ("output arrives whole", streams::large_output),
+    (
+        "a stopped sandbox keeps its files",
+        durability::stop_and_start,
+    ),
+    (
+        "synced files survive a killed machine",
+        durability::kill_and_start,
+    ),
+    (
+        "commands run beside the first one, and all end with a stop",
+        lifecycle::exec_and_stop,
+    ),
+    ("a killed machine is seen by all", lifecycle::kill),
+    (
+        "a sandbox goes on without who started it",
+        keeping::without_its_user,
+    ),
+    (
+        "a sandbox reaches neither the host nor private networks",
+        network::denied,
+    ),
+    (
+        "streams and datagrams are whole where a rule allows them",
+        network::allowed,
+    ),
+    ("published ports lead into the sandbox", network::published),
+    (
+        "names are resolved, and denied ones are not",
+        network::names,
+    ),
+    (
+        "without a network there is only the loopback",
+        network::none,
+    ),
+    (
+        "host directories are written where they may be, by root too",
+        volumes::host_directories,
+    ),
+    (
+        "what the host does in a directory is seen beside it",
+        volumes::beside_the_host,
+    ),
+    (
+        "a volume outlives sandboxes and is one writer's at a time",
+        volumes::volumes,
+    ),
+    (
+        "a dozen mounts are a sandbox's, or are refused before anything is made",
+        mounts::dozen,
+    ),
+    (
+        "a file of the host is mounted alone, or is refused",
+        mounts::files,
+    ),
+    (
+        "a full disk of the host is an error of the guest's own write",
+        disks::full,
+    ),
+    (
+        "a disk of the host that breaks leaves all that was synced",
+        disks::broken,
+    ),
+    (
+        "the machine's processes are confined and die together",
+        isolation::processes,
+    ),
+    ("what is forbidden is refused from inside", isolation::probe),
+    (
+        "what a sandbox takes is shown and given back",
+        resources::living,
+    ),
+];
+
+/// Checks of guest and host over the same channel, which is the same for every VMM.
+const OF_GUEST: &[Check] = &[
+    (
+        "everything a container expects is mounted",
+        surroundings::container_mounts,
+    ),
+    (
+        "the image's config is followed and overridden",
+        surroundings::config,
+    ),
+    (
+        "a guest is named, its commands have groups, and its root is closed",
+        surroundings::given,
+    ),
+    ("exit codes are passed through", surroundings::exit_codes),
+    (
+        "commands that cannot run give 126 and 127",
+        unrunnable::commands,
+    ),
+    ("without -i stdin is empty", streams::no_stdin),
+    ("-t gives a terminal of the right size", streams::terminal),
+    ("signals reach the command", streams::signals),
+    ("a command whose output nobody reads ends", streams::unread),
+    (
+        "a command that hears nothing is killed by who insists",
+        streams::impatience,
+    ),
+    (
+        "a sandbox is ended from outside while its run waits for it",
+        ended::with_its_run_attached,
+    ),
+    (
+        "a detached command is followed, waited for and kept",
+        lifecycle::detached,
+    ),
+    (
+        "a sandbox is created, renamed, started, attached to, restarted, removed",
+        keeping::from_create_to_rm,
+    ),
+    (
+        "jobs outlive who started them, and idleness ends a sandbox",
+        keeping::jobs_and_idleness,
+    ),
+    (
+        "a command is started again, and its time is limited",
+        keeping::started_again,
+    ),
+    (
+        "trees go in and come back, out of a stopped sandbox too",
+        files::there_and_back,
+    ),
+    (
+        "archives go in and out, and files are listed",
+        files::archives_and_listings,
+    ),
+    ("what cannot be copied is said", files::refusals),
+    (
+        "files come, go and are made before the first boot",
+        patches::before_first_boot,
+    ),
+    (
+        "a guest trusts the authorities that its host trusts",
+        host_authorities::trusted,
+    ),
+    ("what cannot be mounted is said", volumes::refusals),
+    (
+        "a quota of the host is an error of the guest's own write",
+        disks::quota,
+    ),
+    ("commands are limited as they are told", resources::limits),
+    ("a writable disk grows", resources::growth),
+    (
+        "space that is freed comes back to the host",
+        resources::shrinking,
+    ),
+];
+
+/// Returns the checks as tests.
+///
+/// A second VMM has to pass `checks::machine::boot_…`, beside one that passed all checks; the
+/// others are `checks::guest::boot_…`.
+pub(crate) fn tests() -> Vec<Trial> {
+    let group = |name, checks: &[Check]| {
+        let tests = checks
+            .iter()
+            .map(|(title, check)| boot(name, title, *check));
+        tests.collect::<Vec<_>>()
+    };
+    let mut tests = group("checks::machine", OF_MACHINE);
+    tests.extend(group("checks::guest", OF_GUEST));
+    tests
+}

@@ -1,0 +1,248 @@
+//! Invocations and their results, as docker's documentation describes them.
+//!
+//! "run" is the reference of `docker container run`, "running" the page "Running containers",
+//! "Dockerfile" the Dockerfile reference.
+
+use super::row::{Image, Row};
+
+/// The PATH of an image that sets none.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n";
+
+/// The rows, grouped by the page that describes them.
+pub(super) const ROWS: &[Row] = &[
+    // Entrypoint and command: Dockerfile, "Understand how CMD and ENTRYPOINT interact"; running,
+    // "Default entrypoint".
+    Row::of("Cmd alone runs")
+        .image(Image::Plain)
+        .prints("cmd\n"),
+    Row::of("words instead of Cmd")
+        .image(Image::Plain)
+        .runs(&["echo", "mine"])
+        .prints("mine\n"),
+    Row::of("Entrypoint gets Cmd").prints("entry cmd\n"),
+    Row::of("Entrypoint gets the words instead of Cmd")
+        .runs(&["x", "y"])
+        .prints("entry x y\n"),
+    Row::of("--entrypoint drops Cmd")
+        .with(&["--entrypoint", "/bin/echo"])
+        .prints("\n"),
+    Row::of("--entrypoint gets the words")
+        .with(&["--entrypoint", "/bin/echo"])
+        .runs(&["x"])
+        .prints("x\n"),
+    Row::of("--entrypoint '' runs the words")
+        .with(&["--entrypoint", ""])
+        .runs(&["echo", "z"])
+        .prints("z\n"),
+    Row::of("--entrypoint '' leaves nothing to run")
+        .with(&["--entrypoint", ""])
+        .exits(125)
+        .says("no command specified"),
+    // Quoting: the exec form passes words as they are (Dockerfile, "Shell and exec form").
+    Row::of("words keep blanks and quotes")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "echo \"$0|$1\"", "a b", "c\"d"])
+        .prints("a b|c\"d\n"),
+    Row::of("nothing is expanded")
+        .image(Image::Plain)
+        .runs(&["printf", "%s|", "", "*", "$HOME", "a\\b"])
+        .prints("|*|$HOME|a\\b|"),
+    Row::of("options after the image are the command's")
+        .image(Image::Plain)
+        .runs(&["echo", "-n", "--rm", "-it"])
+        .prints("--rm -it"),
+    // Environment: run, "Set environment variables"; running, "Environment variables".
+    Row::of("-e sets")
+        .image(Image::Plain)
+        .with(&["-e", "A=1 2"])
+        .runs(&["sh", "-c", "echo \"$A\""])
+        .prints("1 2\n"),
+    Row::of("Env of the image")
+        .with(&["--entrypoint", "sh"])
+        .runs(&["-c", "echo \"$A|$SP\""])
+        .prints("image|two words\n"),
+    Row::of("-e over Env")
+        .with(&["--entrypoint", "sh", "-e", "A=mine"])
+        .runs(&["-c", "echo $A"])
+        .prints("mine\n"),
+    Row::of("-e to nothing")
+        .with(&["--entrypoint", "sh", "-e", "A="])
+        .runs(&["-c", "echo [${A-unset}]"])
+        .prints("[]\n"),
+    Row::of("-e NAME passes on")
+        .image(Image::Plain)
+        .with(&["-e", "MSB_TABLE_SET"])
+        .runs(&["sh", "-c", "echo $MSB_TABLE_SET"])
+        .prints("from here\n"),
+    Row::of("-e NAME of what is not set")
+        .image(Image::Plain)
+        .with(&["-e", "MSB_TABLE_UNSET"])
+        .runs(&["sh", "-c", "echo ${MSB_TABLE_UNSET-unset}"])
+        .prints("unset\n"),
+    Row::of("the last -e wins")
+        .image(Image::Plain)
+        .with(&["-e", "A=1", "-e", "A=2"])
+        .runs(&["sh", "-c", "echo $A"])
+        .prints("2\n"),
+    Row::of("--env-file, with -e over it")
+        .image(Image::Plain)
+        .with(&["--env-file", "FILE", "-e", "B=over"])
+        .runs(&["sh", "-c", "echo $A $B $MSB_TABLE_SET"])
+        .prints("file over from here\n"),
+    Row::of("PATH where the image sets none")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "echo $PATH"])
+        .prints(PATH),
+    Row::of("HOME of root")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "echo $HOME"])
+        .prints("/root\n"),
+    Row::of("HOME of the user")
+        .with(&["--entrypoint", "sh"])
+        .runs(&["-c", "echo $HOME"])
+        .prints("/nonexistent\n"),
+    Row::of("HOSTNAME")
+        .image(Image::Plain)
+        .with(&["--name", "checks-host"])
+        .runs(&["sh", "-c", "echo $HOSTNAME $(hostname)"])
+        .prints("checks-host checks-host\n"),
+    // User: run, "-u"; running, "User".
+    Row::of("USER of the image")
+        .with(&["--entrypoint", "id"])
+        .prints("uid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup)\n"),
+    Row::of("-u UID has group 0")
+        .image(Image::Plain)
+        .with(&["-u", "1000"])
+        .runs(&["sh", "-c", "id -u; id -g"])
+        .prints("1000\n0\n"),
+    Row::of("-u UID:GID")
+        .image(Image::Plain)
+        .with(&["-u", "1000:2000"])
+        .runs(&["sh", "-c", "id -u; id -g"])
+        .prints("1000\n2000\n"),
+    Row::of("-u over USER")
+        .with(&["--entrypoint", "id", "-u", "root"])
+        .runs(&["-u"])
+        .prints("0\n"),
+    Row::of("-u NAME:GROUP")
+        .image(Image::Plain)
+        .with(&["-u", "nobody:daemon"])
+        .runs(&["sh", "-c", "id -u; id -g"])
+        .prints("65534\n1\n"),
+    Row::of("-u of nobody that is known")
+        .image(Image::Plain)
+        .with(&["-u", "nosuch"])
+        .runs(&["sh", "-c", "true"])
+        .exits(125)
+        .says("nosuch"),
+    // Working directory: run, "-w"; Dockerfile, "WORKDIR".
+    Row::of("without WORKDIR")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "pwd"])
+        .prints("/\n"),
+    Row::of("WORKDIR is made")
+        .with(&["--entrypoint", "pwd"])
+        .prints("/srv/work\n"),
+    Row::of("-w over WORKDIR, made too")
+        .with(&["--entrypoint", "pwd", "-w", "/made/here"])
+        .prints("/made/here\n"),
+    // Exit status: running, "Exit status".
+    Row::of("exit 0")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "exit 0"]),
+    Row::of("the command's own code")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "exit 3"])
+        .exits(3),
+    Row::of("255")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "exit 255"])
+        .exits(255),
+    Row::of("125: the option is wrong")
+        .image(Image::Plain)
+        .with(&["--foo"])
+        .runs(&["sh", "-c", "true"])
+        .exits(125)
+        .says("--foo"),
+    Row::of("126: it cannot be invoked")
+        .image(Image::Plain)
+        .runs(&["/etc"])
+        .exits(126)
+        .says("/etc"),
+    Row::of("127: it cannot be found")
+        .image(Image::Plain)
+        .runs(&["foo"])
+        .exits(127)
+        .says("foo"),
+    Row::of("128 and the signal that killed it")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "kill -9 $$"])
+        .exits(137),
+    // Signals: run, "--sig-proxy".
+    Row::of("SIGTERM reaches the command")
+        .image(Image::Plain)
+        .runs(&[
+            "sh",
+            "-c",
+            "trap 'echo term; exit 4' TERM; echo up; sleep 60 & wait",
+        ])
+        .signalled("TERM")
+        .prints("up\nterm\n")
+        .exits(4),
+    Row::of("SIGINT too")
+        .image(Image::Plain)
+        .runs(&[
+            "sh",
+            "-c",
+            "trap 'echo int; exit 5' INT; echo up; sleep 60 & wait",
+        ])
+        .signalled("INT")
+        .prints("up\nint\n")
+        .exits(5),
+    Row::of("SIGHUP and SIGQUIT too")
+        .image(Image::Plain)
+        .runs(&[
+            "sh",
+            "-c",
+            "trap 'echo hup; exit 6' HUP; echo up; sleep 60 & wait",
+        ])
+        .signalled("HUP")
+        .prints("up\nhup\n")
+        .exits(6),
+    // Terminal and standard input: run, "-t" and "-i".
+    Row::of("without -i standard input is empty")
+        .image(Image::Plain)
+        .typed("not read")
+        .runs(&["cat"])
+        .prints(""),
+    Row::of("-i passes it on")
+        .image(Image::Plain)
+        .with(&["-i"])
+        .typed("a\nb")
+        .runs(&["cat"])
+        .prints("a\nb"),
+    Row::of("without -t there is no terminal")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "test -t 1 || echo none"])
+        .prints("none\n"),
+    Row::of("-t gives one, both streams in one")
+        .image(Image::Plain)
+        .with(&["-t"])
+        .runs(&[
+            "sh",
+            "-c",
+            "test -t 0 && test -t 1 && test -t 2 && echo out; echo err >&2; echo $TERM",
+        ])
+        .prints("out\r\nerr\r\nxterm\r\n"),
+    Row::of("-it without a terminal here")
+        .image(Image::Plain)
+        .with(&["-it"])
+        .runs(&["sh", "-c", "true"])
+        .exits(125)
+        .says("not a terminal"),
+    Row::of("the streams are apart")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "echo out; echo err >&2"])
+        .prints("out\n")
+        .says("err\n"),
+];

@@ -1,0 +1,25 @@
+use anyhow::Result;
+use test_support::TestEnv;
+use test_support::harness::{self, Trial};
+
+/// Returns a test named `GROUP::boot_TITLE` that boots guests and has to clean up after itself.
+pub(crate) fn boot(group: &str, title: &str, check: fn(&TestEnv) -> Result<()>) -> Trial {
+    boot_found(group, title, move |env| check(env).map(|()| String::new()))
+}
+
+/// Returns such a test whose check returns a finding.
+pub(crate) fn boot_found(
+    group: &str,
+    title: &str,
+    check: impl FnOnce(&TestEnv) -> Result<String> + Send + 'static,
+) -> Trial {
+    let name = harness::name_of(title);
+    let directory = format!("{}-{name}", harness::name_of(group));
+    harness::test(format!("{group}::boot_{name}"), move || {
+        let env = TestEnv::with_guests(&directory)?;
+        let found = check(&env)?;
+        env.expect_nothing_left()?;
+        env.remove_work()?;
+        Ok(found)
+    })
+}

@@ -1,0 +1,30 @@
+//! The guides that boot guests, each run from its first line to its last.
+
+use guides::{Environment, run};
+
+fn boot(guide: &str) {
+    let outcome = Environment::from_variables().and_then(|environment| run(guide, &environment));
+    if let Err(error) = outcome {
+        panic!("{error:#}");
+    }
+}
+
+#[test]
+fn boot_guide_first_sandbox() {
+    boot("first-sandbox");
+}
+
+#[test]
+fn boot_guide_agents() {
+    boot("agents");
+}
+
+#[test]
+fn boot_guide_ci() {
+    boot("ci");
+}
+
+#[test]
+fn boot_guide_images_and_registries() {
+    boot("images-and-registries");
+}

@@ -1,0 +1,61 @@
+use std::collections::BTreeMap;
+
+/// The fields of a tree dump, by path. The root itself is left out: the engines give it to
+/// directories that they make themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tree {
+    /// The further fields of the line, and its time, by path.
+    names: BTreeMap<String, (String, String)>,
+}
+
+/// Index of the time among the fields of a line.
+const TIME: usize = 5;
+/// A time that comes from the clock, not from the archive.
+const NOW: &str = "now";
+
+impl Tree {
+    pub(super) fn parse(dump: &str) -> Self {
+        let mut names = BTreeMap::new();
+        for line in dump.lines() {
+            let mut fields: Vec<&str> = line.split(' ').collect();
+            if fields.len() <= TIME || fields[0] == "/" {
+                continue;
+            }
+            let time = fields.remove(TIME);
+            let path = fields.remove(0);
+            names.insert(path.to_owned(), (fields.join(" "), time.to_owned()));
+        }
+        Self { names }
+    }
+
+    /// Returns true if both trees are equal. A time that comes from the clock is ignored.
+    pub(super) fn agrees(&self, other: &Self) -> bool {
+        self.difference(other).is_none()
+    }
+
+    /// Returns the first name for which they differ; `None` if they are equal.
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+        let paths = self.names.keys().chain(other.names.keys());
+        let mut paths: Vec<&String> = paths.collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths.into_iter().find_map(|path| {
+            let (one, two) = (self.names.get(path), other.names.get(path));
+            let same = match (one, two) {
+                (Some((fields, time)), Some((other_fields, other_time))) => {
+                    let is_clock = time == NOW || other_time == NOW;
+                    fields == other_fields && (is_clock || time == other_time)
+                }
+                _ => false,
+            };
+            (!same).then(|| format!("{path}: {} / {}", shown(one), shown(two)))
+        })
+    }
+}
+
+fn shown(of: Option<&(String, String)>) -> String {
+    of.map_or_else(
+        || "absent".to_owned(),
+        |(fields, time)| format!("{fields} @{time}"),
+    )
+}

@@ -1,0 +1,119 @@
+//! The initial inputs of fuzzing.
+
+mod ext4;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use erofs_writer::{ImageWriter, Options};
+use fs_err as fs;
+use fstree::{FileKind, Inode, Metadata, Name, Tree};
+use vmdk::{Descriptor, FlatExtent};
+
+use crate::fidelity;
+
+/// The longest input of the corpus, in bytes.
+const SEED_MAX_BYTES: usize = 8 << 10;
+
+/// Writes the corpus that the repository keeps, made with the project's own builders.
+pub fn write(corpus: &Path) -> Result<String> {
+    let mut count = 0;
+    for (target, seeds) in [
+        ("tar_layer", layers()),
+        ("erofs_image", vec![("small".to_owned(), erofs()?)]),
+        ("ext4_image", ext4::images()?),
+        ("vmdk_descriptor", vec![("two".to_owned(), vmdk()?)]),
+        ("manifest", documents()),
+        ("agent_frames", frames()),
+    ] {
+        let directory = corpus.join(target);
+        fs::create_dir_all(&directory)?;
+        for (name, bytes) in seeds {
+            fs::write(directory.join(name), bytes)?;
+            count += 1;
+        }
+    }
+    Ok(format!("{count} seeds"))
+}
+
+/// Returns the layers of the fidelity table.
+fn layers() -> Vec<(String, Vec<u8>)> {
+    let mut layers = fidelity::archives();
+    layers.retain(|(_, bytes)| bytes.len() <= SEED_MAX_BYTES);
+    layers
+}
+
+fn erofs() -> Result<Vec<u8>> {
+    let mut out = std::io::Cursor::new(Vec::new());
+    let mut writer = ImageWriter::new(&mut out, Options::default())?;
+    let run = writer.append(&mut &b"hello"[..], 5)?.context("a block")?;
+    let mut tree = Tree::new(Metadata::directory(0o755));
+    let mut add = |name: &[u8], kind| -> Result<()> {
+        let mut metadata = Metadata::with_mode(0o644);
+        metadata.xattrs.insert(b"user.a", b"1");
+        let inode = tree.add(Inode { metadata, kind });
+        tree.link(tree.root(), Name::new(name)?, inode);
+        Ok(())
+    };
+    add(b"file", FileKind::Regular(run.whole_file(5)))?;
+    add(b"link", FileKind::Symlink(b"file"[..].into()))?;
+    add(b"pipe", FileKind::Fifo)?;
+    writer.finish(&tree)?;
+    Ok(out.into_inner())
+}
+
+fn vmdk() -> Result<Vec<u8>> {
+    let extent = |sectors, file: &str| FlatExtent {
+        sectors,
+        file_name: file.to_owned(),
+    };
+    let extents = vec![extent(8, "a.fsmeta.erofs"), extent(4096, "b.erofs")];
+    Ok(Descriptor::new(7, extents)?.render().into_bytes())
+}
+
+fn documents() -> Vec<(String, Vec<u8>)> {
+    let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+    let manifest = "application/vnd.oci.image.manifest.v1+json";
+    let descriptor = |media_type: &str| {
+        format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":7}}"#)
+    };
+    let layer = descriptor("application/vnd.oci.image.layer.v1.tar+gzip");
+    let config = descriptor("application/vnd.oci.image.config.v1+json");
+    [
+        ("manifest", format!(r#"{{"schemaVersion":2,"mediaType":"{manifest}","config":{config},"layers":[{layer}]}}"#)),
+        ("index", format!(r#"{{"schemaVersion":2,"manifests":[{{"mediaType":"{manifest}","digest":"{digest}","size":7,"platform":{{"os":"linux","architecture":"amd64"}}}}]}}"#)),
+        ("config", format!(r#"{{"architecture":"amd64","os":"linux","config":{{"Env":["A=b"],"Cmd":["sh"],"User":"1:2"}},"rootfs":{{"type":"layers","diff_ids":["{digest}"]}}}}"#)),
+        ("reference", format!("registry.example:5000/a/b:tag@{digest}")),
+        ("familiar", "debian".to_owned()),
+        ("digest", digest.clone()),
+        ("platform", "linux/arm64/v8".to_owned()),
+        ("challenge", r#"Bearer realm="https://auth.example/token",service="s",scope="repository:a:pull", Basic realm="x""#.to_owned()),
+    ]
+    .map(|(name, text)| (name.to_owned(), text.into_bytes()))
+    .into()
+}
+
+/// Returns inputs: a byte that chooses the behaviour of guest and host, then the guest's data.
+fn frames() -> Vec<(String, Vec<u8>)> {
+    // A gRPC message: not compressed, a length, Protocol Buffers.
+    let message = |bytes: &[u8]| {
+        let length = u8::try_from(bytes.len()).unwrap_or(0);
+        [&[0, 0, 0, 0, length], bytes].concat()
+    };
+    let started = message(&[0x0a, 4, 0x08, 7, 0x10, 1]);
+    let stdout = message(&[0x12, 1, b'x']);
+    let exited = message(&[0x22, 2, 0x08, 3]);
+    let hello = message(&[0x08, 2, 0x12, 1, b'6']);
+    let window_update = [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+    let go_away = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    [
+        ("silent", vec![0]),
+        ("greets", [&[1][..], &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat()),
+        ("window-update", [&[2][..], &window_update].concat()),
+        ("go-away", [&[2 | 4][..], &go_away].concat()),
+        ("hello", [&[3][..], &hello].concat()),
+        ("exec", [&[3 | 4][..], &started, &stdout, &exited].concat()),
+    ]
+    .map(|(name, bytes)| (name.to_owned(), bytes))
+    .into()
+}

@@ -1,0 +1,57 @@
+//! Tests that compare msb with other programs, each registered by its name.
+//!
+//! `cargo test -p oracle NAME` runs the tests with NAME in theirs. `cargo test -p oracle -- --list`
+//! prints all names.
+//!
+//! | names | comparison |
+//! |---|---|
+//! | `fidelity::…` | each case of layer semantics with umoci or a plain archive, host and guest |
+//! | `engines::…` | hostile and random layers with the appliers of containerd, moby and umoci |
+//! | `erofs::…` | random trees as EROFS images through every reader |
+//! | `ext4::…` | ext4 images with e2fsck, mke2fs, resize2fs and the kernel |
+//! | `artifacts::…` | the store's files of an image, with fsck.erofs and qemu-img |
+//! | `stores::…` | two stores of one image |
+//! | `refusals::…` | bad input: a clear error, and nothing left |
+//! | `pages::…` | the page of a benchmark's report, in a browser |
+
+mod artifacts;
+mod browser;
+mod engines;
+mod erofs;
+mod ext4;
+mod fidelity;
+pub mod fuzz_seeds;
+mod pages;
+mod refusals;
+mod stores;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use test_support::harness::{Arguments, run_tests};
+
+/// Runs the tests that the arguments choose.
+///
+/// # Errors
+/// If a run's files cannot be removed or recorded.
+pub fn main() -> Result<ExitCode> {
+    let arguments = Arguments::from_args();
+    let fidelity = fidelity::Table::new(&arguments);
+    let mut tests = fidelity.tests();
+    for more in [
+        engines::tests,
+        erofs::tests,
+        ext4::tests,
+        artifacts::tests,
+        stores::tests,
+        refusals::tests,
+        pages::tests,
+    ] {
+        tests.extend(more());
+    }
+    let conclusion = run_tests(&arguments, tests);
+    if !conclusion.has_failed() && !arguments.list {
+        fidelity.end()?;
+    }
+    Ok(conclusion.exit_code())
+}

@@ -1,0 +1,105 @@
+//! The map of ARCHITECTURE.md: the one table of which crate may use which.
+
+use super::workspace::Package;
+
+/// Crates of one height. They use only crates of rows below, not each other.
+pub(super) struct Row {
+    /// The row's name in the drawing.
+    pub(super) name: &'static str,
+    /// The crates, in the order of the drawing.
+    pub(super) crates: &'static [&'static str],
+    /// True if they know bytes only: no sockets, no host paths, no clocks.
+    pub(super) is_pure: bool,
+}
+
+/// The rows, the highest first.
+pub(super) const MAP: [Row; 12] = [
+    row("tests", &["boot", "oracle", "store", "guides"]),
+    row("recipes", &["xtask", "test-support"]),
+    row("support", &["testkit", "test-fixtures", "guest-program"]),
+    row("faces", &["msb", "msb-bench"]),
+    row("product", &["msb-runtime"]),
+    row("guest", &["msb-agent", "msb-bench-runner", "boot-disk"]),
+    row(
+        "effects",
+        &[
+            "image-store",
+            "tree-archive",
+            "msb-vmm-krun",
+            "msb-vmm-qemu",
+        ],
+    ),
+    row("machine", &["msb-vmm"]),
+    pure_row("meaning", &["oci-layers", "rootfs-view"]),
+    pure_row(
+        "formats",
+        &["tar-stream", "erofs-writer", "ext4-writer", "vmdk"],
+    ),
+    pure_row("tree", &["fstree"]),
+    row(
+        "alone",
+        &[
+            "msb-agent-protocol",
+            "guest-kernel",
+            "msb-network",
+            "msb-share",
+            "msb-jail",
+            "private-files",
+        ],
+    ),
+];
+
+/// The index in [`MAP`] of the row whose crates only tests, build scripts and higher rows link.
+pub(super) const SUPPORT: usize = 2;
+
+/// A crate, and all crates of the workspace that it may be built from, directly or through others.
+pub(super) const CLOSURES: [(&str, &[&str]); 1] = [(
+    "msb-agent",
+    &["fstree", "msb-agent-protocol", "tar-stream", "tree-archive"],
+)];
+
+const fn row(name: &'static str, crates: &'static [&'static str]) -> Row {
+    Row {
+        name,
+        crates,
+        is_pure: false,
+    }
+}
+
+const fn pure_row(name: &'static str, crates: &'static [&'static str]) -> Row {
+    Row {
+        name,
+        crates,
+        is_pure: true,
+    }
+}
+
+/// Returns the row of a crate, counted from the top; `None` if the map does not have it.
+pub(super) fn height(name: &str) -> Option<usize> {
+    MAP.iter().position(|row| row.crates.contains(&name))
+}
+
+/// Draws the map for ARCHITECTURE.md: a line for each crate, with its folder and description. The
+/// rows that the product does not link come last.
+pub(super) fn drawing(packages: &[Package]) -> String {
+    let on_map = |name: &&str| packages.iter().find(|package| package.name == **name);
+    let folder_width = packages.iter().map(|package| package.folder.len()).max();
+    let folder_width = folder_width.unwrap_or(0);
+    let mut drawing = String::new();
+    let (beside, product) = MAP.split_at(SUPPORT + 1);
+    for row in product.iter().chain(beside) {
+        let mut label = row.name;
+        for package in row.crates.iter().filter_map(on_map) {
+            let Package {
+                folder,
+                description,
+                ..
+            } = package;
+            drawing.push_str(&format!(
+                "{label:8} {folder:folder_width$}  {description}\n"
+            ));
+            label = "";
+        }
+    }
+    drawing
+}

@@ -1,0 +1,150 @@
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::{ArgMatches, Command};
+use test_fixtures::{build, images, kernel, tools};
+
+use crate::{bench_boot, demo, fuzz, layers, lint, programs, system_tests, test};
+
+/// A recipe: its command line and its function.
+struct Recipe {
+    command: fn() -> Command,
+    run: fn(&ArgMatches) -> Result<ExitCode>,
+}
+
+const RECIPES: &[Recipe] = &[
+    Recipe {
+        command: || {
+            recipe(
+                "tools",
+                "Install the Debian packages that the others need, as root",
+            )
+        },
+        run: |_| done(tools::install()),
+    },
+    Recipe {
+        command: || {
+            recipe(
+                "kernel",
+                "Fetch the guest kernel (libkrunfw) and print its path",
+            )
+        },
+        run: |_| printed(&kernel::fetch()?),
+    },
+    Recipe {
+        command: || recipe("build", "Build target/release/msb"),
+        run: |_| printed(&build::release()?),
+    },
+    Recipe {
+        command: || {
+            recipe(
+                "image",
+                "Build the image of the demo and the tests, and print its path",
+            )
+        },
+        run: |_| printed(&images::demo()?),
+    },
+    Recipe {
+        command: || {
+            recipe(
+                "bench-image",
+                "Build the image of msb bench fs, and print its path",
+            )
+        },
+        run: |_| printed(&images::bench()?),
+    },
+    Recipe {
+        command: || {
+            recipe(
+                "demo",
+                "Build msb, pull an image over HTTP, run python3 in a microVM",
+            )
+        },
+        run: |_| demo::run(),
+    },
+    Recipe {
+        command: test::command,
+        run: |arguments| done(test::run(arguments)),
+    },
+    Recipe {
+        command: || recipe("lint", "Format, clippy, dependency direction, file sizes"),
+        run: |_| done(lint::run()),
+    },
+    Recipe {
+        command: || recipe("layers", "Prove that dependencies point one way"),
+        run: |_| done(layers::check()),
+    },
+    Recipe {
+        command: || {
+            recipe(
+                "deny",
+                "Check licences, sources and duplicate versions of dependencies",
+            )
+        },
+        run: |_| done(lint::deny()),
+    },
+    Recipe {
+        command: fuzz::command,
+        run: |arguments| done(fuzz::run(arguments)),
+    },
+    Recipe {
+        command: bench_boot::command,
+        run: bench_boot::run,
+    },
+    Recipe {
+        command: || {
+            let about =
+                "Run a command in the KVM lab: a guest with (emulated) AMD-V, where libkrun works";
+            programs::passing_on(recipe("lab", about))
+        },
+        run: |arguments| programs::lab(arguments),
+    },
+    Recipe {
+        command: || {
+            let about = "Judge the JSON on standard input, as a command prints it, by a schema of docs/schemas";
+            programs::passing_on(recipe("schema", about))
+        },
+        run: |arguments| programs::schema(arguments),
+    },
+    Recipe {
+        command: || {
+            let about = "Print the system calls that msb's own threads make once they are confined";
+            system_tests::with_guest_options(recipe("seccomp-list", about))
+        },
+        run: |arguments| programs::seccomp_list(arguments),
+    },
+];
+
+/// Runs the recipe that the command line names.
+pub(crate) fn run() -> Result<ExitCode> {
+    let mut line = Command::new("cargo xtask")
+        .about("The project's recipes")
+        .subcommand_required(true)
+        .arg_required_else_help(true);
+    line = line.subcommands(RECIPES.iter().map(|recipe| (recipe.command)()));
+    line = line.subcommands(system_tests::commands());
+    let matches = line.get_matches();
+    let (name, arguments) = matches.subcommand().context("a recipe is required")?;
+    let found = RECIPES
+        .iter()
+        .find(|recipe| (recipe.command)().get_name() == name);
+    match found {
+        Some(recipe) => (recipe.run)(arguments),
+        None => system_tests::run(name, arguments),
+    }
+}
+
+/// Returns a recipe without arguments.
+pub(crate) fn recipe(name: &'static str, about: &'static str) -> Command {
+    Command::new(name).about(about)
+}
+
+fn done(outcome: Result<()>) -> Result<ExitCode> {
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn printed(path: &Path) -> Result<ExitCode> {
+    println!("{}", path.display());
+    Ok(ExitCode::SUCCESS)
+}

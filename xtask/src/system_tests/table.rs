@@ -1,0 +1,329 @@
+use super::Effect::{Choice, CountInstead, Flag, Instead, Name, Path, Value, WithLong, Words};
+use super::{Opt, Tests};
+
+const MSB: Opt = Opt::new(
+    "msb",
+    "An msb, instead of the one that is built",
+    Path("MSB_TEST_MSB"),
+);
+const FIRST: Opt = Opt::new(
+    "first",
+    "The number of the first: a number is a seed",
+    Value("MSB_TEST_FIRST", None),
+);
+
+/// The options of all tests with guests.
+pub(super) const GUEST_OPTIONS: &[Opt] = &[
+    MSB,
+    Opt::new(
+        "image",
+        "An image in the store of MSB_HOME, instead of a Debian with python3",
+        Value("MSB_TEST_IMAGE", None),
+    ),
+    Opt::new("vmm", "qemu or krun", Value("MSB_TEST_VMM", None)),
+    Opt::new(
+        "boot-timeout",
+        "Seconds until a guest's first answer",
+        Value("MSB_TEST_BOOT_TIMEOUT_S", None),
+    ),
+    Opt::new(
+        "memory",
+        "Guest memory, in MiB",
+        Value("MSB_TEST_MEMORY_MIB", None),
+    ),
+];
+
+const fn count(default: &'static str) -> Opt {
+    Opt::new("count", "How often", Value("MSB_TEST_COUNT", Some(default)))
+}
+
+const fn tests(
+    recipe: &'static str,
+    (package, filter): (&'static str, &'static str),
+    about: &'static str,
+    options: &'static [Opt],
+) -> Tests {
+    Tests {
+        recipe,
+        about,
+        package,
+        filter,
+        with_long: false,
+        options,
+    }
+}
+
+const fn long(mut tests: Tests) -> Tests {
+    tests.with_long = true;
+    tests
+}
+
+pub(super) const TESTS: &[Tests] = &[
+    tests(
+        "checks",
+        ("boot", "checks::"),
+        "Check a built msb as its users use it",
+        &[
+            Opt::new(
+                "part",
+                "Those of the machine alone, for a second VMM",
+                Choice(&[("all", "checks::"), ("machine", "checks::machine::")]),
+            ),
+            Opt::new("only", "Only those whose title has these words", Words),
+        ],
+    ),
+    tests(
+        "docker",
+        ("boot", "docker::"),
+        "Run the table of docker's invocations",
+        &[],
+    ),
+    tests(
+        "attacks",
+        ("boot", "attacks::"),
+        "Attack a built msb, and fail where something gets through",
+        &[
+            Opt::new(
+                "part",
+                "Which attacks to make",
+                Choice(&[
+                    ("all", "attacks::"),
+                    ("images", "attacks::boot_images"),
+                    ("network", "attacks::network"),
+                    ("users", "attacks::boot_users"),
+                ]),
+            ),
+            Opt::new(
+                "minutes",
+                "How long attacks go on that have no end of their own, for each part",
+                Value("MSB_TEST_MINUTES", Some("1")),
+            ),
+        ],
+    ),
+    tests(
+        "kernel-check",
+        ("boot", "kernel::"),
+        "Boot the guest kernel and prove each option of kernel-config by using it",
+        &[],
+    ),
+    long(tests(
+        "crashes",
+        ("boot", "living::boot_crashes"),
+        "Kill the machine of a writing guest again and again: nothing synced is lost",
+        &[count("20")],
+    )),
+    long(tests(
+        "cycles",
+        ("boot", "living::boot_cycles"),
+        "Create, run and remove sandboxes again and again: nothing is left behind",
+        &[count("20")],
+    )),
+    long(tests(
+        "crowd",
+        ("boot", "living::boot_crowd"),
+        "Have many sandboxes at once",
+        &[count("20")],
+    )),
+    long(tests(
+        "suites",
+        ("boot", "suites::boot_"),
+        "Run other projects' filesystem suites in a guest: pjdfstest, fsx, git, SQLite under kills, and \
+            fsstress and unionmount where they are named",
+        &[
+            Opt::new("only", "Only this suite", Name),
+            Opt::new(
+                "fsstress",
+                "An fsstress (of LTP or of xfstests) that runs in the guest",
+                Path("MSB_TEST_FSSTRESS"),
+            ),
+            Opt::new(
+                "unionmount",
+                "A checkout of unionmount-testsuite",
+                Path("MSB_TEST_UNIONMOUNT"),
+            ),
+            Opt::new(
+                "kills",
+                "How often SQLite's machine is killed, for each journal",
+                Value("MSB_TEST_COUNT", Some("20")),
+            ),
+        ],
+    )),
+    tests(
+        "fidelity",
+        ("oracle", "fidelity::"),
+        "Judge every case of layer semantics against its oracle, natively and in the guest",
+        &[
+            MSB,
+            Opt::new("row", "Only the rows whose identifier begins so", Name),
+            Opt::new(
+                "large",
+                "Judge the large rows too, which take minutes",
+                WithLong(None),
+            ),
+            Opt::new(
+                "record",
+                "Write docs/fidelity.md from this run, large rows included",
+                WithLong(Some("MSB_TEST_RECORD")),
+            ),
+        ],
+    ),
+    tests(
+        "engines",
+        ("oracle", "engines::hostile"),
+        "Judge hostile layers against what containerd, moby and umoci make of them",
+        &[
+            MSB,
+            Opt::new(
+                "case",
+                "Only cases whose name holds this",
+                Value("MSB_TEST_CASE", None),
+            ),
+            Opt::new(
+                "own",
+                "Leave out the archives of other projects",
+                Flag("MSB_TEST_OWN"),
+            ),
+            Opt::new(
+                "archives",
+                "Judge the archives in this directory's directories too, one for each project",
+                Path("MSB_TEST_ARCHIVES"),
+            ),
+            Opt::new(
+                "sequences",
+                "Judge so many random sequences of layers instead",
+                CountInstead("engines::random"),
+            ),
+            FIRST,
+            Opt::new("verbose", "Print every case", Flag("MSB_TEST_VERBOSE")),
+        ],
+    ),
+    tests(
+        "erofs",
+        ("oracle", "erofs::every_reader"),
+        "Write random trees as EROFS images and compare what every reader sees",
+        &[
+            Opt::new(
+                "trees",
+                "How many random trees",
+                Value("MSB_TEST_COUNT", Some("200")),
+            ),
+            FIRST,
+            Opt::new(
+                "installed",
+                "Only the readers that are installed: no newer erofs-utils, no go-erofs",
+                Flag("MSB_TEST_INSTALLED"),
+            ),
+            Opt::new(
+                "sizes",
+                "Write and mount images at the limits of sizes and counts instead",
+                Instead("erofs::sizes"),
+            ),
+        ],
+    ),
+    tests(
+        "ext4",
+        ("oracle", "ext4::"),
+        "Write ext4 images of many sizes and contents, and let e2fsprogs and the kernel judge them",
+        &[
+            count("40"),
+            FIRST,
+            Opt::new(
+                "used",
+                "How many images to use in the host's kernel, and to crash",
+                Value("MSB_TEST_USED", Some("3")),
+            ),
+            Opt::new(
+                "work",
+                "Where images are written; a file system in memory is the fastest",
+                Path("MSB_TEST_EXT4_DIRECTORY"),
+            ),
+        ],
+    ),
+    tests(
+        "stress",
+        ("store", "stress::"),
+        "Many processes on one store, a part of them killed",
+        &[
+            MSB,
+            Opt::new(
+                "rounds",
+                "Rounds of twenty pulls with kills, removals, prunings and verifications",
+                Value("MSB_TEST_ROUNDS", Some("10")),
+            ),
+            Opt::new(
+                "crowds",
+                "Rounds of 64 pulls of one image",
+                Value("MSB_TEST_CROWDS", Some("3")),
+            ),
+            Opt::new(
+                "kills",
+                "Pulls that are killed, two to eight at once",
+                Value("MSB_TEST_KILLS", Some("1000")),
+            ),
+        ],
+    ),
+    tests(
+        "kills",
+        ("store", "kills::"),
+        "Kill msb load at random moments: the next load makes the store whole",
+        &[MSB, count("1000")],
+    ),
+    tests(
+        "flips",
+        ("store", "flips::"),
+        "Flip bytes of a store: each is found, refused and mended",
+        &[MSB, count("1000")],
+    ),
+    tests(
+        "fulldisk",
+        ("store", "full_disks::"),
+        "Let every stage meet a full disk",
+        &[MSB, count("60")],
+    ),
+    tests(
+        "faults",
+        ("store", "faults::"),
+        "Let every stage meet errors of the disk (EIO, a quota), put in by strace",
+        &[MSB, count("60")],
+    ),
+    tests(
+        "determinism",
+        ("store", "determinism::"),
+        "Load an image again and again: the same bytes",
+        &[MSB, count("100")],
+    ),
+    tests(
+        "powercut",
+        ("store", "power_cuts::"),
+        "Cut the power at many points of a recording of msb's writes, and judge what is left",
+        &[
+            MSB,
+            Opt::new(
+                "points",
+                "How many power cuts",
+                Value("MSB_TEST_COUNT", Some("1000")),
+            ),
+            Opt::new(
+                "filesystem",
+                "What the store lies on: ext4, xfs or btrfs",
+                Value("MSB_TEST_FILESYSTEM", None),
+            ),
+            Opt::new(
+                "seed",
+                "Where the cuts are and what they take follows from this and the recording [default: the \
+                    time]",
+                Value("MSB_TEST_SEED", None),
+            ),
+            Opt::new(
+                "again",
+                "Use the last run's recordings instead of making new ones",
+                Flag("MSB_TEST_AGAIN"),
+            ),
+            Opt::new(
+                "only",
+                "Only the cut of this number, which is printed in full",
+                Value("MSB_TEST_ONLY", None),
+            ),
+        ],
+    ),
+];

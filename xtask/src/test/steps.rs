@@ -1,0 +1,198 @@
+use std::process::Command;
+
+use anyhow::Result;
+use test_fixtures::build::cargo;
+use test_fixtures::command::shown;
+use test_fixtures::{images, paths};
+
+use super::Ready;
+use crate::fuzz;
+
+/// The arguments that build everything but this program. Built together with others its
+/// dependencies have other features, and its own file would be replaced while it runs.
+const PRODUCT: [&str; 4] = ["--workspace", "--exclude", "xtask", "--locked"];
+
+/// A step: its name and its work.
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    work: Work,
+}
+
+/// The work of a step.
+enum Work {
+    /// Runs unit tests and tests of single crates.
+    Units,
+    Fuzz,
+    /// Runs the guides' commands as their readers type them.
+    Guides,
+    /// Runs the system tests of a package whose names hold a word, with a variable.
+    System(
+        &'static str,
+        &'static str,
+        Option<(&'static str, &'static str)>,
+    ),
+}
+
+const fn system(name: &'static str, package: &'static str, filter: &'static str) -> Step {
+    Step {
+        name,
+        work: Work::System(package, filter, None),
+    }
+}
+
+/// Steps that work on this machine.
+pub(super) const HOST: &[Step] = &[
+    Step {
+        name: "unit, golden, property and oracle tests",
+        work: Work::Units,
+    },
+    system(
+        "oracle: EROFS images through every reader",
+        "oracle",
+        "erofs::",
+    ),
+    system(
+        "oracle: hostile layers agree with containerd, moby and umoci",
+        "oracle",
+        "engines::hostile",
+    ),
+    system(
+        "oracle: random layers agree with containerd and umoci",
+        "oracle",
+        "engines::random",
+    ),
+    Step {
+        name: "fuzz: every target",
+        work: Work::Fuzz,
+    },
+    system(
+        "oracle: two stores hold the same bytes",
+        "oracle",
+        "stores::",
+    ),
+    system(
+        "oracle: artifacts are accepted by fsck.erofs and qemu-img",
+        "oracle",
+        "artifacts::",
+    ),
+    system(
+        "oracle: bad input is refused clearly",
+        "oracle",
+        "refusals::",
+    ),
+    system(
+        "oracle: ext4 images are accepted by e2fsck and the kernel",
+        "oracle",
+        "ext4::",
+    ),
+    system("store: msb load survives being killed", "store", "kills::"),
+    system(
+        "store: many processes, some of them killed",
+        "store",
+        "stress::",
+    ),
+    system(
+        "store: a flipped byte is found, refused and mended",
+        "store",
+        "flips::",
+    ),
+    system("store: full disks", "store", "full_disks::"),
+    system("store: errors of the disk", "store", "faults::"),
+    system(
+        "store: the same bytes on every number of processors",
+        "store",
+        "determinism::",
+    ),
+    system(
+        "network: floods by a guest and by peers leave it its memory",
+        "boot",
+        "attacks::network",
+    ),
+    system(
+        "bench: a report's page is readable in a browser",
+        "oracle",
+        "pages::",
+    ),
+];
+
+/// Steps that mostly wait for emulated guests.
+pub(super) const GUESTS: &[Step] = &[
+    system(
+        "oracle: every case of layer semantics, natively and in the guest",
+        "oracle",
+        "fidelity::",
+    ),
+    system(
+        "lab: msb's store survives power cuts",
+        "store",
+        "power_cuts::",
+    ),
+    system("boot: pulled from a real registry", "boot", "pulled::"),
+    system("boot: a sandbox's whole life", "boot", "walk::"),
+    system("boot: checks", "boot", "checks::"),
+    Step {
+        name: "boot: invocations end as docker's documentation says",
+        work: Work::System("boot", "docker::", Some(("MSB_TEST_DOCKER_STEP", "4"))),
+    },
+    system(
+        "boot: the guest's tree equals umoci's and the host's",
+        "boot",
+        "tree::",
+    ),
+    system(
+        "boot: another user of the host reaches nothing of a sandbox",
+        "boot",
+        "attacks::boot_users",
+    ),
+    Step {
+        name: "boot: every guide, as its reader types it",
+        work: Work::Guides,
+    },
+    system("boot: the kernel's options", "boot", "kernel::"),
+    system(
+        "boot: life, checks and tree under libkrun, in the lab",
+        "boot",
+        "lab::",
+    ),
+];
+
+impl Step {
+    /// Does the work, and shows its output as it comes.
+    pub(super) fn run(&self, ready: &Ready) -> Result<()> {
+        match self.work {
+            Work::Units => {
+                // The system tests of the same packages are steps of their own.
+                let skip = ["--", "--skip", "[system]"];
+                let mut units = cargo();
+                units.args(["test", "--no-fail-fast"]).args(PRODUCT);
+                shown(ready.prepare(units.args(skip)))?;
+                shown(cargo().args(["test", "--locked", "--package", "xtask"]))
+            }
+            Work::Guides => {
+                let mut tests = cargo();
+                tests.arg("test").arg("--quiet").args(PRODUCT);
+                tests.args(["--test", "boot"]);
+                tests
+                    .env("MSB", &ready.msb)
+                    .env("MSB_HOME", paths::scratch("guides")?)
+                    .env("MSB_TEST_IMAGE", images::demo()?);
+                shown(ready.prepare(&mut tests))
+            }
+            Work::Fuzz => fuzz::run(&fuzz::command().get_matches_from(["fuzz"])),
+            Work::System(package, filter, variable) => {
+                let mut tests = cargo();
+                tests.arg("test").arg("--quiet").args(PRODUCT);
+                tests.args(["--test", &format!("{package}-tests"), "--", filter]);
+                tests.envs(variable);
+                shown(ready.prepare(&mut tests))
+            }
+        }
+    }
+}
+
+/// Returns the command that builds all tests, and the programs that they run.
+pub(super) fn build() -> Command {
+    let mut build = cargo();
+    build.args(["build", "--bins", "--tests"]).args(PRODUCT);
+    build
+}
