@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| image_store::fuzzing::documents(bytes));
+fuzz_target!(|bytes: &[u8]| image_import::fuzzing::documents(bytes));

@@ -37,7 +37,7 @@ fn assert_same(one: &Tree<FileData>, other: &Tree<FileData>) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(tar) = image_store::fuzzing::decompressed(bytes) else {
+    let Ok(tar) = image_import::fuzzing::decompressed(bytes) else {
         return;
     };
     let limits = Limits::default()

@@ -1,11 +1,10 @@
 //! Settings in the environment, checked for every command, even if it does not use them.
 
-use image_store::Limits;
 use msb_jail::{JAIL_VARIABLE, Strictness};
+use oci_layers::Limits;
 
 use crate::commands::{VerifyPolicy, VmmName};
-use crate::limits;
-use crate::output;
+use crate::{limits, output};
 
 /// A variable, and the check of its value.
 type Setting = (&'static str, fn(&str) -> Result<(), String>);

@@ -2,7 +2,8 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use image_store::{CheckError, FindError, LoadError, OpenError, PullError};
+use image_import::{LoadError, PullError};
+use image_store::{CheckError, FindError, OpenError};
 use msb_runtime::{FilesError, HomeError, KERNEL_REMEDY, StartError};
 use msb_vmm::ChooseError;
 

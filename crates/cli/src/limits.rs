@@ -1,4 +1,4 @@
-use image_store::{InvalidLimit, Limit, Limits};
+use oci_layers::{InvalidLimit, Limit, Limits};
 
 use crate::output;
 

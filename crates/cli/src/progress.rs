@@ -1,8 +1,10 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
-use image_store::{Digest, Event, LayerSize, Note, Progress};
+use image_store::{Event, LayerSize, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use oci_image::Digest;
+use oci_layers::Note;
 
 use crate::output;
 

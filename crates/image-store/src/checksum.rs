@@ -11,7 +11,7 @@ use fs_err as fs;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Length of a file's head, in bytes: one block.
-pub(crate) const HEAD_BYTES: usize = 4096;
+pub const HEAD_BYTES: usize = 4096;
 /// Size of the buffer for reading a file, in bytes.
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -35,7 +35,7 @@ impl Checksum {
     }
 
     /// Returns the checksum of a file, and the file's length in bytes.
-    pub(crate) fn of_file(path: &Path) -> io::Result<(Self, u64)> {
+    pub fn of_file(path: &Path) -> io::Result<(Self, u64)> {
         let mut file = fs::File::open(path)?;
         let mut hasher = Hasher::new();
         let mut buffer = vec![0; BUFFER_BYTES];
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for Checksum {
 /// The hash is a binary tree over the file, and each left subtree holds a power of two of bytes
 /// (BLAKE3 specification, 2.4). So the head is the leftmost subtree. The subtrees to its right are
 /// one, two, four and more heads long, and each begins at an offset equal to its length.
-pub(crate) struct HeadLast {
+pub struct HeadLast {
     /// Finished subtrees, in order.
     neighbours: Vec<ChainingValue>,
     /// The next subtree, its offset, and the number of bytes that it has so far.
@@ -103,8 +103,15 @@ pub(crate) struct HeadLast {
     filled_bytes: usize,
 }
 
+impl Default for HeadLast {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl HeadLast {
-    pub(crate) fn new() -> Self {
+    /// Returns the state before the first byte behind the head.
+    pub fn new() -> Self {
         Self {
             neighbours: Vec::new(),
             neighbour: neighbour_at(HEAD_BYTES),
@@ -114,7 +121,7 @@ impl HeadLast {
     }
 
     /// Adds the next bytes behind the head.
-    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
+    pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.filled_bytes == self.start_bytes {
                 self.neighbours.push(self.neighbour.finalize_non_root());
@@ -131,7 +138,7 @@ impl HeadLast {
     }
 
     /// Adds the head and returns the checksum.
-    pub(crate) fn finish(self, head: &[u8; HEAD_BYTES]) -> Checksum {
+    pub fn finish(self, head: &[u8; HEAD_BYTES]) -> Checksum {
         if self.filled_bytes == 0 {
             return Checksum::of(head);
         }

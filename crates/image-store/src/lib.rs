@@ -1,66 +1,67 @@
-//! Import of images from a registry or an archive into a content-addressed store, as artifacts that
-//! a virtual machine boots from.
+//! The content-addressed store of images, each as artifacts that a virtual machine boots from.
 //!
-//! Each layer becomes one EROFS image, in one pass from its source to its file. The layers'
-//! metadata is merged into a further EROFS image, and a VMDK descriptor makes one disk of them all.
-//! Artifacts are named by their input and consist of the same bytes wherever they are made.
+//! A layer is one EROFS image, the layers' metadata is merged into a further EROFS image, and a
+//! VMDK descriptor makes one disk of them all. Artifacts are named by their input and consist of
+//! the same bytes wherever they are made.
+//!
+//! This crate finds, leases, verifies and removes images. `image-import` makes them: it writes
+//! through the modules of this crate, which say what lies where ([`layout`], [`record`]), who may
+//! change it ([`lock`]), and how unfinished files become part of the store ([`session`],
+//! [`artifacts`]).
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use std::sync::Arc;
 //!
-//! use image_store::{PullOptions, Store};
+//! use image_store::Store;
 //!
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let store = Store::open(Path::new("/home/user/.msb"))?;
-//! let reference = "debian:12".parse()?;
-//! let image = store.pull(&reference, &PullOptions::default(), Arc::new(())).await?;
+//! let image = store.find("debian:12")?;
 //! store.check(&image)?;
-//! println!("{} boots from {}", reference.familiar(), image.vmdk.display());
+//! println!("{} is intact", image.vmdk.display());
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! Any number of processes may use a store at once; `docs/store.md` describes how, and the state
-//! after a crash. All data from a registry or an archive is checked before it is used, and read
-//! into bounded memory.
+//! after a crash.
 
-mod archive;
+pub mod artifacts;
+mod check;
 mod checksum;
-mod digest;
-#[cfg(feature = "fuzzing")]
-pub mod fuzzing;
-mod image;
-mod ingest;
-mod load;
-mod pipeline;
-mod platform;
+pub mod durable;
+mod find;
+mod inventory;
+pub mod kept;
+pub mod layout;
+mod lease;
+pub mod lock;
+pub mod origin;
 mod progress;
-mod pull;
-mod reference;
-mod registry;
+mod prune;
+pub mod record;
+mod remove;
+pub mod seal;
+pub mod session;
+pub mod stamp;
 mod store;
-mod text;
+mod usage;
+pub mod used;
+mod verifier;
+mod verify;
 
-pub use archive::ArchiveError;
-pub use checksum::{Checksum, InvalidChecksum};
-pub use digest::{Digest, InvalidDigest};
-pub use image::{ImageConfig, ManifestError};
-pub use ingest::ImportError;
-pub use load::{LoadError, LoadOptions, LoadSource};
-pub use oci_layers::{Exceeded, InvalidLimit, Limit, Limits, Note, Unit};
-pub use pipeline::{Compression, ConvertError};
-pub use platform::{InvalidPlatform, Platform};
+pub use check::CheckError;
+pub use checksum::{Checksum, HEAD_BYTES, HeadLast, InvalidChecksum};
+pub use find::{FindError, ImageSummary};
+pub use layout::FORMAT_VERSION;
+pub use lease::ImageLease;
+pub use origin::Origin;
 pub use progress::{Event, LayerSize, Progress};
-pub use pull::{PullError, PullOptions};
-pub use reference::{InvalidReference, ManifestDigest, Reference};
-pub use registry::{
-    ConnectError, Credential, CredentialSource, CredentialsError, Proxies, Registries,
-    RegistriesError, RegistryError, RegistryLimits, RegistrySettings, configured_registries,
-};
-pub use store::{
-    AssembleError, CheckError, Damage, ErofsRecord, FORMAT_VERSION, FindError, Hold, ImageRecord,
-    ImageSummary, ImageUsage, LayerRecord, Needed, OpenError, Origin, Part, Problem, PruneError,
-    PruneOptions, Pruned, PrunedImage, Pruning, RemoveError, Removed, Repair, RepairError, Store,
-    StoredImage, StoredLayerError, Trust, Usage, Verification, VerifyError, VmdkRecord,
-};
+pub use prune::{PruneError, PruneOptions, Pruned, PrunedImage, Pruning};
+pub use record::{ErofsRecord, ImageRecord, LayerRecord, StoredImage, VmdkRecord};
+pub use remove::{Needed, RemoveError, Removed};
+pub use stamp::VerifyMode;
+pub use store::{OpenError, Store};
+pub use usage::{ImageUsage, Usage};
+pub use verifier::whole_image;
+pub use verify::{Damage, FileRole, Problem, Verification, VerifyError};

@@ -1,9 +1,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use oci_image::Digest;
 use oci_layers::Note;
-
-use crate::Digest;
 
 /// A receiver of progress events of a pull or a load. Several threads call it, so it must be quick.
 pub trait Progress: Debug + Send + Sync {

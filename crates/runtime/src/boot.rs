@@ -1,7 +1,7 @@
 use std::io::{self, Cursor};
 use std::path::PathBuf;
 
-use image_store::Trust;
+use image_store::VerifyMode;
 
 use crate::stamp::{self, FileState};
 use crate::{Home, durable};
@@ -18,18 +18,18 @@ pub struct BootDiskError {
 }
 
 /// Returns the path of the boot disk with this build's agent, and writes the disk if necessary.
-/// It is written if it is missing or differs from its content in this build. With [`Trust::Stamp`]
+/// It is written if it is missing or differs from its content in this build. With [`VerifyMode::Stamp`]
 /// it is compared only if it has changed since the last comparison.
 ///
 /// # Errors
 /// If the disk cannot be written.
-pub(crate) fn boot_disk(home: &Home, trust: Trust) -> Result<PathBuf, BootDiskError> {
+pub(crate) fn boot_disk(home: &Home, trust: VerifyMode) -> Result<PathBuf, BootDiskError> {
     let path = home
         .boot_disks()
         .join(format!("{}.erofs", boot_disk::identity()));
     let stamp = path.with_extension("stamp.json");
     let state = FileState::of(&path).ok();
-    if trust == Trust::Stamp && state.is_some() && state == stamp::read(&stamp) {
+    if trust == VerifyMode::Stamp && state.is_some() && state == stamp::read(&stamp) {
         return Ok(path);
     }
     let written = content().and_then(|bytes| {

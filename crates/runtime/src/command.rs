@@ -1,5 +1,5 @@
-use image_store::ImageConfig;
 use msb_agent_protocol::v1::{Exec, WindowSize};
+use oci_image::ImageConfig;
 
 use crate::{Process, Ulimit};
 

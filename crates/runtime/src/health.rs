@@ -2,7 +2,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-use image_store::Trust;
+use image_store::VerifyMode;
 use msb_jail::{Layer, Standing, survey};
 use msb_vmm::Vmm;
 use rustix::fs::statvfs;
@@ -148,7 +148,11 @@ fn kernel_without_home() -> Health {
 
 fn kernel(home: &Home) -> Health {
     let msb_kernel = std::env::var_os("MSB_KERNEL");
-    match Kernel::find(home, msb_kernel.as_deref().map(OsStr::new), Trust::Stamp) {
+    match Kernel::find(
+        home,
+        msb_kernel.as_deref().map(OsStr::new),
+        VerifyMode::Stamp,
+    ) {
         Ok(kernel) => {
             let release = kernel
                 .release
@@ -196,7 +200,7 @@ fn disk(home: &Home) -> Health {
 
 fn credentials() -> Health {
     const SUBJECT: &str = "registry credentials";
-    match image_store::configured_registries() {
+    match oci_registry::configured_registries() {
         Ok(registries) if registries.is_empty() => {
             Health::good(SUBJECT, "none configured; public images only".to_owned())
         }

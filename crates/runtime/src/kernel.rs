@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
-use image_store::Trust;
+use image_store::VerifyMode;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -57,7 +57,7 @@ pub const KERNEL_REMEDY: &str = "install libkrunfw (Debian: apt-get install libk
 
 impl Kernel {
     /// Finds the kernel in the documented places and wraps it once, into the home.
-    /// With [`Trust::Stamp`] it is wrapped again only if either file has changed since.
+    /// With [`VerifyMode::Stamp`] it is wrapped again only if either file has changed since.
     ///
     /// # Errors
     /// If no kernel is found, or the first one found is unusable. If `MSB_KERNEL` is set, only its
@@ -65,14 +65,14 @@ impl Kernel {
     pub fn find(
         home: &Home,
         msb_kernel: Option<&OsStr>,
-        trust: Trust,
+        trust: VerifyMode,
     ) -> Result<Self, KernelError> {
         let places = guest_kernel::candidates(msb_kernel, &home.kernels());
         let Some(source) = places.iter().find(|place| place.is_file()).cloned() else {
             return Err(KernelError::Missing { places });
         };
         let stamp = home.kernels().join(stamp_name(&source));
-        if trust == Trust::Stamp
+        if trust == VerifyMode::Stamp
             && let Some(kernel) = Wrapping::known(home, &source, &stamp)
         {
             return Ok(kernel);
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     /// Returns the path of the wrapped kernel, and true if its stamp matches.
-    fn find(home: &Home, source: &Path, trust: Trust) -> (PathBuf, bool) {
+    fn find(home: &Home, source: &Path, trust: VerifyMode) -> (PathBuf, bool) {
         let kernel = Kernel::find(home, Some(source.as_os_str()), trust).expect("a kernel");
         let stamp = home.kernels().join(stamp_name(source));
         (kernel.path, Wrapping::known(home, source, &stamp).is_some())
@@ -185,17 +185,20 @@ mod tests {
             }
         };
         write(&source, image(1));
-        let (first, _) = find(&home, &source, Trust::Stamp);
+        let (first, _) = find(&home, &source, VerifyMode::Stamp);
         write(&first, image(1));
-        assert_eq!(find(&home, &source, Trust::Stamp), (first.clone(), true));
+        assert_eq!(
+            find(&home, &source, VerifyMode::Stamp),
+            (first.clone(), true)
+        );
 
         write(&first, image(2));
-        find(&home, &source, Trust::Stamp);
+        find(&home, &source, VerifyMode::Stamp);
         assert_eq!(fs::read(&first).expect("there"), image(1), "it was mended");
 
         write(&source, image(3));
-        let (second, _) = find(&home, &source, Trust::Stamp);
+        let (second, _) = find(&home, &source, VerifyMode::Stamp);
         assert_ne!(first, second);
-        assert_eq!(find(&home, &source, Trust::Digest).0, second);
+        assert_eq!(find(&home, &source, VerifyMode::Digest).0, second);
     }
 }

@@ -84,7 +84,7 @@ fn is_old(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use image_store::Trust;
+    use image_store::VerifyMode;
 
     use super::*;
 
@@ -92,7 +92,7 @@ mod tests {
     fn a_changed_kernel_and_a_changed_boot_disk_are_found() {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path());
-        let disk = boot::boot_disk(&home, Trust::Stamp).expect("written");
+        let disk = boot::boot_disk(&home, VerifyMode::Stamp).expect("written");
         let name = hex::encode(Sha256::digest(b"kernel"));
         let kernel = home.kernels().join(format!("{name}.elf"));
         durable::publish_bytes(&kernel, b"kernel").expect("written");
@@ -105,7 +105,7 @@ mod tests {
         }
         let bad = machine_parts(&home).expect("listed");
         assert_eq!(bad.damaged, [kernel, disk]);
-        boot::boot_disk(&home, Trust::Stamp).expect("made anew");
+        boot::boot_disk(&home, VerifyMode::Stamp).expect("made anew");
         assert_eq!(machine_parts(&home).expect("listed").damaged.len(), 1);
     }
 }

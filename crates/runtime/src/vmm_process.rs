@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use fs_err as fs;
-use image_store::{FindError, Hold, OpenError, Store};
+use image_store::{FindError, ImageLease, OpenError, Store};
 use msb_jail::{Jail, JailError, Layer, Strictness, renounce};
 use msb_network::Settings;
 use msb_vmm::{Machine, RunError, Sockets, Vmm};
@@ -233,7 +233,7 @@ pub(crate) fn find_vmm<'a>(
 }
 
 /// Takes the image's lease, so that the image is not removed while this process lives.
-fn hold(errand: &Errand) -> Result<Hold, VmmProcessError> {
+fn hold(errand: &Errand) -> Result<ImageLease, VmmProcessError> {
     let store = Store::open(&errand.home)?;
     let image = store.find(&errand.image_digest)?;
     store.hold(&image).map_err(io_error("hold the image"))

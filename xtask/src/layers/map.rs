@@ -13,23 +13,25 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 12] = [
+pub(super) const MAP: [Row; 13] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row("recipes", &["xtask", "test-support"]),
     row("support", &["testkit", "test-fixtures", "guest-program"]),
     row("faces", &["msb", "msb-bench"]),
-    row("product", &["msb-runtime"]),
+    row("product", &["msb-runtime", "image-import"]),
     row("guest", &["msb-agent", "msb-bench-runner", "boot-disk"]),
     row(
         "effects",
         &[
             "image-store",
+            "oci-registry",
             "tree-archive",
             "msb-vmm-krun",
             "msb-vmm-qemu",
         ],
     ),
     row("machine", &["msb-vmm"]),
+    pure_row("names", &["oci-image"]),
     pure_row("meaning", &["oci-layers", "rootfs-view"]),
     pure_row(
         "formats",

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use image_store::{Digest, PruneError, PruneOptions, Store};
+use image_store::{PruneError, PruneOptions, Store};
+use oci_image::Digest;
 
 use super::Context;
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ pub(crate) fn keep(
     };
     let options = PruneOptions {
         limit_bytes: Some(limit_bytes),
-        patience: Duration::ZERO,
+        lock_timeout: Duration::ZERO,
         ..PruneOptions::default()
     };
     let by_sandbox = context.needed();

@@ -3,11 +3,12 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
-use image_store::{FindError, Hold, Platform, Store, StoredImage, Trust};
+use image_store::{FindError, ImageLease, Store, StoredImage, VerifyMode};
 use msb_runtime::{
     CreateOptions, HostAuthorities, Lifetime, Lock, Mark, Process, Resources, Sandbox,
     check_mounts, process, process_without_command,
 };
+use oci_image::Platform;
 
 use super::guest::GuestArguments;
 use super::guest_limits::GuestLimitArguments;
@@ -144,7 +145,7 @@ pub(crate) struct Created {
     pub(crate) lock: Lock,
     pub(crate) image: StoredImage,
     /// The lease that keeps the image until its machine has its own lease.
-    pub(crate) _hold: Hold,
+    pub(crate) _hold: ImageLease,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -160,7 +161,7 @@ pub(crate) async fn create(
     context: &Context,
     arguments: &SandboxArguments,
     vmm: VmmName,
-    trust: Option<Trust>,
+    trust: Option<VerifyMode>,
 ) -> Result<Created, Failure> {
     arguments.needless.say(context.quiet);
     // Invalid options are reported before anything is pulled.
@@ -258,7 +259,7 @@ async fn held_image(
     context: &Context,
     store: &Store,
     arguments: &SandboxArguments,
-) -> Result<(StoredImage, Hold), Failure> {
+) -> Result<(StoredImage, ImageLease), Failure> {
     let mut attempts = 0;
     loop {
         let image = image(context, store, arguments).await?;

@@ -2,8 +2,9 @@ use std::io;
 
 use anyhow::{Context as _, anyhow};
 use erofs_writer::Image;
-use image_store::{Digest, Reference, RemoveError, Store, StoredImage};
+use image_store::{RemoveError, Store, StoredImage};
 use msb_runtime::{Sandbox, State};
+use oci_image::{Digest, Reference};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -2,14 +2,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use image_store::{LoadOptions, LoadSource, Platform, Reference};
+use image_import::{LoadOptions, LoadSource};
+use oci_image::{Platform, Reference};
 
 use super::{Context, budget};
 use crate::failure::{Failure, Outcome};
 use crate::limits::LimitArguments;
-use crate::output;
 use crate::progress::Bars;
-use crate::terminal;
+use crate::{output, terminal};
 
 // Arguments of `msb load`.
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let source = arguments.source(terminal::stdin_is_terminal())?;
     let bars = Arc::new(Bars::new(context.quiet));
     let store = context.store()?;
-    let loaded = store.load(&source, &options, bars.clone()).await;
+    let loaded = image_import::load(&store, &source, &options, bars.clone()).await;
     bars.finish();
     let loaded = loaded?;
     let newest: Vec<_> = loaded

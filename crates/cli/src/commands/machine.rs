@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::ValueEnum as _;
-use image_store::{StoredImage, Trust};
+use image_store::{StoredImage, VerifyMode};
 use msb_jail::{JAIL_VARIABLE, Strictness};
 use msb_runtime::{Exit, Home, Lock, Mount, Place, Room, Running, Sandbox, StartError, VmmCommand};
 use msb_vmm::{Choice, Vmm, choose};
@@ -13,9 +13,7 @@ use msb_vmm_qemu::{QEMU_VARIABLE, Qemu};
 use super::Context;
 use crate::args::VMM_COMMAND;
 use crate::failure::{Failure, NotBooted};
-use crate::output;
-use crate::reminder;
-use crate::terminal;
+use crate::{output, reminder, terminal};
 
 /// The environment variable that selects the VMM.
 const VMM_VARIABLE: &str = "MSB_VMM";
@@ -52,10 +50,10 @@ impl MachineArguments {
     }
 
     /// Returns the way in which the image is verified before the boot.
-    pub(crate) const fn trust(&self) -> Trust {
+    pub(crate) const fn trust(&self) -> VerifyMode {
         match self.verify {
-            VerifyPolicy::Changed => Trust::Stamp,
-            VerifyPolicy::Always => Trust::Digest,
+            VerifyPolicy::Changed => VerifyMode::Stamp,
+            VerifyPolicy::Always => VerifyMode::Digest,
         }
     }
 }

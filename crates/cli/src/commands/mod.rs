@@ -53,8 +53,9 @@ pub(crate) mod wait;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use image_store::{Digest, Store};
+use image_store::Store;
 use msb_runtime::{Home, Sandbox, SandboxFiles, Timeline};
+use oci_image::Digest;
 
 pub(crate) use self::machine::{VerifyPolicy, VmmName};
 use crate::args::{

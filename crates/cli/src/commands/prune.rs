@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 
 /// The time to wait for pulls and loads to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 // Arguments of `msb prune`.
 #[derive(Debug, clap::Args)]
@@ -80,7 +80,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         unused_for: arguments.filter,
         limit_bytes: None,
         dry_run: arguments.dry_run,
-        patience: PATIENCE,
+        lock_timeout: LOCK_TIMEOUT,
     };
     let mut pruned = context.store()?.prune(&options, &context.needed())?;
     sweep_parts(context, &mut pruned, arguments.dry_run)?;

@@ -2,7 +2,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use image_store::{Platform, PullOptions, Reference, Registries, Store, StoredImage};
+use image_import::PullOptions;
+use image_store::{Store, StoredImage};
+use oci_image::{Platform, Reference};
+use oci_registry::Registries;
 
 use super::{Context, budget};
 use crate::docker::NeedlessOptions;
@@ -91,7 +94,7 @@ pub(crate) async fn pull(
         code = context.interrupts.wait() => {
             Err(Failure::with_exit_code(Interrupted.into(), code))
         }
-        pulled = store.pull(&reference, &options, bars.clone()) => pulled.map_err(Into::into),
+        pulled = image_import::pull(store, &reference, &options, bars.clone()) => pulled.map_err(Into::into),
     };
     bars.finish();
     let image = pulled?;

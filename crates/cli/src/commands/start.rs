@@ -1,5 +1,5 @@
 use anyhow::{Context as _, anyhow};
-use image_store::{Hold, StoredImage};
+use image_store::{ImageLease, StoredImage};
 use msb_runtime::{Lock, Mark, Sandbox};
 
 use super::machine::{self, MachineArguments, Start};
@@ -80,7 +80,7 @@ struct Ready {
     image: StoredImage,
     lock: Lock,
     /// The lease that keeps the image until its machine has its own lease.
-    _hold: Hold,
+    _hold: ImageLease,
 }
 
 impl Ready {

@@ -1,5 +1,5 @@
-use image_store::ImageConfig;
 use msb_runtime::{NoSignal, StopSignal, Stopping};
+use oci_image::ImageConfig;
 
 use crate::failure::printable;
 use crate::output;

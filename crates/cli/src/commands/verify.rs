@@ -2,8 +2,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use image_store::{Damage, Digest, Part, Progress, Store, Trust, Verification};
+use image_store::{Damage, FileRole, Progress, Store, Verification, VerifyMode};
 use msb_runtime::{MachineParts, machine_parts};
+use oci_image::Digest;
 use serde::Serialize;
 
 use super::{Context, pull};
@@ -58,7 +59,7 @@ struct Row {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let store = context.store()?;
     let bars = Arc::new(Bars::new(context.quiet));
-    let verified = look(&store, &arguments.names, Trust::Digest, &bars).await;
+    let verified = look(&store, &arguments.names, VerifyMode::Digest, &bars).await;
     let found = verified?;
     let parts = match arguments.names.is_empty() {
         true => machine_parts(&context.home)?,
@@ -70,10 +71,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     if arguments.repair && !(left.is_empty() && parts_left.is_empty()) {
         let progress: Arc<dyn Progress> = bars.clone();
         let options = pull::options(context)?;
-        let repaired = store.repair(&found, &options, &progress).await;
+        let repaired = image_import::repair(&store, &found, &options, &progress).await;
         advice = repaired?.advice;
         // Intact files have a stamp since the first verification.
-        left = look(&store, &arguments.names, Trust::Stamp, &bars)
+        left = look(&store, &arguments.names, VerifyMode::Stamp, &bars)
             .await?
             .damages;
         for path in parts_left.drain(..) {
@@ -95,7 +96,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 async fn look(
     store: &Store,
     names: &[String],
-    trust: Trust,
+    trust: VerifyMode,
     bars: &Arc<Bars>,
 ) -> Result<Verification, crate::failure::Failure> {
     let (store, names, bars) = (store.clone(), names.to_vec(), Arc::clone(bars));
@@ -113,7 +114,7 @@ fn report(
     let texts = |digests: &BTreeSet<Digest>| digests.iter().map(Digest::to_string).collect();
     let rows = found.damages.iter().map(|damage| Row {
         path: damage.path.clone(),
-        part: part_name(damage.part),
+        part: part_name(damage.role),
         problem: damage.problem.to_string(),
         images: texts(&damage.images),
         repaired: left.iter().all(|still| still.path != damage.path),
@@ -134,15 +135,15 @@ fn report(
     }
 }
 
-const fn part_name(part: Part) -> &'static str {
+const fn part_name(part: FileRole) -> &'static str {
     match part {
-        Part::Name => "name",
-        Part::Image => "image",
-        Part::Origin => "origin",
-        Part::Layer => "layer",
-        Part::LayerRecord => "layer-record",
-        Part::Disk => "disk",
-        Part::Unneeded => "unneeded",
+        FileRole::Name => "name",
+        FileRole::Image => "image",
+        FileRole::Origin => "origin",
+        FileRole::Layer => "layer",
+        FileRole::LayerRecord => "layer-record",
+        FileRole::Disk => "disk",
+        FileRole::Unneeded => "unneeded",
     }
 }
 

@@ -1,7 +1,7 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use image_store::Digest;
+use oci_image::Digest;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -99,7 +99,7 @@ impl Said {
 
 /// Returns this host's architecture as images name it.
 pub(crate) fn host_architecture() -> String {
-    image_store::Platform::host().architecture
+    oci_image::Platform::host().architecture
 }
 
 fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {

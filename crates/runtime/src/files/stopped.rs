@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fs_err as fs;
 use fstree::{FileKind, InodeId};
-use image_store::{Hold, Store};
+use image_store::{ImageLease, Store};
 use msb_agent_protocol::v1::{FileStat, FileType, ListEntry};
 use msb_agent_protocol::{Bytes, ChunkWriter};
 use rootfs_view::{Content, ResolveError, View};
@@ -33,7 +33,7 @@ pub(super) struct Stopped {
     view: View<File>,
     covered: Covered,
     _lock: ReadLock,
-    _hold: Hold,
+    _hold: ImageLease,
 }
 
 impl Stopped {

@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use fs_err as fs;
-use image_store::{StoredImage, Trust};
+use image_store::{StoredImage, VerifyMode};
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
@@ -44,7 +44,7 @@ pub struct Place {
     /// The image, already verified.
     pub image: StoredImage,
     /// The mode in which the kernel and the boot disk are verified.
-    pub trust: Trust,
+    pub trust: VerifyMode,
     /// The name of the VMM.
     pub vmm: &'static str,
     /// The room for mounts that the VMM has for this sandbox.

@@ -1,0 +1,185 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use erofs_writer::{DeviceSlot, Image, ImageWriter, Options};
+use fs_err as fs;
+use fstree::{FileData, Tree};
+use image_store::layout::{self, Layout};
+use image_store::record::{ChainFile, ErofsRecord, LayerRecord, VmdkRecord};
+use image_store::session::Session;
+use image_store::{Checksum, FORMAT_VERSION, VerifyMode, artifacts};
+use oci_image::Digest;
+use oci_layers::Limits;
+use vmdk::{Descriptor, FlatExtent, SECTOR_BYTES};
+
+/// An error while layers are assembled to a disk.
+#[derive(Debug, thiserror::Error)]
+pub enum AssembleError {
+    /// A file of the store cannot be read or written.
+    #[error("cannot write to the store")]
+    Io(#[source] io::Error),
+    /// The layers cannot be merged.
+    #[error("the layers cannot be merged")]
+    Merge(#[source] Box<oci_layers::MergeError<StoredLayerError>>),
+    /// No VMDK descriptor can describe the disk.
+    #[error("no disk can be made of the layers")]
+    Descriptor(#[source] vmdk::InvalidDescriptor),
+    /// The merged tree cannot be stored.
+    #[error("the merged tree cannot be stored")]
+    Write(#[source] erofs_writer::WriteError),
+}
+
+/// An error in a stored layer, which cannot be read or is not the image that was written.
+#[derive(Debug, thiserror::Error)]
+#[error("the stored layer {} cannot be used", path.display())]
+pub struct StoredLayerError {
+    path: PathBuf,
+    #[source]
+    problem: LayerProblem,
+}
+
+/// Problem with a stored layer.
+#[derive(Debug, thiserror::Error)]
+enum LayerProblem {
+    #[error("it cannot be opened")]
+    Open(#[source] erofs_writer::OpenError),
+    #[error("its tree cannot be read")]
+    Read(#[source] erofs_writer::ReadError),
+    #[error("it cannot be read")]
+    Io(#[source] io::Error),
+}
+
+/// The disk of a chain of layers.
+#[derive(Debug)]
+pub(crate) enum Assembled {
+    /// The disk is in the store.
+    Present(ChainFile),
+    /// The disk's metadata is in the session's directory.
+    Made {
+        /// Record of the chain.
+        chain: ChainFile,
+        /// Text of the VMDK descriptor.
+        descriptor: String,
+    },
+}
+
+impl Assembled {
+    /// Publishes the disk in the store. All layers must have their final names.
+    pub(crate) fn publish(self, layout: &Layout, session: &Session) -> io::Result<ChainFile> {
+        let (chain, descriptor) = match self {
+            Self::Present(chain) => return Ok(chain),
+            Self::Made { chain, descriptor } => (chain, descriptor),
+        };
+        let path = session.path(&chain.fsmeta.file);
+        artifacts::publish_chain(layout, session, &path, &descriptor, &chain)?;
+        Ok(chain)
+    }
+}
+
+/// Merges the layers' metadata and writes the disk's descriptor, unless both are present. A layer
+/// may still be in the session's directory.
+pub(crate) fn assemble(
+    layout: &Layout,
+    session: &Session,
+    layers: &[LayerRecord],
+    trust: VerifyMode,
+    limits: &Limits,
+) -> Result<Assembled, AssembleError> {
+    let chain_key = layout::chain_key(layers.iter().map(|layer| &layer.diff_id));
+    let present = artifacts::present_chain(layout, &chain_key, layers, trust);
+    if let Some(chain) = present.map_err(AssembleError::Io)? {
+        return Ok(Assembled::Present(chain));
+    }
+    let fsmeta = write_fsmeta(layout, session, &chain_key, layers, limits)?;
+    let descriptor = descriptor(&chain_key, &fsmeta, layers)?;
+    let vmdk = VmdkRecord {
+        file: layout::vmdk_file(&chain_key),
+        size_bytes: u64::try_from(descriptor.len()).unwrap_or(u64::MAX),
+        blake3: Checksum::of(descriptor.as_bytes()),
+    };
+    let diff_ids = layers.iter().map(|layer| layer.diff_id).collect();
+    let chain = ChainFile {
+        format_version: FORMAT_VERSION,
+        chain_key,
+        layers: diff_ids,
+        fsmeta,
+        vmdk,
+    };
+    Ok(Assembled::Made { chain, descriptor })
+}
+
+fn write_fsmeta(
+    layout: &Layout,
+    session: &Session,
+    chain_key: &Digest,
+    layers: &[LayerRecord],
+    limits: &Limits,
+) -> Result<ErofsRecord, AssembleError> {
+    let trees = layers.iter().map(|layer| {
+        let file = &layer.erofs.file;
+        let (unpublished, path) = (session.path(file), layout.artifact(file));
+        read_tree(&unpublished, &path).map_err(|problem| StoredLayerError { path, problem })
+    });
+    let merged =
+        oci_layers::merge(trees, limits).map_err(|error| AssembleError::Merge(Box::new(error)))?;
+    let name = layout::fsmeta_file(chain_key);
+    let path = session.path(&name);
+    let file = private_files::create_new(&path).map_err(AssembleError::Io)?;
+    let devices = layers.iter().map(device_slot).collect();
+    let options = Options {
+        uuid: chain_key.uuid(),
+        volume_name: String::new(),
+        devices,
+    };
+    let writer = ImageWriter::new(file, options).map_err(AssembleError::Write)?;
+    let (file, summary) = writer.finish(&merged.tree).map_err(AssembleError::Write)?;
+    file.sync_all().map_err(AssembleError::Io)?;
+    let (blake3, size_bytes) = Checksum::of_file(&path).map_err(AssembleError::Io)?;
+    Ok(ErofsRecord {
+        file: name,
+        size_bytes,
+        blocks: summary.blocks,
+        blake3,
+    })
+}
+
+/// Reads the tree of a layer that another task may rename from one path to the other meanwhile.
+fn read_tree(unpublished: &Path, path: &Path) -> Result<Tree<FileData>, LayerProblem> {
+    let file = match fs::File::open(unpublished) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::File::open(path),
+        opened => opened,
+    };
+    let file = file.map_err(LayerProblem::Io)?;
+    let image = Image::open(file.into_parts().0).map_err(LayerProblem::Open)?;
+    image.read_tree().map_err(LayerProblem::Read)
+}
+
+fn device_slot(layer: &LayerRecord) -> DeviceSlot {
+    DeviceSlot {
+        tag: layer.diff_id.hex(),
+        blocks: layer.erofs.blocks,
+    }
+}
+
+fn descriptor(
+    chain_key: &Digest,
+    fsmeta: &ErofsRecord,
+    layers: &[LayerRecord],
+) -> Result<String, AssembleError> {
+    let extents = std::iter::once(fsmeta).chain(layers.iter().map(|layer| &layer.erofs));
+    let extents = extents.map(|record| FlatExtent {
+        sectors: record.size_bytes / SECTOR_BYTES,
+        file_name: record.file.clone(),
+    });
+    let descriptor = Descriptor::new(content_id(chain_key), extents.collect());
+    Ok(descriptor.map_err(AssembleError::Descriptor)?.render())
+}
+
+/// Returns the content id that identifies the disk to VMDK readers.
+fn content_id(chain_key: &Digest) -> u32 {
+    let first = chain_key
+        .as_bytes()
+        .first_chunk()
+        .expect("a digest has 32 bytes");
+    u32::from_be_bytes(*first)
+}

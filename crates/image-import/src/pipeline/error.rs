@@ -1,0 +1,76 @@
+use std::io;
+
+use oci_image::Digest;
+use oci_layers::Exceeded;
+use oci_registry::RegistryError;
+
+use super::compression::Compression;
+
+/// An error while a layer is converted to an artifact. No file of the layer remains.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// The registry did not deliver the blob.
+    #[error("cannot download it")]
+    Download(#[source] RegistryError),
+    /// The blob cannot be read from its archive.
+    #[error("cannot read it")]
+    Read {
+        /// Cause reported by the archive or the host.
+        #[source]
+        source: io::Error,
+    },
+    /// The artifact cannot be written.
+    #[error("cannot write its image")]
+    Io(#[source] io::Error),
+    /// msb does not support the blob's compression.
+    #[error("unsupported {compression} compression")]
+    Compression {
+        /// Compression that was detected.
+        compression: Compression,
+    },
+    /// The compressed stream is invalid.
+    #[error("broken {compression} stream")]
+    Broken {
+        /// Compression that was detected.
+        compression: Compression,
+        /// Cause reported by the decompressor.
+        #[source]
+        source: io::Error,
+    },
+    /// The layer exceeds a limit.
+    #[error("it exceeds a limit")]
+    Limit(#[source] Exceeded),
+    /// The blob's length differs from the manifest.
+    #[error("it has {actual_bytes} bytes or more, the manifest says {expected_bytes}")]
+    BlobSize {
+        /// Length in the manifest, in bytes.
+        expected_bytes: u64,
+        /// Number of bytes that were read.
+        actual_bytes: u64,
+    },
+    /// The blob's digest differs from the manifest.
+    #[error("its blob has digest {actual}, expected {expected}")]
+    BlobDigest {
+        /// Digest in the manifest.
+        expected: Digest,
+        /// Digest of the blob that was read.
+        actual: Digest,
+    },
+    /// The digest of the blob's content differs from the config.
+    #[error("its content has digest {actual}, the config's diff ID is {expected}")]
+    DiffId {
+        /// Diff ID in the config.
+        expected: Digest,
+        /// Digest of the decompressed content.
+        actual: Digest,
+    },
+    /// The layer's tar stream is not valid.
+    #[error("cannot follow its archive")]
+    Layer(#[source] oci_layers::LayerError),
+    /// The layer's tree cannot be stored.
+    #[error("cannot store its tree")]
+    Write(#[source] erofs_writer::WriteError),
+    /// The conversion was stopped because something else failed first.
+    #[error("it was given up")]
+    Abandoned,
+}

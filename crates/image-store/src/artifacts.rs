@@ -1,0 +1,117 @@
+//! Artifacts: whether they are intact, and how finished ones become part of the store.
+
+use std::io;
+use std::path::Path;
+
+use erofs_writer::BLOCK_SIZE_BYTES;
+use fs_err as fs;
+use oci_image::Digest;
+
+use super::layout::{self, Layout};
+use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord};
+use super::session::Session;
+use super::stamp::{self, VerifyMode};
+use super::{durable, seal};
+
+/// Returns the record of a layer whose artifact is present and intact; `None` if it must be made.
+pub fn present_layer(
+    layout: &Layout,
+    diff_id: &Digest,
+    trust: VerifyMode,
+) -> io::Result<Option<LayerRecord>> {
+    let path = layout.artifact(&layout::record_file(diff_id));
+    let Some(file) = readable::<LayerFile>(record::read(&path))? else {
+        return Ok(None);
+    };
+    if !file.is_for(diff_id) || !is_good(layout, &file.layer.erofs, trust)? {
+        return Ok(None);
+    }
+    Ok(Some(file.layer))
+}
+
+/// Returns the record of a chain whose metadata and descriptor are present and intact; `None` if
+/// they must be made.
+pub fn present_chain(
+    layout: &Layout,
+    chain_key: &Digest,
+    layers: &[LayerRecord],
+    trust: VerifyMode,
+) -> io::Result<Option<ChainFile>> {
+    let path = layout.artifact(&layout::record_file(chain_key));
+    let Some(file) = readable::<ChainFile>(record::read(&path))? else {
+        return Ok(None);
+    };
+    if !file.is_for(chain_key, layers) || !is_good(layout, &file.fsmeta, trust)? {
+        return Ok(None);
+    }
+    let vmdk = stamp::prove(layout, &file.vmdk.file, &file.vmdk.blake3, trust);
+    Ok((readable(vmdk.map(Some))? == Some(true)).then_some(file))
+}
+
+/// Publishes the finished artifact of a layer, and its record.
+pub fn publish_layer(
+    layout: &Layout,
+    session: &Session,
+    image: &Path,
+    layer: &LayerRecord,
+) -> io::Result<()> {
+    let record_name = layout::record_file(&layer.diff_id);
+    let record = session.path(&record_name);
+    durable::write(&record, &seal::seal(&LayerFile::new(layer.clone()))?)?;
+    durable::publish(&[
+        (image, &layout.artifact(&layer.erofs.file)),
+        (&record, &layout.artifact(&record_name)),
+    ])?;
+    stamp::put_new(layout, &layer.erofs.file, &layer.erofs.blake3);
+    Ok(())
+}
+
+/// Publishes the finished metadata of a chain, its descriptor and its record.
+pub fn publish_chain(
+    layout: &Layout,
+    session: &Session,
+    fsmeta: &Path,
+    vmdk: &str,
+    chain: &ChainFile,
+) -> io::Result<()> {
+    let record_name = layout::record_file(&chain.chain_key);
+    let (record, descriptor) = (session.path(&record_name), session.path(&chain.vmdk.file));
+    durable::write(&descriptor, vmdk.as_bytes())?;
+    durable::write(&record, &seal::seal(chain)?)?;
+    durable::publish(&[
+        (fsmeta, &layout.artifact(&chain.fsmeta.file)),
+        (&descriptor, &layout.artifact(&chain.vmdk.file)),
+        (&record, &layout.artifact(&record_name)),
+    ])?;
+    stamp::put_new(layout, &chain.fsmeta.file, &chain.fsmeta.blake3);
+    stamp::put_new(layout, &chain.vmdk.file, &chain.vmdk.blake3);
+    Ok(())
+}
+
+fn is_good(layout: &Layout, record: &ErofsRecord, trust: VerifyMode) -> io::Result<bool> {
+    let path = layout.artifact(&record.file);
+    let Some(metadata) = readable(fs::metadata(&path).map(Some))? else {
+        return Ok(false);
+    };
+    let blocks_bytes = u64::from(record.blocks) * BLOCK_SIZE_BYTES;
+    if metadata.len() != record.size_bytes || record.size_bytes != blocks_bytes {
+        return Ok(false);
+    }
+    readable(stamp::prove(layout, &record.file, &record.blake3, trust).map(Some))
+        .map(|proved| proved == Some(true))
+}
+
+/// Maps the errors of a missing or invalid file to `None`, because the file will be made again.
+fn readable<T>(read: io::Result<Option<T>>) -> io::Result<Option<T>> {
+    match read {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidData
+            ) =>
+        {
+            Ok(None)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,279 @@
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use erofs_writer::{BLOCK_SIZE_BYTES, Image};
+use fs_err as fs;
+use oci_image::{Reference, excerpt};
+use vmdk::{Descriptor, SECTOR_BYTES};
+
+use super::find::REPAIR_HINT;
+use super::inventory::files_of;
+use super::record::{ErofsRecord, StoredImage};
+use super::stamp::{self, Group, VerifyMode};
+use super::verify::{Damage, Problem};
+use super::{Store, layout};
+use crate::checksum::Checksum;
+
+/// An error that makes an image unfit to boot: a file of the image is not what was written.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// An artifact cannot be read.
+    #[error("cannot read an artifact of the image")]
+    Io(#[source] io::Error),
+    /// The length of an artifact differs from its record.
+    #[error("{} is corrupt: it has {actual_bytes} bytes, expected {expected_bytes}", .path.display())]
+    Length {
+        /// Path of the artifact.
+        path: PathBuf,
+        /// Length in the record, in bytes.
+        expected_bytes: u64,
+        /// Length of the file, in bytes.
+        actual_bytes: u64,
+    },
+    /// The superblock of an artifact is damaged.
+    #[error("{} is corrupt", .path.display())]
+    Superblock {
+        /// Path of the artifact.
+        path: PathBuf,
+        /// Cause reported by the EROFS reader.
+        #[source]
+        source: erofs_writer::OpenError,
+    },
+    /// The VMDK descriptor is not what was written.
+    #[error("{} is corrupt: it has checksum {actual}, expected {expected}", .path.display())]
+    Descriptor {
+        /// Path of the descriptor.
+        path: PathBuf,
+        /// Checksum in the record.
+        expected: Checksum,
+        /// Checksum of the file.
+        actual: Checksum,
+    },
+    /// The content of an artifact is not what was written.
+    #[error("{} is corrupt: its checksum is not {expected}", .path.display())]
+    Content {
+        /// Path of the artifact.
+        path: PathBuf,
+        /// Checksum in the record.
+        expected: Checksum,
+    },
+    /// A record cannot be read.
+    #[error("cannot read a record of the image")]
+    Unreadable(#[source] Problem),
+    /// A record of an artifact, the record of the image's origin, or a copy of a record is missing
+    /// or differs from the image's record.
+    #[error("{} is corrupt: it is not what was written", .path.display())]
+    Record {
+        /// Path of the record.
+        path: PathBuf,
+    },
+    /// The extents of the descriptor differ from the record.
+    #[error("{} is corrupt: extent {index} is not '{file}' of {sectors} sectors", .path.display())]
+    Extent {
+        /// Path of the descriptor.
+        path: PathBuf,
+        /// Index of the extent, from 0.
+        index: usize,
+        /// File in the record.
+        file: String,
+        /// Length in the record, in sectors of 512 bytes.
+        sectors: u64,
+    },
+    /// The devices of the metadata differ from the record.
+    #[error("{} is corrupt: device {device} is not '{tag}' of {blocks} blocks", .path.display())]
+    Device {
+        /// Path of the metadata.
+        path: PathBuf,
+        /// Number of the device, from 1.
+        device: usize,
+        /// Tag in the record.
+        tag: String,
+        /// Length in the record, in blocks.
+        blocks: u32,
+    },
+}
+
+impl CheckError {
+    /// Returns a hint for the user; `None` if there is no remedy.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::InvalidData
+                ) =>
+            {
+                None
+            }
+            Self::Unreadable(_) => None,
+            _ => Some(REPAIR_HINT.to_owned()),
+        }
+    }
+}
+
+impl Store {
+    /// Checks, before a boot, that every file of the image is what was written. A file counts as
+    /// unchanged if the kernel reports the state in its stamp: this is
+    /// [`check_with`](Self::check_with) with [`VerifyMode::Stamp`].
+    ///
+    /// # Errors
+    /// The first file that is not what was written.
+    pub fn check(&self, image: &StoredImage) -> Result<(), CheckError> {
+        self.check_with(image, VerifyMode::Stamp)
+    }
+
+    /// Checks, before a boot, that every file of the image is what was written: records by their
+    /// seals, the descriptor by its digest, artifacts by their length, their superblock, their slot
+    /// in the device table, and their digest as `trust` requires. The kernel and the VMM do not
+    /// check this, and read damaged data without an error.
+    ///
+    /// With [`VerifyMode::Stamp`] a check takes two `stat` calls per layer, unless a file has changed.
+    ///
+    /// # Errors
+    /// The first file that is not what was written.
+    pub fn check_with(&self, image: &StoredImage, trust: VerifyMode) -> Result<(), CheckError> {
+        // A missing file is found and reported below.
+        let files = self.group(image).ok();
+        let stamp = layout::record_file(&image.record.manifest_digest);
+        let stamp = self.layout.stamp(&stamp);
+        let is_stamped = |files: &Group| files.is_stamped(&stamp);
+        if trust == VerifyMode::Stamp && files.as_ref().is_some_and(is_stamped) {
+            return Ok(());
+        }
+        check_descriptor(image)?;
+        sound(self.damaged_image_records(&image.record))?;
+        self.check_chain(image, trust)?;
+        // Files that changed during the check get no stamp.
+        if let Some(files) = files.filter(|files| self.group(image).ok().as_ref() == Some(files)) {
+            files.put(&stamp);
+        }
+        Ok(())
+    }
+
+    /// Checks the metadata, the layers and their records one by one.
+    fn check_chain(&self, image: &StoredImage, trust: VerifyMode) -> Result<(), CheckError> {
+        let record = &image.record;
+        let fsmeta = self.check_erofs(&record.fsmeta, trust)?;
+        for (index, layer) in record.layers.iter().enumerate() {
+            self.check_erofs(&layer.erofs, trust)?;
+            let (tag, blocks) = (layer.diff_id.hex(), layer.erofs.blocks);
+            let slot = fsmeta.devices().get(index);
+            if slot.is_none_or(|slot| slot.tag != tag || slot.blocks != blocks) {
+                let path = image.fsmeta.clone();
+                return Err(CheckError::Device {
+                    path,
+                    device: index + 1,
+                    tag,
+                    blocks,
+                });
+            }
+        }
+        sound(self.damaged_chain_records(record))
+    }
+
+    /// Returns the state of all files that a check reads, with the record that they must match.
+    fn group(&self, image: &StoredImage) -> io::Result<Group> {
+        let record = &image.record;
+        let mut group = Group::new(&serde_json::to_string(record)?);
+        group.add(
+            &self.layout.artifacts(),
+            files_of(record).iter().map(String::as_str),
+        )?;
+        let digest = &record.manifest_digest;
+        let names = record.references.iter().filter_map(|name| {
+            let name = name.parse::<Reference>().ok()?;
+            Some(self.layout.reference(&name))
+        });
+        for path in names.chain([self.layout.image(digest), self.layout.origin(digest)]) {
+            for path in [self.layout.copy(&path), path] {
+                let (directory, name) = (path.parent(), path.file_name().and_then(OsStr::to_str));
+                if let (Some(directory), Some(name)) = (directory, name) {
+                    group.add(directory, [name].into_iter())?;
+                }
+            }
+        }
+        Ok(group)
+    }
+
+    fn check_erofs(
+        &self,
+        record: &ErofsRecord,
+        trust: VerifyMode,
+    ) -> Result<Image<std::fs::File>, CheckError> {
+        let path = self.layout.artifact(&record.file);
+        let image = check_superblock(&path, record)?;
+        if stamp::prove(&self.layout, &record.file, &record.blake3, trust)
+            .map_err(CheckError::Io)?
+        {
+            Ok(image)
+        } else {
+            Err(CheckError::Content {
+                path,
+                expected: record.blake3,
+            })
+        }
+    }
+}
+
+/// Returns the last damage as an error.
+fn sound(mut damages: Vec<Damage>) -> Result<(), CheckError> {
+    match damages.pop() {
+        None => Ok(()),
+        Some(Damage {
+            problem: problem @ Problem::Unreadable(_),
+            ..
+        }) => Err(CheckError::Unreadable(problem)),
+        Some(Damage { path, .. }) => Err(CheckError::Record { path }),
+    }
+}
+
+fn check_superblock(path: &Path, record: &ErofsRecord) -> Result<Image<std::fs::File>, CheckError> {
+    let file = fs::File::open(path).map_err(CheckError::Io)?;
+    let actual_bytes = file.metadata().map_err(CheckError::Io)?.len();
+    let expected_bytes = u64::from(record.blocks) * BLOCK_SIZE_BYTES;
+    if actual_bytes != expected_bytes || actual_bytes != record.size_bytes {
+        return Err(CheckError::Length {
+            path: path.to_owned(),
+            expected_bytes,
+            actual_bytes,
+        });
+    }
+    Image::open(file.into_parts().0).map_err(|source| CheckError::Superblock {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn check_descriptor(image: &StoredImage) -> Result<(), CheckError> {
+    let (path, record) = (&image.vmdk, &image.record);
+    let text = fs::read(path).map_err(CheckError::Io)?;
+    let (actual, expected) = (Checksum::of(&text), record.vmdk.blake3);
+    let parsed = std::str::from_utf8(&text)
+        .ok()
+        .and_then(|text| Descriptor::parse(text).ok());
+    let Some(descriptor) = parsed.filter(|_| actual == expected) else {
+        return Err(CheckError::Descriptor {
+            path: path.clone(),
+            expected,
+            actual,
+        });
+    };
+    let files =
+        std::iter::once(&record.fsmeta).chain(record.layers.iter().map(|layer| &layer.erofs));
+    let mut extents = descriptor.extents.iter();
+    for (index, file) in files.enumerate() {
+        let sectors = file.size_bytes / SECTOR_BYTES;
+        let extent = extents.next();
+        if extent.is_none_or(|extent| extent.file_name != file.file || extent.sectors != sectors) {
+            let file = excerpt(&file.file);
+            return Err(CheckError::Extent {
+                path: path.clone(),
+                index,
+                file,
+                sectors,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,229 @@
+use std::collections::BTreeMap;
+use std::io;
+
+use fs_err as fs;
+use oci_image::{Digest, HEX_DIGITS, Platform, Reference, excerpt};
+
+use super::Store;
+use super::record::{self, ReferenceFile, StoredImage};
+
+/// Fewest hexadecimal digits that select an image.
+const PREFIX_MIN_DIGITS: usize = 6;
+
+/// Hint for a damaged store.
+pub(crate) const REPAIR_HINT: &str =
+    "msb image verify --repair mends what is damaged, or says how to";
+
+/// A name of an image, or an image without a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSummary {
+    /// Name in docker's short form; `None` if the image has no name.
+    pub reference: Option<String>,
+    /// Digest of the manifest.
+    pub digest: Digest,
+    /// Platform that the image runs on.
+    pub platform: Platform,
+    /// Number of layers; a layer that is listed twice counts twice.
+    pub layer_count: usize,
+    /// Length of its artifacts, in bytes. Other images may share layers.
+    pub size_bytes: u64,
+    /// When it was made, as its config says: RFC 3339 if it keeps to the standard, and any text if not.
+    pub created: Option<String>,
+}
+
+/// An error while an image is looked up.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// The store cannot be read.
+    #[error("cannot read the store")]
+    Io(#[from] io::Error),
+    /// No image has this name or digest.
+    #[error("no image '{name}' in the store")]
+    NotFound {
+        /// Requested name, shortened and escaped.
+        name: String,
+    },
+    /// The image under the name is for another platform; a name leads to one image.
+    #[error("'{name}' is here for {actual}, not for {wanted}")]
+    OtherPlatform {
+        /// Requested name, shortened and escaped.
+        name: String,
+        /// Requested platform.
+        wanted: Box<Platform>,
+        /// The image's own platform.
+        actual: Box<Platform>,
+    },
+    /// The digests of several images begin with the given digits.
+    #[error("'{name}' is the beginning of {count} images' digests")]
+    Ambiguous {
+        /// Requested digits.
+        name: String,
+        /// Number of images.
+        count: usize,
+    },
+}
+
+impl FindError {
+    /// Returns true if a pull may bring the image that was not found.
+    pub const fn is_of_absence(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::OtherPlatform { .. })
+    }
+
+    /// Returns a hint for the user; `None` if there is no remedy.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotFound { name } => {
+                Some(format!("msb pull {name}, or msb images for those here"))
+            }
+            Self::OtherPlatform { name, wanted, .. } => Some(format!(
+                "msb pull --platform {wanted} {name} takes the other, or leave --platform out"
+            )),
+            Self::Ambiguous { .. } => Some("give more of the digest".to_owned()),
+            Self::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Some(REPAIR_HINT.to_owned())
+            }
+            Self::Io(_) => None,
+        }
+    }
+}
+
+impl Store {
+    /// Returns every image, once for each of its names, sorted by name and digest.
+    ///
+    /// # Errors
+    /// If the store cannot be read or one of its records is damaged.
+    pub fn images(&self) -> io::Result<Vec<ImageSummary>> {
+        let names = self.names()?;
+        let mut summaries = Vec::new();
+        for digest in self.digests()? {
+            let Some(record) = record::read_image(&self.layout, &digest)? else {
+                continue;
+            };
+            let summary = ImageSummary {
+                reference: None,
+                digest,
+                platform: record.platform,
+                layer_count: record.layers.len(),
+                size_bytes: record.size_bytes,
+                created: record.created,
+            };
+            match names.get(&digest) {
+                None => summaries.push(summary),
+                Some(names) => summaries.extend(names.iter().map(|name| ImageSummary {
+                    reference: Some(name.familiar()),
+                    ..summary.clone()
+                })),
+            }
+        }
+        summaries.sort_by(|a, b| (&a.reference, a.digest).cmp(&(&b.reference, b.digest)));
+        Ok(summaries)
+    }
+
+    /// Returns the image with this name, in full or in docker's short form, with this digest, or
+    /// with the only digest that begins with these six or more hexadecimal digits.
+    ///
+    /// # Errors
+    /// If there is no such image or more than one, or the store cannot be read.
+    pub fn find(&self, name_or_digest: &str) -> Result<StoredImage, FindError> {
+        let (_, digest) = self.resolve(name_or_digest)?;
+        self.stored(&digest)?
+            .ok_or_else(|| not_found(name_or_digest))
+    }
+
+    /// Returns the image, unless it is not for the wanted platform.
+    ///
+    /// # Errors
+    /// Those of [`Self::find`], or the image is for another platform.
+    pub fn find_for(
+        &self,
+        name_or_digest: &str,
+        wanted: Option<&Platform>,
+    ) -> Result<StoredImage, FindError> {
+        let image = self.find(name_or_digest)?;
+        match wanted.filter(|wanted| !wanted.takes(&image.record.platform)) {
+            None => Ok(image),
+            Some(wanted) => Err(FindError::OtherPlatform {
+                name: excerpt(name_or_digest),
+                wanted: Box::new(wanted.clone()),
+                actual: Box::new(image.record.platform),
+            }),
+        }
+    }
+
+    /// Returns the image's digest, and the name if the image was found by name.
+    pub(crate) fn resolve(&self, text: &str) -> Result<(Option<Reference>, Digest), FindError> {
+        if let Ok(reference) = text.parse::<Reference>()
+            && let Some(file) = record::read::<ReferenceFile>(&self.layout.reference(&reference))?
+            && fs::exists(self.layout.image(&file.manifest_digest))?
+        {
+            return Ok((Some(reference), file.manifest_digest));
+        }
+        let digits = text.strip_prefix("sha256:").unwrap_or(text);
+        if !(PREFIX_MIN_DIGITS..=HEX_DIGITS).contains(&digits.len()) {
+            return Err(not_found(text));
+        }
+        let digests = self.digests()?;
+        let matching: Vec<&Digest> = digests
+            .iter()
+            .filter(|digest| digest.hex().starts_with(digits))
+            .collect();
+        match matching[..] {
+            [] => Err(not_found(text)),
+            [&digest] => Ok((None, digest)),
+            _ => Err(FindError::Ambiguous {
+                name: excerpt(text),
+                count: matching.len(),
+            }),
+        }
+    }
+
+    /// Returns the image whose manifest has this digest; `None` if it does not exist.
+    pub(crate) fn stored(&self, manifest: &Digest) -> io::Result<Option<StoredImage>> {
+        let Some(mut record) = record::read_image(&self.layout, manifest)? else {
+            return Ok(None);
+        };
+        let names = self.names()?.remove(manifest).unwrap_or_default();
+        record.references = names.iter().map(Reference::to_string).collect();
+        Ok(Some(StoredImage::new(&self.layout, record)))
+    }
+
+    /// Returns all readable names in order, by the digest that they refer to.
+    pub(crate) fn names(&self) -> io::Result<BTreeMap<Digest, Vec<Reference>>> {
+        let mut names: BTreeMap<Digest, Vec<Reference>> = BTreeMap::new();
+        for entry in fs::read_dir(self.layout.references())? {
+            let file = match record::read::<ReferenceFile>(&entry?.path()) {
+                Ok(Some(file)) => file,
+                Ok(None) => continue,
+                // Damage to one name does not hide the others.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
+                Err(error) => return Err(error),
+            };
+            if let Ok(reference) = file.reference.parse() {
+                names
+                    .entry(file.manifest_digest)
+                    .or_default()
+                    .push(reference);
+            }
+        }
+        names.values_mut().for_each(|names| names.sort());
+        Ok(names)
+    }
+
+    /// Returns the digests of all images, in order.
+    pub(crate) fn digests(&self) -> io::Result<Vec<Digest>> {
+        let mut digests = Vec::new();
+        for entry in fs::read_dir(self.layout.images())? {
+            let name = entry?.file_name();
+            let stem = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            digests.extend(stem.and_then(Digest::from_hex));
+        }
+        digests.sort();
+        Ok(digests)
+    }
+}
+
+fn not_found(name: &str) -> FindError {
+    FindError::NotFound {
+        name: excerpt(name),
+    }
+}

@@ -1,0 +1,42 @@
+use std::sync::Arc;
+
+use super::address::Address;
+use super::credentials::{Credential, CredentialSource};
+use super::error::RegistryError;
+use super::limits::RegistryLimits;
+use super::retry_listener::RetryListener;
+use super::settings::Registries;
+
+/// Settings for access to one repository.
+#[derive(Debug)]
+pub struct Client<'a> {
+    /// True to use HTTP without TLS. Registries on the loopback interface are asked whether they
+    /// speak TLS.
+    pub plain_http: bool,
+    /// Source of the credentials.
+    pub credentials: &'a CredentialSource,
+    /// Mirrors, proxies and certificates.
+    pub registries: &'a Registries,
+    /// Timeouts, retries and size limits.
+    pub limits: &'a RegistryLimits,
+    /// Receiver of the notices that a request is repeated.
+    pub listener: Arc<dyn RetryListener>,
+}
+
+impl Client<'_> {
+    /// Returns the credential for a host; `None` if there is none. A credential that the user gave
+    /// is for the registry itself, not for its mirrors.
+    pub(super) async fn credential(
+        &self,
+        address: &Address,
+    ) -> Result<Option<Credential>, RegistryError> {
+        if address.is_mirror && matches!(self.credentials, CredentialSource::Given(_)) {
+            return Ok(None);
+        }
+        let found = self.credentials.find(&address.name).await;
+        found.map_err(|source| RegistryError::Credentials {
+            registry: address.name.clone(),
+            source,
+        })
+    }
+}

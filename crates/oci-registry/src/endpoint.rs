@@ -1,0 +1,266 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use oci_image::Digest;
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, RANGE, WWW_AUTHENTICATE};
+use reqwest::{Response, Url};
+use tokio::sync::Mutex;
+
+use super::address::Address;
+use super::body::Body;
+use super::challenge::Challenge;
+use super::client::Client;
+use super::credentials::{Credential, basic_header};
+use super::error::RegistryError;
+use super::retry::{self, Failures};
+use super::retry_listener::{Retry, RetryListener};
+use super::token::TokenRequest;
+use super::transport::{Outgoing, Transport, error_message, header};
+
+/// A repository on one host: on the registry itself, or on one of its mirrors.
+pub(crate) struct Endpoint {
+    pub(super) transport: Transport,
+    repository: String,
+    credential: Option<Credential>,
+    authorization: Mutex<Authorization>,
+    listener: Arc<dyn RetryListener>,
+}
+
+/// The `Authorization` header, and the number of times that it was renewed.
+#[derive(Debug, Clone, Default)]
+struct Authorization {
+    header: Option<HeaderValue>,
+    generation: u32,
+}
+
+/// A request to the repository.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    /// Path below the repository's URL, such as `manifests/latest`.
+    pub(super) path: String,
+    /// Description of the requested object, for messages.
+    pub(super) what: &'a str,
+    pub(super) accept: Option<String>,
+    /// First requested byte; 0 for the whole object.
+    pub(super) from_byte: u64,
+}
+
+/// A response that was read as a whole.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    pub(super) bytes: Vec<u8>,
+    pub(super) content_type: Option<String>,
+    /// Digest in the `Docker-Content-Digest` header, if it is valid.
+    pub(super) promised: Option<Digest>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Endpoint({})", self.transport.base)
+    }
+}
+
+impl Endpoint {
+    /// Returns the repository at `address`. The only requests are for credentials and, on the
+    /// loopback interface, to detect TLS.
+    pub(super) async fn new(
+        address: &Address,
+        client: &Client<'_>,
+        repository: &str,
+    ) -> Result<Self, RegistryError> {
+        let base = address.settled().await;
+        let base = base.repository_url(repository)?;
+        let settings = client.registries.of(&address.name);
+        let transport = Transport::new(base, client.limits.clone(), client.registries, &settings)?;
+        let credential = client.credential(address).await?;
+        Ok(Self {
+            transport,
+            repository: address.repository(repository),
+            credential,
+            authorization: Mutex::default(),
+            listener: Arc::clone(&client.listener),
+        })
+    }
+
+    /// Returns the host with its port, for messages.
+    pub(super) fn host(&self) -> String {
+        self.transport.host()
+    }
+
+    /// Returns a whole response of at most `limit_bytes`. Retries while the registry fails
+    /// temporarily.
+    pub(super) async fn fetch(
+        &self,
+        request: &Request<'_>,
+        limit_bytes: u64,
+    ) -> Result<Fetched, RegistryError> {
+        let mut failures = Failures::default();
+        loop {
+            let error = match self.fetch_once(request, limit_bytes).await {
+                Err(error) if error.is_transient() => error,
+                outcome => return outcome,
+            };
+            let Some(earlier) = failures.add(&self.transport.limits, &error, 0) else {
+                return Err(error);
+            };
+            self.pause(request.what, &error, earlier).await;
+        }
+    }
+
+    async fn fetch_once(
+        &self,
+        request: &Request<'_>,
+        limit_bytes: u64,
+    ) -> Result<Fetched, RegistryError> {
+        let response = self.get(request).await?;
+        let headers = response.headers();
+        let content_type = header(headers, "content-type")
+            .and_then(|text| text.split(';').next())
+            .map(|text| text.trim().to_owned());
+        let promised = header(headers, "docker-content-digest").and_then(|text| text.parse().ok());
+        let body = Body::new(response, request.what, &self.transport.limits);
+        Ok(Fetched {
+            bytes: body.all(limit_bytes).await?,
+            content_type,
+            promised,
+        })
+    }
+
+    /// Waits before the next attempt; `failures` is the number of failures before this one.
+    pub(super) async fn pause(&self, what: &str, error: &RegistryError, failures: u32) {
+        let after = retry::pause(&self.transport.limits, failures, error.retry_after());
+        self.listener.retrying(&Retry {
+            what,
+            reason: &error.to_string(),
+            after,
+        });
+        tokio::time::sleep(after).await;
+    }
+
+    /// Sends a request once, and again with a new token if the old one is refused. Returns a
+    /// successful response.
+    pub(super) async fn get(&self, request: &Request<'_>) -> Result<Response, RegistryError> {
+        let address = |_| RegistryError::Address {
+            address: request.path.clone(),
+        };
+        let url = self.transport.base.join(&request.path).map_err(address)?;
+        let authorization = self.authorization.lock().await.clone();
+        let response = self.send(request, &url, authorization.header).await?;
+        if response.status() != 401 {
+            return self.checked(request.what, response).await;
+        }
+        let challenges = response.headers().get_all(WWW_AUTHENTICATE);
+        let challenges = challenges.iter().filter_map(|value| value.to_str().ok());
+        let Some(challenge) = Challenge::parse(challenges) else {
+            return self.checked(request.what, response).await;
+        };
+        let header = self.authorize(&challenge, authorization.generation).await?;
+        if header.is_none() {
+            return self.checked(request.what, response).await;
+        }
+        let response = self.send(request, &url, header).await?;
+        self.checked(request.what, response).await
+    }
+
+    /// Sends an anonymous request to an address outside of the registry.
+    pub(super) async fn get_elsewhere(
+        &self,
+        what: &str,
+        url: &Url,
+        from_byte: u64,
+    ) -> Result<Response, RegistryError> {
+        let request = Request {
+            path: String::new(),
+            what,
+            accept: None,
+            from_byte,
+        };
+        let response = self.send(&request, url, None).await?;
+        self.checked(what, response).await
+    }
+
+    async fn send(
+        &self,
+        request: &Request<'_>,
+        url: &Url,
+        authorization: Option<HeaderValue>,
+    ) -> Result<Response, RegistryError> {
+        let mut headers = HeaderMap::new();
+        headers.extend(authorization.map(|value| (AUTHORIZATION, value)));
+        let accept = request.accept.as_deref();
+        let accept = accept.and_then(|accept| HeaderValue::from_str(accept).ok());
+        headers.extend(accept.map(|value| (ACCEPT, value)));
+        if request.from_byte > 0 {
+            let range = HeaderValue::from_str(&format!("bytes={}-", request.from_byte));
+            headers.insert(RANGE, range.expect("digits are text"));
+        }
+        let outgoing = Outgoing {
+            what: request.what,
+            url: url.clone(),
+            headers,
+            form: None,
+        };
+        self.transport.send(outgoing).await
+    }
+
+    /// Answers a challenge, unless another request has done so since `generation`.
+    async fn authorize(
+        &self,
+        challenge: &Challenge,
+        generation: u32,
+    ) -> Result<Option<HeaderValue>, RegistryError> {
+        let mut authorization = self.authorization.lock().await;
+        if authorization.generation != generation {
+            return Ok(authorization.header.clone());
+        }
+        let header = match (challenge, &self.credential) {
+            (Challenge::Bearer { realm, service, .. }, credential) => {
+                let request = TokenRequest {
+                    transport: &self.transport,
+                    repository: &self.repository,
+                    realm,
+                    service: service.as_deref(),
+                    credential: credential.as_ref(),
+                };
+                Some(request.send().await?)
+            }
+            (Challenge::Basic, Some(Credential::Password { username, password })) => {
+                basic_header(username, password)
+            }
+            (Challenge::Basic, _) => None,
+        };
+        *authorization = Authorization {
+            header: header.clone(),
+            generation: generation + 1,
+        };
+        Ok(header)
+    }
+
+    async fn checked(&self, what: &str, response: Response) -> Result<Response, RegistryError> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let (registry, what) = (self.host(), what.to_owned());
+        let retry_after = header(response.headers(), "retry-after")
+            .and_then(|text| retry::retry_after(text, SystemTime::now()));
+        let message = error_message(response, &self.transport.limits).await;
+        Err(match status.as_u16() {
+            401 | 403 => RegistryError::Unauthorized {
+                registry,
+                what,
+                message,
+                credentials: self.credential.is_some(),
+            },
+            404 => RegistryError::NotFound { registry, what },
+            status => RegistryError::Status {
+                registry,
+                what,
+                status,
+                message,
+                retry_after,
+            },
+        })
+    }
+}

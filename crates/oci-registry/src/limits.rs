@@ -1,0 +1,57 @@
+use std::time::Duration;
+
+/// Limits on the size of a registry's responses, on the time spent waiting, and on the number of
+/// attempts. An error that a limit causes names the limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegistryLimits {
+    /// Longest manifest, index or config, in bytes; by default 8 MiB.
+    pub document_bytes: u64,
+    /// Longest response of a token server, in bytes; by default 1 MiB.
+    pub token_bytes: u64,
+    /// Largest depth of nested indexes; by default 8.
+    pub index_depth: usize,
+    /// Most redirects of one request; by default 10.
+    pub redirects: usize,
+    /// Most attempts at one request while the registry fails temporarily; by default 5.
+    pub attempts: u32,
+    /// Most interruptions of one blob's download, if each attempt delivers some bytes; by default
+    /// 50.
+    pub breaks: u32,
+    /// Longest pause before the second attempt; it doubles with each further attempt. By default
+    /// 500 ms.
+    pub first_pause: Duration,
+    /// Longest pause, even if the registry asks for a longer one; by default 20 s.
+    pub pause: Duration,
+    /// Timeout for a connection; by default 15 s.
+    pub connect: Duration,
+    /// Longest time without bytes of a response; by default 20 s.
+    pub idle: Duration,
+    /// Most stalled or slow responses in a row with less than `pace_bytes` between them; by default
+    /// 2.
+    pub stalls: u32,
+    /// Period over which the rate of a response is measured, counting only time spent waiting for
+    /// bytes; by default 60 s.
+    pub pace_window: Duration,
+    /// Fewest bytes in that period; by default 64 KiB.
+    pub pace_bytes: u64,
+}
+
+impl Default for RegistryLimits {
+    fn default() -> Self {
+        Self {
+            document_bytes: 8 << 20,
+            token_bytes: 1 << 20,
+            index_depth: 8,
+            redirects: 10,
+            attempts: 5,
+            breaks: 50,
+            first_pause: Duration::from_millis(500),
+            pause: Duration::from_secs(20),
+            connect: Duration::from_secs(15),
+            idle: Duration::from_secs(20),
+            stalls: 2,
+            pace_window: Duration::from_secs(60),
+            pace_bytes: 64 << 10,
+        }
+    }
+}
