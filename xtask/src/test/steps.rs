@@ -132,7 +132,7 @@ pub(super) const GUESTS: &[Step] = &[
     system("boot: checks", "boot", "checks::"),
     Step {
         name: "boot: invocations end as docker's documentation says",
-        work: Work::System("boot", "docker::", Some(("MSB_TEST_DOCKER_STEP", "4"))),
+        work: Work::System("boot", "docker::", Some(("MSB_TEST_DOCKER_STEP", "8"))),
     },
     system(
         "boot: the guest's tree equals umoci's and the host's",

@@ -17,7 +17,7 @@ use test_support::{TestEnv, settings, spawn};
 
 use crate::trial::boot_found;
 use row::{Image, Row};
-use table::ROWS;
+use table::rows;
 
 /// Runs only every Nth row.
 const STEP: &str = "MSB_TEST_DOCKER_STEP";
@@ -25,7 +25,7 @@ const STEP: &str = "MSB_TEST_DOCKER_STEP";
 /// Returns a test for each row, or for every [`STEP`]th: `docker::boot_…`.
 pub(crate) fn tests() -> Result<Vec<Trial>> {
     let step = settings::parsed(STEP)?.unwrap_or(1);
-    let rows = ROWS.iter().step_by(step);
+    let rows = rows().step_by(step);
     let test = |row: &'static Row| boot_found("docker", row.case, move |env| judge(env, row));
     Ok(rows.map(test).collect())
 }
@@ -37,6 +37,8 @@ fn judge(env: &TestEnv, row: &Row) -> Result<String> {
         env.work.join("env"),
         "# a comment\n\nA=file\nB=file\nMSB_TABLE_SET\n",
     )?;
+    fs::create_dir_all(env.work.join("host"))?;
+    fs::write(env.work.join("host/file"), "of the host\n")?;
     let output = output(env, row)?;
     let (stdout, stderr) = (
         String::from_utf8_lossy(&output.stdout),
@@ -89,11 +91,9 @@ fn command(env: &TestEnv, row: &Row) -> Command {
     let mut command = env.machine_command("run");
     command.args(["-q", "--rm", "--pull", "never"]);
     command.args(["--cpus", "1", "--memory", "512M"]);
+    let work = env.work.display().to_string();
     for option in row.options {
-        match *option {
-            "FILE" => command.arg(env.work.join("env")),
-            option => command.arg(option),
-        };
+        command.arg(option.replace("{work}", &work));
     }
     command.arg(name(row.image)).args(row.command);
     command

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use smoltcp::wire::IpProtocol;
 
 use super::guest::{GATEWAY, Guest, datagram, packet, syn};
-use super::hosts::{Silent, connect_from, silent_datagrams, source};
+use super::hosts::{Silent, connect_from, silent_datagrams};
 use super::victim::Victim;
 
 /// The first of the guest's own ports that connections come from.
@@ -146,7 +146,7 @@ fn pending(_: &Victim, guest: &mut Guest, flows: u16) -> Result<String> {
 /// Fills the buffers of connections in both directions. The guest leaves out the first byte of its
 /// data, so that nothing can be passed on, and confirms nothing that it receives.
 fn established(_: &Victim, guest: &mut Guest, flows: u16) -> Result<String> {
-    let to = source()?;
+    let to = guest.source()?;
     guest.connect(ports(flows), to)?;
     fill(guest, flows, to)?;
     // The guest also ignores the data that is repeated.
@@ -236,7 +236,7 @@ fn arrivals(victim: &Victim, guest: &mut Guest, flows: u16) -> Result<String> {
         admitted <= ARRIVALS_MAX && admitted > usize::from(flows.min(200)),
         "{admitted} arrivals were admitted"
     );
-    let to = source()?;
+    let to = guest.source()?;
     guest.connect(FIRST_PORT..FIRST_PORT + ARRIVALS_LEAVE, to)?;
     Ok(format!(
         "{admitted} of {} arrivals, {ARRIVALS_LEAVE} connections of the guest's beside them",

@@ -13,6 +13,8 @@ use smoltcp::wire::{
     UdpPacket, UdpRepr,
 };
 
+use super::hosts::Source;
+
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 2);
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,6 +34,8 @@ pub(crate) struct Guest {
     pub(crate) established: BTreeMap<(u16, SocketAddrV4), TcpSeqNumber>,
     pub(crate) frames_sent: u64,
     pings_answered: u64,
+    /// The servers that the guest's connections lead to.
+    sources: Vec<Source>,
 }
 
 impl Guest {
@@ -44,7 +48,17 @@ impl Guest {
             established: BTreeMap::new(),
             frames_sent: 0,
             pings_answered: 0,
+            sources: Vec::new(),
         })
+    }
+
+    /// Starts a server on the host, which serves as long as the guest exists, and returns its
+    /// address as the guest sees it.
+    pub(super) fn source(&mut self) -> Result<SocketAddrV4> {
+        let source = Source::serve()?;
+        let at = source.at();
+        self.sources.push(source);
+        Ok(at)
     }
 
     /// Writes a frame of any length to the socket.

@@ -1,16 +1,18 @@
 //! The host's side of the attacks: servers on the loopback interface.
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 
 use anyhow::{Result, bail};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
 
 use super::guest::GATEWAY;
 
-/// Number of bytes that [`source`] sends to each client: more than a connection's buffer.
+/// Number of bytes that [`Source`] sends to each client: more than a connection's buffer.
 const SOURCE_BYTES: usize = 96 * 1024;
 
 /// A port at which connections stay pending: its queue is full, and nothing accepts from it.
@@ -46,21 +48,56 @@ impl Silent {
     }
 }
 
-/// Serves data to every client, reads nothing, and closes no connection.
-pub(super) fn source() -> Result<SocketAddrV4> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let at = as_seen_by_guest(&listener)?;
-    thread::spawn(move || {
-        let mut held = Vec::new();
-        for stream in listener.incoming().flatten() {
-            let mut stream: TcpStream = stream;
-            // The write sends as much as there is room for.
-            let _ = stream.set_nonblocking(true);
-            let _ = stream.write(&[7; SOURCE_BYTES]);
-            held.push(stream);
+/// A server that sends data to every client and reads nothing. It closes its connections when it is
+/// dropped.
+pub(crate) struct Source {
+    at: SocketAddrV4,
+    own: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Source {
+    pub(super) fn serve() -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let (at, own) = (as_seen_by_guest(&listener)?, listener.local_addr()?);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&is_over);
+        let serving = thread::spawn(move || {
+            let mut held = Vec::new();
+            for stream in listener.incoming().flatten() {
+                if until.load(Ordering::Acquire) {
+                    break;
+                }
+                let mut stream: TcpStream = stream;
+                // The write sends as much as there is room for.
+                let _ = stream.set_nonblocking(true);
+                let _ = stream.write(&[7; SOURCE_BYTES]);
+                held.push(stream);
+            }
+        });
+        Ok(Self {
+            at,
+            own,
+            is_over,
+            serving: Some(serving),
+        })
+    }
+
+    pub(super) const fn at(&self) -> SocketAddrV4 {
+        self.at
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        // A last client wakes the server.
+        let woken = TcpStream::connect(self.own);
+        if let (Ok(_), Some(serving)) = (woken, self.serving.take()) {
+            let _ = serving.join();
         }
-    });
-    Ok(at)
+    }
 }
 
 /// Opens a port that receives datagrams and answers none.

@@ -1,14 +1,10 @@
-//! Invocations and their results, as docker's documentation describes them.
-//!
-//! "run" is the reference of `docker container run`, "running" the page "Running containers",
-//! "Dockerfile" the Dockerfile reference.
+//! The command: entrypoint, environment, user, directory, exit status, signals, streams.
 
-use super::row::{Image, Row};
+use crate::docker::row::{Image, Row};
 
 /// The PATH of an image that sets none.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n";
 
-/// The rows, grouped by the page that describes them.
 pub(super) const ROWS: &[Row] = &[
     // Entrypoint and command: Dockerfile, "Understand how CMD and ENTRYPOINT interact"; running,
     // "Default entrypoint".
@@ -86,7 +82,7 @@ pub(super) const ROWS: &[Row] = &[
         .prints("2\n"),
     Row::of("--env-file, with -e over it")
         .image(Image::Plain)
-        .with(&["--env-file", "FILE", "-e", "B=over"])
+        .with(&["--env-file", "{work}/env", "-e", "B=over"])
         .runs(&["sh", "-c", "echo $A $B $MSB_TABLE_SET"])
         .prints("file over from here\n"),
     Row::of("PATH where the image sets none")
@@ -245,4 +241,123 @@ pub(super) const ROWS: &[Row] = &[
         .runs(&["sh", "-c", "echo out; echo err >&2"])
         .prints("out\n")
         .says("err\n"),
+    Row::of("--entrypoint that does not exist")
+        .with(&["--entrypoint", "/nosuch"])
+        .exits(127)
+        .says("/nosuch"),
+    Row::of("--entrypoint sh takes -c from the words")
+        .with(&["--entrypoint", "/bin/sh"])
+        .runs(&["-c", "echo $0 $1", "a", "b"])
+        .prints("a b\n"),
+    Row::of("126: it is not executable")
+        .image(Image::Plain)
+        .runs(&["/etc/passwd"])
+        .exits(126)
+        .says("/etc/passwd"),
+    Row::of("143: SIGTERM killed it")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "kill -TERM $$"])
+        .exits(143),
+    Row::of("139: SIGSEGV killed it")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "kill -SEGV $$"])
+        .exits(139),
+    Row::of("an exit code beyond 255 wraps")
+        .image(Image::Plain)
+        .runs(&["python3", "-c", "import os; os._exit(300)"])
+        .exits(44),
+    Row::of("only standard error")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "echo err >&2; exit 7"])
+        .prints("")
+        .says("err\n")
+        .exits(7),
+    Row::of("output without a newline")
+        .image(Image::Plain)
+        .runs(&["printf", "abc"])
+        .prints("abc"),
+    Row::of("-i of a command that reads nothing")
+        .image(Image::Plain)
+        .with(&["-i"])
+        .typed("abc")
+        .runs(&["true"])
+        .prints(""),
+    Row::of("-i with nothing to read")
+        .image(Image::Plain)
+        .with(&["-i"])
+        .runs(&["cat"])
+        .prints(""),
+    Row::of("-e HOME over the user's")
+        .image(Image::Plain)
+        .with(&["-e", "HOME=/x"])
+        .runs(&["sh", "-c", "echo $HOME"])
+        .prints("/x\n"),
+    Row::of("-e PATH over the default")
+        .image(Image::Plain)
+        .with(&["-e", "PATH=/bin"])
+        .runs(&["sh", "-c", "echo $PATH"])
+        .prints("/bin\n"),
+    Row::of("-e HOSTNAME over the sandbox's")
+        .image(Image::Plain)
+        .with(&["-e", "HOSTNAME=x"])
+        .runs(&["sh", "-c", "echo $HOSTNAME"])
+        .prints("x\n"),
+    Row::of("-e TERM over xterm")
+        .image(Image::Plain)
+        .with(&["-t", "-e", "TERM=dumb"])
+        .runs(&["sh", "-c", "echo $TERM"])
+        .prints("dumb\r\n"),
+    Row::of("-e keeps an = in the value")
+        .image(Image::Plain)
+        .with(&["-e", "A=b=c"])
+        .runs(&["sh", "-c", "echo $A"])
+        .prints("b=c\n"),
+    Row::of("-e without a name")
+        .image(Image::Plain)
+        .with(&["-e", "=x"])
+        .runs(&["true"])
+        .exits(125)
+        .says("=x"),
+    Row::of("--env-file that does not exist")
+        .image(Image::Plain)
+        .with(&["--env-file", "{work}/nosuch"])
+        .runs(&["true"])
+        .exits(125)
+        .says("nosuch"),
+    Row::of("HOME of a user of the image")
+        .image(Image::Plain)
+        .with(&["-u", "daemon"])
+        .runs(&["sh", "-c", "echo $HOME"])
+        .prints("/usr/sbin\n"),
+    Row::of("-u 0:GID")
+        .image(Image::Plain)
+        .with(&["-u", "0:1"])
+        .runs(&["id", "-g"])
+        .prints("1\n"),
+    Row::of("--group-add of a number")
+        .image(Image::Plain)
+        .with(&["--group-add", "44"])
+        .runs(&["id", "-G"])
+        .prints("0 44\n"),
+    Row::of("--group-add of a name")
+        .image(Image::Plain)
+        .with(&["--group-add", "daemon"])
+        .runs(&["id", "-G"])
+        .prints("0 1\n"),
+    Row::of("--group-add of a group that does not exist")
+        .image(Image::Plain)
+        .with(&["--group-add", "nosuch"])
+        .runs(&["true"])
+        .exits(125)
+        .says("nosuch"),
+    Row::of("-w relative")
+        .image(Image::Plain)
+        .with(&["-w", "here"])
+        .runs(&["pwd"])
+        .exits(125)
+        .says("here"),
+    Row::of("umask")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "umask"])
+        .prints("0022\n"),
 ];
