@@ -11,7 +11,7 @@ use crate::sandbox;
 /// The exit code of a program that a signal ended, less the signal's number.
 const EXIT_SIGNAL: u8 = 128;
 /// The time that an interrupted benchmark has to remove everything that it made.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(10);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 enum Event {
     Ended(Result<u8>),
@@ -34,7 +34,7 @@ pub(crate) fn interruptible(work: impl FnOnce() -> Result<u8> + Send + 'static) 
         Event::Ended(outcome) => outcome,
         Event::Interrupted(signal) => {
             sandbox::remove_all();
-            let _ = events.recv_timeout(LEAVE_PATIENCE);
+            let _ = events.recv_timeout(LEAVE_TIMEOUT);
             sandbox::remove_all();
             Ok(EXIT_SIGNAL + u8::try_from(signal)?)
         }

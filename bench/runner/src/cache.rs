@@ -12,7 +12,7 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    pub(crate) fn tell(&mut self, line: &Line) -> Result<()> {
+    pub(crate) fn send(&mut self, line: &Line) -> Result<()> {
         serde_json::to_writer(&mut *self.output, line)?;
         self.output.write_all(b"\n")?;
         Ok(self.output.flush()?)
@@ -23,7 +23,7 @@ impl Caller<'_> {
         rustix::fs::sync();
         fs::write("/proc/sys/vm/drop_caches", "3").context("caches cannot be dropped")?;
         if ask_host {
-            self.tell(&Line::DropHostCaches)?;
+            self.send(&Line::DropHostCaches)?;
             let mut answer = String::new();
             let count = self.input.read_line(&mut answer)?;
             ensure!(count > 0, "the host does not answer");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use crate::lowers::Made;
+use crate::lowers::PreparedLowers;
 use crate::message::{Lower, Overlay};
 use crate::mount::Mount;
 
@@ -34,7 +34,7 @@ impl Layered {
         for name in ["upper", "work"] {
             fs::create_dir_all(base.join(name))?;
         }
-        let made = Made::of(&overlay.lowers, base, source, with_large)?;
+        let made = PreparedLowers::of(&overlay.lowers, base, source, with_large)?;
         fs::create_dir_all(target)?;
         let options = options(overlay, &made)?;
         mount(
@@ -54,7 +54,7 @@ impl Layered {
     }
 }
 
-fn options(overlay: &Overlay, made: &Made) -> Result<CString> {
+fn options(overlay: &Overlay, made: &PreparedLowers) -> Result<CString> {
     let base = overlay.base.display();
     let lowers: Vec<String> = made
         .directories

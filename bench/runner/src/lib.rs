@@ -9,6 +9,7 @@
 mod cache;
 mod copying;
 mod facts;
+mod fixture;
 mod layered;
 mod lowers;
 mod message;
@@ -17,14 +18,13 @@ mod program;
 mod random;
 mod round;
 mod samples;
-mod scene;
 mod sizes;
 mod workloads;
 
 pub use facts::facts;
 pub use message::{
-    CacheState, Extent, Facts, Line, Lower, Lowers, Mounted, Overlay, Part, Place, Record, Request,
-    Suite,
+    BenchTarget, CacheState, Extent, Facts, Line, Lower, Lowers, Mounted, Overlay, Part, Record,
+    Request, Suite,
 };
 pub use round::run;
 pub use sizes::Sizes;

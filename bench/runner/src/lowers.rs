@@ -13,7 +13,7 @@ const SHARED: &str = "usr/lib";
 
 /// Lower layers that were made or mounted.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct PreparedLowers {
     /// The directories of the layers, the lowest first.
     pub(crate) directories: Vec<PathBuf>,
     /// The files, by their paths in the overlay.
@@ -22,7 +22,7 @@ pub(crate) struct Made {
     pub(crate) mounts: Vec<Mount>,
 }
 
-impl Made {
+impl PreparedLowers {
     /// Makes the layers in `base`. The files are those of the source, or a copy of them.
     pub(crate) fn of(
         lowers: &Lowers,
@@ -37,7 +37,7 @@ impl Made {
     }
 }
 
-fn plain(count: u32, base: &Path, source: &Lower, with_large: bool) -> Result<Made> {
+fn plain(count: u32, base: &Path, source: &Lower, with_large: bool) -> Result<PreparedLowers> {
     let directories = numbered(base, count as usize);
     for directory in &directories {
         fs::create_dir_all(directory.join(SHARED))?;
@@ -47,21 +47,21 @@ fn plain(count: u32, base: &Path, source: &Lower, with_large: bool) -> Result<Ma
         .context("an overlay without layers")?;
     let copied = copied(&middle.join(SHARED), source, with_large)?;
     let lower = copied.below(middle)?;
-    Ok(Made {
+    Ok(PreparedLowers {
         directories,
         lower,
         mounts: Vec::new(),
     })
 }
 
-fn images(disk: &Path, extents: &[Extent], base: &Path, source: &Lower) -> Result<Made> {
+fn images(disk: &Path, extents: &[Extent], base: &Path, source: &Lower) -> Result<PreparedLowers> {
     let directories = numbered(base, extents.len());
     let mut mounts = Vec::new();
     for (extent, directory) in extents.iter().zip(&directories) {
         fs::create_dir_all(directory)?;
         mounts.push(Mount::of_extent(disk, *extent, directory)?);
     }
-    Ok(Made {
+    Ok(PreparedLowers {
         directories,
         lower: source.below(Path::new("/"))?,
         mounts,

@@ -8,7 +8,7 @@ use crate::sizes::Sizes;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     /// The places to measure in. Their names are unique and identify them in records.
-    pub places: Vec<Place>,
+    pub places: Vec<BenchTarget>,
     /// The files that places without their own get a copy of.
     pub source: Lower,
     /// The parts, measured one after the other, each over all its rounds.
@@ -28,7 +28,7 @@ pub struct Request {
 
 /// A directory on one kind of filesystem.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Place {
+pub struct BenchTarget {
     /// The title of the place's column.
     pub name: String,
     /// The files to read. `None` for a place without its own: the source is copied into `work`.

@@ -4,9 +4,9 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 use crate::cache::Caller;
+use crate::fixture::Fixture;
 use crate::message::{CacheState, Line, Part, Record, Request, Suite};
 use crate::samples::Samples;
-use crate::scene::Scene;
 use crate::workloads::{self, Job, Workload};
 
 /// Measures the request and prints a line of JSON for each run of a workload.
@@ -16,21 +16,21 @@ use crate::workloads::{self, Job, Workload};
 /// that fails is reported in a line, and the others continue.
 pub fn run(request: &Request, output: &mut dyn Write, input: &mut dyn BufRead) -> Result<()> {
     let mut caller = Caller { output, input };
-    let scenes = scenes(request)?;
+    let fixtures = fixtures(request)?;
     for part in &request.parts {
-        run_part(request, part, &scenes, &mut caller)?;
+        run_part(request, part, &fixtures, &mut caller)?;
     }
     Ok(())
 }
 
-fn scenes(request: &Request) -> Result<Vec<Scene>> {
+fn fixtures(request: &Request) -> Result<Vec<Fixture>> {
     let places = request.places.iter();
     places
         .map(|place| {
             let changes =
                 |part: &Part| part.suite == Suite::CopyUp && part.places.contains(&place.name);
             let with_large = request.parts.iter().any(changes);
-            Scene::set(place, &request.source, with_large)
+            Fixture::set(place, &request.source, with_large)
                 .with_context(|| format!("{} cannot be made ready", place.name))
         })
         .collect()
@@ -39,20 +39,20 @@ fn scenes(request: &Request) -> Result<Vec<Scene>> {
 fn run_part(
     request: &Request,
     part: &Part,
-    scenes: &[Scene],
+    fixtures: &[Fixture],
     caller: &mut Caller<'_>,
 ) -> Result<()> {
-    let mut here: Vec<&Scene> = scenes
+    let mut here: Vec<&Fixture> = fixtures
         .iter()
-        .filter(|scene| part.places.contains(&scene.name))
+        .filter(|fixture| part.places.contains(&fixture.name))
         .collect();
     let chosen = wanted(request, part.suite, caller)?;
     for round in 0..request.rounds {
         for workload in &chosen {
-            let fitting = here.iter().filter(|scene| (workload.fits)(scene));
-            for scene in fitting {
+            let fitting = here.iter().filter(|fixture| (workload.fits)(fixture));
+            for fixture in fitting {
                 let job = Job {
-                    scene,
+                    fixture,
                     sizes: &request.sizes,
                     round: round as usize,
                     rounds: request.rounds as usize,
@@ -86,7 +86,7 @@ fn wanted(
         }
         match (workload.lacks)() {
             None => chosen.push(workload),
-            Some(reason) => caller.tell(&Line::LeftOut {
+            Some(reason) => caller.send(&Line::LeftOut {
                 suite,
                 workload: workload.name.to_owned(),
                 reason,
@@ -126,7 +126,7 @@ fn both_caches(
             Ok(record) => Line::Measured(Record {
                 suite: Some(part.suite),
                 workload: workload.name.to_owned(),
-                place: job.scene.name.clone(),
+                place: job.fixture.name.clone(),
                 round: u32::try_from(job.round)?,
                 cache: Some(cache),
                 ..record
@@ -134,11 +134,11 @@ fn both_caches(
             Err(error) => Line::LeftOut {
                 suite: part.suite,
                 workload: workload.name.to_owned(),
-                reason: format!("{}, round {}: {error:#}", job.scene.name, job.round),
+                reason: format!("{}, round {}: {error:#}", job.fixture.name, job.round),
             },
         };
-        caller.tell(&line)?;
-        job.scene.clear()?;
+        caller.send(&line)?;
+        job.fixture.clear()?;
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ fn measure(
 ) -> Result<Record> {
     let act = (workload.prepare)(job)?;
     ready()?;
-    let before_bytes = job.scene.used_bytes()?;
+    let before_bytes = job.fixture.used_bytes()?;
     let mut samples = Samples::default();
     let begun = Instant::now();
     act(&mut samples)?;
@@ -159,7 +159,7 @@ fn measure(
     record.seconds = seconds;
     if workload.grows {
         rustix::fs::sync();
-        record.growth_bytes = Some(job.scene.used_bytes()? - before_bytes);
+        record.growth_bytes = Some(job.fixture.used_bytes()? - before_bytes);
     }
     Ok(record)
 }

@@ -10,11 +10,11 @@ use crate::allocation::allocated_bytes;
 use crate::report::{Cache, Cell, Conditions, Durability, Plot, Row, Table, Target, Unit};
 
 /// A name, and the figures that it stands for.
-type Named = (&'static str, fn(&Made) -> &Vec<f64>);
+type Named = (&'static str, fn(&Figures) -> &Vec<f64>);
 
 /// The costs of disks of one size, round by round.
 #[derive(Default)]
-struct Made {
+struct Figures {
     written_s: Vec<f64>,
     synced_s: Vec<f64>,
     allocated_bytes: Vec<f64>,
@@ -22,10 +22,10 @@ struct Made {
 
 /// Writes disks as the creation of a sandbox does, of each size in turn.
 pub(super) fn measure(arguments: &Arguments) -> Result<(Vec<Table>, Vec<Target>)> {
-    let mut all = SIZES.map(|_| Made::default());
+    let mut all = SIZES.map(|_| Figures::default());
     for round in 0..=arguments.rounds {
         for (size, made) in SIZES.iter().zip(&mut all) {
-            let mut one = Made::default();
+            let mut one = Figures::default();
             write(arguments, size, &mut one)?;
             if round > 0 {
                 made.written_s.extend(one.written_s);
@@ -82,7 +82,7 @@ pub(super) fn measure(arguments: &Arguments) -> Result<(Vec<Table>, Vec<Target>)
     Ok((tables, targets.collect()))
 }
 
-fn write(arguments: &Arguments, size: &Size, made: &mut Made) -> Result<()> {
+fn write(arguments: &Arguments, size: &Size, made: &mut Figures) -> Result<()> {
     let directory = tempfile::tempdir_in(&arguments.work)?;
     let tree = empty_upper()?;
     let options = Options {
@@ -113,7 +113,7 @@ fn empty_upper() -> Result<Tree<Vec<u8>>> {
     Ok(tree)
 }
 
-fn judge(size: &Size, made: &Made) -> Vec<Target> {
+fn judge(size: &Size, made: &Figures) -> Vec<Target> {
     let spread = |figures: &[f64]| Cell::of_rounds(figures.to_vec()).spread();
     let at_most = |words: &str, found: f64, most: f64, unit: Unit| {
         let (name, found_words) = (size.name, unit.shown(found));

@@ -16,7 +16,7 @@ mod words;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use msb_bench_runner::{Facts, Line, Lower, Part, Place, Request, Sizes, Suite};
+use msb_bench_runner::{BenchTarget, Facts, Line, Lower, Part, Request, Sizes, Suite};
 
 use crate::msb::{Msb, vmm_words};
 use crate::report::{Cache, Machine, Report, Showing, Table};
@@ -165,7 +165,7 @@ impl Arguments {
     }
 
     /// Returns the request to measure in these places.
-    fn request(&self, places: Vec<Place>, source: Lower, mut parts: Vec<Part>) -> Request {
+    fn request(&self, places: Vec<BenchTarget>, source: Lower, mut parts: Vec<Part>) -> Request {
         parts.retain(|part| self.suites.is_empty() || self.suites.contains(&part.suite));
         let full = Sizes::full(self.file_mib);
         Request {

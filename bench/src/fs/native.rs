@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use msb_bench_runner::{Facts, Place};
+use msb_bench_runner::{BenchTarget, Facts};
 
 use super::disk::Disk;
 use super::mounts::Mounts;
@@ -95,18 +95,18 @@ fn mounted(mounts: &mut Mounts, stored: &Disk, directory: &Path) -> Result<Roots
 }
 
 impl Roots {
-    fn places(&self, program: &Path) -> Result<Vec<Place>> {
+    fn places(&self, program: &Path) -> Result<Vec<BenchTarget>> {
         let mut places = Vec::new();
         for (name, root) in &self.overlays {
             let facts = facts(program, root)?;
-            places.push(Place {
+            places.push(BenchTarget {
                 name: (*name).to_owned(),
                 lower: Some(facts.lower),
                 work: facts.work,
                 mounted: None,
             });
         }
-        places.push(Place {
+        places.push(BenchTarget {
             name: places::EXT4.to_owned(),
             lower: None,
             work: self.ext4.clone(),

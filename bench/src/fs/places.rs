@@ -1,4 +1,4 @@
-use msb_bench_runner::{Extent, Facts, Lowers, Mounted, Overlay, Part, Place, Suite};
+use msb_bench_runner::{BenchTarget, Extent, Facts, Lowers, Mounted, Overlay, Part, Suite};
 
 use super::{Against, Arguments};
 
@@ -37,15 +37,19 @@ const IMAGE_DISK: &str = "/dev/vda";
 pub(super) const ROOT_OPTIONS: &str = ",redirect_dir=on,index=on,metacopy=on,xino=on";
 
 /// Returns the places of a guest whose image has these layers on its disk.
-pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) -> Vec<Place> {
-    let copy = |name: &str, work: &str| Place {
+pub(super) fn of_guest(
+    arguments: &Arguments,
+    facts: &Facts,
+    layers: &[Extent],
+) -> Vec<BenchTarget> {
+    let copy = |name: &str, work: &str| BenchTarget {
         name: name.to_owned(),
         lower: None,
         work: work.into(),
         mounted: None,
     };
     let mut places = vec![
-        Place {
+        BenchTarget {
             name: IMAGE.to_owned(),
             lower: Some(facts.lower.clone()),
             work: facts.work.clone(),
@@ -58,7 +62,7 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) 
         places.push(copy(VIRTIOFS, VIRTIOFS_PATH));
     }
     if arguments.has(Against::Overlay) {
-        places.push(Place {
+        places.push(BenchTarget {
             mounted: Some(Mounted::Overlay(Overlay {
                 base: OVERLAY_BASE.into(),
                 lowers: Lowers::Directories(OVERLAY_LAYERS),
@@ -68,7 +72,7 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) 
         });
     }
     if arguments.has(Against::Layers) {
-        places.push(Place {
+        places.push(BenchTarget {
             mounted: Some(Mounted::Overlay(Overlay {
                 base: LAYERS_BASE.into(),
                 lowers: Lowers::Images {
@@ -81,7 +85,7 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) 
         });
     }
     if arguments.has(Against::Erofs) {
-        places.push(Place {
+        places.push(BenchTarget {
             mounted: Some(Mounted::Disk(IMAGE_DISK.into())),
             ..copy(EROFS, EROFS_PATH)
         });
@@ -94,7 +98,7 @@ pub(super) fn of_guest(arguments: &Arguments, facts: &Facts, layers: &[Extent]) 
 
 /// Returns the suites, each with its places. The suite of first changes is the last, because it
 /// uses up the image's files.
-pub(super) fn parts(places: &[Place]) -> Vec<Part> {
+pub(super) fn parts(places: &[BenchTarget]) -> Vec<Part> {
     let all = |_: &str| true;
     let disks = |name: &str| name == UPPER || name == EXT4;
     // A directory on the upper alone uses no lower layers, and a bare image cannot be written to.

@@ -19,7 +19,7 @@ impl Progress {
     }
 
     /// Shows the workload that was just measured.
-    pub(super) fn tell(&self, line: &Line) {
+    pub(super) fn send(&self, line: &Line) {
         if let (true, Line::Measured(record)) = (self.is_shown, line) {
             show(&words(record));
         }

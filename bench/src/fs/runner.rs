@@ -33,7 +33,7 @@ pub(super) fn converse(command: &mut Command) -> Result<Vec<Line>> {
             drop_caches()?;
             answers.write_all(b"dropped\n")?;
         } else {
-            progress.tell(&line);
+            progress.send(&line);
             lines.push(line);
         }
         ensure!(

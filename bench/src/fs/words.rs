@@ -1,5 +1,5 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use msb_bench_runner::{CacheState, Line, Lowers, Mounted, Part, Place, Suite};
+use msb_bench_runner::{BenchTarget, CacheState, Line, Lowers, Mounted, Part, Suite};
 
 use super::Outcome;
 use crate::report::{Cache, Conditions, Durability, Unit};
@@ -134,7 +134,7 @@ fn where_(outcome: &Outcome, part: &Part) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn lies(outcome: &Outcome, place: &Place) -> String {
+fn lies(outcome: &Outcome, place: &BenchTarget) -> String {
     let files = match (&place.lower, &place.mounted) {
         (_, Some(Mounted::Disk(disk))) => {
             return format!(

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::image::Shape;
-use super::load::Bed;
+use super::load::Fixture;
 use super::{conditions, sandbox};
 use crate::msb::{Msb, text};
 use crate::report::{Cell, Durability, Plot, Row, Table, Unit};
@@ -17,19 +17,19 @@ const FILES: u32 = 1_000;
 
 /// Starts sandboxes of one image beside running ones. Measures the time of each start, and the
 /// host's memory for all of them.
-pub(super) fn measure(bed: &Bed<'_>) -> Result<Vec<Table>> {
-    let most = bed.arguments.most_sandboxes;
+pub(super) fn measure(fixture: &Fixture<'_>) -> Result<Vec<Table>> {
+    let most = fixture.arguments.most_sandboxes;
     let counts: Vec<u32> = COUNTS.into_iter().filter(|&count| count <= most).collect();
     if counts.is_empty() {
         return Ok(Vec::new());
     }
-    let home = sandbox::home_of(bed, &Shape::spread(1, FILES))?;
+    let home = sandbox::home_of(fixture, &Shape::spread(1, FILES))?;
     let mut running = Vec::new();
     let (mut times, mut memory) = (Vec::new(), Vec::new());
     for &count in &counts {
         let mut took_s = Vec::new();
         while running.len() < count as usize {
-            let (sandbox, start_s) = start(&home.msb, &bed.arguments.vmm, running.len())?;
+            let (sandbox, start_s) = start(&home.msb, &fixture.arguments.vmm, running.len())?;
             running.push(sandbox);
             took_s.push(start_s);
         }
@@ -41,7 +41,7 @@ pub(super) fn measure(bed: &Bed<'_>) -> Result<Vec<Table>> {
     let table = |title: &str, unit, column: &str, rows| Table {
         title: title.to_owned(),
         conditions: conditions(
-            bed.arguments,
+            fixture.arguments,
             Durability::None,
             "one image; sandboxes without a command, 1 CPU, 128 MiB, started one after the other and left running",
         ),

@@ -17,7 +17,7 @@ const MEMORY_MAX_MIB: f64 = 128.0;
 const MEMORY_FILES: f64 = 100_000.0;
 
 /// The program and the arguments that all points share.
-pub(super) struct Bed<'a> {
+pub(super) struct Fixture<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) msb: &'a Msb,
 }
@@ -29,7 +29,7 @@ struct Point {
     bound: Vec<Cost>,
 }
 
-impl Bed<'_> {
+impl Fixture<'_> {
     /// Returns two tables: the time of a load, and its peak memory.
     pub(super) fn series(
         &self,

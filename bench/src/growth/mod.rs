@@ -65,11 +65,11 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
             .map(|count| Shape::covered(BASE_FILES, count))
             .into(),
     );
-    let bed = load::Bed { arguments, msb };
+    let fixture = load::Fixture { arguments, msb };
     let mut tables = Vec::new();
-    tables.extend(bed.series("layers", |shape| shape.layers, &layers)?);
-    let of_files = bed.series("files", |shape| shape.files, &files)?;
-    let of_whiteouts = bed.series(
+    tables.extend(fixture.series("layers", |shape| shape.layers, &layers)?);
+    let of_files = fixture.series("files", |shape| shape.files, &files)?;
+    let of_whiteouts = fixture.series(
         "whiteouts",
         |shape| shape.whiteouts.unwrap_or(0),
         &whiteouts,
@@ -80,10 +80,10 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     tables.extend(of_whiteouts);
     let mut vmm = None;
     if !arguments.no_sandboxes {
-        let (table, judged) = sandbox::measure(&bed, &layers)?;
+        let (table, judged) = sandbox::measure(&fixture, &layers)?;
         tables.extend(table);
         targets.extend(judged);
-        tables.extend(crowd::measure(&bed)?);
+        tables.extend(crowd::measure(&fixture)?);
         vmm = Some(vmm_words(&arguments.vmm).to_owned());
     }
     Ok(Report::new("growth", Machine::this(vmm), tables, targets))

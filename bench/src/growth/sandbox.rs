@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::conditions;
 use super::image::Shape;
-use super::load::Bed;
+use super::load::Fixture;
 use crate::msb::{Msb, text};
 use crate::report::{Cell, Durability, Plot, Row, Table, Target, Unit};
 use crate::sandbox::Sandbox;
@@ -38,11 +38,11 @@ pub(super) struct Home {
 }
 
 /// Returns a home with an image of this shape.
-pub(super) fn home_of(bed: &Bed<'_>, shape: &Shape) -> Result<Home> {
-    let layout = tempfile::tempdir_in(&bed.arguments.work)?;
+pub(super) fn home_of(fixture: &Fixture<'_>, shape: &Shape) -> Result<Home> {
+    let layout = tempfile::tempdir_in(&fixture.arguments.work)?;
     shape.write(layout.path())?;
-    let directory = tempfile::tempdir_in(&bed.arguments.work)?;
-    let msb = bed.msb.in_home(directory.path());
+    let directory = tempfile::tempdir_in(&fixture.arguments.work)?;
+    let msb = fixture.msb.in_home(directory.path());
     let mut load = msb.command();
     load.args(["load", "--quiet", "--tag", IMAGE]);
     text(load.arg(layout.path()))?;
@@ -53,12 +53,15 @@ pub(super) fn home_of(bed: &Bed<'_>, shape: &Shape) -> Result<Home> {
 }
 
 /// Creates and starts sandboxes of images with few and many layers, in turn.
-pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Vec<Target>)> {
+pub(super) fn measure(
+    fixture: &Fixture<'_>,
+    shapes: &[Shape],
+) -> Result<(Vec<Table>, Vec<Target>)> {
     let mut homes = Vec::new();
     for shape in shapes {
-        homes.push((home_of(bed, shape)?, Figures::default()));
+        homes.push((home_of(fixture, shape)?, Figures::default()));
     }
-    for round in 0..=bed.arguments.rounds {
+    for round in 0..=fixture.arguments.rounds {
         for _ in 0..CREATIONS {
             for (home, figures) in &mut homes {
                 created(&home.msb, figures)?;
@@ -66,7 +69,7 @@ pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Ve
         }
         for _ in 0..STARTS {
             for (home, figures) in &mut homes {
-                started(&home.msb, &bed.arguments.vmm, figures)?;
+                started(&home.msb, &fixture.arguments.vmm, figures)?;
             }
         }
         if round == 0 {
@@ -76,7 +79,7 @@ pub(super) fn measure(bed: &Bed<'_>, shapes: &[Shape]) -> Result<(Vec<Table>, Ve
         }
     }
     let figures: Vec<&Figures> = homes.iter().map(|(_, figures)| figures).collect();
-    Ok((tables(bed, shapes, &figures), targets(&figures)))
+    Ok((tables(fixture, shapes, &figures), targets(&figures)))
 }
 
 /// Measures a sandbox that is started and removed.
@@ -106,11 +109,11 @@ fn created(msb: &Msb, figures: &mut Figures) -> Result<Sandbox> {
     Ok(sandbox)
 }
 
-fn tables(bed: &Bed<'_>, shapes: &[Shape], figures: &[&Figures]) -> Vec<Table> {
+fn tables(fixture: &Fixture<'_>, shapes: &[Shape], figures: &[&Figures]) -> Vec<Table> {
     let table = |title: &str, unit, columns: &[Named]| Table {
         title: title.to_owned(),
         conditions: conditions(
-            bed.arguments,
+            fixture.arguments,
             Durability::None,
             &format!(
                 "sandboxes without a command, 1 CPU, 256 MiB; {CREATIONS} are created in a round and {STARTS} \

@@ -6,8 +6,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
 use crate::exec::Command;
-use crate::v1::keeper_client::KeeperClient;
 use crate::v1::sandbox_client::SandboxClient;
+use crate::v1::supervisor_client::SupervisorClient;
 use crate::v1::{
     Attach, DiskErrorsRequest, DiskFailure, Exec, ExecInput, HelloReply, HelloRequest,
     PowerOffRequest, ResizeRequest, ShutdownRequest, SignalJobRequest, SignalRequest, StatsReply,
@@ -27,7 +27,7 @@ const PENDING_INPUTS: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) sandbox: SandboxClient<Connection>,
-    keeper: KeeperClient<Connection>,
+    supervisor: SupervisorClient<Connection>,
     heartbeat: Heartbeat,
 }
 
@@ -47,7 +47,7 @@ impl Client {
         Ok(Self {
             sandbox: SandboxClient::with_origin(connection.clone(), origin.clone())
                 .max_decoding_message_size(MESSAGE_MAX_BYTES),
-            keeper: KeeperClient::with_origin(connection, origin)
+            supervisor: SupervisorClient::with_origin(connection, origin)
                 .max_decoding_message_size(MESSAGE_MAX_BYTES),
             heartbeat,
         })
@@ -105,7 +105,7 @@ impl Client {
     /// it has ended.
     pub async fn attach(&mut self, attach: Attach) -> Result<Command, ClientError> {
         let (inputs, pending) = beginning_with(exec_input::Input::Attach(attach)).await;
-        let events = self.keeper.attach(pending).await;
+        let events = self.supervisor.attach(pending).await;
         let events = events.map_err(ClientError::of("attach"))?.into_inner();
         Command::started(self.clone(), inputs, events).await
     }
@@ -116,7 +116,7 @@ impl Client {
     /// [`Call`](ClientError::Call) with the reason if it cannot be started.
     pub async fn start_job(&mut self, exec: Exec) -> Result<u64, ClientError> {
         check_length(&exec)?;
-        let reply = self.keeper.start_job(exec).await;
+        let reply = self.supervisor.start_job(exec).await;
         let reply = reply.map_err(ClientError::of("start a job"))?;
         Ok(reply.into_inner().job_id)
     }
@@ -127,7 +127,7 @@ impl Client {
     /// [`Call`](ClientError::Call) with the reason if the job is not running.
     pub async fn signal_job(&mut self, job_id: u64, signal: i32) -> Result<(), ClientError> {
         let request = SignalJobRequest { job_id, signal };
-        let reply = self.keeper.signal_job(request).await;
+        let reply = self.supervisor.signal_job(request).await;
         reply.map_err(ClientError::of("signal a job")).map(drop)
     }
 
@@ -175,7 +175,7 @@ impl Client {
     /// # Errors
     /// [`Unimplemented`](ClientError::Unimplemented) if the VMM process is older than the call.
     pub async fn disk_errors(&mut self) -> Result<Vec<String>, ClientError> {
-        let reply = self.keeper.disk_errors(DiskErrorsRequest {}).await;
+        let reply = self.supervisor.disk_errors(DiskErrorsRequest {}).await;
         let reply = reply.map_err(ClientError::of("ask for errors of disks"))?;
         Ok(reply.into_inner().messages)
     }

@@ -15,8 +15,8 @@ use tower_service::Service;
 use crate::greeting;
 use crate::heartbeat::{self, Heard, Heartbeat};
 use crate::services::{Services, agent_service};
-use crate::v1::keeper_server::Keeper;
 use crate::v1::sandbox_server::Sandbox;
+use crate::v1::supervisor_server::Supervisor;
 
 /// The largest number of calls at a time on one connection.
 const CALLS_MAX: u32 = 256;
@@ -30,7 +30,7 @@ const HEADERS_MAX_BYTES: u32 = 16 << 10;
 
 /// The time after which HTTP/2 would close a silent connection: in effect, never. A caller gives up
 /// sooner, and the connection still exists when a paused machine continues.
-const SIGN_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const SIGN_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The client's end of an HTTP/2 connection.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl Connection {
         let (requests, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(heartbeat::INTERVAL)
-            .keep_alive_timeout(SIGN_LIMIT)
+            .keep_alive_timeout(SIGN_TIMEOUT)
             .keep_alive_while_idle(true)
             .initial_stream_window_size(CALL_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
@@ -95,7 +95,7 @@ where
 pub async fn serve_kept<T, S>(stream: T, service: S) -> Result<(), hyper::Error>
 where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    S: Sandbox + Keeper + Clone,
+    S: Sandbox + Supervisor + Clone,
 {
     let services = TowerToHyperService::new(Services::new(service));
     server()

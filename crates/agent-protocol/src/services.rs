@@ -9,22 +9,22 @@ use tonic::server::NamedService as _;
 use tower_service::Service;
 
 use crate::MESSAGE_MAX_BYTES;
-use crate::v1::keeper_server::{Keeper, KeeperServer};
 use crate::v1::sandbox_server::{Sandbox, SandboxServer};
+use crate::v1::supervisor_server::{Supervisor, SupervisorServer};
 
 /// The services of the supervisor. A call goes to the service that its path names.
 #[derive(Debug)]
 pub(crate) struct Services<S> {
     sandbox: SandboxServer<S>,
-    keeper: KeeperServer<S>,
+    supervisor: SupervisorServer<S>,
 }
 
-impl<S: Sandbox + Keeper + Clone> Services<S> {
+impl<S: Sandbox + Supervisor + Clone> Services<S> {
     pub(crate) fn new(service: S) -> Self {
-        let keeper = KeeperServer::new(service.clone());
+        let supervisor = SupervisorServer::new(service.clone());
         Self {
             sandbox: agent_service(service),
-            keeper: keeper.max_decoding_message_size(MESSAGE_MAX_BYTES),
+            supervisor: supervisor.max_decoding_message_size(MESSAGE_MAX_BYTES),
         }
     }
 }
@@ -38,12 +38,12 @@ impl<S> Clone for Services<S> {
     fn clone(&self) -> Self {
         Self {
             sandbox: self.sandbox.clone(),
-            keeper: self.keeper.clone(),
+            supervisor: self.supervisor.clone(),
         }
     }
 }
 
-impl<S: Sandbox + Keeper> Service<Request<Incoming>> for Services<S> {
+impl<S: Sandbox + Supervisor> Service<Request<Incoming>> for Services<S> {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<Self::Response, Self::Error>;
@@ -54,8 +54,8 @@ impl<S: Sandbox + Keeper> Service<Request<Incoming>> for Services<S> {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let service = request.uri().path().split('/').nth(1);
-        if service == Some(KeeperServer::<S>::NAME) {
-            self.keeper.call(request)
+        if service == Some(SupervisorServer::<S>::NAME) {
+            self.supervisor.call(request)
         } else {
             // The service answers unknown calls with `UNIMPLEMENTED`.
             self.sandbox.call(request)

@@ -6,7 +6,7 @@ use rustix::fs::{FileType, OFlags};
 use crate::guarded_file::open_as;
 
 /// Writes one line to the machine's console, whether or not anything reads it.
-pub(crate) fn say(line: &str) {
+pub(crate) fn log(line: &str) {
     // Root in the guest may block the console, or put a FIFO in its place.
     if let Ok(mut console) = open_as("/dev/console", FileType::CharacterDevice, OFlags::WRONLY) {
         // A failure cannot be reported anywhere else.

@@ -41,7 +41,7 @@ pub(crate) fn watch() -> Answers<DiskFailure> {
             () = host.closed() => Ok(()),
         };
         if let Err(error) = followed {
-            console::say(&format!("cannot read {KERNEL_LOG}: {error}"));
+            console::log(&format!("cannot read {KERNEL_LOG}: {error}"));
             // The host may have disconnected.
             let _ = host.send(Err(Status::internal(error.to_string()))).await;
         }

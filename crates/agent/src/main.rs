@@ -27,7 +27,7 @@ fn main() {
     match run(started_us) {
         Ok(()) => {}
         Err(error) => {
-            console::say(&console::chain(&error));
+            console::log(&console::chain(&error));
             // What was said may still be on its way to the host's log.
             std::thread::sleep(LAST_WORDS_TIME);
         }

@@ -13,7 +13,7 @@ use crate::service::{BootTimes, Service};
 /// The name that the host gives the port (`AGENT_PORT_NAME` on the host's side).
 const PORT_NAME: &str = "msb.agent";
 /// The time that the port may take to appear.
-const APPEAR_LIMIT: Duration = Duration::from_secs(10);
+const APPEAR_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The pause between two greetings while the host does not answer.
 const GREETING_INTERVAL: Duration = Duration::from_millis(10);
@@ -33,7 +33,7 @@ pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
         // Without a host every greeting fails alike; one report is enough.
         let failure = served.err().map(|error| error.to_string());
         if failure != last_failure {
-            console::say(failure.as_deref().unwrap_or("the host is gone"));
+            console::log(failure.as_deref().unwrap_or("the host is gone"));
             last_failure = failure;
         }
         sleep(GREETING_INTERVAL).await;
@@ -42,7 +42,7 @@ pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
 
 /// Returns the port's device node, and waits until it exists.
 async fn find() -> io::Result<String> {
-    let deadline = tokio::time::Instant::now() + APPEAR_LIMIT;
+    let deadline = tokio::time::Instant::now() + APPEAR_TIMEOUT;
     loop {
         if let Some(device) = look()? {
             return Ok(device);

@@ -13,10 +13,10 @@ use crate::{console, trim};
 /// The default time that processes may take to end by themselves.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// The time that the kernel may take to release a killed process or a disk.
-const RELEASE_LIMIT: Duration = Duration::from_secs(3);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The time that the host may take to record the last answer and to end the machine.
-const FAREWELL_LIMIT: Duration = Duration::from_secs(2);
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Ends every process, by SIGTERM first and by SIGKILL at the deadline. Their output is passed on
 /// meanwhile.
@@ -24,7 +24,7 @@ pub(crate) async fn end_processes(deadline: tokio::time::Instant) {
     signal_all(Signal::TERM);
     childless(deadline).await;
     signal_all(Signal::KILL);
-    childless(tokio::time::Instant::now() + RELEASE_LIMIT).await;
+    childless(tokio::time::Instant::now() + RELEASE_TIMEOUT).await;
 }
 
 /// Waits until no other process is alive, or until the deadline.
@@ -45,11 +45,11 @@ pub(crate) fn unmount_everything() {
     sync();
     for mount in kept_mounts() {
         if let Err(error) = trim::give_back(&mount) {
-            console::say(&format!("cannot trim {}: {error}", mount.display()));
+            console::log(&format!("cannot trim {}: {error}", mount.display()));
         }
     }
     if let Err(error) = leave_root() {
-        console::say(&format!("cannot unmount the root: {error}"));
+        console::log(&format!("cannot unmount the root: {error}"));
     }
     sync();
 }
@@ -77,11 +77,11 @@ fn leave_root() -> rustix::io::Result<()> {
 
 /// Waits until a disk is released: an exclusive open of its device succeeds once it is not mounted.
 fn wait_for_release(device: &str) {
-    let deadline = Instant::now() + RELEASE_LIMIT;
+    let deadline = Instant::now() + RELEASE_TIMEOUT;
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
     while matches!(open(device, flags, Mode::empty()), Err(Errno::BUSY)) {
         if Instant::now() > deadline {
-            console::say(&format!("the disk {device} is still in use"));
+            console::log(&format!("the disk {device} is still in use"));
             return;
         }
         sleep(POLL_INTERVAL);
@@ -90,7 +90,7 @@ fn wait_for_release(device: &str) {
 
 /// Ends the machine if the host has its answer and does nothing more.
 pub(crate) async fn power_off_after_answer() {
-    tokio::time::sleep(FAREWELL_LIMIT).await;
+    tokio::time::sleep(FAREWELL_TIMEOUT).await;
     power_off();
 }
 
@@ -98,7 +98,7 @@ pub(crate) async fn power_off_after_answer() {
 pub(crate) fn power_off() -> ! {
     sync();
     if let Err(error) = reboot(RebootCommand::Restart) {
-        console::say(&format!("cannot power off: {error}"));
+        console::log(&format!("cannot power off: {error}"));
     }
     // Only a machine without a working reset reaches this line.
     loop {

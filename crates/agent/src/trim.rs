@@ -24,7 +24,7 @@ const STEP_BYTES: u64 = 1 << 30;
 /// The shortest free piece that is trimmed, in bytes: shorter ones are not worth a request each.
 const PIECE_MIN_BYTES: u64 = 64 << 10;
 /// The time that trimming may add to a shutdown.
-const TIME_LIMIT: Duration = Duration::from_millis(300);
+const TIME_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Gives back the free space of the disk that is mounted at `mount`. Begins at the disk's start and
 /// stops at the time limit.
@@ -33,7 +33,7 @@ pub(crate) fn give_back(mount: &Path) -> io::Result<()> {
     let size_bytes = space.f_blocks.saturating_mul(space.f_frsize);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = open(mount, flags, Mode::empty())?;
-    let deadline = Instant::now() + TIME_LIMIT;
+    let deadline = Instant::now() + TIME_TIMEOUT;
     let mut start = 0;
     while start < size_bytes && Instant::now() < deadline {
         let mut range = TrimRange {

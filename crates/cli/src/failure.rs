@@ -32,7 +32,7 @@ pub(crate) struct Failure {
 #[derive(Debug)]
 pub(crate) struct Vanished {
     /// The last lines that its VMM process and its kernel printed.
-    pub(crate) last_words: Vec<String>,
+    pub(crate) log_tail: Vec<String>,
 }
 
 impl std::fmt::Display for Vanished {
@@ -169,7 +169,7 @@ impl Failure {
         }
         for cause in self.error.chain() {
             hints.extend(
-                last_words(cause)
+                log_tail(cause)
                     .iter()
                     .map(|line| format!("  | {}", printable(line))),
             );
@@ -233,14 +233,12 @@ fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
 }
 
 /// Returns the last lines that a machine printed before it failed.
-fn last_words<'a>(cause: &'a (dyn std::error::Error + 'static)) -> &'a [String] {
+fn log_tail<'a>(cause: &'a (dyn std::error::Error + 'static)) -> &'a [String] {
     match cause.downcast_ref::<StartError>() {
-        Some(StartError::Ended { last_words, .. } | StartError::Silent { last_words, .. }) => {
-            last_words
-        }
+        Some(StartError::Ended { log_tail, .. } | StartError::Silent { log_tail, .. }) => log_tail,
         _ => cause
             .downcast_ref::<Vanished>()
-            .map_or(&[], |vanished| &vanished.last_words),
+            .map_or(&[], |vanished| &vanished.log_tail),
     }
 }
 

@@ -9,27 +9,26 @@ mod environment;
 mod failure;
 mod help;
 mod image_pattern;
-mod last_of;
+mod interrupt_counter;
 mod limits;
-mod mount_words;
+mod mount_options;
+mod option_values;
 mod output;
-mod patience;
 mod progress;
 mod reminder;
 mod signals;
 mod streams;
+mod tail;
 mod template;
 mod terminal;
-mod words;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use msb_runtime::{Mark, Timeline, TimelineError};
-
 use args::Arguments;
+use clap::Parser as _;
 use failure::{EXIT_MSB_FAILED, Outcome};
+use msb_runtime::{Mark, Timeline, TimelineError};
 
 /// The environment variable that names a file for the timeline of a start.
 const TIMELINE_VARIABLE: &str = "MSB_TIMELINE";

@@ -203,13 +203,6 @@ pub(crate) fn time(seconds: u64) -> String {
     time.unwrap_or_default().to_string()
 }
 
-/// Returns the current time, in seconds since the epoch.
-pub(crate) fn now_s() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
-}
-
 /// Parses a size as users type it, in bytes. It is a number, which may have a fraction, with `K`,
 /// `M`, `G` or `T` (powers of 1024) after it, and optionally `B` or `iB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {

@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn all_layers_together_are_counted_once_each() {
         let bars = Bars::new(true);
-        let [one, other, third] = [&b"1"[..], b"2", b"3"].map(Digest::of);
+        let [one, other, third] = [&b"1"[..], b"2", b"3"].map(Digest::compute);
         let layers = [(one, 100), (other, 50), (third, 7)];
         let layers = layers.map(|(diff_id, size_bytes)| LayerSize {
             diff_id,

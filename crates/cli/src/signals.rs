@@ -8,9 +8,8 @@ use msb_agent_protocol::Control;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use crate::output;
-use crate::patience::{Patience, Worth};
-use crate::terminal;
+use crate::interrupt_counter::{InterruptCounter, SignalEffect};
+use crate::{output, terminal};
 
 /// The signals that end a process, to be awaited beside its work. From the first wait on, they do
 /// not end the process by themselves.
@@ -69,7 +68,7 @@ pub(crate) async fn forward(
     let mut hangup = signal(SignalKind::hangup())?;
     let mut quit = signal(SignalKind::quit())?;
     let mut resized = signal(SignalKind::window_change())?;
-    let mut patience = Patience::default();
+    let mut counter = InterruptCounter::default();
     loop {
         let kind = tokio::select! {
             _ = interrupt.recv() => SignalKind::interrupt(),
@@ -78,10 +77,10 @@ pub(crate) async fn forward(
             _ = quit.recv() => SignalKind::quit(),
             _ = resized.recv() => SignalKind::window_change(),
         };
-        match patience.weigh(kind, Instant::now()) {
-            Worth::Passed => {}
-            Worth::Warning => output::notice(&format!("still running; once more {next}")),
-            Worth::Enough => {
+        match counter.count(kind, Instant::now()) {
+            SignalEffect::PassedOn => {}
+            SignalEffect::Warning => output::notice(&format!("still running; once more {next}")),
+            SignalEffect::Enough => {
                 // One message is enough, and the receiver may be gone.
                 let _ = enough.try_send(());
                 continue;

@@ -18,10 +18,10 @@ use crate::signals;
 use crate::terminal::{self, RawTerminal};
 
 /// The time that a command may take to end after it got SIGPIPE.
-const UNREAD_LIMIT: Duration = Duration::from_secs(2);
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The time that a sandbox's supervisor may take to list its failed disks.
-const DISK_ERRORS_LIMIT: Duration = Duration::from_secs(1);
+const DISK_ERRORS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The parts of this process that are connected to a command.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl Ending {
     pub(crate) fn exited(status: ExitStatus) -> Self {
         Self::Exited {
             code: Exit::code_of(status),
-            reason: EndReason::of(status),
+            reason: EndReason::from_status(status),
         }
     }
 }
@@ -133,7 +133,7 @@ pub(crate) async fn join(
 
 /// Reports the failed disks, because the command's own output may not give the cause.
 async fn tell_disk_errors(sandbox: &mut Client) {
-    let asked = timeout(DISK_ERRORS_LIMIT, sandbox.disk_errors());
+    let asked = timeout(DISK_ERRORS_TIMEOUT, sandbox.disk_errors());
     // A supervisor that does not answer, or is too old for the question, reports no disks.
     for message in asked.await.unwrap_or(Ok(Vec::new())).unwrap_or_default() {
         output::notice(&format!("of the sandbox: {}", printable(&message)));
@@ -198,7 +198,7 @@ impl Streams<'_> {
         };
         if !is_read {
             self.unread
-                .get_or_insert_with(|| Instant::now() + UNREAD_LIMIT);
+                .get_or_insert_with(|| Instant::now() + UNREAD_TIMEOUT);
         }
         if std::mem::take(&mut self.is_silent) {
             self.timeline.mark(Mark::FirstByte)?;

@@ -17,7 +17,7 @@ use crate::length::{index_of, length};
 use crate::plan::{Plan, Planned};
 use crate::space::Space;
 use crate::superblock::{self, Facts};
-use crate::xattr::{self, Place};
+use crate::xattr::{self, XattrLocation};
 use crate::{FileContent, Options, SparseOutput, WriteError};
 
 /// Size of the buffer for a file's content, in bytes.
@@ -131,9 +131,9 @@ impl<C: FileContent, O: SparseOutput> Emitter<'_, C, O> {
         let mut xattrs = Vec::new();
         let mut xattr_block = 0;
         match xattr::place(&inode.metadata.xattrs).map_err(at())? {
-            Place::Nowhere => {}
-            Place::InInode(bytes) => xattrs = bytes,
-            Place::InBlock(bytes) => xattr_block = self.write_xattr_block(bytes)?,
+            XattrLocation::Nowhere => {}
+            XattrLocation::InInode(bytes) => xattrs = bytes,
+            XattrLocation::InBlock(bytes) => xattr_block = self.write_xattr_block(bytes)?,
         }
         let content = Content {
             st_mode: inode.st_mode(),

@@ -64,7 +64,7 @@ struct Entry<'a> {
 
 /// Location of an inode's xattrs.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum XattrLocation {
     /// The inode has no xattrs.
     Nowhere,
     /// The xattrs follow the inode's fields.
@@ -74,9 +74,9 @@ pub(crate) enum Place {
 }
 
 /// Lays out the xattrs: all in the inode if they fit, otherwise all in one block.
-pub(crate) fn place(xattrs: &Xattrs) -> Result<Place, InvalidInode> {
+pub(crate) fn place(xattrs: &Xattrs) -> Result<XattrLocation, InvalidInode> {
     if xattrs.is_empty() {
-        return Ok(Place::Nowhere);
+        return Ok(XattrLocation::Nowhere);
     }
     let mut entries = Vec::with_capacity(xattrs.len());
     for (name, value) in xattrs {
@@ -88,7 +88,7 @@ pub(crate) fn place(xattrs: &Xattrs) -> Result<Place, InvalidInode> {
     if needed_bytes <= IN_INODE_BYTES {
         let mut bytes = XATTR_MAGIC.to_le_bytes().to_vec();
         bytes.extend_from_slice(&encode(&entries, IN_INODE_BYTES, 0, false));
-        return Ok(Place::InInode(bytes));
+        return Ok(XattrLocation::InInode(bytes));
     }
     let limit_bytes = BLOCK_BYTES - HEADER_BYTES;
     if needed_bytes > limit_bytes {
@@ -107,7 +107,7 @@ pub(crate) fn place(xattrs: &Xattrs) -> Result<Place, InvalidInode> {
     };
     let mut bytes = header.as_bytes().to_vec();
     bytes.extend_from_slice(&encode(&entries, limit_bytes, HEADER_BYTES, true));
-    Ok(Place::InBlock(bytes))
+    Ok(XattrLocation::InBlock(bytes))
 }
 
 /// Sets the checksum of an xattr block that lies at `block` (`ext4_xattr_block_csum`).

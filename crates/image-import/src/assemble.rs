@@ -95,7 +95,7 @@ pub(crate) fn assemble(
     let vmdk = VmdkRecord {
         file: layout::vmdk_file(&chain_key),
         size_bytes: u64::try_from(descriptor.len()).unwrap_or(u64::MAX),
-        blake3: Checksum::of(descriptor.as_bytes()),
+        blake3: Checksum::compute(descriptor.as_bytes()),
     };
     let diff_ids = layers.iter().map(|layer| layer.diff_id).collect();
     let chain = ChainFile {
@@ -124,7 +124,7 @@ fn write_fsmeta(
         oci_layers::merge(trees, limits).map_err(|error| AssembleError::Merge(Box::new(error)))?;
     let name = layout::fsmeta_file(chain_key);
     let path = session.path(&name);
-    let file = private_files::create_new(&path).map_err(AssembleError::Io)?;
+    let file = durable_files::create_new(&path).map_err(AssembleError::Io)?;
     let devices = layers.iter().map(device_slot).collect();
     let options = Options {
         uuid: chain_key.uuid(),
@@ -134,7 +134,7 @@ fn write_fsmeta(
     let writer = ImageWriter::new(file, options).map_err(AssembleError::Write)?;
     let (file, summary) = writer.finish(&merged.tree).map_err(AssembleError::Write)?;
     file.sync_all().map_err(AssembleError::Io)?;
-    let (blake3, size_bytes) = Checksum::of_file(&path).map_err(AssembleError::Io)?;
+    let (blake3, size_bytes) = Checksum::compute_file(&path).map_err(AssembleError::Io)?;
     Ok(ErofsRecord {
         file: name,
         size_bytes,

@@ -12,7 +12,7 @@ use image_store::origin::{Origin, OriginFile};
 use image_store::record::{self, ImageRecord, LayerFile};
 use image_store::session::Session;
 use image_store::{
-    Damage, FileRole, Problem, Progress, Store, Verification, VerifyMode, artifacts, durable, seal,
+    Damage, FileRole, Problem, Progress, Store, Verification, VerifyMode, artifacts, seal,
     whole_image,
 };
 use oci_image::{Digest, Reference};
@@ -102,10 +102,10 @@ fn repair_record(store: &Store, session: &Session, damage: &Damage) -> io::Resul
     if let Problem::Dangling(image) = damage.problem {
         let path = layout.image(&image);
         if let Some(bytes) = whole_bytes(&layout.copy(&path)) {
-            return durable::replace(session, &path, &bytes).map(|()| None);
+            return session.replace(&path, &bytes).map(|()| None);
         }
     } else if let Some(bytes) = whole_bytes(&other_of(layout, &damage.path)) {
-        return durable::replace(session, &damage.path, &bytes).map(|()| None);
+        return session.replace(&damage.path, &bytes).map(|()| None);
     }
     let path = damage.path.display();
     Ok(match damage.role {
@@ -132,7 +132,7 @@ fn discard(store: &Store, path: &Path) -> io::Result<()> {
     };
     remove_file(&store.layout.artifact(&layout::record_file(&key)))?;
     remove_file(path)?;
-    durable::sync_directory(&store.layout.artifacts())
+    durable_files::sync_directory(&store.layout.artifacts())
 }
 
 /// Makes the parts of an image other than its layers, unless they are intact.
@@ -151,7 +151,7 @@ async fn reassemble(
         for layer in &image.layers {
             let path = layout.artifact(&layout::record_file(&layer.diff_id));
             let sealed = seal::seal(&LayerFile::new(layer.clone()))?;
-            durable::replace(&session, &path, &sealed)?;
+            session.replace(&path, &sealed)?;
         }
         let trust = VerifyMode::Stamp;
         if artifacts::present_chain(&layout, &image.chain_key, &image.layers, trust)?.is_none() {

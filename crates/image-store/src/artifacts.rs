@@ -9,9 +9,9 @@ use oci_image::Digest;
 
 use super::layout::{self, Layout};
 use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord};
+use super::seal;
 use super::session::Session;
 use super::stamp::{self, VerifyMode};
-use super::{durable, seal};
 
 /// Returns the record of a layer whose artifact is present and intact; `None` if it must be made.
 pub fn present_layer(
@@ -57,8 +57,8 @@ pub fn publish_layer(
 ) -> io::Result<()> {
     let record_name = layout::record_file(&layer.diff_id);
     let record = session.path(&record_name);
-    durable::write(&record, &seal::seal(&LayerFile::new(layer.clone()))?)?;
-    durable::publish(&[
+    durable_files::write_new(&record, &seal::seal(&LayerFile::new(layer.clone()))?)?;
+    durable_files::rename_all(&[
         (image, &layout.artifact(&layer.erofs.file)),
         (&record, &layout.artifact(&record_name)),
     ])?;
@@ -76,9 +76,9 @@ pub fn publish_chain(
 ) -> io::Result<()> {
     let record_name = layout::record_file(&chain.chain_key);
     let (record, descriptor) = (session.path(&record_name), session.path(&chain.vmdk.file));
-    durable::write(&descriptor, vmdk.as_bytes())?;
-    durable::write(&record, &seal::seal(chain)?)?;
-    durable::publish(&[
+    durable_files::write_new(&descriptor, vmdk.as_bytes())?;
+    durable_files::write_new(&record, &seal::seal(chain)?)?;
+    durable_files::rename_all(&[
         (fsmeta, &layout.artifact(&chain.fsmeta.file)),
         (&descriptor, &layout.artifact(&chain.vmdk.file)),
         (&record, &layout.artifact(&record_name)),

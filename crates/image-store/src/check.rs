@@ -248,7 +248,7 @@ fn check_superblock(path: &Path, record: &ErofsRecord) -> Result<Image<std::fs::
 fn check_descriptor(image: &StoredImage) -> Result<(), CheckError> {
     let (path, record) = (&image.vmdk, &image.record);
     let text = fs::read(path).map_err(CheckError::Io)?;
-    let (actual, expected) = (Checksum::of(&text), record.vmdk.blake3);
+    let (actual, expected) = (Checksum::compute(&text), record.vmdk.blake3);
     let parsed = std::str::from_utf8(&text)
         .ok()
         .and_then(|text| Descriptor::parse(text).ok());

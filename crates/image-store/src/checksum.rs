@@ -30,12 +30,12 @@ pub struct InvalidChecksum;
 
 impl Checksum {
     /// Returns the checksum of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn compute(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes))
     }
 
     /// Returns the checksum of a file, and the file's length in bytes.
-    pub fn of_file(path: &Path) -> io::Result<(Self, u64)> {
+    pub fn compute_file(path: &Path) -> io::Result<(Self, u64)> {
         let mut file = fs::File::open(path)?;
         let mut hasher = Hasher::new();
         let mut buffer = vec![0; BUFFER_BYTES];
@@ -140,7 +140,7 @@ impl HeadLast {
     /// Adds the head and returns the checksum.
     pub fn finish(self, head: &[u8; HEAD_BYTES]) -> Checksum {
         if self.filled_bytes == 0 {
-            return Checksum::of(head);
+            return Checksum::compute(head);
         }
         let head = Hasher::new().update(head).finalize_non_root();
         let left = self.neighbours.iter().fold(head, |left, right| {
@@ -174,7 +174,7 @@ mod tests {
             for piece in [1000, HEAD_BYTES, 65_536, bytes.len()] {
                 let mut hasher = HeadLast::new();
                 tail.chunks(piece).for_each(|piece| hasher.update(piece));
-                assert_eq!(hasher.finish(head), Checksum::of(&bytes[..length]));
+                assert_eq!(hasher.finish(head), Checksum::compute(&bytes[..length]));
             }
         }
     }
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn a_checksum_is_what_b3sum_prints() {
         let empty = "blake3:af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
-        assert_eq!(empty.parse(), Ok(Checksum::of(b"")));
-        assert_eq!(Checksum::of(b"").to_string(), empty);
+        assert_eq!(empty.parse(), Ok(Checksum::compute(b"")));
+        assert_eq!(Checksum::compute(b"").to_string(), empty);
         for bad in [
             "",
             "blake3:",

@@ -8,8 +8,8 @@ use fs_err as fs;
 use serde::Serialize;
 
 use super::layout::Layout;
+use super::seal;
 use super::session::Session;
-use super::{durable, seal};
 
 /// Makes the record at `path` and its copy contain `record`, durably.
 pub fn write(
@@ -19,8 +19,8 @@ pub fn write(
     record: &impl Serialize,
 ) -> io::Result<()> {
     let sealed = seal::seal(record)?;
-    durable::replace(session, &layout.copy(path), &sealed)?;
-    durable::replace(session, path, &sealed)
+    session.replace(&layout.copy(path), &sealed)?;
+    session.replace(path, &sealed)
 }
 
 /// Removes the record at `path`, then its copy, durably.
@@ -28,7 +28,7 @@ pub fn remove(layout: &Layout, path: &Path) -> io::Result<()> {
     for path in [path, &layout.copy(path)] {
         remove_file(path)?;
         if let Some(directory) = path.parent() {
-            durable::sync_directory(directory)?;
+            durable_files::sync_directory(directory)?;
         }
     }
     Ok(())

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use oci_image::{Digest, Reference};
 
-use super::durable;
-
 /// Version of the format of the store's directory. It is part of the directory's name, so a version
 /// never reads the files of another.
 pub const FORMAT_VERSION: u32 = 2;
@@ -53,13 +51,13 @@ impl Layout {
         }
         parts
             .iter()
-            .try_for_each(|part| private_files::ensure_directory(part))?;
-        durable::sync_directory(&self.copies())?;
+            .try_for_each(|part| durable_files::ensure_directory(part))?;
+        durable_files::sync_directory(&self.copies())?;
         // These are the store's root, the directory of all versions, and the home.
         self.root
             .ancestors()
             .take(3)
-            .try_for_each(durable::sync_directory)
+            .try_for_each(durable_files::sync_directory)
     }
 
     /// Returns the directory of all artifacts and their records.
@@ -212,7 +210,7 @@ pub fn chain_key<'a>(diff_ids: impl IntoIterator<Item = &'a Digest>) -> Digest {
         text.push_str(&diff_id.to_string());
         text.push('\n');
     }
-    Digest::of(text.as_bytes())
+    Digest::compute(text.as_bytes())
 }
 
 /// Returns a reference as a file name. Bytes other than letters, digits, `.`, `-` and `_` are
@@ -229,7 +227,7 @@ fn file_name(reference: &str) -> String {
     if name.len() > PLAIN_NAME_MAX_BYTES {
         name.truncate(PLAIN_NAME_MAX_BYTES - 65);
         name.push('~');
-        name.push_str(&Digest::of(reference.as_bytes()).hex());
+        name.push_str(&Digest::compute(reference.as_bytes()).hex());
     }
     name
 }
@@ -247,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_chain_depends_on_the_order_of_its_layers() {
-        let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
+        let (a, b) = (Digest::compute(b"a"), Digest::compute(b"b"));
         assert_ne!(chain_key([&a, &b]), chain_key([&b, &a]));
         assert_ne!(chain_key([&a]), chain_key([&a, &a]));
     }

@@ -21,7 +21,7 @@ impl Store {
     ///
     /// # Errors
     /// `NotFound` if the image was removed, `ResourceBusy` if its removal does not end in time.
-    pub fn hold(&self, image: &StoredImage) -> io::Result<ImageLease> {
+    pub fn lease(&self, image: &StoredImage) -> io::Result<ImageLease> {
         let digest = &image.record.manifest_digest;
         // A removal, or a sweep for leftovers, holds this lock for an instant.
         let lock = Lock::take_within(&self.layout.image_lock(digest), Mode::Shared, LOCK_TIMEOUT)?;

@@ -29,7 +29,6 @@
 pub mod artifacts;
 mod check;
 mod checksum;
-pub mod durable;
 mod find;
 mod inventory;
 pub mod kept;

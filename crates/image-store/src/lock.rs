@@ -36,7 +36,7 @@ impl Lock {
     /// Takes the lock; `None` if another holder prevents it.
     pub fn try_take(path: &Path, mode: Mode) -> io::Result<Option<Self>> {
         loop {
-            let file = private_files::open_or_create(path)?;
+            let file = durable_files::open_or_create(path)?;
             let taken = match mode {
                 Mode::Shared => file.try_lock_shared(),
                 Mode::Exclusive => file.try_lock(),
@@ -59,7 +59,7 @@ impl Lock {
     /// Takes an exclusive lock, which other holders keep only for an instant.
     pub fn take_blocking(path: &Path) -> io::Result<Self> {
         loop {
-            let file = private_files::open_or_create(path)?;
+            let file = durable_files::open_or_create(path)?;
             file.lock()?;
             if is_named(&file, path)? {
                 return Ok(Self {
@@ -156,7 +156,7 @@ mod tests {
     fn a_lock_on_a_file_that_lost_its_name_is_worth_nothing() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("lock");
-        let file = private_files::open_or_create(&path).expect("a file");
+        let file = durable_files::open_or_create(&path).expect("a file");
         fs::remove_file(&path).expect("removed");
         assert!(!is_named(&file, &path).expect("looked"));
         let _other = Lock::take_blocking(&path).expect("a new file");

@@ -10,7 +10,7 @@ use oci_image::{Digest, Reference};
 use super::inventory::Inventory;
 use super::kept::{self, remove_file};
 use super::lock::{Lock, Mode};
-use super::{FindError, Store, durable, layout};
+use super::{FindError, Store, layout};
 
 /// Time for which a removal waits for pulls and loads to end.
 const SESSIONS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -147,7 +147,7 @@ impl Store {
                 remove_file(&layout.artifact(name))?;
                 freed_bytes += size_bytes;
             }
-            durable::sync_directory(&layout.artifacts())?;
+            durable_files::sync_directory(&layout.artifacts())?;
         }
         let (artifacts, images) = (layout.artifacts(), layout.images());
         remove_widows(&layout.stamps(), &[&artifacts, &images], "")?;

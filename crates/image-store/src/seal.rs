@@ -50,7 +50,10 @@ pub fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BrokenSeal> {
 }
 
 fn tail(body: &[u8]) -> String {
-    format!("{BEFORE_DIGEST}{}{AFTER_DIGEST}", Digest::of(body).hex())
+    format!(
+        "{BEFORE_DIGEST}{}{AFTER_DIGEST}",
+        Digest::compute(body).hex()
+    )
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ impl Session {
         let store = Lock::take(&layout.store_lock(), Mode::Shared).await?;
         // Between its creation and its lock, a sweep would take the directory for a leftover.
         let _no_sweep = Lock::take_blocking(&layout.sweep_lock())?;
-        let directory = private_files::temporary_directory(&layout.temporary(), ".tmp")?;
+        let directory = durable_files::temporary_directory(&layout.temporary(), ".tmp")?;
         let alive = fs::File::open(directory.path())?.into_parts().0;
         alive
             .lock()
@@ -53,6 +53,27 @@ impl Session {
             tokio::time::sleep(END_INTERVAL).await;
             waited += END_INTERVAL;
         }
+    }
+
+    /// Makes `path` contain `bytes`, durably. A file with this content is not written again, but
+    /// its directory is synced: the process that renamed the file may have been killed before its
+    /// sync.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        match fs::read(path) {
+            Ok(present) if present == bytes => {
+                return path.parent().map_or(Ok(()), durable_files::sync_directory);
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let part = self.path(&format!("{name}.part"));
+        durable_files::write_new(&part, bytes)?;
+        durable_files::rename_all(&[(&part, path)])
     }
 
     /// Returns the path of an unfinished file.

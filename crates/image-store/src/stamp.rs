@@ -6,11 +6,11 @@
 //! stamp that is lost or wrong only costs a full digest.
 
 use std::fmt::Write as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{io, thread};
 
+use durable_files::{FileState, time_to_rest};
 use fs_err as fs;
 use oci_image::Digest;
 use rustix::fs::AtFlags;
@@ -36,10 +36,6 @@ impl VerifyMode {
     }
 }
 
-/// Longer than one step of the clock of a filesystem. A second change in the same step would not
-/// change the time.
-const CLOCK_TICK: Duration = Duration::from_millis(20);
-
 /// Returns true if the artifact `file` has the digest `expected`, and stamps it in that case.
 pub fn prove(
     layout: &Layout,
@@ -48,13 +44,16 @@ pub fn prove(
     trust: VerifyMode,
 ) -> io::Result<bool> {
     let (path, stamp) = (layout.artifact(file), layout.stamp(file));
-    let before = State::of(&path)?;
+    let before = FileState::read(&path)?;
     if trust == VerifyMode::Stamp && is_stamped(&stamp, &before, expected) {
         return Ok(true);
     }
-    before.let_rest();
-    let is_right = Checksum::of_file(&path)?.0 == *expected;
-    if is_right && State::of(&path)? == before {
+    // Until then, a further change might not show in another time.
+    if let Some(missing) = before.time_to_rest() {
+        thread::sleep(missing);
+    }
+    let is_right = Checksum::compute_file(&path)?.0 == *expected;
+    if is_right && FileState::read(&path)? == before {
         put(&stamp, &before, expected);
     } else {
         remove(&stamp);
@@ -64,7 +63,7 @@ pub fn prove(
 
 /// Stamps an artifact that was digested before it got its final name.
 pub fn put_new(layout: &Layout, file: &str, blake3: &Checksum) {
-    if let Ok(state) = State::of(&layout.artifact(file)) {
+    if let Ok(state) = FileState::read(&layout.artifact(file)) {
         put(&layout.stamp(file), &state, blake3);
     }
 }
@@ -101,7 +100,7 @@ impl Group {
         let directory = fs::File::open(directory)?;
         for name in names {
             let stat = rustix::fs::statat(directory.file(), name, AtFlags::empty())?;
-            self.is_at_rest &= missing_rest(stat.st_ctime, stat.st_ctime_nsec).is_none();
+            self.is_at_rest &= time_to_rest(stat.st_ctime, stat.st_ctime_nsec).is_none();
             let _ = writeln!(
                 self.text,
                 "{} {} {} {}.{:09} {}.{:09}",
@@ -130,8 +129,8 @@ impl Group {
     }
 }
 
-fn is_stamped(stamp: &Path, state: &State, blake3: &Checksum) -> bool {
-    holds(stamp, state.as_time(blake3))
+fn is_stamped(stamp: &Path, state: &FileState, blake3: &Checksum) -> bool {
+    holds(stamp, as_time(state, blake3))
 }
 
 fn holds(stamp: &Path, time: SystemTime) -> bool {
@@ -140,20 +139,20 @@ fn holds(stamp: &Path, time: SystemTime) -> bool {
         .is_ok_and(|modified| modified == time)
 }
 
-fn put(stamp: &Path, state: &State, blake3: &Checksum) {
-    put_time(stamp, state.as_time(blake3));
+fn put(stamp: &Path, state: &FileState, blake3: &Checksum) {
+    put_time(stamp, as_time(state, blake3));
 }
 
 /// Sets a stamp. A failure costs time later, and is not an error now.
 fn put_time(stamp: &Path, time: SystemTime) {
-    if let Ok(file) = private_files::create(stamp) {
+    if let Ok(file) = durable_files::create(stamp) {
         let _ = file.file().set_modified(time);
     }
 }
 
 /// Returns the beginning of a text's digest as a time that every filesystem can store.
 fn time_of(text: &str) -> SystemTime {
-    let digest = Digest::of(text.as_bytes());
+    let digest = Digest::compute(text.as_bytes());
     let (seconds, rest) = digest.as_bytes().split_at(4);
     let number = |bytes: &[u8]| {
         bytes
@@ -171,56 +170,16 @@ fn remove(stamp: &Path) {
     let _ = fs::remove_file(stamp);
 }
 
-/// State of a file, which the kernel changes with every write to it.
-#[derive(Debug, PartialEq, Eq)]
-struct State {
-    device: u64,
-    inode: u64,
-    size_bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl State {
-    fn of(path: &Path) -> io::Result<Self> {
-        let metadata = fs::metadata(path)?;
-        Ok(Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size_bytes: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
-    }
-
-    /// Returns state and checksum as a time that every filesystem can store.
-    fn as_time(&self, blake3: &Checksum) -> SystemTime {
-        time_of(&format!("msb stamp 2\n{self:?}\n{blake3}\n"))
-    }
-
-    /// Waits until a further change would show in another time.
-    fn let_rest(&self) {
-        let (seconds, nanoseconds) = self.changed;
-        if let Some(missing) = missing_rest(seconds, nanoseconds) {
-            thread::sleep(missing);
-        }
-    }
-}
-
-/// Returns the time until a change after this one would show in another time; `None` if it would
-/// now.
-fn missing_rest(seconds: impl TryInto<u64>, nanoseconds: impl TryInto<u32>) -> Option<Duration> {
-    let (Ok(seconds), Ok(nanoseconds)) = (seconds.try_into(), nanoseconds.try_into()) else {
-        return None;
-    };
-    let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
-    let rested = changed.elapsed().unwrap_or_default();
-    CLOCK_TICK.checked_sub(rested)
+/// Returns state and checksum as a time that every filesystem can store.
+fn as_time(state: &FileState, blake3: &Checksum) -> SystemTime {
+    time_of(&format!("msb stamp 3\n{state:?}\n{blake3}\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt as _;
+
+    use durable_files::CLOCK_TICK;
 
     use super::*;
 
@@ -230,14 +189,14 @@ mod tests {
         let layout = Layout::new(home.path());
         layout.create().expect("a store");
         let (path, stamp) = (layout.artifact("x"), layout.stamp("x"));
-        let good = Checksum::of(b"content");
+        let good = Checksum::compute(b"content");
         fs::write(&path, b"content").expect("written");
         let proves = |trust| prove(&layout, "x", &good, trust).expect("read");
         assert!(proves(VerifyMode::Stamp) && stamp.exists());
         assert_eq!(fs::metadata(&stamp).expect("there").len(), 0);
-        let state = State::of(&path).expect("there");
+        let state = FileState::read(&path).expect("there");
         assert!(is_stamped(&stamp, &state, &good));
-        assert!(!is_stamped(&stamp, &state, &Checksum::of(b"other")));
+        assert!(!is_stamped(&stamp, &state, &Checksum::compute(b"other")));
 
         // The content changes with the same length, and the old modification time is restored.
         let modified = fs::metadata(&path).and_then(|file| file.modified());

@@ -11,7 +11,7 @@ use super::layout::Layout;
 /// Records that the image is used now. The file is not synced, and errors are ignored: a lost
 /// record only makes the image look less recently used.
 pub fn note(layout: &Layout, manifest: &Digest) {
-    if let Ok(file) = private_files::open_or_create(&layout.used(manifest)) {
+    if let Ok(file) = durable_files::open_or_create(&layout.used(manifest)) {
         let _ = file.file().set_modified(SystemTime::now());
     }
 }

@@ -24,7 +24,7 @@ pub enum Access {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calls {
     /// Only the calls that msb's own threads were measured to make.
-    Attendant,
+    Supervisor,
     /// Only the calls that the network process was measured to make. It may create IPv4 and IPv6
     /// sockets and connect them, and may not bind or listen. It cannot start threads.
     Network,

@@ -28,6 +28,6 @@ pub use error::JailError;
 pub use jail::{Access, Calls, Jail};
 pub use limits::Limits;
 pub use probe::{Attempt, Outcome, Target, attempt_all};
-pub use report::{Layer, Report, Standing};
+pub use report::{Layer, LayerStatus, Report};
 pub use strictness::{JAIL_VARIABLE, Strictness, UnknownStrictness};
 pub use sys::{keep_descriptors_from_children, renounce, survey};

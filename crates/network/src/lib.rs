@@ -51,4 +51,4 @@ pub use ports::{InvalidPorts, Ports};
 pub use publish::{InvalidPublish, Protocol, Publish};
 pub use published::{PublishError, check_published};
 pub use rule::{InvalidRule, Rule};
-pub use settings::{Reach, Settings};
+pub use settings::{DefaultPolicy, Settings};

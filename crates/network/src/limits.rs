@@ -35,17 +35,17 @@ pub(crate) const QUESTIONS_MAX: usize = 128;
 pub(crate) const NAME_STREAMS_MAX: usize = 16;
 
 /// The time that the host may take to connect.
-pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The idle time of an established connection, the shortest that RFC 5382 allows a translator.
-pub(crate) const TCP_IDLE_LIMIT: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
+pub(crate) const TCP_IDLE_TIMEOUT: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
 /// The idle time of a connection that is being opened or closed, also from RFC 5382.
-pub(crate) const TCP_PASSING_LIMIT: Duration = Duration::from_secs(4 * 60);
+pub(crate) const TCP_PASSING_TIMEOUT: Duration = Duration::from_secs(4 * 60);
 /// The time that a closed connection still answers retransmissions of the guest.
 pub(crate) const TCP_LINGER: Duration = Duration::from_millis(200);
 /// The idle time of a UDP flow with one query, and of any other, as in Linux's connection tracking.
-pub(crate) const UDP_QUESTION_LIMIT: Duration = Duration::from_secs(30);
-pub(crate) const UDP_STREAM_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const UDP_QUESTION_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const UDP_STREAM_TIMEOUT: Duration = Duration::from_secs(120);
 /// The time that a resolver may take to answer.
-pub(crate) const RESOLVER_LIMIT: Duration = Duration::from_secs(4);
+pub(crate) const RESOLVER_TIMEOUT: Duration = Duration::from_secs(4);
 /// The idle time of a TCP connection for DNS queries.
-pub(crate) const NAME_STREAM_LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const NAME_STREAM_TIMEOUT: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::datagram_socket::connected_socket;
-use crate::limits::{NAME_STREAM_LIMIT, NAME_STREAMS_MAX, QUESTIONS_MAX, RESOLVER_LIMIT};
+use crate::limits::{NAME_STREAM_TIMEOUT, NAME_STREAMS_MAX, QUESTIONS_MAX, RESOLVER_TIMEOUT};
 use crate::policy::Policy;
 use crate::question::{QUESTION_MAX_BYTES, Question, Unasked};
 use crate::replies::DATAGRAM_MAX_BYTES;
@@ -82,7 +82,7 @@ impl NameService {
         }
         for resolver in self.resolvers.now() {
             let asked = ask(resolver, question, transport);
-            let Ok(Ok(answer)) = timeout(RESOLVER_LIMIT, asked).await else {
+            let Ok(Ok(answer)) = timeout(RESOLVER_TIMEOUT, asked).await else {
                 continue;
             };
             if let Some(answer) = self.check(question, answer, transport) {
@@ -137,7 +137,7 @@ impl NameService {
     pub(crate) async fn serve_stream(self: &Arc<Self>, mut stream: DuplexStream) -> io::Result<()> {
         loop {
             let question = read_message(&mut stream, QUESTION_MAX_BYTES);
-            let Ok(question) = timeout(NAME_STREAM_LIMIT, question).await else {
+            let Ok(question) = timeout(NAME_STREAM_TIMEOUT, question).await else {
                 return Ok(());
             };
             let Some(answer) = self.answer(&question?, Transport::Stream) else {
@@ -147,7 +147,7 @@ impl NameService {
                 return Ok(());
             };
             let written = write_message(&mut stream, &answer);
-            let Ok(written) = timeout(NAME_STREAM_LIMIT, written).await else {
+            let Ok(written) = timeout(NAME_STREAM_TIMEOUT, written).await else {
                 return Ok(());
             };
             written?;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::learned::Learned;
 use crate::name::DomainName;
 use crate::own_address::is_own_address;
-use crate::{Reach, Rule, Settings};
+use crate::{DefaultPolicy, Rule, Settings};
 
 /// The destinations that the guest may connect to, and the names that it may query.
 ///
@@ -20,10 +20,10 @@ use crate::{Reach, Rule, Settings};
 /// 4. An `allow` rule of names, for the addresses that such a name was resolved to. It opens
 ///    private ranges too, but never this host, link-local addresses or loopback.
 /// 5. The ranges that are denied by default: [`DENIED`], and every address of this host.
-/// 6. [`Reach`].
+/// 6. [`DefaultPolicy`].
 #[derive(Debug)]
 pub(crate) struct Policy {
-    reach: Reach,
+    reach: DefaultPolicy,
     allow: Vec<Rule>,
     deny: Vec<Rule>,
     learned: Learned,
@@ -110,13 +110,13 @@ impl Policy {
         if opens_by_name && self.learned.opens(destination, Instant::now()) {
             return true;
         }
-        denial.is_none() && self.reach == Reach::Outbound && !self.evades_names(port)
+        denial.is_none() && self.reach == DefaultPolicy::Outbound && !self.evades_names(port)
     }
 
     /// Returns true if the guest may query `name`.
     pub(crate) fn resolves(&self, name: &DomainName) -> bool {
         let named = |rules: &[Rule]| rules.iter().any(|rule| rule.names(name));
-        !named(&self.deny) && (self.reach == Reach::Outbound || named(&self.allow))
+        !named(&self.deny) && (self.reach == DefaultPolicy::Outbound || named(&self.allow))
     }
 
     /// Records an address that `name` was resolved to, which the guest may use for `ttl`.
@@ -158,7 +158,7 @@ mod tests {
         address.is_loopback() || ["8.8.4.9", "192.168.1.5"].contains(&&*address.to_string())
     }
 
-    fn policy(reach: Reach, allow: &[&str], deny: &[&str]) -> Policy {
+    fn policy(reach: DefaultPolicy, allow: &[&str], deny: &[&str]) -> Policy {
         let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
         let settings = Settings {
             reach,
@@ -210,14 +210,18 @@ mod tests {
             "172.32.0.1:80",
             "100.128.0.1:80",
         ];
-        expect(&policy(Reach::Outbound, &[], &[]), &public, &PRIVATE);
-        expect(&policy(Reach::Listed, &[], &[]), &[], &public);
-        expect(&policy(Reach::Listed, &[], &[]), &[], &PRIVATE);
+        expect(
+            &policy(DefaultPolicy::Outbound, &[], &[]),
+            &public,
+            &PRIVATE,
+        );
+        expect(&policy(DefaultPolicy::Listed, &[], &[]), &[], &public);
+        expect(&policy(DefaultPolicy::Listed, &[], &[]), &[], &PRIVATE);
     }
 
     #[test]
     fn a_rule_for_everything_opens_nothing_private() {
-        for reach in [Reach::Listed, Reach::Outbound] {
+        for reach in [DefaultPolicy::Listed, DefaultPolicy::Outbound] {
             expect(
                 &policy(reach, &["0.0.0.0/0"], &[]),
                 &["1.1.1.1:53"],
@@ -229,7 +233,7 @@ mod tests {
     #[test]
     fn a_rule_within_a_denied_range_opens_it() {
         let policy = policy(
-            Reach::Outbound,
+            DefaultPolicy::Outbound,
             &[
                 "10.0.0.0/8",
                 "169.254.169.254:80",
@@ -261,7 +265,11 @@ mod tests {
 
     #[test]
     fn an_address_of_this_host_needs_a_rule_of_its_own() {
-        let policy = policy(Reach::Outbound, &["8.8.4.0/24", "192.168.1.5:80"], &[]);
+        let policy = policy(
+            DefaultPolicy::Outbound,
+            &["8.8.4.0/24", "192.168.1.5:80"],
+            &[],
+        );
         expect(
             &policy,
             &["192.168.1.5:80", "8.8.4.8:1"],
@@ -271,7 +279,11 @@ mod tests {
 
     #[test]
     fn deny_wins_over_allow() {
-        let policy = policy(Reach::Outbound, &["1.1.1.1"], &["1.0.0.0/8:53", "8.8.8.8"]);
+        let policy = policy(
+            DefaultPolicy::Outbound,
+            &["1.1.1.1"],
+            &["1.0.0.0/8:53", "8.8.8.8"],
+        );
         expect(
             &policy,
             &["1.1.1.1:80", "8.8.4.4:53"],
@@ -281,7 +293,11 @@ mod tests {
 
     #[test]
     fn names_open_the_addresses_they_were_resolved_to() {
-        let policy = policy(Reach::Listed, &["*.example.com:443", "db.internal"], &[]);
+        let policy = policy(
+            DefaultPolicy::Listed,
+            &["*.example.com:443", "db.internal"],
+            &[],
+        );
         assert!(resolves(&policy, "WWW.example.com.") && resolves(&policy, "db.internal"));
         assert!(!resolves(&policy, "example.com") && !resolves(&policy, "example.org"));
         let minute = Duration::from_secs(60);
@@ -314,9 +330,9 @@ mod tests {
 
     #[test]
     fn a_denied_name_is_not_asked_for_elsewhere() {
-        let open = policy(Reach::Outbound, &[], &[]);
+        let open = policy(DefaultPolicy::Outbound, &[], &[]);
         expect(&open, &["8.8.8.8:53", "8.8.8.8:853"], &[]);
-        let ruled = policy(Reach::Outbound, &["9.9.9.9:53"], &["evil.example"]);
+        let ruled = policy(DefaultPolicy::Outbound, &["9.9.9.9:53"], &["evil.example"]);
         expect(
             &ruled,
             &["8.8.8.8:443", "9.9.9.9:53"],
@@ -371,7 +387,7 @@ mod tests {
 
     #[test]
     fn special_addresses_are_denied_and_globally_reachable_ones_are_not() {
-        let open = policy(Reach::Outbound, &[], &[]);
+        let open = policy(DefaultPolicy::Outbound, &[], &[]);
         for (block, is_reachable) in SPECIAL {
             let block: Ipv4Net = block.parse().unwrap();
             for address in [block.network(), block.broadcast()] {
@@ -391,7 +407,7 @@ mod tests {
         ]
         .map(|block| block.parse().unwrap())
         .into();
-        let policy = policy(Reach::Listed, &["any.example"], &[]);
+        let policy = policy(DefaultPolicy::Listed, &["any.example"], &[]);
         let name = DomainName::parse("any.example").unwrap();
         for (block, is_reachable) in SPECIAL {
             let address = block.parse::<Ipv4Net>().unwrap().network();

@@ -9,7 +9,7 @@ use crate::{Publish, Rule};
 #[serde(default, rename_all = "kebab-case")]
 pub struct Settings {
     /// The default for destinations that no rule applies to.
-    pub reach: Reach,
+    pub reach: DefaultPolicy,
     /// Rules that allow destinations.
     pub allow: Vec<Rule>,
     /// Rules that deny destinations. They take precedence over `allow`.
@@ -23,7 +23,7 @@ pub struct Settings {
 /// The destinations that a sandbox can connect to without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reach {
+pub enum DefaultPolicy {
     /// Every address that is not private, local or special.
     #[default]
     Outbound,

@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::flows::{Flows, Origin};
 use crate::limits::{
-    CONNECT_LIMIT, FLOW_QUEUES_BYTES, TCP_BUFFER_MIN_BYTES, TCP_BUFFERS_BYTES, TCP_FLOWS_MAX,
+    CONNECT_TIMEOUT, FLOW_QUEUES_BYTES, TCP_BUFFER_MIN_BYTES, TCP_BUFFERS_BYTES, TCP_FLOWS_MAX,
     UDP_FLOWS_MAX,
 };
 use crate::link::{DNS_PORT, GATEWAY_ADDRESS};
@@ -240,7 +240,7 @@ impl Opening {
     /// Connects to a host, then establishes the guest's connection. Until then only the guest's
     /// first segment is kept.
     async fn connect(self, address: SocketAddrV4, buffers: Budget) {
-        let connected = match timeout(CONNECT_LIMIT, TcpStream::connect(address)).await {
+        let connected = match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(connected) => connected.and_then(|stream| prepare(&stream).map(|()| stream)),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };

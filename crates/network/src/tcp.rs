@@ -15,11 +15,11 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 
 use crate::buffers::Buffers;
-use crate::limits::{TCP_IDLE_LIMIT, TCP_LINGER, TCP_PASSING_LIMIT};
+use crate::limits::{TCP_IDLE_TIMEOUT, TCP_LINGER, TCP_PASSING_TIMEOUT};
 use crate::link::GUEST_ADDRESS;
 use crate::packet::FlowKey;
 use crate::queue::Receiver;
-use crate::wire::{Gone, Wire};
+use crate::wire::{Disconnected, Wire};
 
 /// The shortest delay of a timer.
 const TICK: Duration = Duration::from_millis(1);
@@ -73,11 +73,11 @@ struct Ends {
 /// The next event of a connection.
 enum Event {
     Packets,
-    Place,
+    QueueSlot,
     Read(io::Result<usize>),
     Written(io::Result<usize>),
     Time,
-    Gone,
+    Disconnected,
 }
 
 impl TcpFlow {
@@ -156,7 +156,7 @@ impl TcpFlow {
                 }
             }
             match self.next(&mut stream, &ends).await {
-                Event::Packets | Event::Place => {}
+                Event::Packets | Event::QueueSlot => {}
                 Event::Read(Ok(0)) => {
                     ends.host = true;
                     self.socket().close();
@@ -165,7 +165,7 @@ impl TcpFlow {
                 Event::Read(Err(_)) | Event::Written(Err(_)) => self.socket().abort(),
                 Event::Time if self.is_idle() => self.socket().abort(),
                 Event::Time => {}
-                Event::Gone => break,
+                Event::Disconnected => break,
             }
         }
         if !(ends.guest && ends.host) {
@@ -180,7 +180,7 @@ impl TcpFlow {
         let wire = &mut self.wire;
         tokio::select! {
             packet = self.packets.recv(), if wire.from_guest.is_empty() => {
-                let Some(packet) = packet else { return Event::Gone };
+                let Some(packet) = packet else { return Event::Disconnected };
                 self.active = Instant::now();
                 wire.from_guest.push_back(packet);
                 while let Some(packet) = self.packets.try_recv() {
@@ -188,9 +188,9 @@ impl TcpFlow {
                 }
                 Event::Packets
             }
-            place = wire.await_place(), if wire.is_full => match place {
-                Ok(()) => Event::Place,
-                Err(Gone) => Event::Gone,
+            place = wire.await_slot(), if wire.is_full => match place {
+                Ok(()) => Event::QueueSlot,
+                Err(Disconnected) => Event::Disconnected,
             },
             event = poll_fn(|context| exchange(socket, stream, ends, context)) => event,
             () = sleep_until(deadline) => Event::Time,
@@ -242,9 +242,9 @@ impl TcpFlow {
 
     fn idle_limit(&mut self) -> Duration {
         match self.socket().state() {
-            State::Established => TCP_IDLE_LIMIT,
+            State::Established => TCP_IDLE_TIMEOUT,
             State::TimeWait => TCP_LINGER,
-            _ => TCP_PASSING_LIMIT,
+            _ => TCP_PASSING_TIMEOUT,
         }
     }
 

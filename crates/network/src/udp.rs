@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::datagram_socket::connected_socket;
-use crate::limits::{UDP_QUESTION_LIMIT, UDP_STREAM_LIMIT};
+use crate::limits::{UDP_QUESTION_TIMEOUT, UDP_STREAM_TIMEOUT};
 use crate::packet::FlowKey;
 use crate::queue::{Receiver, Waiting};
 use crate::replies::{DATAGRAM_MAX_BYTES, datagram, unreachable};
@@ -76,8 +76,8 @@ impl UdpFlow {
         let mut sent: u32 = 0;
         loop {
             let limit = match sent {
-                0 | 1 => UDP_QUESTION_LIMIT,
-                _ => UDP_STREAM_LIMIT,
+                0 | 1 => UDP_QUESTION_TIMEOUT,
+                _ => UDP_STREAM_TIMEOUT,
             };
             let next = async {
                 tokio::select! {

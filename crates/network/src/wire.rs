@@ -33,9 +33,9 @@ impl Wire {
     /// Waits for a slot in the queue to the guest, in fair order. The slot is kept: a slot that
     /// were given back would go to the next waiting flow, and around all of them, without being
     /// used.
-    pub(crate) async fn await_place(&mut self) -> Result<(), Gone> {
+    pub(crate) async fn await_slot(&mut self) -> Result<(), Disconnected> {
         let place = self.to_guest.clone().reserve_owned().await;
-        self.place = Some(place.map_err(|_| Gone)?);
+        self.place = Some(place.map_err(|_| Disconnected)?);
         self.is_full = false;
         Ok(())
     }
@@ -45,39 +45,39 @@ impl Wire {
         self.place = None;
     }
 
-    fn take_place(&mut self) -> Option<Place> {
+    fn take_slot(&mut self) -> Option<QueueSlot> {
         let free = || self.to_guest.clone().try_reserve_owned().ok();
         let place = self.place.take().or_else(free);
         self.is_full |= place.is_none();
-        place.map(Place)
+        place.map(QueueSlot)
     }
 }
 
 /// The queue to the guest is closed.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct Disconnected;
 
 /// A packet that arrived from the guest.
 pub(crate) struct Arrived(Waiting);
 
 /// A reserved slot in the queue to the guest.
-pub(crate) struct Place(mpsc::OwnedPermit<Vec<u8>>);
+pub(crate) struct QueueSlot(mpsc::OwnedPermit<Vec<u8>>);
 
 impl Device for Wire {
     type RxToken<'a> = Arrived;
-    type TxToken<'a> = Place;
+    type TxToken<'a> = QueueSlot;
 
     /// Takes a packet only if its answer has a slot, so that no answer is lost.
-    fn receive(&mut self, _now: Instant) -> Option<(Arrived, Place)> {
+    fn receive(&mut self, _now: Instant) -> Option<(Arrived, QueueSlot)> {
         if self.from_guest.is_empty() {
             return None;
         }
-        let place = self.take_place()?;
+        let place = self.take_slot()?;
         Some((Arrived(self.from_guest.pop_front()?), place))
     }
 
-    fn transmit(&mut self, _now: Instant) -> Option<Place> {
-        self.take_place()
+    fn transmit(&mut self, _now: Instant) -> Option<QueueSlot> {
+        self.take_slot()
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -94,7 +94,7 @@ impl RxToken for Arrived {
     }
 }
 
-impl TxToken for Place {
+impl TxToken for QueueSlot {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
         let mut frame = vec![0; ETHERNET_HEADER_LEN + length];
         write_ethernet_header(&mut frame, EthernetProtocol::Ipv4);
@@ -123,8 +123,8 @@ mod tests {
         let waiting = async {
             tokio::select! {
                 biased;
-                place = one.await_place() => place.unwrap(),
-                _ = other.await_place() => panic!("it came later"),
+                place = one.await_slot() => place.unwrap(),
+                _ = other.await_slot() => panic!("it came later"),
             }
         };
         let taking = async { frames.recv().await.unwrap() };

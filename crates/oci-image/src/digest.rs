@@ -32,7 +32,7 @@ pub enum InvalidDigest {
 
 impl Digest {
     /// Returns the digest of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn compute(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
@@ -63,7 +63,7 @@ impl Digest {
     /// Returns a UUID for the digested content: the first 16 bytes of the digest of this digest's
     /// text.
     pub fn uuid(&self) -> [u8; 16] {
-        let Self(bytes) = Self::of(self.to_string().as_bytes());
+        let Self(bytes) = Self::compute(self.to_string().as_bytes());
         *bytes.first_chunk().expect("a digest has 32 bytes")
     }
 }
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn only_strict_sha256_is_taken() {
         let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(empty.parse(), Ok(Digest::of(b"")));
-        assert_eq!(Digest::of(b"").to_string(), empty);
+        assert_eq!(empty.parse(), Ok(Digest::compute(b"")));
+        assert_eq!(Digest::compute(b"").to_string(), empty);
         let long = format!("sha256:{}", "a".repeat(100_000));
         let bad = [
             "",

@@ -12,7 +12,7 @@
 //! let index = br#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}"#;
 //! let document = Document::parse(index, None)?;
 //! assert!(matches!(document, Document::Index(entries) if entries.is_empty()));
-//! println!("{} for {}", Digest::of(index), Platform::host());
+//! println!("{} for {}", Digest::compute(index), Platform::host());
 //! # Ok(())
 //! # }
 //! ```

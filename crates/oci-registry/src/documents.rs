@@ -37,7 +37,7 @@ impl Endpoint {
         let what = format!("image '{}'", reference.familiar());
         let version = reference.version();
         let mut fetched = self.document(&what, &version, limit_bytes).await?;
-        let mut digest = Digest::of(&fetched.bytes);
+        let mut digest = Digest::compute(&fetched.bytes);
         if let Some(expected) = reference.digest() {
             let actual = expected.of_same_kind(&fetched.bytes);
             if actual != *expected {
@@ -90,7 +90,7 @@ impl Endpoint {
             }
             error => error,
         })?;
-        let actual = Digest::of(&fetched.bytes);
+        let actual = Digest::compute(&fetched.bytes);
         match fetched.promised {
             Some(expected) if expected != actual => {
                 Err(RegistryError::ContentDigest { expected, actual })

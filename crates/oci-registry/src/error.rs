@@ -133,7 +133,7 @@ pub enum RegistryError {
         actual_bytes: u64,
     },
     /// The registry answered 401 or 403.
-    #[error("registry {registry} denies access to {what}{}", said(.message))]
+    #[error("registry {registry} denies access to {what}{}", quoted(.message))]
     Unauthorized {
         /// Host of the registry.
         registry: String,
@@ -153,7 +153,7 @@ pub enum RegistryError {
         what: String,
     },
     /// The registry answered with another error status.
-    #[error("registry {registry} answers {status} for {what}{}", said(.message))]
+    #[error("registry {registry} answers {status} for {what}{}", quoted(.message))]
     Status {
         /// Host of the registry.
         registry: String,
@@ -219,7 +219,7 @@ pub enum RegistryError {
     Abandoned,
 }
 
-fn said(message: &str) -> String {
+fn quoted(message: &str) -> String {
     if message.is_empty() {
         String::new()
     } else {

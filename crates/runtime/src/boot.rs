@@ -1,10 +1,10 @@
 use std::io::{self, Cursor};
 use std::path::PathBuf;
 
+use durable_files::FileState;
 use image_store::VerifyMode;
 
-use crate::stamp::{self, FileState};
-use crate::{Home, durable};
+use crate::{Home, stamp};
 
 /// The boot disk does not exist and cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -28,18 +28,18 @@ pub(crate) fn boot_disk(home: &Home, trust: VerifyMode) -> Result<PathBuf, BootD
         .boot_disks()
         .join(format!("{}.erofs", boot_disk::identity()));
     let stamp = path.with_extension("stamp.json");
-    let state = FileState::of(&path).ok();
+    let state = FileState::read(&path).ok();
     if trust == VerifyMode::Stamp && state.is_some() && state == stamp::read(&stamp) {
         return Ok(path);
     }
     let written = content().and_then(|bytes| {
-        if durable::holds(&path, &bytes) {
+        if durable_files::holds(&path, &bytes) {
             if let Some(state) = state.filter(FileState::is_at_rest) {
                 stamp::put(&stamp, &state);
             }
             return Ok(());
         }
-        durable::publish_bytes(&path, &bytes)
+        durable_files::publish_bytes(&path, &bytes)
     });
     match written {
         Ok(()) => Ok(path),

@@ -1,13 +1,13 @@
 use std::io;
 use std::path::Path;
 
+use durable_files::now_s;
 use msb_agent_protocol::ClientError;
 use msb_agent_protocol::v1::exit_status::Status;
 use msb_agent_protocol::v1::{self, ExitStatus, Failure, FailureKind};
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::now_s;
-use crate::{durable, untrusted};
+use crate::untrusted_file;
 
 /// Exit code of a command that a limit of its sandbox has ended, as timeout(1) has it.
 const CODE_LIMITED: u8 = 124;
@@ -34,7 +34,7 @@ pub enum EndReason {
 
 impl EndReason {
     /// Returns the limit that ended a command; `None` if the command ended by itself.
-    pub fn of(status: ExitStatus) -> Option<Self> {
+    pub fn from_status(status: ExitStatus) -> Option<Self> {
         match status.reason() {
             v1::EndReason::Unspecified => None,
             v1::EndReason::MaxDuration => Some(Self::MaxDuration),
@@ -43,7 +43,7 @@ impl EndReason {
     }
 
     /// Returns the exit status that attached clients receive if this limit ends the command.
-    pub(crate) fn status(self) -> ExitStatus {
+    pub fn status(self) -> ExitStatus {
         let reason = match self {
             Self::MaxDuration => v1::EndReason::MaxDuration,
             Self::IdleTimeout => v1::EndReason::IdleTimeout,
@@ -77,8 +77,8 @@ impl Exit {
     /// Reads the file at `path`; `None` if it does not exist.
     /// The VMM process wrote the file, so its content is untrusted; an unreadable file counts as a
     /// failed command.
-    pub(crate) fn read(path: &Path) -> Option<Self> {
-        let bytes = untrusted::read(path).transpose()?;
+    pub fn read(path: &Path) -> Option<Self> {
+        let bytes = untrusted_file::read(path).transpose()?;
         let exit =
             bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).map_err(Into::into));
         let exit = exit.unwrap_or_else(|_| Self {
@@ -93,8 +93,12 @@ impl Exit {
         })
     }
 
-    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
-        durable::publish_bytes(path, &serde_json::to_vec_pretty(self)?)
+    /// Writes the file at `path`, durably.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        durable_files::publish_bytes(path, &serde_json::to_vec_pretty(self)?)
     }
 
     /// Returns the exit code for a status, with a shell's numbers.
@@ -116,16 +120,18 @@ impl Exit {
         }
     }
 
-    pub(crate) fn of(status: ExitStatus) -> Self {
+    /// Returns the end of a command with this status, which ended now.
+    pub fn from_status(status: ExitStatus) -> Self {
         Self {
             code: Self::code_of(status),
-            reason: EndReason::of(status),
+            reason: EndReason::from_status(status),
             error: None,
             ended_s: Some(now_s()),
         }
     }
 
-    pub(crate) fn failed(error: &ClientError) -> Self {
+    /// Returns the end of a command that the agent could not run.
+    pub fn failed(error: &ClientError) -> Self {
         let code = match error {
             ClientError::Refused(failure) => Self::code_of_refused(failure),
             _ => CODE_FAILED,
@@ -139,7 +145,7 @@ impl Exit {
     }
 
     /// The end of a command whose machine was killed, so that no status was reported.
-    pub(crate) fn killed(ended_s: Option<u64>) -> Self {
+    pub fn killed(ended_s: Option<u64>) -> Self {
         Self {
             code: CODE_KILLED,
             reason: None,
@@ -156,7 +162,7 @@ fn cut(error: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::untrusted::tests::misfits;
+    use crate::untrusted_file::tests::misfits;
 
     #[test]
     fn an_end_that_makes_no_sense_is_one() {
@@ -180,7 +186,7 @@ mod tests {
             (EndReason::MaxDuration, "max-duration"),
             (EndReason::IdleTimeout, "idle-timeout"),
         ] {
-            let exit = Exit::of(reason.status());
+            let exit = Exit::from_status(reason.status());
             assert_eq!((exit.code, exit.reason), (124, Some(reason)));
             let directory = tempfile::tempdir().expect("a directory");
             let path = directory.path().join("exit.json");
@@ -198,7 +204,7 @@ mod tests {
             status: Some(Status::Code(124)),
             ..ExitStatus::default()
         };
-        let exit = Exit::of(status);
+        let exit = Exit::from_status(status);
         assert_eq!((exit.code, exit.reason), (124, None));
         let json = serde_json::to_string(&exit).expect("JSON");
         assert!(!json.contains("reason"), "{json}");

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 /// The number of attempts to take a held lock, and the interval between them: a probe holds the
 /// lock for an instant.
 const LOOKS: u32 = 5;
-const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The sharing of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn try_for_a_moment(file: &File, kind: Kind) -> io::Result<bool> {
         if try_once(file, kind)? {
             return Ok(true);
         }
-        sleep(LOOK_INTERVAL);
+        sleep(POLL_INTERVAL);
     }
     Ok(false)
 }

@@ -3,13 +3,13 @@ use std::io;
 use std::path::Path;
 
 use image_store::VerifyMode;
-use msb_jail::{Layer, Standing, survey};
+use msb_jail::{Layer, LayerStatus, survey};
 use msb_vmm::Vmm;
 use rustix::fs::statvfs;
 use rustix::process::geteuid;
 use serde::Serialize;
 
-use crate::{Home, KERNEL_REMEDY, Kernel, durable};
+use crate::{Home, KERNEL_REMEDY, Kernel};
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -78,9 +78,9 @@ pub fn diagnose(home: &Home, backends: &[&dyn Vmm]) -> Vec<Health> {
 
 /// Inspects each layer that confines a VMM process.
 fn jail() -> Vec<Health> {
-    let health = |layer: Layer| match layer.standing {
-        Standing::On(detail) => Health::good(&format!("jail {}", layer.name), detail),
-        Standing::Partly(detail) | Standing::Off(detail) => Health::bad(
+    let health = |layer: Layer| match layer.status {
+        LayerStatus::On(detail) => Health::good(&format!("jail {}", layer.name), detail),
+        LayerStatus::Partly(detail) | LayerStatus::Off(detail) => Health::bad(
             &format!("jail {}", layer.name),
             Level::Degraded,
             detail,
@@ -131,9 +131,9 @@ fn home_health(home: &Home) -> Health {
 }
 
 fn try_writing(directory: &Path) -> io::Result<()> {
-    private_files::ensure_directory(directory)?;
+    durable_files::ensure_directory(directory)?;
     // The file is removed as it is dropped.
-    private_files::temporary_file(directory, durable::UNFINISHED).map(drop)
+    durable_files::temporary_file(directory, durable_files::UNFINISHED).map(drop)
 }
 
 /// Returns the kernel's finding if there is no usable home to keep one in.

@@ -3,13 +3,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use durable_files::FileState;
 use fs_err as fs;
 use image_store::VerifyMode;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::stamp::{self, FileState};
-use crate::{Home, durable};
+use crate::{Home, stamp};
 
 /// A guest kernel, ready for every VMM.
 #[derive(Debug, Clone)]
@@ -78,9 +78,9 @@ impl Kernel {
             return Ok(kernel);
         }
         // A kernel that changes while it is read gets a stamp that never matches.
-        let before = FileState::of(&source);
+        let before = FileState::read(&source);
         let kernel = Self::wrap(home, source)?;
-        if let (Ok(before), Ok(after)) = (before, FileState::of(&kernel.path))
+        if let (Ok(before), Ok(after)) = (before, FileState::read(&kernel.path))
             && before.is_at_rest()
             && after.is_at_rest()
         {
@@ -101,8 +101,8 @@ impl Kernel {
         })?;
         let name = hex::encode(Sha256::digest(&wrapped.image));
         let path = home.kernels().join(format!("{name}.elf"));
-        if !durable::holds(&path, &wrapped.image) {
-            durable::publish_bytes(&path, &wrapped.image).map_err(io_error)?;
+        if !durable_files::holds(&path, &wrapped.image) {
+            durable_files::publish_bytes(&path, &wrapped.image).map_err(io_error)?;
         }
         Ok(Self {
             path,
@@ -136,8 +136,8 @@ impl Wrapping {
     fn known(home: &Home, source: &Path, stamp: &Path) -> Option<Kernel> {
         let known: Self = stamp::read(stamp)?;
         let path = home.kernels().join(&known.wrapped_name);
-        let is_same = FileState::of(source).ok()? == known.source
-            && FileState::of(&path).ok()? == known.wrapped;
+        let is_same = FileState::read(source).ok()? == known.source
+            && FileState::read(&path).ok()? == known.wrapped;
         is_same.then(|| Kernel {
             path,
             source: source.to_owned(),
@@ -180,7 +180,7 @@ mod tests {
         let source = root.path().join("Image");
         let write = |path: &Path, bytes: Vec<u8>| {
             fs::write(path, bytes).expect("written");
-            while !FileState::of(path).expect("there").is_at_rest() {
+            while !FileState::read(path).expect("there").is_at_rest() {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
         };

@@ -1,15 +1,17 @@
-//! The life of a sandbox: create, start, exec, stop.
+//! The library of a sandbox's clients: create, start, exec, copy, stop.
 //!
-//! A [`Sandbox`] is an image from the store and a writable disk. A start spawns one process, which
-//! runs the machine and owns everything that belongs to it ([`serve`]); clients connect to the
-//! socket of that process. There is no daemon: a sandbox is running if its lock is held.
+//! A [`Sandbox`] is an image from the store and a writable disk. A start spawns one process, the
+//! VMM process, which runs the machine and owns everything that belongs to it (the crate
+//! `msb-machine`); clients connect to the socket of that process. There is no daemon: a sandbox is
+//! running if its lock is held.
+//!
+//! [`LaunchSpec`], [`SandboxPaths`] and the records in them are shared by clients and the VMM
+//! process.
 
 mod allocation;
 mod as_text;
 mod boot;
 mod command;
-mod confinement;
-mod durable;
 mod exit;
 mod files;
 mod flock;
@@ -17,28 +19,26 @@ mod health;
 mod home;
 mod host_authorities;
 mod hostname;
-mod keeper;
 mod kernel;
+mod launch_spec;
+mod lifetime;
 mod mounts;
-mod network_process;
 mod output_log;
 mod parts;
 mod patches;
 mod plain_name;
-mod probe;
 mod process;
+mod published_ports;
 mod randomness;
 mod sandbox;
-mod share_process;
-mod socket;
+pub mod socket;
 mod stamp;
 mod stats;
 mod stop_signal;
 mod text_log;
 mod timeline;
 mod ulimit;
-mod untrusted;
-mod vmm_process;
+mod untrusted_file;
 mod volumes;
 
 pub(crate) use allocation::allocated_bytes;
@@ -54,28 +54,27 @@ pub use health::{Health, Level, diagnose};
 pub use home::{Home, HomeError};
 pub use host_authorities::{HostAuthorities, NoAuthorities};
 pub use hostname::{Hostname, InvalidHostname};
-pub use keeper::{Job, Lifetime, RestartPolicy};
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
+pub use launch_spec::{LaunchSpec, SupervisorConfig, VmmCommand};
+pub use lifetime::{Lifetime, RestartPolicy};
 pub use mounts::{Mount, MountError, Room, Source, Target, check_mounts};
 pub use msb_network as network;
-pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
-pub use output_log::{LogReader, LogRecord, LogStream};
+pub use output_log::{LogReader, LogRecord, LogStream, LogWriter};
 pub use parts::{MachineParts, machine_parts};
 pub use patches::{HostCopy, HostEntry, NewContent, NewDirectory, PatchError, Patches};
-pub use probe::{Finding, Trial, probe};
 pub use process::Process;
 pub use sandbox::{
-    Changes, Condition, CreateError, CreateOptions, JobCondition, Limits, Lock, Place, ReachError,
-    RemoveError, RenameError, Resources, Running, Sandbox, SandboxId, Spec, StartError, State,
-    Stopping, UpdateError, UpperError, VmmCommand,
+    Changes, Condition, ConnectError, CreateError, CreateOptions, Job, JobCondition, JobPaths,
+    Limits, Lock, MachineLock, RemoveError, RenameError, Resources, Running, Sandbox, SandboxId,
+    SandboxPaths, Spec, StartError, StartOptions, State, Stopping, UNMOUNT_TIMEOUT, UPPER_SERIAL,
+    UpdateError, UpperError,
 };
-pub use share_process::{ShareProcessError, serve_share};
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};
 pub use text_log::TextLog;
 pub use timeline::{Mark, Timeline, TimelineError};
 pub use ulimit::{Ulimit, UlimitError};
-pub use vmm_process::{Helpers, VmmProcessError, serve};
 pub use volumes::{
-    InvalidVolumeName, VOLUME_BYTES, Volume, VolumeConflict, VolumeError, VolumeName, VolumeSpec,
+    InvalidVolumeName, VOLUME_BYTES, Volume, VolumeConflict, VolumeError, VolumeLockError,
+    VolumeName, VolumeSpec, VolumeUse, lock_all as lock_volumes,
 };

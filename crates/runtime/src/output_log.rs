@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
-use crate::untrusted;
+use crate::untrusted_file;
 
 /// Size limit of one file, in bytes.
 const FILE_MAX_BYTES: u64 = 8 << 20;
@@ -57,7 +57,7 @@ struct Line {
 
 /// The writer of a log.
 #[derive(Debug)]
-pub(crate) struct LogWriter {
+pub struct LogWriter {
     path: PathBuf,
     file: fs::File,
     length_bytes: u64,
@@ -66,24 +66,24 @@ pub(crate) struct LogWriter {
 
 impl LogWriter {
     /// Makes an empty log at `path`; an earlier log is removed.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path) -> io::Result<Self> {
         Self::with_limit(path, FILE_MAX_BYTES)
     }
 
     /// Makes an empty log with files of at most `max_bytes`.
-    pub(crate) fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
-        untrusted::clear(&older(path))?;
-        untrusted::clear(path)?;
+    pub fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
+        untrusted_file::clear(&older(path))?;
+        untrusted_file::clear(path)?;
         Ok(Self {
             path: path.to_owned(),
-            file: private_files::create_new(path)?,
+            file: durable_files::create_new(path)?,
             length_bytes: 0,
             max_bytes,
         })
     }
 
     /// Adds output that has just arrived.
-    pub(crate) fn add(&mut self, stream: LogStream, bytes: &[u8]) -> io::Result<()> {
+    pub fn add(&mut self, stream: LogStream, bytes: &[u8]) -> io::Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let time_ns = now.map_or(0, |since| {
             u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
@@ -106,7 +106,7 @@ impl LogWriter {
         let length_bytes = line.len() as u64;
         if self.length_bytes + length_bytes > self.max_bytes && self.length_bytes > 0 {
             fs::rename(&self.path, older(&self.path))?;
-            self.file = private_files::create_new(&self.path)?;
+            self.file = durable_files::create_new(&self.path)?;
             self.length_bytes = 0;
         }
         // One call per line: a reader sees either all of the line or none of it.
@@ -234,7 +234,7 @@ fn older(path: &Path) -> PathBuf {
 }
 
 fn open(path: &Path) -> io::Result<Option<Source>> {
-    let file = untrusted::open(path)?;
+    let file = untrusted_file::open(path)?;
     Ok(file.map(|file| BufReader::new(file.take(FILE_MAX_BYTES))))
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use fs_err as fs;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Home, boot, durable};
+use crate::{Home, boot};
 
 /// Age after which an unfinished file counts as a leftover.
-const WRITING_LIMIT: Duration = Duration::from_secs(600);
+const WRITING_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The files of machines besides images: wrapped kernels and boot disks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn machine_parts(home: &Home) -> io::Result<MachineParts> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if name.starts_with(durable::UNFINISHED) {
+        if name.starts_with(durable_files::UNFINISHED) {
             if is_old(&path) {
                 parts.left_overs.push(path);
             }
@@ -47,7 +47,7 @@ pub fn machine_parts(home: &Home) -> io::Result<MachineParts> {
         }
         let is_whole = match name.strip_suffix(".elf") {
             Some(hex) if hex.len() == 64 => Some(is_digest(&path, hex)),
-            _ if name == own_disk => Some(durable::holds(&path, &boot::content()?)),
+            _ if name == own_disk => Some(durable_files::holds(&path, &boot::content()?)),
             // A kernel that the user stored here, or a boot disk of another build.
             _ => None,
         };
@@ -79,7 +79,7 @@ fn is_digest(path: &Path, hex: &str) -> bool {
 fn is_old(path: &Path) -> bool {
     fs::metadata(path)
         .and_then(|file| file.modified())
-        .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > WRITING_LIMIT))
+        .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > WRITING_TIMEOUT))
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
         let disk = boot::boot_disk(&home, VerifyMode::Stamp).expect("written");
         let name = hex::encode(Sha256::digest(b"kernel"));
         let kernel = home.kernels().join(format!("{name}.elf"));
-        durable::publish_bytes(&kernel, b"kernel").expect("written");
+        durable_files::publish_bytes(&kernel, b"kernel").expect("written");
         let good = machine_parts(&home).expect("listed");
         assert_eq!((good.files, good.damaged.len()), (2, 0));
         for path in [&disk, &kernel] {

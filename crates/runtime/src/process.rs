@@ -34,7 +34,7 @@ pub struct Process {
 
 impl Process {
     /// Returns the command as the agent's request. `window` is the terminal's rows and columns.
-    pub(crate) fn exec(&self, window: Option<(u32, u32)>) -> Exec {
+    pub fn exec(&self, window: Option<(u32, u32)>) -> Exec {
         let (rows, columns) = window.unwrap_or(WINDOW);
         let bytes = |words: &[String]| words.iter().cloned().map(Bytes::from).collect();
         Exec {

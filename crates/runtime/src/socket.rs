@@ -12,17 +12,25 @@ use tokio::net::UnixStream;
 const PATH_MAX_BYTES: usize = 103;
 
 /// Listens at `path`; only its owner can connect.
-pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
     let (short, _directory) = shorten(path)?;
-    private_files::bind(&short)
+    durable_files::bind(&short)
 }
 
-pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
+/// Connects to the socket at `path`.
+///
+/// # Errors
+/// If the socket does not exist, or no process accepts from it.
+pub async fn connect(path: &Path) -> io::Result<UnixStream> {
     let (short, _directory) = shorten(path)?;
     UnixStream::connect(short).await
 }
 
-pub(crate) fn connect_now(path: &Path) -> io::Result<std::os::unix::net::UnixStream> {
+/// Connects to the socket at `path`, and blocks while its queue is full.
+///
+/// # Errors
+/// If the socket does not exist, or no process accepts from it.
+pub fn connect_now(path: &Path) -> io::Result<std::os::unix::net::UnixStream> {
     let (short, _directory) = shorten(path)?;
     std::os::unix::net::UnixStream::connect(short)
 }

@@ -4,7 +4,7 @@
 //! use std::fs::{self, File};
 //!
 //! use rustix::fd::AsFd as _;
-//! use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
+//! use tree_archive::{ArchiveWriter, PackOptions, EntryRef, UnpackOptions, pack, unpack};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (from, to) = (tempfile::tempdir()?, tempfile::tempdir()?);
@@ -12,9 +12,9 @@
 //! fs::write(from.path().join("docs/hello"), "hello")?;
 //!
 //! let parent = File::open(from.path())?;
-//! let place = Place { directory: parent.as_fd(), name: b"docs" };
+//! let entry = EntryRef { directory: parent.as_fd(), name: b"docs" };
 //! let mut archive = ArchiveWriter::new(Vec::new());
-//! pack(place, &PackOptions::named(b"copy"), &mut archive)?;
+//! pack(entry, &PackOptions::named(b"copy"), &mut archive)?;
 //! let tar = archive.finish()?;
 //!
 //! unpack(&tar[..], File::open(to.path())?.as_fd(), &UnpackOptions::default())?;
@@ -35,20 +35,20 @@
 
 #![forbid(unsafe_code)]
 
+mod entry_ref;
 mod error;
 mod extents;
 mod kept;
 mod pack;
 mod path;
-mod place;
 mod unpack;
 
+pub use entry_ref::EntryRef;
 pub use error::{LongPath, PackError, UnpackError};
 pub use extents::segments;
 pub use fstree::Segment;
 pub use kept::packed_xattrs;
 pub use pack::{PackOptions, pack};
 pub use path::{PATH_MAX_BYTES, check_path};
-pub use place::Place;
 pub use tar_stream::{ArchiveWriter, EntryHeader, EntryKind, RawPath, ReadError, WriteError};
 pub use unpack::{UnpackOptions, Unpacked, unpack};

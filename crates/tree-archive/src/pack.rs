@@ -14,7 +14,7 @@ use tar_stream::{ArchiveWriter, EntryHeader, EntryKind};
 
 use crate::error::PackError;
 use crate::path::check_path;
-use crate::{Place, extents, kept};
+use crate::{EntryRef, extents, kept};
 
 /// Longest list of xattr names in bytes (`XATTR_LIST_MAX`, linux/limits.h), and longest value.
 const XATTR_MAX_BYTES: usize = 65_536;
@@ -66,7 +66,7 @@ impl<'a> PackOptions<'a> {
 /// A file cannot be read, a path is too long, or the archive cannot be written. A file that is
 /// removed meanwhile is not an error, unless it is the one to be packed.
 pub fn pack<W: Write>(
-    place: Place<'_>,
+    entry: EntryRef<'_>,
     options: &PackOptions<'_>,
     archive: &mut ArchiveWriter<W>,
 ) -> Result<(), PackError> {
@@ -78,7 +78,7 @@ pub fn pack<W: Write>(
     };
     let mut path = options.name.to_vec();
     let mut open = Vec::new();
-    let root = packer.add(place, &path)?;
+    let root = packer.add(entry, &path)?;
     if let Some(directory) = root.map_err(|error| failed("find", options.name, error))? {
         open.push(directory);
     }
@@ -90,11 +90,11 @@ pub fn pack<W: Write>(
         path.truncate(directory.path_bytes);
         path.push(b'/');
         path.extend_from_slice(&name);
-        let place = Place {
+        let entry = EntryRef {
             directory: directory.file.as_fd(),
             name: &name,
         };
-        if let Ok(Some(inner)) = packer.add(place, &path)? {
+        if let Ok(Some(inner)) = packer.add(entry, &path)? {
             open.push(inner);
         }
     }
@@ -120,16 +120,16 @@ struct Packer<'a, W> {
 }
 
 /// The error for a file that has been removed or replaced meanwhile.
-type Gone = Errno;
+type Vanished = Errno;
 
 impl<W: Write> Packer<'_, W> {
     /// Adds one file. Returns the directory that was opened, so that its entries can follow.
     fn add(
         &mut self,
-        place: Place<'_>,
+        entry: EntryRef<'_>,
         path: &[u8],
-    ) -> Result<Result<Option<OpenDirectory>, Gone>, PackError> {
-        let stat = match statat(place.directory, place.name, AtFlags::SYMLINK_NOFOLLOW) {
+    ) -> Result<Result<Option<OpenDirectory>, Vanished>, PackError> {
+        let stat = match statat(entry.directory, entry.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(Err(Errno::NOENT)),
             Err(error) => return Err(failed("look at", path, error)),
@@ -141,9 +141,9 @@ impl<W: Write> Packer<'_, W> {
         };
         check_path(path)?;
         let kind = match FileType::from_mode(file_type) {
-            Some(FileType::Directory) => return self.directory(place, path),
+            Some(FileType::Directory) => return self.directory(entry, path),
             Some(FileType::Regular) => {
-                return self.regular(place, path).map(|done| done.map(|()| None));
+                return self.regular(entry, path).map(|done| done.map(|()| None));
             }
             Some(FileType::Symlink) => EntryKind::Symlink,
             Some(FileType::CharDevice) => EntryKind::CharDevice(device),
@@ -152,7 +152,7 @@ impl<W: Write> Packer<'_, W> {
             Some(FileType::Socket) | None => return Ok(Ok(None)),
         };
         let link = match kind {
-            EntryKind::Symlink => match readlinkat(place.directory, place.name, Vec::new()) {
+            EntryKind::Symlink => match readlinkat(entry.directory, entry.name, Vec::new()) {
                 Ok(target) => target.into_bytes(),
                 Err(Errno::NOENT | Errno::INVAL) => return Ok(Err(Errno::NOENT)),
                 Err(error) => return Err(failed("read the link", path, error)),
@@ -194,10 +194,10 @@ impl<W: Write> Packer<'_, W> {
 
     fn directory(
         &mut self,
-        place: Place<'_>,
+        entry: EntryRef<'_>,
         path: &[u8],
-    ) -> Result<Result<Option<OpenDirectory>, Gone>, PackError> {
-        let Some((file, stat)) = open(place, path, OFlags::DIRECTORY)? else {
+    ) -> Result<Result<Option<OpenDirectory>, Vanished>, PackError> {
+        let Some((file, stat)) = open(entry, path, OFlags::DIRECTORY)? else {
             return Ok(Err(Errno::NOENT));
         };
         let xattrs = xattrs(&file).map_err(|error| failed("read the xattrs of", path, error))?;
@@ -223,8 +223,12 @@ impl<W: Write> Packer<'_, W> {
         })))
     }
 
-    fn regular(&mut self, place: Place<'_>, path: &[u8]) -> Result<Result<(), Gone>, PackError> {
-        let Some((file, stat)) = open(place, path, OFlags::NONBLOCK | OFlags::NOCTTY)? else {
+    fn regular(
+        &mut self,
+        entry: EntryRef<'_>,
+        path: &[u8],
+    ) -> Result<Result<(), Vanished>, PackError> {
+        let Some((file, stat)) = open(entry, path, OFlags::NONBLOCK | OFlags::NOCTTY)? else {
             return Ok(Err(Errno::NOENT));
         };
         if FileType::from_mode(u16::try_from(stat.st_mode & 0o170_000).unwrap_or(0))
@@ -263,12 +267,12 @@ fn failed(action: &'static str, path: &[u8], source: impl Into<io::Error>) -> Pa
 
 /// Opens a file without following a symlink. `None` if it has been removed or is now a symlink.
 fn open(
-    place: Place<'_>,
+    entry: EntryRef<'_>,
     path: &[u8],
     flags: OFlags,
 ) -> Result<Option<(OwnedFd, Stat)>, PackError> {
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(place.directory, place.name, flags, Mode::empty()) {
+    match openat(entry.directory, entry.name, flags, Mode::empty()) {
         Ok(file) => {
             let stat = fstat(&file).map_err(|error| failed("look at", path, error))?;
             Ok(Some((file, stat)))

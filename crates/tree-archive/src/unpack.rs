@@ -325,9 +325,9 @@ impl Unpacker<'_> {
 
     /// Opens a directory for reading, so that its attributes can be set.
     fn open_directory(&self, names: &[Name], entry_path: &[u8]) -> Result<OwnedFd, UnpackError> {
-        let place = self.parent(names, entry_path)?;
+        let entry = self.parent(names, entry_path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat(&place, c".", flags, Mode::empty())
+        openat(&entry, c".", flags, Mode::empty())
             .map_err(failed("set the attributes of", entry_path))
     }
 

@@ -31,7 +31,7 @@ impl Console {
         let file = file.map_err(failed)?;
         let (confined, told) = mpsc::channel();
         let keep = move || {
-            let report = Jail::new(Calls::Attendant).put_on(strictness);
+            let report = Jail::new(Calls::Supervisor).put_on(strictness);
             let is_confined = report.is_ok();
             // The other side waits for it.
             let _ = confined.send(report.map(drop));

@@ -121,7 +121,7 @@ impl Vmm for Qemu {
         jail::of(machine, &programs)?.put_on(strictness)?;
         let mut child = child::start(&programs, &arguments, sockets)?;
         // This thread only has to wait, and to end QEMU if it ends itself.
-        Jail::new(Calls::Attendant)
+        Jail::new(Calls::Supervisor)
             .with_signals()
             .put_on(strictness)?;
         child::wait_for_end(&mut child)

@@ -12,7 +12,7 @@
 //! | `kernel::` | each option of `kernel-config`, by use |
 //! | `lab::` | walk, checks and tree once more, under libkrun in the KVM lab |
 //! | `attacks::…` | SECURITY.md's promises, attacked |
-//! | `living::boot_…` | crashes, cycles, crowds; long, so `--ignored` |
+//! | `soak::boot_…` | crashes, cycles, crowds; long, so `--ignored` |
 //! | `suites::boot_…` | other projects' filesystem suites; long, so `--ignored` |
 
 mod attacks;
@@ -21,9 +21,9 @@ mod docker;
 mod guest_tree;
 mod kernel_check;
 mod lab;
-mod living;
 mod pulled;
 pub mod seccomp_list;
+mod soak;
 mod suites;
 mod trial;
 mod walk;
@@ -75,7 +75,7 @@ fn tests() -> Result<Vec<Trial>> {
         pulled::tests,
         kernel_check::tests,
         attacks::tests,
-        living::tests,
+        soak::tests,
         suites::tests,
         lab::tests,
     ] {

@@ -1,6 +1,6 @@
 //! Measures the system calls of msb's own threads after they are confined.
 //!
-//! The list that their filter allows is made from it by hand (`calls/attendant.rs` of msb-jail).
+//! The list that their filter allows is made from it by hand (`seccomp/allow.rs` of msb-jail).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const SCRIPT: &str = "seq 100000; sleep 2; exit 3";
 const NAME: &str = "seccomp-list";
 
 /// Traces a detached sandbox from its start to its end, and a network under attack. Returns a line
-/// for each kind of thread: `keeper`, `machine`, the other threads that the VMM starts in the
+/// for each kind of thread: `supervisor`, `machine`, the other threads that the VMM starts in the
 /// process, and `network`.
 pub fn run(env: &TestEnv) -> Result<String> {
     let mut kinds = of_machine(env)?;
@@ -190,7 +190,7 @@ mod tests {
             1 <... clone3 resumed>) = 2\n\
             2 openat(1) = 3\n\
             2 clone(flags=CLONE_THREAD) = 3\n\
-            3 prctl(PR_SET_NAME, \"keeper\") = 0\n\
+            3 prctl(PR_SET_NAME, \"supervisor\") = 0\n\
             3 mkdir(1) = 0\n\
             3 seccomp(SECCOMP_SET_MODE_FILTER, 0, x) = 0\n\
             3 epoll_wait(1 <unfinished ...>\n\
@@ -203,7 +203,7 @@ mod tests {
         let calls = Threads::read(trace).confined().unwrap();
         let of = |name: &str| -> Vec<_> { calls[name].iter().map(String::as_str).collect() };
         assert_eq!(of("machine"), ["wait4"]);
-        assert_eq!(of("keeper"), ["epoll_wait"]);
+        assert_eq!(of("supervisor"), ["epoll_wait"]);
         assert_eq!(calls.len(), 2);
         let network = "\
             7 execve(\"/bin/msb\", [\"/bin/msb\", \"__network\", \"/d\"], 0x1) = 0\n\

@@ -13,12 +13,13 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 13] = [
+pub(super) const MAP: [Row; 14] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row("recipes", &["xtask", "test-support"]),
     row("support", &["testkit", "test-fixtures", "guest-program"]),
     row("faces", &["msb", "msb-bench"]),
-    row("product", &["msb-runtime", "image-import"]),
+    row("machine", &["msb-machine"]),
+    row("clients", &["msb-runtime", "image-import"]),
     row("guest", &["msb-agent", "msb-bench-runner", "boot-disk"]),
     row(
         "effects",
@@ -30,7 +31,7 @@ pub(super) const MAP: [Row; 13] = [
             "msb-vmm-qemu",
         ],
     ),
-    row("machine", &["msb-vmm"]),
+    row("vmm", &["msb-vmm"]),
     pure_row("names", &["oci-image"]),
     pure_row("meaning", &["oci-layers", "rootfs-view"]),
     pure_row(
@@ -46,7 +47,7 @@ pub(super) const MAP: [Row; 13] = [
             "msb-network",
             "msb-share",
             "msb-jail",
-            "private-files",
+            "durable-files",
         ],
     ),
 ];

@@ -108,19 +108,19 @@ pub(super) const TESTS: &[Tests] = &[
     ),
     long(tests(
         "crashes",
-        ("boot", "living::boot_crashes"),
+        ("boot", "soak::boot_crashes"),
         "Kill the machine of a writing guest again and again: nothing synced is lost",
         &[count("20")],
     )),
     long(tests(
         "cycles",
-        ("boot", "living::boot_cycles"),
+        ("boot", "soak::boot_cycles"),
         "Create, run and remove sandboxes again and again: nothing is left behind",
         &[count("20")],
     )),
     long(tests(
         "crowd",
-        ("boot", "living::boot_crowd"),
+        ("boot", "soak::boot_crowd"),
         "Have many sandboxes at once",
         &[count("20")],
     )),

@@ -98,7 +98,7 @@ fn rename_directory<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 /// Writes one byte in the middle, syncs with `fsync`, then reads the whole file again.
 fn edit_large_file<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let path = job
-        .scene
+        .fixture
         .large
         .as_ref()
         .context("the image has no large file")?;
@@ -125,7 +125,7 @@ fn own_files(job: &Job<'_>, number: usize) -> Result<Vec<PathBuf>> {
     let taken = own_directories(job)?;
     let free = |path: &PathBuf| !taken.iter().any(|directory| path.starts_with(directory));
     let files = job
-        .scene
+        .fixture
         .listing
         .files
         .iter()
@@ -147,8 +147,8 @@ fn own_directory(job: &Job<'_>, number: usize) -> Result<PathBuf> {
 
 /// Returns the directories directly below the library that are used in all rounds together.
 fn own_directories(job: &Job<'_>) -> Result<Vec<PathBuf>> {
-    let all = job.scene.listing.directories.iter();
-    let right_below = all.filter(|path| path.parent() == Some(&job.scene.tree));
+    let all = job.fixture.listing.directories.iter();
+    let right_below = all.filter(|path| path.parent() == Some(&job.fixture.tree));
     let count = job.rounds * TAKE_DIRECTORY;
     let taken: Vec<PathBuf> = right_below.take(count).cloned().collect();
     ensure!(

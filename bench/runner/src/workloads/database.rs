@@ -56,7 +56,7 @@ fn lacks() -> Option<String> {
 }
 
 fn transactions<'a>(job: &'a Job<'a>, mode: &'static str) -> Result<Act<'a>> {
-    let database = job.scene.made("database");
+    let database = job.fixture.made("database");
     let count = job.sizes.transactions.to_string();
     Ok(Box::new(move |samples| {
         let mut python = command("python3", "/tmp".as_ref());

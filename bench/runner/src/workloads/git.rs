@@ -45,7 +45,7 @@ const fn of_git(
 }
 
 fn init_commit<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let repository = job.scene.made("repository");
+    let repository = job.fixture.made("repository");
     write_files(job, &repository)?;
     Ok(Box::new(move |samples| {
         commit_all(&repository, samples);
@@ -55,7 +55,7 @@ fn init_commit<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 fn clone<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let from = repository(job)?;
-    let to = job.scene.made("clone");
+    let to = job.fixture.made("clone");
     Ok(Box::new(move |samples| {
         samples.operation(|| {
             output(
@@ -119,7 +119,7 @@ fn edits<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 /// Returns the repository of two commits that stays for all rounds.
 fn repository(job: &Job<'_>) -> Result<PathBuf> {
-    let repository = job.scene.kept("repository");
+    let repository = job.fixture.kept("repository");
     if !repository.join(".git/whole").exists() {
         write_files(job, &repository)?;
         commit_all(&repository, &mut Samples::default());

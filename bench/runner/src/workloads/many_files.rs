@@ -32,7 +32,7 @@ pub(super) static WORKLOADS: [Workload; 12] = [
 ];
 
 fn create<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let paths = in_directory(job.scene.made("created"), job.sizes.names)?;
+    let paths = in_directory(job.fixture.made("created"), job.sizes.names)?;
     Ok(each(paths, |path| write(path, &[b'n'; FILE_BYTES])))
 }
 
@@ -54,7 +54,7 @@ fn stat<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 fn readdir<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     kept(job)?;
-    let directory = job.scene.kept("names");
+    let directory = job.fixture.kept("names");
     Ok(Box::new(move |samples| {
         samples.operation(|| list(&directory));
         Ok(())
@@ -73,7 +73,7 @@ fn unlink<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 /// Creates, stats, renames and removes a file, again and again, as one operation.
 fn cycles<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let paths = in_directory(job.scene.made("cycles"), job.sizes.many)?;
+    let paths = in_directory(job.fixture.made("cycles"), job.sizes.many)?;
     Ok(each(paths, |path| {
         let renamed = path.with_extension("renamed");
         write(path, b"life")?;
@@ -84,12 +84,12 @@ fn cycles<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 }
 
 fn small_create<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let paths = in_directory(job.scene.made("small"), job.sizes.names)?;
+    let paths = in_directory(job.fixture.made("small"), job.sizes.names)?;
     Ok(shared_out(paths, write_small))
 }
 
 fn small_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let paths = small(job, job.scene.kept("small"))?;
+    let paths = small(job, job.fixture.kept("small"))?;
     Ok(Box::new(move |samples| {
         at_once(samples, |number, samples| {
             read_each(paths.iter().skip(number).step_by(THREADS), samples);
@@ -98,14 +98,14 @@ fn small_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 }
 
 fn small_stat<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let paths = small(job, job.scene.kept("small"))?;
+    let paths = small(job, job.fixture.kept("small"))?;
     Ok(shared_out(paths, |_, path| {
         fs::symlink_metadata(path).map(drop)
     }))
 }
 
 fn small_delete<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let paths = small(job, job.scene.made("small"))?;
+    let paths = small(job, job.fixture.made("small"))?;
     Ok(shared_out(paths, |_, path| fs::remove_file(path)))
 }
 
@@ -142,14 +142,14 @@ fn in_directory(directory: PathBuf, count: usize) -> Result<Vec<PathBuf>> {
 
 /// Returns the files that stay from round to round.
 fn kept(job: &Job<'_>) -> Result<Vec<PathBuf>> {
-    made_once(job.scene.kept("names"), job.sizes.names, |_, path| {
+    made_once(job.fixture.kept("names"), job.sizes.names, |_, path| {
         write(path, &[b'n'; FILE_BYTES])
     })
 }
 
 /// Creates files that are removed after this round.
 fn filled(job: &Job<'_>, name: &str) -> Result<Vec<PathBuf>> {
-    made_once(job.scene.made(name), job.sizes.names, |_, path| {
+    made_once(job.fixture.made(name), job.sizes.names, |_, path| {
         write(path, &[b'n'; FILE_BYTES])
     })
 }

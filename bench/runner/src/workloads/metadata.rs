@@ -24,7 +24,7 @@ pub(super) static WORKLOADS: [Workload; 7] = [
 
 pub(super) fn metadata_scan<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(Box::new(|samples| {
-        scan(&job.scene.tree, samples);
+        scan(&job.fixture.tree, samples);
         Ok(())
     }))
 }
@@ -32,7 +32,7 @@ pub(super) fn metadata_scan<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 fn readdir_rescan<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(Box::new(|samples| {
         for _ in 0..RESCANS {
-            for directory in &job.scene.listing.directories {
+            for directory in &job.fixture.listing.directories {
                 samples.operation(|| list(directory));
             }
         }
@@ -53,7 +53,7 @@ fn negative_lookup<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 /// Stats an existing file and a missing file, in turn.
 fn hit_miss_mix<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let missing = missing(job, "absent");
-    let there = job.scene.listing.files.iter().cycle();
+    let there = job.fixture.listing.files.iter().cycle();
     Ok(Box::new(move |samples| {
         for (hit, absent) in there.zip(&missing) {
             samples.operation(|| fs::symlink_metadata(hit));
@@ -65,7 +65,7 @@ fn hit_miss_mix<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 pub(super) fn read_all_py<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(Box::new(|samples| {
-        read_each(&job.scene.python, samples);
+        read_each(&job.fixture.python, samples);
         Ok(())
     }))
 }
@@ -85,7 +85,7 @@ fn concurrent_negative_lookup<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 fn concurrent_readdir<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(Box::new(|samples| {
         at_once(samples, |_, samples| {
-            for directory in &job.scene.listing.directories {
+            for directory in &job.fixture.listing.directories {
                 samples.operation(|| list(directory));
             }
         })
@@ -94,7 +94,7 @@ fn concurrent_readdir<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 /// Returns names that do not exist, spread over the library's directories.
 fn missing(job: &Job<'_>, word: &str) -> Vec<PathBuf> {
-    let directories = job.scene.listing.directories.iter().cycle();
+    let directories = job.fixture.listing.directories.iter().cycle();
     directories
         .take(job.sizes.lookups)
         .enumerate()

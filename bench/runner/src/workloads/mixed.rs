@@ -29,7 +29,7 @@ pub(super) static WORKLOADS: [Workload; 14] = [
     Workload {
         // This is about memory, whatever the place. Outside tmpfs it would repeat
         // `seq_write_fsync_16m`.
-        fits: |scene| scene.tmpfs,
+        fits: |fixture| fixture.tmpfs,
         ..Workload::writing("shm_write_fsync_16m", seq_write_fsync)
     },
     Workload::writing("seq_read_16m", seq_read),
@@ -41,7 +41,7 @@ pub(super) static WORKLOADS: [Workload; 14] = [
 ];
 
 fn deep_tree_traverse<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let root = job.scene.kept("deep");
+    let root = job.fixture.kept("deep");
     if !root.exists() {
         let mut level = vec![root.clone()];
         for depth in 0..=job.sizes.depth {
@@ -67,7 +67,7 @@ fn deep_tree_traverse<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 }
 
 fn random_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let files = Random::named("random_read").shuffled(job.scene.listing.files.clone());
+    let files = Random::named("random_read").shuffled(job.fixture.listing.files.clone());
     Ok(Box::new(move |samples| {
         read_each(files.iter().take(job.sizes.picked), samples);
         Ok(())
@@ -78,10 +78,10 @@ fn small_file_create<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let bytes = Random::named("small_file_create").bytes(SMALL_BYTES);
     Ok(Box::new(move |samples| {
         for number in 0..job.sizes.many {
-            samples.operation(|| write(&job.scene.made(number), &bytes));
+            samples.operation(|| write(&job.fixture.made(number), &bytes));
         }
         for number in 0..job.sizes.many {
-            samples.operation(|| fs::remove_file(job.scene.made(number)));
+            samples.operation(|| fs::remove_file(job.fixture.made(number)));
         }
         Ok(())
     }))
@@ -91,7 +91,7 @@ fn mid_file_create<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let bytes = Random::named("mid_file_create").bytes(MIDDLE_BYTES);
     Ok(Box::new(move |samples| {
         for number in 0..job.sizes.middle {
-            samples.operation(|| write(&job.scene.made(number), &bytes));
+            samples.operation(|| write(&job.fixture.made(number), &bytes));
         }
         Ok(())
     }))
@@ -100,7 +100,7 @@ fn mid_file_create<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 fn seq_write_fsync<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let bytes = Random::named("seq_write").bytes(MIB);
     Ok(Box::new(move |samples| {
-        let mut file = File::create(job.scene.made("stream"))?;
+        let mut file = File::create(job.fixture.made("stream"))?;
         for _ in 0..job.sizes.stream_mib {
             samples.operation(|| file.write_all(&bytes));
         }
@@ -110,7 +110,7 @@ fn seq_write_fsync<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 }
 
 fn seq_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let path = job.scene.kept("stream");
+    let path = job.fixture.kept("stream");
     let mut buffer = Random::named("seq_read").bytes(MIB);
     fill(&path, job.sizes.stream_mib, &buffer)?;
     Ok(Box::new(move |samples| {
@@ -124,7 +124,7 @@ fn seq_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 /// Reads page after page through a shared mapping.
 fn mmap_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let path = job.scene.kept("mapped");
+    let path = job.fixture.kept("mapped");
     fill(
         &path,
         job.sizes.stream_mib,
@@ -147,7 +147,7 @@ fn file_delete<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     make_small_files(job)?;
     Ok(Box::new(|samples| {
         for number in 0..job.sizes.many {
-            samples.operation(|| fs::remove_file(job.scene.made(number)));
+            samples.operation(|| fs::remove_file(job.fixture.made(number)));
         }
         Ok(())
     }))
@@ -158,8 +158,8 @@ fn rename<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(Box::new(|samples| {
         for number in 0..job.sizes.many {
             let (from, to) = (
-                job.scene.made(number),
-                job.scene.made(format_args!("{number}-renamed")),
+                job.fixture.made(number),
+                job.fixture.made(format_args!("{number}-renamed")),
             );
             samples.operation(|| fs::rename(from, to));
         }
@@ -169,7 +169,7 @@ fn rename<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 fn make_small_files(job: &Job<'_>) -> Result<()> {
     for number in 0..job.sizes.many {
-        write(&job.scene.made(number), &[b's'; SMALL_BYTES])?;
+        write(&job.fixture.made(number), &[b's'; SMALL_BYTES])?;
     }
     Ok(())
 }
@@ -180,14 +180,17 @@ fn mixed_read_write<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let bytes = random.bytes(SMALL_BYTES);
     let steps: Vec<_> = (0..job.sizes.mixed)
         .filter_map(|_| {
-            let read = job.scene.python.get(random.below(job.scene.python.len()))?;
+            let read = job
+                .fixture
+                .python
+                .get(random.below(job.fixture.python.len()))?;
             Some((read, 1 + random.below(SMALL_BYTES)))
         })
         .collect();
     Ok(Box::new(move |samples| {
         for (number, (source, size_bytes)) in steps.into_iter().enumerate() {
             read_each([source], samples);
-            samples.operation(|| write(&job.scene.made(number), &bytes[..size_bytes]));
+            samples.operation(|| write(&job.fixture.made(number), &bytes[..size_bytes]));
         }
         Ok(())
     }))
@@ -197,7 +200,7 @@ fn concurrent_read<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     Ok(Box::new(|samples| {
         at_once(samples, |number, samples| {
             read_each(
-                job.scene.python.iter().skip(number).step_by(THREADS),
+                job.fixture.python.iter().skip(number).step_by(THREADS),
                 samples,
             );
         })

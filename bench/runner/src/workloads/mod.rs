@@ -14,14 +14,14 @@ mod snapshots;
 
 use anyhow::Result;
 
+use crate::fixture::Fixture;
 use crate::message::Suite;
 use crate::samples::Samples;
-use crate::scene::Scene;
 use crate::sizes::Sizes;
 
 /// The parameters of one run of a workload.
 pub(crate) struct Job<'a> {
-    pub(crate) scene: &'a Scene,
+    pub(crate) fixture: &'a Fixture,
     pub(crate) sizes: &'a Sizes,
     /// The number of the round, from 0.
     pub(crate) round: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>,
     /// Returns true if the workload makes sense in a place.
-    pub(crate) fits: fn(&Scene) -> bool,
+    pub(crate) fits: fn(&Fixture) -> bool,
     /// Returns the reason why this system cannot run the workload. `None` if it can.
     pub(crate) lacks: fn() -> Option<String>,
     /// Returns the largest number of runs.
@@ -65,7 +65,7 @@ impl Workload {
         prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>,
     ) -> Self {
         Self {
-            fits: |scene| !scene.read_only,
+            fits: |fixture| !fixture.read_only,
             ..Self::new(name, prepare)
         }
     }

@@ -30,7 +30,7 @@ pub(super) static WORKLOADS: [Workload; 2] = [
 /// Installs into a separate root without packages. dpkg syncs the files that it unpacks.
 fn dpkg_install<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
     let package = package(job)?;
-    let root = job.scene.made("root");
+    let root = job.fixture.made("root");
     let state = root.join("var/lib/dpkg");
     for directory in ["info", "updates", "triggers"] {
         fs::create_dir_all(state.join(directory))?;
@@ -50,9 +50,9 @@ fn dpkg_install<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
 
 /// Returns a package of small files, the same everywhere.
 fn package(job: &Job<'_>) -> Result<PathBuf> {
-    let package = job.scene.kept("package.deb");
+    let package = job.fixture.kept("package.deb");
     if !package.exists() {
-        let files = job.scene.made("package");
+        let files = job.fixture.made("package");
         fs::create_dir_all(files.join("DEBIAN"))?;
         fs::write(files.join("DEBIAN/control"), CONTROL)?;
         let mut random = Random::named("package");
@@ -72,7 +72,7 @@ fn package(job: &Job<'_>) -> Result<PathBuf> {
 }
 
 fn python_venv<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let environment = job.scene.made("venv");
+    let environment = job.fixture.made("venv");
     Ok(Box::new(move |samples| {
         let mut python = command("python3", Path::new("/tmp"));
         samples.operation(|| output(python.args(["-m", "venv"]).arg(&environment)));

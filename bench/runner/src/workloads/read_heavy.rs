@@ -77,7 +77,7 @@ fn again(paths: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
 /// Returns the same files in every place: those of the directories with the most files.
 fn files(job: &Job<'_>) -> Result<Vec<PathBuf>> {
     let mut by_directory: BTreeMap<&Path, Vec<&PathBuf>> = BTreeMap::new();
-    for file in &job.scene.listing.files {
+    for file in &job.fixture.listing.files {
         if let Some(directory) = file.parent() {
             by_directory.entry(directory).or_default().push(file);
         }

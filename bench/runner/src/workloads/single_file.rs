@@ -61,7 +61,7 @@ fn reading<'a>(job: &'a Job<'a>, order: Order) -> Result<Act<'a>> {
 }
 
 fn opened(job: &Job<'_>) -> Result<File> {
-    let path = job.scene.kept("single-file");
+    let path = job.fixture.kept("single-file");
     let mebibyte = Random::named("file").bytes(usize::try_from(MIB)?);
     fill(&path, job.sizes.file_mib, &mebibyte)?;
     Ok(File::options().read(true).write(true).open(path)?)

@@ -28,7 +28,7 @@ const fn to(
 }
 
 fn overwrite<'a, const DEPTH: usize>(job: &'a Job<'a>) -> anyhow::Result<Act<'a>> {
-    let files: Vec<_> = (0..FILES).map(|file| job.scene.made(file)).collect();
+    let files: Vec<_> = (0..FILES).map(|file| job.fixture.made(file)).collect();
     Ok(Box::new(move |samples| {
         for level in 0..DEPTH {
             let bytes = [u8::try_from(level)?; FILE_BYTES];

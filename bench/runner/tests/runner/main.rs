@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use msb_bench_runner::{
-    CacheState, Facts, Line, Lower, Part, Place, Record, Request, Sizes, Suite,
+    BenchTarget, CacheState, Facts, Line, Lower, Part, Record, Request, Sizes, Suite,
 };
 
 const RUNNER: &str = env!("CARGO_BIN_EXE_msb-bench-runner");
@@ -145,7 +145,7 @@ fn request(work: &Path, suites: &[Suite]) -> Request {
         tree,
         large: Some(large),
     };
-    let place = |name: &str, lower: Option<&Lower>| Place {
+    let place = |name: &str, lower: Option<&Lower>| BenchTarget {
         name: name.to_owned(),
         lower: lower.cloned(),
         work: work.join(name),

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::guest::{boot, serve};
 
-const LIMIT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Copies bytes while the guest is not stopped.
 async fn pass_on(
@@ -48,11 +48,11 @@ async fn a_stopped_guest_is_silent_and_goes_on_where_it_stood() {
     let mut asking = client.clone();
     let asked = tokio::spawn(async move { asking.hello().await });
     let began = Instant::now();
-    client.heartbeat().silence(LIMIT).await;
-    assert!(began.elapsed() <= LIMIT * 2, "{:?}", began.elapsed());
+    client.heartbeat().silence(TIMEOUT).await;
+    assert!(began.elapsed() <= TIMEOUT * 2, "{:?}", began.elapsed());
     assert!(!asked.is_finished());
     // Much longer than any caller would wait.
-    tokio::time::sleep(LIMIT * 1000).await;
+    tokio::time::sleep(TIMEOUT * 1000).await;
     stopped.send_replace(false);
     asked.await.expect("joined").expect("answered at last");
     client.hello().await.expect("answered again");
@@ -63,8 +63,8 @@ async fn a_guest_with_nothing_to_say_is_not_silent() {
     let mut client = boot(VERSION).await;
     client.hello().await.expect("answered");
     let heartbeat = client.heartbeat();
-    let silence = heartbeat.silence(LIMIT);
-    assert!(timeout(LIMIT * 100, silence).await.is_err());
+    let silence = heartbeat.silence(TIMEOUT);
+    assert!(timeout(TIMEOUT * 100, silence).await.is_err());
     client.hello().await.expect("answered");
 }
 
@@ -80,5 +80,9 @@ async fn a_guest_with_as_many_calls_as_it_takes_is_not_silent() {
         running.push(client.exec(exec).await.expect("started"));
     }
     let heartbeat = client.heartbeat();
-    assert!(timeout(LIMIT * 10, heartbeat.silence(LIMIT)).await.is_err());
+    assert!(
+        timeout(TIMEOUT * 10, heartbeat.silence(TIMEOUT))
+            .await
+            .is_err()
+    );
 }

@@ -26,6 +26,6 @@ pub(super) fn set_from_host() {
         tv_nsec: 0,
     };
     if let Err(error) = clock_settime(ClockId::Realtime, now) {
-        console::say(&format!("cannot set the clock: {error}"));
+        console::log(&format!("cannot set the clock: {error}"));
     }
 }

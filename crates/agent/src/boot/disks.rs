@@ -10,7 +10,7 @@ const IMAGE_SERIAL: &str = "msb-image";
 /// The serial of the upper disk.
 const UPPER_SERIAL: &str = "msb-upper";
 /// The time that the kernel may take to find a disk.
-const APPEAR_LIMIT: Duration = Duration::from_secs(10);
+const APPEAR_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The device nodes of the disks that are written to.
@@ -54,7 +54,7 @@ pub(super) fn find() -> Result<Disks, BootError> {
 }
 
 fn wait_for(serial: &str) -> Result<String, BootError> {
-    let deadline = Instant::now() + APPEAR_LIMIT;
+    let deadline = Instant::now() + APPEAR_TIMEOUT;
     loop {
         if let Some(device) = look_for(serial) {
             return Ok(device);

@@ -20,7 +20,7 @@ const SECTOR_BYTES: u64 = 512;
 /// since the last start. A failure is reported; the filesystem keeps its size.
 pub(super) fn fill_disk(device: &str, mount: &str) {
     if let Err(error) = resize(device, mount) {
-        console::say(&format!("cannot grow the writable disk: {error}"));
+        console::log(&format!("cannot grow the writable disk: {error}"));
     }
 }
 

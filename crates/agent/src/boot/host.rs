@@ -21,7 +21,7 @@ const OPEN_FILES_MAX: u64 = 1 << 20;
 /// usable without any of them, so failures are reported and do not stop the boot.
 pub(super) fn set_up() {
     let name = std::env::var(HOSTNAME_VARIABLE).unwrap_or_else(|_| DEFAULT_HOSTNAME.to_owned());
-    tell(
+    report(
         "set the host name",
         sethostname(name.as_bytes()).map_err(Into::into),
     );
@@ -29,25 +29,25 @@ pub(super) fn set_up() {
         current: Some(OPEN_FILES_MAX),
         maximum: Some(OPEN_FILES_MAX),
     };
-    tell(
+    report(
         "raise the limit of open files",
         setrlimit(Resource::Nofile, limit).map_err(Into::into),
     );
     let loopback = Interface::new("lo").and_then(|loopback| loopback.bring_up());
-    tell("bring the loopback up", loopback);
+    report("bring the loopback up", loopback);
     let network = network::from_host();
     if let Some(network) = &network {
-        tell("set up the network", network.bring_up());
+        report("set up the network", network.bring_up());
     }
     let name = host_files::Name {
         name: &name,
         is_given: std::env::var_os(HOSTNAME_GIVEN_VARIABLE).is_some(),
     };
-    tell("name hosts", host_files::mount(&name, network.as_ref()));
+    report("name hosts", host_files::mount(&name, network.as_ref()));
 }
 
-fn tell(action: &str, outcome: io::Result<()>) {
+fn report(action: &str, outcome: io::Result<()>) {
     if let Err(error) = outcome {
-        console::say(&format!("cannot {action}: {error}"));
+        console::log(&format!("cannot {action}: {error}"));
     }
 }

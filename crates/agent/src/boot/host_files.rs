@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::mount_bind;
 
-use super::given;
+use super::mount_request;
 use super::network::Network;
 use crate::guarded_file::read_regular;
 
@@ -55,7 +55,7 @@ pub(super) fn mount(name: &Name<'_>, network: Option<&Network>) -> io::Result<()
         let source = format!("{DIRECTORY}/{file}");
         fs::write(&source, content)?;
         let path = Path::new("/etc").join(file);
-        if given::has_target(&path) {
+        if mount_request::has_target(&path) {
             continue;
         }
         let target = target(&path)?;

@@ -20,7 +20,7 @@ const AUTOCLEAR: u32 = 4;
 const DIRECT_IO: u32 = 16;
 
 /// The time that the kernel may take to make a device's node.
-const APPEAR_LIMIT: Duration = Duration::from_secs(3);
+const APPEAR_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// `struct loop_config`, with `struct loop_info64` in it (uapi/linux/loop.h).
@@ -74,7 +74,7 @@ pub(super) fn attach(file: &OwnedFd, is_read_only: bool) -> io::Result<Loop> {
 
 /// Opens a device, and waits until its node exists.
 fn open_soon(path: &str) -> io::Result<OwnedFd> {
-    let deadline = Instant::now() + APPEAR_LIMIT;
+    let deadline = Instant::now() + APPEAR_TIMEOUT;
     loop {
         match open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
             Err(Errno::NOENT | Errno::NXIO) if Instant::now() < deadline => {

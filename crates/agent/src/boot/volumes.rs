@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Dir, Mode, OFlags, fstat, open, syncfs};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
-use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
+use tree_archive::{ArchiveWriter, EntryRef, PackOptions, UnpackOptions, pack, unpack};
 
 use super::entries::{Shares, is_entry};
 use super::error::step;
-use super::given::{Given, Kind};
+use super::mount_request::{Kind, MountRequest};
 use super::mounts::{file_point, mount_point, open_root};
 use super::{BootError, disks};
 
@@ -32,29 +32,29 @@ const FRESH: &str = "/old/fresh";
 pub(super) fn mount_all() -> Result<(), BootError> {
     let root = open_root()?;
     let mut shares = Shares::default();
-    for given in super::given::from_host()? {
-        let name = format!("mount {}", given.target);
-        let path = Path::new(given.target.trim_start_matches('/'));
-        let point = match given.kind {
+    for request in super::mount_request::from_host()? {
+        let name = format!("mount {}", request.target);
+        let path = Path::new(request.target.trim_start_matches('/'));
+        let point = match request.kind {
             Kind::File => file_point(&root, path),
             Kind::Disk | Kind::Share | Kind::Tmpfs => mount_point(&root, path),
         };
         let point = point.map_err(step(&name))?;
-        let takes_anything = matches!(given.kind, Kind::Tmpfs | Kind::File);
+        let takes_anything = matches!(request.kind, Kind::Tmpfs | Kind::File);
         if !takes_anything && is_run(&root, &point).map_err(step(&name))? {
             return Err(BootError::OfMemory {
-                target: given.target,
+                target: request.target,
             });
         }
-        match given.kind {
-            Kind::Disk => mount_disk(&given, &mut shares, &point)?,
-            Kind::Share if !is_entry(&given.source) => {
-                mount_at(&given, &point, "virtiofs").map_err(step(&name))?;
+        match request.kind {
+            Kind::Disk => mount_disk(&request, &mut shares, &point)?,
+            Kind::Share if !is_entry(&request.source) => {
+                mount_at(&request, &point, "virtiofs").map_err(step(&name))?;
             }
             Kind::Share | Kind::File => {
-                mount_entry(&given, &mut shares, &point).map_err(step(&name))?;
+                mount_entry(&request, &mut shares, &point).map_err(step(&name))?;
             }
-            Kind::Tmpfs => mount_at(&given, &point, "tmpfs").map_err(step(&name))?,
+            Kind::Tmpfs => mount_at(&request, &point, "tmpfs").map_err(step(&name))?,
         }
     }
     shares.leave().map_err(step("leave the shares"))
@@ -62,11 +62,11 @@ pub(super) fn mount_all() -> Result<(), BootError> {
 
 /// Mounts an entry of a share. The host's server refuses writes to a read-only entry; the guest's
 /// kernel refuses them earlier.
-fn mount_entry(given: &Given, shares: &mut Shares, point: &OwnedFd) -> io::Result<()> {
-    let path = shares.entry(&given.source, given.flags)?;
+fn mount_entry(request: &MountRequest, shares: &mut Shares, point: &OwnedFd) -> io::Result<()> {
+    let path = shares.entry(&request.source, request.flags)?;
     let point = path_of(point);
     mount_bind(path, &point)?;
-    if given.flags.contains(MountFlags::RDONLY) {
+    if request.flags.contains(MountFlags::RDONLY) {
         // The descriptor refers to the directory below the new mount, so the path is needed.
         let mounted = fs::read_link(point)?;
         mount_remount(mounted, MountFlags::BIND | MountFlags::RDONLY, c"")?;
@@ -76,10 +76,11 @@ fn mount_entry(given: &Given, shares: &mut Shares, point: &OwnedFd) -> io::Resul
 
 /// Returns the mount points of the writable volumes, from the sandbox's root.
 pub(super) fn mounted() -> Vec<PathBuf> {
-    let given = super::given::from_host().unwrap_or_default();
-    let is_written =
-        |given: &Given| given.kind == Kind::Disk && !given.flags.contains(MountFlags::RDONLY);
-    let disks = given.into_iter().filter(is_written);
+    let request = super::mount_request::from_host().unwrap_or_default();
+    let is_written = |request: &MountRequest| {
+        request.kind == Kind::Disk && !request.flags.contains(MountFlags::RDONLY)
+    };
+    let disks = request.into_iter().filter(is_written);
     disks.map(|disk| PathBuf::from(disk.target)).collect()
 }
 
@@ -89,46 +90,50 @@ fn is_run(root: &OwnedFd, point: &OwnedFd) -> io::Result<bool> {
     Ok((run.st_dev, run.st_ino) == (point.st_dev, point.st_ino))
 }
 
-fn mount_at(given: &Given, point: &OwnedFd, filesystem: &str) -> io::Result<()> {
-    let source = match given.source.as_str() {
+fn mount_at(request: &MountRequest, point: &OwnedFd, filesystem: &str) -> io::Result<()> {
+    let source = match request.source.as_str() {
         "" => filesystem,
         source => source,
     };
-    let options = std::ffi::CString::new(given.data.as_str())?;
+    let options = std::ffi::CString::new(request.data.as_str())?;
     Ok(mount(
         source,
         path_of(point),
         filesystem,
-        given.flags,
+        request.flags,
         options.as_c_str(),
     )?)
 }
 
 /// Mounts the data of a volume's disk. A fresh volume first gets a copy of the image's content at
 /// that path.
-fn mount_disk(given: &Given, shares: &mut Shares, point: &OwnedFd) -> Result<(), BootError> {
+fn mount_disk(
+    request: &MountRequest,
+    shares: &mut Shares,
+    point: &OwnedFd,
+) -> Result<(), BootError> {
     let mut shown = None;
-    let device = match is_entry(&given.source) {
-        false => disks::volume(&given.source)?,
+    let device = match is_entry(&request.source) {
+        false => disks::volume(&request.source)?,
         true => {
-            let name = format!("show the volume at {} as a disk", given.target);
-            let disk = shares.disk(&given.source, given.flags);
+            let name = format!("show the volume at {} as a disk", request.target);
+            let disk = shares.disk(&request.source, request.flags);
             let disk = shown.insert(disk.map_err(step(&name))?);
             disks::note_written(&disk.path);
             disk.path.clone()
         }
     };
-    let name = format!("mount the volume at {}", given.target);
+    let name = format!("mount the volume at {}", request.target);
     let unreplayed = format!(
         "{name}: it was not unmounted, and may only be read; its journal is replayed once a sandbox \
          that may write has it"
     );
-    let is_writable = !given.flags.contains(MountFlags::RDONLY);
+    let is_writable = !request.flags.contains(MountFlags::RDONLY);
     mount(
         device.as_str(),
         STAGING,
         "ext4",
-        given.flags,
+        request.flags,
         Some(c"errors=remount-ro"),
     )
     .map_err(|error| match error {
@@ -136,7 +141,7 @@ fn mount_disk(given: &Given, shares: &mut Shares, point: &OwnedFd) -> Result<(),
         _ => step(&name)(error),
     })?;
     if is_writable && fs::exists(FRESH).unwrap_or(false) {
-        fill(point).map_err(step(&format!("fill the volume at {}", given.target)))?;
+        fill(point).map_err(step(&format!("fill the volume at {}", request.target)))?;
     }
     mount_bind(DATA, path_of(point)).map_err(step(&name))?;
     unmount(STAGING, UnmountFlags::empty()).map_err(step(&name))
@@ -173,7 +178,7 @@ fn copy(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     };
     std::thread::scope(|scope| {
         let packing = scope.spawn(move || {
-            let place = Place {
+            let place = EntryRef {
                 directory: from.as_fd(),
                 name: b".",
             };

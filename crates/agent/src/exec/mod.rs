@@ -35,7 +35,7 @@ pub(crate) type Events = ReceiverStream<Result<ExecEvent, Status>>;
 
 /// The pause after which the output of a command that has ended is complete. Processes that the
 /// command left running may hold its streams open indefinitely.
-const SILENCE_LIMIT: Duration = Duration::from_millis(100);
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The number of output chunks that wait for the host; beyond them the command waits.
 const PENDING_CHUNKS: usize = 4;
 
@@ -99,11 +99,11 @@ async fn explain(why: NotStarted) -> Failure {
 struct Host(mpsc::Sender<Result<ExecEvent, Status>>);
 
 /// The host no longer listens to the events.
-struct Gone;
+struct Disconnected;
 
 impl Host {
-    async fn tell(&self, what: Event) -> Result<(), Gone> {
-        self.0.send(Ok(event(what))).await.map_err(|_| Gone)
+    async fn send_event(&self, what: Event) -> Result<(), Disconnected> {
+        self.0.send(Ok(event(what))).await.map_err(|_| Disconnected)
     }
 }
 
@@ -133,7 +133,7 @@ async fn attend(
     });
     let told = tokio::select! {
         told = send_events(started, &host, pending, ended) => told,
-        () = host.0.closed() => Err(Gone),
+        () = host.0.closed() => Err(Disconnected),
     };
     taking.abort();
     running.leave(exec_id);
@@ -148,27 +148,28 @@ async fn send_events(
     host: &Host,
     mut pending: mpsc::Receiver<Event>,
     mut ended: oneshot::Receiver<ExitStatus>,
-) -> Result<(), Gone> {
-    host.tell(started).await?;
+) -> Result<(), Disconnected> {
+    host.send_event(started).await?;
     let mut open = true;
     let status = loop {
         tokio::select! {
             chunk = pending.recv(), if open => match chunk {
-                Some(chunk) => host.tell(chunk).await?,
+                Some(chunk) => host.send_event(chunk).await?,
                 None => open = false,
             },
             status = &mut ended => break status,
         }
     };
-    while let Ok(Some(chunk)) = timeout(SILENCE_LIMIT, pending.recv()).await {
-        host.tell(chunk).await?;
+    while let Ok(Some(chunk)) = timeout(SILENCE_TIMEOUT, pending.recv()).await {
+        host.send_event(chunk).await?;
     }
     // The reaper delivers every status before it ends, so a lost one means that PID 1 ends.
     let killed = ExitStatus {
         status: Some(HowEnded::Signal(9)),
         ..ExitStatus::default()
     };
-    host.tell(Event::Exited(status.unwrap_or(killed))).await
+    host.send_event(Event::Exited(status.unwrap_or(killed)))
+        .await
 }
 
 async fn read_output(mut output: Output, chunks: mpsc::Sender<Event>) {

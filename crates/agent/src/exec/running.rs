@@ -8,9 +8,9 @@ use super::process::Terminal;
 use super::signals::Group;
 
 /// The time that a host may take to read how the commands ended before the machine ends.
-const LISTEN_LIMIT: Duration = Duration::from_secs(1);
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time for which the last events of a command may leave through the port.
-const LAST_WORDS_LIMIT: Duration = Duration::from_millis(20);
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The running commands, by the number that the host identifies them by.
@@ -86,14 +86,14 @@ impl Running {
         self.table().is_closed
     }
 
-    /// Waits until the host has read how every command ended, or `LISTEN_LIMIT` has passed.
+    /// Waits until the host has read how every command ended, or `LISTEN_TIMEOUT` has passed.
     pub(crate) async fn all_left(&self) {
-        let deadline = Instant::now() + LISTEN_LIMIT;
+        let deadline = Instant::now() + LISTEN_TIMEOUT;
         while !self.table().commands.is_empty() && Instant::now() < deadline {
             sleep(POLL_INTERVAL).await;
         }
         // The connection's own task is still sending the last events.
-        sleep(LAST_WORDS_LIMIT).await;
+        sleep(LAST_WORDS_TIMEOUT).await;
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

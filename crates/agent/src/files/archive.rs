@@ -7,7 +7,7 @@ use msb_agent_protocol::v1::{
 use msb_agent_protocol::{Bytes, ChunkReader, ChunkWriter, Status, Streaming};
 use rustix::fs::{Mode, OFlags, open};
 use tokio::sync::mpsc;
-use tree_archive::{ArchiveWriter, PackOptions, Place, UnpackOptions, pack, unpack};
+use tree_archive::{ArchiveWriter, EntryRef, PackOptions, UnpackOptions, pack, unpack};
 
 use crate::exec::Running;
 
@@ -25,7 +25,7 @@ pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chu
     answers(running, move |host| {
         let (directory, name_there) = split(&path);
         let directory = open_directory(directory).map_err(failed("open", directory))?;
-        let place = Place {
+        let place = EntryRef {
             directory: directory.as_fd(),
             name: name_there,
         };
@@ -35,7 +35,7 @@ pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chu
             empty: &empty,
             one_file_system,
         };
-        let send = |data| host.tell(chunk(data));
+        let send = |data| host.send_event(chunk(data));
         let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
         pack(place, &options, &mut archive).map_err(|error| not_packed(&error))?;
         // A host that has disconnected needs no answer.

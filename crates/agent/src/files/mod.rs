@@ -2,8 +2,8 @@
 
 mod archive;
 mod change;
-mod look;
 mod read;
+mod stat;
 mod status;
 mod write;
 
@@ -17,8 +17,8 @@ use crate::exec::Running;
 
 pub(crate) use archive::{get, put};
 pub(crate) use change::{make_directory, remove, rename, set_mode};
-pub(crate) use look::{list, stat};
 pub(crate) use read::read;
+pub(crate) use stat::{list, stat};
 pub(crate) use write::write;
 
 /// A stream of answers to the host.
@@ -46,7 +46,7 @@ pub(crate) struct Host<T> {
 
 impl<T> Host<T> {
     /// Sends an answer, and waits for room. Returns true if more answers are wanted.
-    fn tell(&self, answer: T) -> bool {
+    fn send_event(&self, answer: T) -> bool {
         !self.running.is_closed() && self.answers.blocking_send(Ok(answer)).is_ok()
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn read(request: &ReadFileRequest, running: &Running) -> Answers<Chun
                 other => other.map_err(failed("read", &path))?,
             };
             let data = Bytes::copy_from_slice(&buffer[..length]);
-            if !host.tell(chunk(data)) {
+            if !host.send_event(chunk(data)) {
                 return Ok(());
             }
         }

@@ -18,7 +18,7 @@ pub(super) fn failed(action: &str, path: &[u8]) -> impl Fn(Errno) -> Status {
 
 pub(super) fn not_packed(error: &PackError) -> Status {
     let code = error.io().map_or(Code::InvalidArgument, code);
-    Status::new(code, said(error))
+    Status::new(code, describe(error))
 }
 
 pub(super) fn not_unpacked(error: &UnpackError) -> Status {
@@ -29,10 +29,10 @@ pub(super) fn not_unpacked(error: &UnpackError) -> Status {
         (UnpackError::File { .. }, Some(error)) => code(error),
         _ => Code::InvalidArgument,
     };
-    Status::new(code, said(error))
+    Status::new(code, describe(error))
 }
 
-fn said(error: &dyn Error) -> String {
+fn describe(error: &dyn Error) -> String {
     chain(error)
 }
 

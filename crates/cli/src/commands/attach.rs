@@ -3,16 +3,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use msb_agent_protocol::v1::Attach;
 use msb_agent_protocol::{Client, ClientError};
-use msb_runtime::{EndReason, Exit, Lifetime, Lock, ReachError, Sandbox};
+use msb_runtime::{ConnectError, EndReason, Exit, Lifetime, Lock, Sandbox};
 
 use super::Context;
 use super::machine::{self, Start};
 use crate::failure::{Failure, Outcome, Vanished};
-use crate::output;
 use crate::streams::{
     EXIT_INTERRUPTED, EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join, not_started,
 };
-use crate::words;
+use crate::{option_values, output};
 
 // Arguments of `msb attach`.
 #[derive(Debug, clap::Args)]
@@ -50,7 +49,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         }
         Ending::Unread => Ok(EXIT_UNREAD),
         Ending::Unwritable(failure) => Err(failure),
-        Ending::Lost => lost(&sandbox, sandbox.last_words()),
+        Ending::Lost => lost(&sandbox, sandbox.log_tail()),
     }
 }
 
@@ -82,7 +81,7 @@ async fn run_attached(
     let mut client = running.client();
     let ending = attach(start.context, &mut client, sandbox, takes_stdin, true).await;
     drop(client);
-    let last_words = running.last_words();
+    let log_tail = running.log_tail();
     let code = match ending {
         Ok(Ending::Exited { code, reason }) => {
             say_reason(sandbox, reason);
@@ -95,7 +94,7 @@ async fn run_attached(
             say_left(sandbox);
             return Ok(None);
         }
-        Ok(Ending::Lost) => lost(sandbox, last_words),
+        Ok(Ending::Lost) => lost(sandbox, log_tail),
         Ok(Ending::Unread) => stopped(sandbox).await.map(|()| EXIT_UNREAD),
         Ok(Ending::Enough) => sandbox
             .kill()
@@ -119,7 +118,7 @@ async fn stopped(sandbox: &Sandbox) -> Result<(), Failure> {
         .await
     {
         // It does not matter to the user that the command had to be killed.
-        Ok(_) | Err(ReachError::NotRunning { .. }) => Ok(()),
+        Ok(_) | Err(ConnectError::NotRunning { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
@@ -151,7 +150,7 @@ async fn attach(
 }
 
 /// Returns the outcome of a sandbox that ended before this process received its command's exit.
-fn lost(sandbox: &Sandbox, last_words: Vec<String>) -> Outcome {
+fn lost(sandbox: &Sandbox, log_tail: Vec<String>) -> Outcome {
     match sandbox.first_exit() {
         Some(Exit {
             code,
@@ -161,7 +160,7 @@ fn lost(sandbox: &Sandbox, last_words: Vec<String>) -> Outcome {
             say_reason(sandbox, Some(reason));
             Ok(code)
         }
-        _ => Err(Vanished { last_words }.into()),
+        _ => Err(Vanished { log_tail }.into()),
     }
 }
 
@@ -183,7 +182,7 @@ fn limit_option(reason: EndReason, lifetime: Lifetime) -> String {
         EndReason::MaxDuration => ("--max-duration", lifetime.max_duration_s),
         EndReason::IdleTimeout => ("--idle-timeout", lifetime.idle_timeout_s),
     };
-    let value = limit_s.map(|limit_s| format!(" {}", words::Duration(limit_s)));
+    let value = limit_s.map(|limit_s| format!(" {}", option_values::Duration(limit_s)));
     format!("{option}{}", value.unwrap_or_default())
 }
 

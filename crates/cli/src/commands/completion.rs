@@ -1,8 +1,7 @@
 use clap_complete::Shell;
 
-use crate::completion;
 use crate::failure::Outcome;
-use crate::output;
+use crate::{completion, output};
 
 // Arguments of `msb completion`.
 #[derive(Debug, clap::Args)]

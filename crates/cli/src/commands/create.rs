@@ -23,8 +23,8 @@ use super::volume::MountArguments;
 use super::{Context, pull};
 use crate::docker::NeedlessOptions;
 use crate::failure::{Failure, Interrupted, Outcome};
+use crate::option_values::{Duration, Label, Restart};
 use crate::output;
-use crate::words::{Duration, Label, Restart};
 
 /// The number of attempts to lease an image that others remove at the same time.
 const HOLD_ATTEMPTS: u32 = 5;
@@ -145,7 +145,7 @@ pub(crate) struct Created {
     pub(crate) lock: Lock,
     pub(crate) image: StoredImage,
     /// The lease that keeps the image until its machine has its own lease.
-    pub(crate) _hold: ImageLease,
+    pub(crate) _lease: ImageLease,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -163,7 +163,7 @@ pub(crate) async fn create(
     vmm: VmmName,
     trust: Option<VerifyMode>,
 ) -> Result<Created, Failure> {
-    arguments.needless.say(context.quiet);
+    arguments.needless.print(context.quiet);
     // Invalid options are reported before anything is pulled.
     let has_network = arguments.network.settings_of_any_image()?.is_some();
     let authorities = arguments.network.authorities()?;
@@ -177,7 +177,7 @@ pub(crate) async fn create(
     let id_file = arguments.cidfile.as_deref().map(IdFile::create);
     let id_file = id_file.transpose()?;
     let store = context.store()?;
-    let (image, hold) = held_image(context, &store, arguments).await?;
+    let (image, lease) = leased_image(context, &store, arguments).await?;
     warn_of_platform(context, arguments.image(), &image.record.platform);
     let exposed_ports = image.record.config.exposed_ports.as_deref();
     let network = arguments
@@ -221,7 +221,7 @@ pub(crate) async fn create(
         sandbox,
         lock,
         image,
-        _hold: hold,
+        _lease: lease,
     })
 }
 
@@ -255,7 +255,7 @@ fn labels(typed: &[Label]) -> BTreeMap<String, String> {
 
 /// Finds or pulls the image and leases it until its machine has a lease. If the image is removed
 /// between both steps, it is found or pulled again.
-async fn held_image(
+async fn leased_image(
     context: &Context,
     store: &Store,
     arguments: &SandboxArguments,
@@ -264,8 +264,8 @@ async fn held_image(
     loop {
         let image = image(context, store, arguments).await?;
         attempts += 1;
-        match store.hold(&image) {
-            Ok(hold) => return Ok((image, hold)),
+        match store.lease(&image) {
+            Ok(lease) => return Ok((image, lease)),
             Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < HOLD_ATTEMPTS => {}
             Err(error) => return Err(error.into()),
         }

@@ -201,7 +201,7 @@ fn print(report: &Report, verbose: bool) -> io::Result<()> {
         return Ok(());
     }
     output::print("\n")?;
-    let now_s = output::now_s();
+    let now_s = durable_files::now_s();
     let rows: Vec<_> = report
         .each_image
         .iter()

@@ -1,15 +1,14 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use msb_runtime::{ReachError, exec_in};
+use msb_runtime::{ConnectError, exec_in};
 
 use super::Context;
 use super::process::ProcessArguments;
 use crate::docker::NeedlessOptions;
 use crate::failure::{Failure, Outcome, Vanished};
-use crate::output;
 use crate::streams::{EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join, not_started};
-use crate::words;
+use crate::{option_values, output};
 
 /// The exit code after a timeout, as timeout(1) of the GNU coreutils has it.
 const EXIT_TIMED_OUT: u8 = 124;
@@ -34,7 +33,7 @@ pub(crate) struct Arguments {
     detach: bool,
     /// Kill the command when it takes longer, as 90s or 2h30m
     #[arg(long, value_name = "TIME")]
-    timeout: Option<words::Duration>,
+    timeout: Option<option_values::Duration>,
     #[command(flatten)]
     needless: NeedlessOptions,
     /// Sandbox, by name or id
@@ -60,7 +59,7 @@ impl Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     arguments.process.check_terminal()?;
-    arguments.needless.say(context.quiet);
+    arguments.needless.print(context.quiet);
     let sandbox = context.sandbox(&arguments.sandbox)?;
     let overrides = arguments.process.overrides(None, &arguments.command)?;
     let exec = exec_in(&sandbox.spec.process, &overrides)
@@ -94,15 +93,15 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             Ending::Unwritable(failure) => Err(failure),
             Ending::Enough => Ok(EXIT_KILLED),
             Ending::Left | Ending::Lost => Err(Vanished {
-                last_words: sandbox.last_words(),
+                log_tail: sandbox.log_tail(),
             })?,
         },
     }
 }
 
-fn not_reached(error: ReachError) -> Failure {
+fn not_reached(error: ConnectError) -> Failure {
     let hint = match &error {
-        ReachError::NotRunning { name } => Some(format!("msb start {name} starts it")),
+        ConnectError::NotRunning { name } => Some(format!("msb start {name} starts it")),
         _ => None,
     };
     let failure = Failure::from(error);

@@ -180,7 +180,7 @@ fn created(row: &Row) -> Option<u64> {
 }
 
 fn age(created_s: u64) -> String {
-    output::human_age(output::now_s().saturating_sub(created_s))
+    output::human_age(durable_files::now_s().saturating_sub(created_s))
 }
 
 /// Returns a row's fields under the names of Docker's templates.

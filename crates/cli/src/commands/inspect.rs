@@ -80,7 +80,7 @@ struct Report {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    arguments.needless.say(context.quiet);
+    arguments.needless.print(context.quiet);
     let mut found = Vec::new();
     for name in &arguments.names {
         found.push(Found::of(context, name, arguments.r#type).await?);

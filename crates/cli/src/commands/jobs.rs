@@ -50,7 +50,7 @@ fn user(text: &str) -> &str {
 }
 
 fn print_table(jobs: &[JobCondition]) -> std::io::Result<()> {
-    let now_s = output::now_s();
+    let now_s = durable_files::now_s();
     let rows: Vec<_> = jobs
         .iter()
         .map(|condition| {

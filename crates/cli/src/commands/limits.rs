@@ -1,6 +1,5 @@
 use crate::failure::Outcome;
-use crate::limits;
-use crate::output;
+use crate::{limits, output};
 
 // Arguments of `msb limits`, which `msb help limits` shows.
 #[derive(Debug, clap::Args)]

@@ -7,11 +7,11 @@ use msb_runtime::{LogReader, LogRecord, LogStream, Sandbox, State};
 
 use super::{Context, jobs, text_log};
 use crate::failure::{Failure, Outcome};
-use crate::last_of::last_of;
-use crate::words::{Moment, Tail};
+use crate::option_values::{Moment, Tail};
+use crate::tail::last_items;
 
 /// The interval at which a followed log is read.
-pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 // Arguments of `msb logs`.
 #[derive(Debug, clap::Args)]
@@ -125,7 +125,7 @@ impl Log {
             if !goes_on || is_over {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -138,7 +138,7 @@ impl Log {
 
     /// Prints the last lines. They are kept in memory, which the bounded length of a log bounds.
     fn print_tail(&mut self, lines: usize) -> io::Result<()> {
-        let kept = last_of(lines, || self.wanted())?;
+        let kept = last_items(lines, || self.wanted())?;
         kept.iter()
             .try_for_each(|record| self.printer.print(record))
     }

@@ -5,7 +5,9 @@ use anyhow::{Context as _, anyhow};
 use clap::ValueEnum as _;
 use image_store::{StoredImage, VerifyMode};
 use msb_jail::{JAIL_VARIABLE, Strictness};
-use msb_runtime::{Exit, Home, Lock, Mount, Place, Room, Running, Sandbox, StartError, VmmCommand};
+use msb_runtime::{
+    Exit, Home, Lock, Mount, Room, Running, Sandbox, StartError, StartOptions, VmmCommand,
+};
 use msb_vmm::{Choice, Vmm, choose};
 use msb_vmm_krun::Krun;
 use msb_vmm_qemu::{QEMU_VARIABLE, Qemu};
@@ -45,7 +47,7 @@ pub(crate) enum VerifyPolicy {
 
 impl MachineArguments {
     /// Returns the boot timeout: the time that the guest may take to answer.
-    pub(crate) const fn boot_limit(&self) -> Duration {
+    pub(crate) const fn boot_timeout(&self) -> Duration {
         Duration::from_secs(self.boot_timeout)
     }
 
@@ -77,7 +79,7 @@ const KRUN_WRITES: &str = "root in this guest can change modes and times of your
 /// The name of the reminder that hardware virtualisation is missing.
 const EMULATION_NOTICE: &str = "emulation";
 /// The time that an ended machine may take to disappear.
-const DISCARD_LIMIT: Duration = Duration::from_secs(5);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The parameters of a start, besides the sandbox.
 pub(crate) struct Start<'a> {
@@ -218,7 +220,7 @@ async fn boot_to_end(
         output::notice(KRUN_WRITES);
     }
     let window = (attached && terminal::stdin_is_terminal()).then(terminal::size);
-    let place = Place {
+    let place = StartOptions {
         home: start.context.home.clone(),
         image: start.image.clone(),
         trust: start.machine.trust(),
@@ -226,7 +228,7 @@ async fn boot_to_end(
         room: Room::of(selection.vmm, sandbox.spec.network.is_some()),
         vmm_command: vmm_command(start.context)?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),
-        boot_limit: start.machine.boot_limit(),
+        boot_timeout: start.machine.boot_timeout(),
         attached,
         window: window.map(|size| (size.rows, size.columns)),
         jail: strictness(start.context)?,
@@ -240,7 +242,7 @@ async fn boot_to_end(
 /// Removes a sandbox whose machine has ended or is about to. A failure is reported as a notice.
 pub(crate) async fn discard(sandbox: Sandbox) {
     // The machine may take a moment to end.
-    let _ = tokio::time::timeout(DISCARD_LIMIT, sandbox.wait()).await;
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, sandbox.wait()).await;
     if let Err(error) = sandbox.remove() {
         output::notice(&error.to_string());
     }
@@ -301,7 +303,7 @@ mod tests {
         assert!(!had_machine(&other));
         let silent = StartError::Silent {
             limit_s: 1,
-            last_words: Vec::new(),
+            log_tail: Vec::new(),
         };
         assert!(had_machine(&failed(silent)));
         assert!(had_machine(&Ok(())));

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use msb_runtime::HostAuthorities;
-use msb_runtime::network::{InvalidPublish, Publish, Reach, Rule, Settings};
+use msb_runtime::network::{DefaultPolicy, InvalidPublish, Publish, Rule, Settings};
 
 use crate::failure::{Failure, Outcome};
 
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    msb_runtime::serve_network(&arguments.directory)
+    msb_machine::serve_network(&arguments.directory)
         .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
     Ok(0)
 }
@@ -93,8 +93,8 @@ impl NetworkArguments {
     /// the sandbox has no network.
     pub(crate) fn settings_of_any_image(&self) -> Result<Option<Settings>, Failure> {
         let reach = match self.network {
-            Mode::Outbound => Reach::Outbound,
-            Mode::Listed => Reach::Listed,
+            Mode::Outbound => DefaultPolicy::Outbound,
+            Mode::Listed => DefaultPolicy::Listed,
             Mode::None => return self.nothing(),
         };
         let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::Context;
 use crate::failure::{Failure, Outcome, printable};
+use crate::option_values::Label;
 use crate::output;
 use crate::template::{ListingFormat, fields};
-use crate::words::Label;
 
 /// The number of a command's characters that a table shows, as in Docker.
 const COMMAND_SHOWN: usize = 20;
@@ -236,7 +236,7 @@ fn print_ids(rows: &[Row]) -> std::io::Result<()> {
 }
 
 fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
-    let now_s = output::now_s();
+    let now_s = durable_files::now_s();
     let mut header = vec![
         "SANDBOX ID",
         "IMAGE",
@@ -282,7 +282,7 @@ fn size(row: &Row) -> String {
 
 /// Returns a row's fields under the names of Docker's templates.
 fn docker_names(row: &Row) -> Value {
-    let now_s = output::now_s();
+    let now_s = durable_files::now_s();
     let labels = row.labels.iter();
     let labels: Vec<String> = labels
         .map(|(key, value)| format!("{key}={value}"))

@@ -57,7 +57,7 @@ pub(crate) struct SourceArguments {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let store = context.store()?;
-    arguments.needless.say(context.quiet);
+    arguments.needless.print(context.quiet);
     let mut failures = Failures::default();
     for name in &arguments.images {
         let pulled = pull(context, &store, name, &arguments.source).await;

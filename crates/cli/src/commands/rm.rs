@@ -1,4 +1,4 @@
-use msb_runtime::{ReachError, Sandbox, State};
+use msb_runtime::{ConnectError, Sandbox, State};
 
 use super::Context;
 use crate::failure::{Failure, Outcome};
@@ -44,7 +44,7 @@ async fn remove_by_force(sandbox: Sandbox) -> Result<(), Failure> {
     if sandbox.state()? == State::Running {
         match sandbox.kill().await {
             // The sandbox ended by itself meanwhile.
-            Err(ReachError::NotRunning { .. }) => {}
+            Err(ConnectError::NotRunning { .. }) => {}
             other => other?,
         }
     }

@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         sandbox,
         lock,
         image,
-        _hold,
+        _lease,
     } = created;
     let start = Start {
         context,

@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    msb_runtime::serve_share(&arguments.directory, arguments.index)
+    msb_machine::serve_share(&arguments.directory, arguments.index)
         .with_context(|| format!("sandbox {}", arguments.directory.display()))?;
     Ok(0)
 }

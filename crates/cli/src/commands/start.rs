@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         sandbox,
         image,
         lock,
-        _hold,
+        _lease,
     } = Ready::check(context, &found, &arguments.machine)?;
     if sandbox.spec.process.argv.is_empty() {
         return Err(anyhow!("sandbox {name} was created without a command to attach to").into());
@@ -80,7 +80,7 @@ struct Ready {
     image: StoredImage,
     lock: Lock,
     /// The lease that keeps the image until its machine has its own lease.
-    _hold: ImageLease,
+    _lease: ImageLease,
 }
 
 impl Ready {
@@ -91,7 +91,7 @@ impl Ready {
     ) -> Result<Self, Failure> {
         let store = context.store()?;
         let image = store.find(&sandbox.spec.image_digest)?;
-        let hold = store.hold(&image)?;
+        let lease = store.lease(&image)?;
         store.check_with(&image, machine.trust())?;
         context.timeline.mark(Mark::ImageChecked)?;
         let claimed = sandbox.claim();
@@ -102,7 +102,7 @@ impl Ready {
             sandbox,
             image,
             lock,
-            _hold: hold,
+            _lease: lease,
         })
     }
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use msb_runtime::{GuestStats, HostProcesses, HostStats, ReachError, Sandbox, State, Stats};
+use msb_runtime::{ConnectError, GuestStats, HostProcesses, HostStats, Sandbox, State, Stats};
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -93,7 +93,7 @@ struct Seen {
 struct Look {
     seen: Vec<Seen>,
     /// The sandboxes that could not be sampled, by name.
-    failures: Vec<(String, ReachError)>,
+    failures: Vec<(String, ConnectError)>,
 }
 
 impl<'a> Watched<'a> {
@@ -159,10 +159,10 @@ impl<'a> Watched<'a> {
     }
 }
 
-fn has_ended(error: &ReachError) -> bool {
+fn has_ended(error: &ConnectError) -> bool {
     matches!(
         error,
-        ReachError::NotRunning { .. } | ReachError::Starting { .. }
+        ConnectError::NotRunning { .. } | ConnectError::Starting { .. }
     )
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use msb_runtime::{ReachError, Sandbox, StopSignal};
+use msb_runtime::{ConnectError, Sandbox, StopSignal};
 
 use super::Context;
 use crate::failure::{Failure, Outcome};
@@ -46,7 +46,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 pub(super) async fn stop(sandbox: &Sandbox, how: &StopArguments) -> Result<(), Failure> {
     let grace = Duration::from_secs(how.time.unwrap_or(sandbox.spec.stopping.timeout_s));
     match sandbox.stop(grace, how.signal).await {
-        Ok(true) | Err(ReachError::NotRunning { .. }) => Ok(()),
+        Ok(true) | Err(ConnectError::NotRunning { .. }) => Ok(()),
         Ok(false) => {
             let name = &sandbox.spec.name;
             output::notice(&format!(

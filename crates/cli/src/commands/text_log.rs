@@ -2,9 +2,9 @@ use std::io::{self, Write as _};
 
 use msb_runtime::{Sandbox, State, TextLog};
 
-use super::logs::LOOK_INTERVAL;
+use super::logs::POLL_INTERVAL;
 use crate::failure::Outcome;
-use crate::last_of::last_of;
+use crate::tail::last_items;
 
 /// Prints a log of plain lines: the last `tail` of them, or all for `None`. With `follow`, also
 /// prints new lines until the sandbox has stopped.
@@ -31,7 +31,7 @@ async fn print_lines(
     match tail {
         None => print_all(&mut log)?,
         Some(lines) => {
-            let kept = last_of(lines, || log.next_line())?;
+            let kept = last_items(lines, || log.next_line())?;
             kept.iter().try_for_each(|line| print_line(line))?;
         }
     }
@@ -54,7 +54,7 @@ async fn follow_lines(sandbox: &Sandbox, log: &mut TextLog) -> io::Result<()> {
         if !goes_on {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

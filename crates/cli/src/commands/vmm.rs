@@ -3,7 +3,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use msb_jail::Strictness;
-use msb_runtime::{Finding, Helpers, Timeline, Trial};
+use msb_machine::{Finding, Helpers, Trial};
+use msb_runtime::Timeline;
 
 use super::{Context, machine};
 use crate::args::{NETWORK_COMMAND, SHARE_COMMAND};
@@ -36,14 +37,14 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let backends = backends.all();
     let subject = || format!("sandbox {}", arguments.directory.display());
     if arguments.probe {
-        let trials = msb_runtime::probe(&arguments.directory, &backends, Strictness::Auto);
+        let trials = msb_machine::probe(&arguments.directory, &backends, Strictness::Auto);
         return print(&trials.with_context(subject)?);
     }
     let helpers = Helpers {
         network: machine::this_program(&context.home, NETWORK_COMMAND)?,
         share: machine::this_program(&context.home, SHARE_COMMAND)?,
     };
-    msb_runtime::serve(&arguments.directory, &backends, &helpers, timeline)
+    msb_machine::serve(&arguments.directory, &backends, &helpers, timeline)
         .with_context(subject)?;
     Ok(0)
 }

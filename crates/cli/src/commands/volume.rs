@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::confirm::confirmed;
 use crate::failure::{Failure, Failures, Outcome};
-use crate::mount_words::{MountWord, TmpfsWord, VolumeWord};
+use crate::mount_options::{MountOption, TmpfsOption, VolumeOption};
+use crate::option_values::Label;
 use crate::output;
 use crate::template::{ListingFormat, fields};
-use crate::words::Label;
 
 // The options for host directories, volumes and tmpfs in a sandbox.
 #[derive(Debug, clap::Args)]
@@ -23,13 +23,13 @@ pub(crate) struct MountArguments {
     /// that goes with the sandbox; with :ro nobody in the sandbox can write to it. There is room for 64
     /// mounts with QEMU; with libkrun for 3 volumes and directories, and for no files
     #[arg(short, long, value_name = "[SOURCE:]PATH[:ro]")]
-    volume: Vec<VolumeWord>,
+    volume: Vec<VolumeOption>,
     /// The same as key=value pairs: type=bind|volume|tmpfs,source=...,target=...[,readonly][,tmpfs-size=...]
     #[arg(long, value_name = "KEY=VALUE,...")]
-    mount: Vec<MountWord>,
+    mount: Vec<MountOption>,
     /// Mount memory of the guest, empty at each start; options: size=, mode=, exec, ro
     #[arg(long, value_name = "PATH[:OPTIONS]")]
-    tmpfs: Vec<TmpfsWord>,
+    tmpfs: Vec<TmpfsOption>,
 }
 
 impl MountArguments {
@@ -237,7 +237,7 @@ fn print(reports: &[Report], format: &ListingFormat) -> Outcome {
 }
 
 fn print_table(reports: &[Report]) -> std::io::Result<()> {
-    let now_s = output::now_s();
+    let now_s = durable_files::now_s();
     let row = |report: &Report| {
         [
             report.spec.name.to_string(),

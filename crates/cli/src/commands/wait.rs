@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 
 /// The interval at which a job's state is read.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 // Arguments of `msb wait`.
 #[derive(Debug, clap::Args)]
@@ -51,6 +51,6 @@ async fn job(sandbox: &Sandbox, id: u64) -> Result<Exit, Failure> {
         if let Some(exit) = jobs::find(sandbox, id)?.exit {
             return Ok(exit);
         }
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

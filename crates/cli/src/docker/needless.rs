@@ -13,7 +13,7 @@ pub(crate) struct NeedlessOptions {
 
 impl NeedlessOptions {
     /// Prints for each option that was typed the reason why it changes nothing.
-    pub(crate) fn say(&self, is_quiet: bool) {
+    pub(crate) fn print(&self, is_quiet: bool) {
         if !is_quiet {
             self.notes.iter().for_each(|note| output::notice(note));
         }

@@ -39,7 +39,7 @@ impl TestHome {
             "architecture": architecture,
             "os": "linux",
             "config": {"Cmd": ["/bin/true"]},
-            "rootfs": {"type": "layers", "diff_ids": [Digest::of(&layer).to_string()]},
+            "rootfs": {"type": "layers", "diff_ids": [Digest::compute(&layer).to_string()]},
         });
         let manifest = json!([{"Config": "config.json", "Layers": ["layer.tar"]}]);
         let archive = tar(&[

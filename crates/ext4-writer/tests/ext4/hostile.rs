@@ -15,7 +15,7 @@ use crate::mounted::succeed;
 use crate::sample::one_of_each;
 
 /// Time limit for reading any image, however it is damaged.
-const LIMIT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An output that discards its text.
 struct Nowhere;
@@ -45,7 +45,7 @@ fn read_everything(bytes: &[u8]) -> bool {
     }
     let report = image.verify();
     let dump = image.dump(&mut Nowhere);
-    assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < TIMEOUT, "{:?}", begun.elapsed());
     tree.is_ok() && report.is_ok() && dump.is_ok()
 }
 

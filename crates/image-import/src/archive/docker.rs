@@ -61,7 +61,7 @@ fn image(container: &Container, saved: &Saved, wanted: &Platform) -> Result<Foun
         source,
     };
     let bytes = container.read(&saved.config)?;
-    let actual = Digest::of(&bytes);
+    let actual = Digest::compute(&bytes);
     if let Some(expected) = named_digest(&saved.config).filter(|&expected| expected != actual) {
         let what = "config";
         return Err(manifest_error(ManifestError::WrongDigest {
@@ -148,7 +148,7 @@ fn synthesise(manifest: &Manifest) -> Digest {
         layers: layers.collect(),
     };
     let json = serde_json::to_vec(&document).expect("plain structs have a JSON form");
-    Digest::of(&json)
+    Digest::compute(&json)
 }
 
 /// Returns the digest that a config's file name states: `<hex>.json` or `blobs/sha256/<hex>`.

@@ -88,7 +88,7 @@ enum SpoolError {
 
 fn write(content: &mut dyn Read, path: &Path) -> Result<File, SpoolError> {
     use std::io::Write as _;
-    let mut file = private_files::create_new(path).map_err(SpoolError::Write)?;
+    let mut file = durable_files::create_new(path).map_err(SpoolError::Write)?;
     let mut buffer = vec![0; 256 * 1024];
     loop {
         match content.read(&mut buffer) {

@@ -28,14 +28,14 @@ pub(super) struct TarIndex {
 
 /// The position of a file's content in the tar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ByteRange {
     pub(super) offset_bytes: u64,
     pub(super) size_bytes: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Node {
-    File(Place),
+    File(ByteRange),
     /// The target of the link, from the archive's root.
     Link(String),
 }
@@ -74,7 +74,7 @@ impl TarIndex {
     }
 
     /// Returns the file of this name; links are followed.
-    pub(super) fn find(&self, name: &str) -> Option<Place> {
+    pub(super) fn find(&self, name: &str) -> Option<ByteRange> {
         let mut name = normal(name)?;
         for _ in 0..=LINKS_MAX {
             match self.entries.get(&name)? {
@@ -168,7 +168,7 @@ impl Scan<'_> {
             return Ok(None);
         };
         let node = match entry.kind {
-            EntryKind::Regular => Some(Node::File(Place {
+            EntryKind::Regular => Some(Node::File(ByteRange {
                 offset_bytes: self.offset_bytes + BLOCK_SIZE_BYTES,
                 size_bytes: entry.size_bytes,
             })),

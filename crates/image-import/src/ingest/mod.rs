@@ -14,7 +14,7 @@ use image_store::origin::{Origin, OriginFile};
 use image_store::record::{ChainFile, ImageRecord, LayerRecord, ReferenceFile, StoredImage};
 use image_store::session::Session;
 use image_store::stamp::VerifyMode;
-use image_store::{Event, LayerSize, Progress, durable, kept, used};
+use image_store::{Event, LayerSize, Progress, kept, used};
 use layers::distinct;
 use oci_image::{Digest, Image, Reference};
 use oci_layers::{Exceeded, Limit, Limits};
@@ -184,7 +184,7 @@ impl Ingest {
     fn publish(&self, record: &ImageRecord, names: &[Reference]) -> io::Result<()> {
         let (layout, session) = (&self.layout, &*self.session);
         let manifest = record.manifest_digest;
-        durable::sync_directory(&layout.artifacts())?;
+        durable_files::sync_directory(&layout.artifacts())?;
         let origin = OriginFile::new(record, self.origin.clone());
         kept::write(layout, session, &layout.origin(&manifest), &origin)?;
         kept::write(layout, session, &layout.image(&manifest), record)?;

@@ -22,7 +22,7 @@ pub(crate) struct ArtifactFile {
 impl ArtifactFile {
     /// Creates a file at `path`, which must not exist.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let file = private_files::create_new(path)?;
+        let file = durable_files::create_new(path)?;
         Ok(Self {
             file,
             head: [0; HEAD_BYTES],
@@ -110,7 +110,7 @@ mod tests {
         file.rewind().expect("sought");
         file.write_all(&[3; HEAD_BYTES]).expect("written");
         let (_, checksum, length_bytes) = file.finish();
-        let read = Checksum::of_file(&path).expect("read");
+        let read = Checksum::compute_file(&path).expect("read");
         assert_eq!((checksum, length_bytes), read);
         assert_eq!(length_bytes, 24_096);
     }

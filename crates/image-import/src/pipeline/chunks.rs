@@ -199,7 +199,7 @@ mod tests {
         });
         let expected = [&bytes[..], &bytes[..7]].concat();
         assert!(out == expected);
-        assert_eq!(reader.digest(), Digest::of(&expected));
+        assert_eq!(reader.digest(), Digest::compute(&expected));
     }
 
     #[test]

@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn length_and_digest_are_checked_to_the_end() {
-        let digest = Digest::of(b"hello");
+        let digest = Digest::compute(b"hello");
         outcome(b"hello", 5, digest).expect("right");
         assert!(matches!(
             outcome(b"hello", 4, digest),

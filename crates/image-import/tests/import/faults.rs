@@ -174,7 +174,7 @@ async fn endless_documents_are_cut_off() {
 #[tokio::test(flavor = "multi_thread")]
 async fn documents_that_lie_are_refused() {
     let sample = TestImage::sample();
-    let other = Digest::of(b"other").to_string();
+    let other = Digest::compute(b"other").to_string();
     let server = {
         let content = Content::of(&sample);
         let other = other.clone();
@@ -294,7 +294,7 @@ async fn redirects_are_followed_without_credentials_and_not_for_ever() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_manifest_of_another_digest_is_refused() {
     let sample = TestImage::sample();
-    let wanted = Digest::of(b"wanted").to_string();
+    let wanted = Digest::compute(b"wanted").to_string();
     let server =
         Server::honest(Content::of(&sample).tagged(&wanted, MANIFEST, &sample.manifest)).await;
     let store = TestStore::new();

@@ -64,7 +64,7 @@ async fn removal_takes_the_name_then_the_image_then_what_nobody_needs() {
 async fn an_image_that_is_held_stays() {
     let (store, ..) = two_images().await;
     let two = store.store.find("two").expect("found");
-    let hold = store.store.hold(&two).expect("held");
+    let lease = store.store.lease(&two).expect("held");
     let second = Store::open(store.home.path()).expect("another process's view");
     assert!(matches!(
         second.remove("two", &|_| Ok(false)),
@@ -74,9 +74,9 @@ async fn an_image_that_is_held_stays() {
         .store
         .check(&store.store.find("two").expect("still here"))
         .expect("good");
-    drop(hold);
+    drop(lease);
     second.remove("two", &|_| Ok(false)).expect("removed");
-    assert!(store.store.hold(&two).is_err());
+    assert!(store.store.lease(&two).is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -87,17 +87,17 @@ async fn the_least_recently_used_go_until_the_rest_fits() {
 
     // A use renews an image; an image that is needed or leased is skipped.
     let b = store.store.find("b").expect("found");
-    drop(store.store.hold(&b).expect("held"));
+    drop(store.store.lease(&b).expect("held"));
     let c = store.store.find("c").expect("found");
     let none = PruneOptions {
         limit_bytes: Some(0),
         ..PruneOptions::default()
     };
-    let hold = store.store.hold(&c).expect("held");
+    let lease = store.store.lease(&c).expect("held");
     let needed = |digest: &Digest| Ok(*digest == b.record.manifest_digest);
     let pruned = store.store.prune(&none, &needed).expect("pruned");
     assert_eq!((pruned.images.len(), pruned.spared.len()), (0, 2));
-    drop(hold);
+    drop(lease);
     let pruned = store.store.prune(&none, &needed).expect("pruned");
     assert_eq!(pruned.spared, [b.record.manifest_digest]);
     assert_eq!(names(&store), ["b:latest"]);

@@ -1,16 +1,16 @@
 //! Operating systems on which msb confines nothing.
 
-use crate::{Calls, Jail, JailError, Limits, Report, Standing, Strictness, jail::require};
+use crate::{Calls, Jail, JailError, LayerStatus, Limits, Report, Strictness, jail::require};
 
-fn none() -> Standing {
-    Standing::Off("this system has none".to_owned())
+fn none() -> LayerStatus {
+    LayerStatus::Off("this system has none".to_owned())
 }
 
-pub(crate) fn restrict_files(_: &Jail) -> Result<Standing, JailError> {
+pub(crate) fn restrict_files(_: &Jail) -> Result<LayerStatus, JailError> {
     Ok(none())
 }
 
-pub(crate) fn restrict_calls(_: Calls) -> Result<Standing, JailError> {
+pub(crate) fn restrict_calls(_: Calls) -> Result<LayerStatus, JailError> {
     Ok(none())
 }
 

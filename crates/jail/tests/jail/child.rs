@@ -17,7 +17,7 @@ const DATA_BYTES: u64 = 256 << 20;
 pub(crate) const LONGEST_FILE_BYTES: u64 = 1 << 16;
 
 /// Returns the actions that no jail allows.
-fn forbidden(bench: &Bench) -> Vec<Target> {
+fn forbidden(bench: &TestEnv) -> Vec<Target> {
     vec![
         Target::Read("/etc/passwd".into()),
         Target::Read(bench.other.clone()),
@@ -41,7 +41,7 @@ fn forbidden(bench: &Bench) -> Vec<Target> {
 }
 
 /// Files that a jail allows, and files that it does not.
-struct Bench {
+struct TestEnv {
     directory: PathBuf,
     read: PathBuf,
     written: PathBuf,
@@ -51,7 +51,7 @@ struct Bench {
     _listener: std::os::unix::net::UnixListener,
 }
 
-impl Bench {
+impl TestEnv {
     fn new() -> Self {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY_VARIABLE).unwrap());
         let file = |name: &str| {
@@ -115,9 +115,9 @@ fn all_done(targets: Vec<Target>) {
 
 #[test]
 #[ignore = "confines its process"]
-fn attendant() {
-    let bench = Bench::new();
-    put_on(&bench.jail(Calls::Attendant));
+fn supervisor() {
+    let bench = TestEnv::new();
+    put_on(&bench.jail(Calls::Supervisor));
     all_refused(forbidden(&bench));
     all_refused(vec![Target::Spawn("/bin/true".into())]);
     all_done(bench.allowed());
@@ -126,7 +126,7 @@ fn attendant() {
 #[test]
 #[ignore = "confines its process"]
 fn vmm() {
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     put_on(&bench.jail(Calls::Vmm));
     all_refused(forbidden(&bench));
     all_refused(vec![Target::Spawn("/bin/true".into())]);
@@ -138,7 +138,7 @@ fn vmm() {
 #[test]
 #[ignore = "confines its process"]
 fn network() {
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let at = listener.local_addr().unwrap();
     let datagrams = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap();
@@ -174,7 +174,7 @@ fn network() {
 #[test]
 #[ignore = "confines its process"]
 fn share() {
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     let jail = Jail::new(Calls::Share)
         .with(&bench.read, Access::Read)
         .with(&bench.kept, Access::Share);
@@ -218,13 +218,13 @@ fn with_program(jail: Jail, program: &str) -> Jail {
 #[test]
 #[ignore = "confines its process"]
 fn starter() {
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     put_on(&with_program(bench.jail(Calls::Starter), "/bin/true"));
     all_refused(forbidden(&bench));
     all_refused(vec![Target::Spawn("/bin/false".into())]);
     all_done(vec![Target::Spawn("/bin/true".into())]);
     // A second jail on top forbids starting programs.
-    put_on(&Jail::new(Calls::Attendant));
+    put_on(&Jail::new(Calls::Supervisor));
     all_refused(vec![Target::Spawn("/bin/true".into())]);
 }
 
@@ -236,7 +236,7 @@ fn starter() {
     reason = "the child outlives this process or not"
 )]
 fn parent_of_one_that_dies_with_it() {
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     let jail = with_program(bench.jail(Calls::Starter), "/bin/sleep")
         .with("/usr/bin/setpriv", Access::Execute);
     put_on(&jail);
@@ -245,7 +245,7 @@ fn parent_of_one_that_dies_with_it() {
         .spawn()
         .unwrap();
     fs::write(&bench.written, child.id().to_string()).unwrap();
-    put_on(&Jail::new(Calls::Attendant).with_signals());
+    put_on(&Jail::new(Calls::Supervisor).with_signals());
     // Wait until setpriv has started sleep. Then this thread ends, and its process with it.
     std::thread::sleep(std::time::Duration::from_millis(500));
 }
@@ -253,7 +253,7 @@ fn parent_of_one_that_dies_with_it() {
 #[test]
 #[ignore = "confines its process"]
 fn inherited() {
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     put_on(&with_program(bench.jail(Calls::Starter), "/bin/cat"));
     let cat = |path: &PathBuf| Command::new("/bin/cat").arg(path).output().unwrap();
     assert!(cat(&bench.read).status.success());
@@ -280,7 +280,7 @@ fn newer_calls() {
     for number in calls {
         assert_ne!(call(number), EPERM, "{number} without a jail");
     }
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     put_on(&with_program(bench.jail(Calls::Starter), PERL));
     for number in calls {
         assert_eq!(call(number), EPERM, "{number}");
@@ -290,7 +290,7 @@ fn newer_calls() {
 #[test]
 #[ignore = "confines its process"]
 fn accesses() {
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     put_on(&bench.jail(Calls::Vmm));
     all_refused(vec![
         Target::Write(bench.read.clone()),
@@ -365,7 +365,7 @@ fn renounced() {
 #[test]
 #[ignore = "ends its process"]
 fn too_long_a_file() {
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     let limits = Limits {
         file_bytes: Some(LONGEST_FILE_BYTES),
         ..Limits::default()
@@ -393,7 +393,7 @@ fn other_processes() {
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
 
-    let bench = Bench::new();
+    let bench = TestEnv::new();
     let mut sleep = Command::new("/bin/sleep").arg("600").spawn().unwrap();
     let pid = Pid::from_raw(sleep.id().cast_signed());
     let limits = Limits::default();
@@ -415,8 +415,8 @@ fn other_processes() {
 #[test]
 #[ignore = "is the other side of the tests that confine"]
 fn nothing_put_on() {
-    let bench = Bench::new();
-    let jail = bench.jail(Calls::Attendant);
+    let bench = TestEnv::new();
+    let jail = bench.jail(Calls::Supervisor);
     let report = jail.put_on(Strictness::Off).unwrap();
     assert!(report.layers.is_empty());
     // The host may refuse a mount for its own reasons, and may have no such sockets.

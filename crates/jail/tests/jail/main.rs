@@ -38,8 +38,8 @@ fn passes(name: &str) {
 }
 
 #[test]
-fn an_attendant_has_its_files_and_nothing_else() {
-    passes("attendant");
+fn a_supervisor_has_its_files_and_nothing_else() {
+    passes("supervisor");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use smoltcp::wire::{
 };
 
 /// A timeout that is longer than any step of these tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A network, and the VMM's end of its frame socket.
 pub(crate) struct Host {
@@ -32,7 +32,7 @@ impl Host {
         let published = network.published();
         let served = thread::spawn(move || network.serve(network_end));
         let mut said = [0; READY.len()];
-        guest_end.set_read_timeout(Some(PATIENCE)).unwrap();
+        guest_end.set_read_timeout(Some(TIMEOUT)).unwrap();
         guest_end.read_exact(&mut said).unwrap();
         assert_eq!(said, READY);
         guest_end.set_nonblocking(true).unwrap();
@@ -88,7 +88,7 @@ impl Link {
 
     /// Waits for the first frame for which `look` returns a value.
     pub(crate) fn await_frame<T>(&mut self, look: impl Fn(&[u8]) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
             match self.take() {
                 Some(frame) => {
@@ -208,7 +208,7 @@ impl<'a> Guest<'a> {
         what: &str,
         mut look: impl FnMut(&mut tcp::Socket<'_>) -> Option<T>,
     ) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
             let micros = i64::try_from(self.started.elapsed().as_micros()).unwrap();
             let now = smoltcp::time::Instant::from_micros(micros);

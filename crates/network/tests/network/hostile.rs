@@ -35,7 +35,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
 fn no_frame_ends_the_network() {
     // Random packets must not leave this host.
     let settings = Settings {
-        reach: msb_network::Reach::Listed,
+        reach: msb_network::DefaultPolicy::Listed,
         resolvers: vec!["127.0.0.1:9".parse().unwrap()],
         ..allowing(&["127.0.0.1:9".to_owned()])
     };

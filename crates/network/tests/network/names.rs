@@ -5,7 +5,7 @@ use std::thread;
 use hickory_proto::op::{Message, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::A;
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
-use msb_network::{GATEWAY_ADDRESS, Reach, Settings};
+use msb_network::{DefaultPolicy, GATEWAY_ADDRESS, Settings};
 
 use crate::guest::{Host, datagram, read_datagram};
 
@@ -99,7 +99,7 @@ fn a_resolver_that_is_silent_is_a_failure() {
 #[test]
 fn a_question_is_passed_on_by_its_name_and_type_alone() {
     let mut settings = Settings {
-        reach: Reach::Listed,
+        reach: DefaultPolicy::Listed,
         allow: vec!["*.allowed.test".parse().unwrap()],
         ..Settings::default()
     };

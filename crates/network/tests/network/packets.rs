@@ -6,7 +6,7 @@ use smoltcp::wire::{
     Icmpv4Packet, Icmpv4Repr, IpAddress, IpProtocol, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
 };
 
-use crate::guest::{Host, PATIENCE, allowing, datagram, ip_frame, read_control, read_datagram};
+use crate::guest::{Host, TIMEOUT, allowing, datagram, ip_frame, read_control, read_datagram};
 
 /// Type and code of the answer for a denied destination.
 const PROHIBITED: (u8, u8) = (3, 13);
@@ -61,7 +61,7 @@ fn what_is_denied_is_said_at_once() {
 #[test]
 fn datagrams_go_both_ways() {
     let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    server.set_read_timeout(Some(TIMEOUT)).unwrap();
     let port = server.local_addr().unwrap().port();
     let at = SocketAddrV4::new(GATEWAY_ADDRESS, port);
     let mut host = Host::new(allowing(&[format!("127.0.0.1:{port}")]));
@@ -101,7 +101,7 @@ fn a_published_port_takes_datagrams() {
     let at = host.published[0].host;
     let clients = [b"one", b"two"].map(|word| {
         let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        client.set_read_timeout(Some(TIMEOUT)).unwrap();
         client.send_to(word, at).unwrap();
         (client, word)
     });
@@ -143,7 +143,7 @@ fn a_guest_has_one_address_and_no_fragments() {
     for frame in [other_sender, damaged, sound] {
         host.link.send(&frame);
     }
-    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    server.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut buffer = [0; 100];
     let length = server.recv(&mut buffer).unwrap();
     assert_eq!(&buffer[..length], b"sound");
@@ -161,7 +161,7 @@ fn a_frame_that_does_not_fit_the_wire_is_dropped() {
     for payload in [vec![1; 1473], vec![1; 60_000], vec![2; 1472]] {
         host.link.send(&datagram(5000, at, &payload));
     }
-    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    server.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut buffer = vec![0; 65_536];
     let length = server.recv(&mut buffer).unwrap();
     assert_eq!(&buffer[..length], [2; 1472]);

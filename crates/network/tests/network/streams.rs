@@ -8,7 +8,7 @@ use std::time::Duration;
 use msb_network::{GATEWAY_ADDRESS, Settings};
 use smoltcp::socket::tcp::State;
 
-use crate::guest::{Guest, Host, PATIENCE, allowing};
+use crate::guest::{Guest, Host, TIMEOUT, allowing};
 
 /// Returns a listener of the host, and its address as the guest sees it.
 fn listener() -> (TcpListener, SocketAddrV4) {
@@ -149,7 +149,7 @@ fn a_published_port_leads_into_the_guest() {
     // The host has chosen the port.
     let at = host.published[0].host.into();
     let client = thread::spawn(move || {
-        let mut stream = TcpStream::connect_timeout(&at, PATIENCE).unwrap();
+        let mut stream = TcpStream::connect_timeout(&at, TIMEOUT).unwrap();
         stream.write_all(b"to the guest").unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut answer = Vec::new();

@@ -403,7 +403,7 @@ mod tests {
     fn entry(platform: Option<&str>) -> IndexEntry {
         IndexEntry {
             descriptor: Descriptor {
-                digest: Digest::of(b""),
+                digest: Digest::compute(b""),
                 size_bytes: 1,
             },
             platform: platform.map(|text| text.parse().expect("a platform")),

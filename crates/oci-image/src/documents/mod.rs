@@ -77,7 +77,7 @@ pub fn check_document(
     bytes: &[u8],
     descriptor: &Descriptor,
 ) -> Result<(), ManifestError> {
-    let (actual, expected) = (Digest::of(bytes), descriptor.digest);
+    let (actual, expected) = (Digest::compute(bytes), descriptor.digest);
     if actual != expected {
         return Err(ManifestError::WrongDigest {
             what,

@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn names_are_read_as_docker_reads_them() {
-        let digest = crate::Digest::of(b"");
+        let digest = crate::Digest::compute(b"");
         let with_digest = format!("docker.io/library/debian@{digest}");
         let with_both = format!("docker.io/library/debian:12@{digest}");
         let table = [

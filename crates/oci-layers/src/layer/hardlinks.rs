@@ -6,7 +6,7 @@ use tar_stream::Entry;
 use super::builder::Slot;
 use super::cost::Cost;
 use super::path::{components, names};
-use super::{Place, resolve};
+use super::{ResolvedPath, resolve};
 use crate::error::{InvalidEntry, LayerError};
 use crate::limits::{Limit, Limits};
 use crate::markers;
@@ -142,14 +142,14 @@ impl Hardlinks {
 
 impl Search<'_> {
     /// Returns the location of a link's target: its directory and its name, which is not followed.
-    fn place(self, link: &[u8]) -> Result<(Place, Name), InvalidEntry> {
+    fn place(self, link: &[u8]) -> Result<(ResolvedPath, Name), InvalidEntry> {
         let names = names(&components(link)?)?;
         let (last, parents) = names.split_last().ok_or_else(|| directory_error(b"/"))?;
         Ok((resolve(self.tree, parents, self.limits)?, last.clone()))
     }
 
     /// Returns the file at a location. `None` if it does not exist.
-    fn file_at(self, place: &Place, name: &Name) -> Result<Option<InodeId>, InvalidEntry> {
+    fn file_at(self, place: &ResolvedPath, name: &Name) -> Result<Option<InodeId>, InvalidEntry> {
         let found = match place.missing.is_empty() {
             true => self.tree.lookup(place.directory(), name.as_bytes()),
             false => None,

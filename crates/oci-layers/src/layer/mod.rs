@@ -18,7 +18,7 @@ use tar_stream::ArchiveReader;
 pub(crate) use hardlinks::describe;
 pub use note::{Note, NoteReason};
 pub(crate) use path::components;
-pub(crate) use resolve::{Place, resolve};
+pub(crate) use resolve::{ResolvedPath, resolve};
 
 use crate::error::LayerError;
 use crate::limits::Limits;

@@ -7,14 +7,14 @@ use crate::limits::{Limit, Limits};
 
 /// The end of a path: existing directories, followed by names that do not exist.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ResolvedPath {
     /// The directories on the path, the root first, each with its name.
     passed: Vec<(Option<Name>, InodeId)>,
     /// The names after the last existing directory.
     pub(crate) missing: Vec<Name>,
 }
 
-impl Place {
+impl ResolvedPath {
     /// Returns the last directory that exists.
     pub(crate) fn directory(&self) -> InodeId {
         self.passed.last().expect("the root is always passed").1
@@ -44,8 +44,8 @@ pub(crate) fn resolve<D>(
     tree: &Tree<D>,
     way: &[Name],
     limits: &Limits,
-) -> Result<Place, InvalidEntry> {
-    let mut place = Place {
+) -> Result<ResolvedPath, InvalidEntry> {
+    let mut place = ResolvedPath {
         passed: vec![(None, tree.root())],
         missing: Vec::new(),
     };

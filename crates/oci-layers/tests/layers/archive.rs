@@ -4,7 +4,7 @@ use fstree::{FileKind, Timestamp};
 use oci_layers::{InvalidEntry, LayerError, Limit, Limits, NoteReason, read_layer};
 use testkit::{TarBuilder, TarEntry};
 
-use crate::stand::{MemorySink, image_of, message, names, read, read_entries};
+use crate::fixture::{MemorySink, image_of, message, names, read, read_entries};
 
 fn refusal(entries: impl IntoIterator<Item = TarEntry>) -> String {
     let error = read(&TarBuilder::of(entries)).expect_err("it is to be refused");

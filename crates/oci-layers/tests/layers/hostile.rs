@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use testkit::strategies::layers;
 use testkit::{TarBuilder, TarEntry};
 
-use crate::stand::read;
+use crate::fixture::read;
 
 /// Changes bytes, then corrects the checksums, so that the change is read.
 fn changed(mut tar: Vec<u8>, changes: &[(prop::sample::Index, u8)]) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use oci_layers::{Limit, Limits, merge};
 use testkit::TarEntry;
 
-use crate::stand::{image_of, message, names, read_entries};
+use crate::fixture::{image_of, message, names, read_entries};
 
 fn file(path: &str) -> TarEntry {
     TarEntry::file(path, path)

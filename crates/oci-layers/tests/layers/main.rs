@@ -1,6 +1,7 @@
 //! The trees of layers and of images.
 
 mod archive;
+mod fixture;
 mod hostile;
 mod image;
 mod markers;
@@ -9,4 +10,3 @@ mod oracle_gnu_tar;
 mod oracle_umoci;
 mod reference;
 mod sparse;
-mod stand;

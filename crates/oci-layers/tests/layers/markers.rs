@@ -8,7 +8,7 @@ use fstree::{FileKind, Tree};
 use oci_layers::{Limits, markers, merge, read_layer};
 use testkit::{Content, TarBuilder, TarEntry, TreeDump};
 
-use crate::stand::read_entries;
+use crate::fixture::read_entries;
 
 const MARKERS: [&[u8]; 4] = [
     markers::WHITEOUT,

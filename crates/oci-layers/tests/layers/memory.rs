@@ -11,7 +11,7 @@ use erofs_writer::{DeviceSlot, Image, ImageWriter, Options};
 use oci_layers::{Limits, merge, read_layer};
 use testkit::{TarBuilder, TarEntry};
 
-use crate::stand::message;
+use crate::fixture::message;
 
 /// Memory that a process may take besides the layer's own headers, in bytes.
 const CEILING_BYTES: u64 = 150 << 20;
@@ -19,14 +19,14 @@ const CEILING_BYTES: u64 = 150 << 20;
 const CASE: &str = "MSB_MEMORY_CASE";
 
 /// A layer that is made while it is read.
-struct Made {
+struct GeneratedLayer {
     entries: Box<dyn Iterator<Item = Vec<u8>>>,
     current: Vec<u8>,
     taken: usize,
     made_bytes: u64,
 }
 
-impl Made {
+impl GeneratedLayer {
     fn of(entries: impl Iterator<Item = Vec<u8>> + 'static) -> Self {
         Self {
             entries: Box::new(entries),
@@ -37,7 +37,7 @@ impl Made {
     }
 }
 
-impl Read for Made {
+impl Read for GeneratedLayer {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         while self.taken == self.current.len() {
             let Some(next) = self.entries.next() else {
@@ -58,8 +58,8 @@ fn bytes(entry: &TarEntry) -> Vec<u8> {
     builder.unfinished()
 }
 
-fn files(paths: impl Iterator<Item = String> + 'static) -> Made {
-    Made::of(paths.map(|path| bytes(&TarEntry::file(path, "").mtime(1, 0))))
+fn files(paths: impl Iterator<Item = String> + 'static) -> GeneratedLayer {
+    GeneratedLayer::of(paths.map(|path| bytes(&TarEntry::file(path, "").mtime(1, 0))))
 }
 
 fn entries() -> u32 {
@@ -73,7 +73,7 @@ fn up_to(most: u32) -> u32 {
 }
 
 /// Returns the layer of a case.
-fn layer(case: &str) -> Made {
+fn layer(case: &str) -> GeneratedLayer {
     match case {
         "entries" => files((0..entries()).map(|n| format!("directory-{}/file-{n}", n / 1000))),
         "directory" => files((0..up_to(100_000)).map(|n| format!("directory/file-{n:08}"))),
@@ -86,12 +86,12 @@ fn layer(case: &str) -> Made {
         "links" => {
             let first = std::iter::once(TarEntry::file("file", "content"));
             let links = (0..up_to(65_000)).map(|n| TarEntry::hardlink(format!("link-{n}"), "file"));
-            Made::of(first.chain(links).map(|entry| bytes(&entry)))
+            GeneratedLayer::of(first.chain(links).map(|entry| bytes(&entry)))
         }
         "later-links" => {
             let links = (0..up_to(65_000)).map(|n| TarEntry::hardlink(format!("link-{n}"), "file"));
             let last = std::iter::once(TarEntry::file("file", "content"));
-            Made::of(links.chain(last).map(|entry| bytes(&entry)))
+            GeneratedLayer::of(links.chain(last).map(|entry| bytes(&entry)))
         }
         // Each link's target is a long path, through a short symlink.
         "far-links" | "too-far-links" => {
@@ -103,34 +103,34 @@ fn layer(case: &str) -> Made {
                 inner.path = b"s/s".to_vec();
                 inner
             }];
-            Made::of(first.into_iter().chain(links).map(|entry| bytes(&entry)))
+            GeneratedLayer::of(first.into_iter().chain(links).map(|entry| bytes(&entry)))
         }
-        "sparse" => Made::of((0..2).map(|n| {
+        "sparse" => GeneratedLayer::of((0..2).map(|n| {
             let pairs: Vec<_> = (0..10_000).map(|n| format!("{},1", n * 8192)).collect();
             let entry = TarEntry::file(format!("sparse-{n}"), vec![b'x'; 10_000])
                 .record("GNU.sparse.map", pairs.join(","))
                 .record("GNU.sparse.size", "1000000000");
             bytes(&entry)
         })),
-        "sparse-bomb" => Made::of((0..).map(|n| {
+        "sparse-bomb" => GeneratedLayer::of((0..).map(|n| {
             let entry = TarEntry::file(format!("sparse-{n}"), "x")
                 .record("GNU.sparse.map", "4096,1")
                 .record("GNU.sparse.size", "68000000000");
             bytes(&entry)
         })),
-        "xattrs" => Made::of((0..up_to(200_000)).map(|n| {
+        "xattrs" => GeneratedLayer::of((0..up_to(200_000)).map(|n| {
             let entry = TarEntry::file(format!("file-{n}"), "");
             let named = (0..20).fold(entry, |entry, m| {
                 entry.xattr(&format!("user.{m}"), n.to_string())
             });
             bytes(&named)
         })),
-        "records" => Made::of((0..10).map(|n| {
+        "records" => GeneratedLayer::of((0..10).map(|n| {
             let entry = TarEntry::file(format!("file-{n}"), "");
             let records = (0..70_000).fold(entry, |entry, m| entry.record(format!("{m:x}"), "1"));
             bytes(&records)
         })),
-        "long-names" => Made::of(
+        "long-names" => GeneratedLayer::of(
             (0..)
                 .map(|_| {
                     let mut long = TarEntry::new(b'L', "long");
@@ -139,7 +139,7 @@ fn layer(case: &str) -> Made {
                 })
                 .take(30),
         ),
-        "claimed-record" => Made::of(std::iter::once(
+        "claimed-record" => GeneratedLayer::of(std::iter::once(
             TarEntry::new(b'x', "pax").header(1 << 30).to_vec(),
         )),
         other => panic!("there is no case '{other}'"),
@@ -147,7 +147,7 @@ fn layer(case: &str) -> Made {
 }
 
 /// Reads, stores, reads back and merges a layer, as a pull does. Returns the number of names.
-fn convert(layer: &mut Made) -> Result<usize, String> {
+fn convert(layer: &mut GeneratedLayer) -> Result<usize, String> {
     let options = Options::default();
     let file = || tempfile::tempfile().expect("there is room");
     let limits = Limits::default();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use fstree::FileKind;
 
-use crate::stand::{bytes_of, message, read};
+use crate::fixture::{bytes_of, message, read};
 
 const FORMATS: [&[&str]; 4] = [
     &["--format=gnu"],

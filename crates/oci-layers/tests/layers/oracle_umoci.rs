@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use testkit::{TarBuilder, TarEntry, TreeDump};
 
-use crate::stand::image;
+use crate::fixture::image;
 
 /// Adds a blob to a layout and returns its descriptor.
 fn blob(layout: &Path, media_type: &str, bytes: &[u8]) -> Value {

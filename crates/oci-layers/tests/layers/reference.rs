@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use testkit::strategies::{layers, reference};
 use testkit::{Content, TarBuilder, TreeDump};
 
-use crate::stand::image;
+use crate::fixture::image;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]

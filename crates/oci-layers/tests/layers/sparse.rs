@@ -7,7 +7,7 @@ use fstree::{FileData, FileKind};
 use oci_layers::{Limits, read_layer};
 use testkit::{TarBuilder, TarEntry};
 
-use crate::stand::{BLOCK_BYTES, bytes_of, message, read};
+use crate::fixture::{BLOCK_BYTES, bytes_of, message, read};
 
 /// Offset and length of each piece of data: 20,005 bytes with "ab", "c" and "end".
 const PAIRS: [(u64, u64); 4] = [(10, 2), (8192, 1), (20_002, 3), (20_005, 0)];

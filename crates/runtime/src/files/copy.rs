@@ -8,7 +8,7 @@ use fstree::Name;
 use msb_agent_protocol::v1::{FileStat, FileType, PutArchive, WriteFile};
 use msb_agent_protocol::{Bytes, CHUNK_MAX_BYTES, ChunkReader, ChunkWriter, ClientError, Code};
 use tokio::sync::{mpsc, oneshot};
-use tree_archive::{ArchiveWriter, PackError, PackOptions, Place, UnpackOptions, pack, unpack};
+use tree_archive::{ArchiveWriter, EntryRef, PackError, PackOptions, UnpackOptions, pack, unpack};
 
 use super::copy_path::{CopyPath, Destination, Landing, Source};
 use super::local::{self, LINKS_MAX, Packed, host_path};
@@ -265,7 +265,7 @@ fn pack_host(
     options: &PackOptions<'_>,
     sender: &mpsc::Sender<Bytes>,
 ) -> Result<(), PackError> {
-    let place = Place {
+    let place = EntryRef {
         directory: packed.directory.as_fd(),
         name: &packed.name,
     };

@@ -1,18 +1,17 @@
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use msb_agent_protocol::ClientError;
 use tree_archive::{LongPath, PackError, RawPath, UnpackError};
 
-use crate::{ReachError, Target};
+use crate::{ConnectError, Target};
 
 /// An operation on a sandbox's files failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// The connection to the sandbox failed.
     #[error(transparent)]
-    Reach(#[from] ReachError),
+    Reach(#[from] ConnectError),
     /// The guest refused, or did not answer.
     #[error(transparent)]
     Guest(#[from] ClientError),

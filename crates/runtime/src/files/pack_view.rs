@@ -30,7 +30,7 @@ pub(super) fn pack_view<W: Write>(
         links: view.tree().link_counts(),
         top: name,
         first_names: HashMap::new(),
-        places: HashMap::new(),
+        names: HashMap::new(),
     };
     let mut path = name.to_vec();
     let mut open = Vec::new();
@@ -43,11 +43,11 @@ pub(super) fn pack_view<W: Write>(
         path.truncate(directory.path_bytes);
         path.push(b'/');
         path.extend_from_slice(name.as_bytes());
-        let place = Place {
+        let entry = EntryName {
             directory: directory.id,
             name,
         };
-        let inner = packer.pack(id, Some(place), &path)?;
+        let inner = packer.pack(id, Some(entry), &path)?;
         open.extend(inner);
     }
     Ok(())
@@ -63,7 +63,7 @@ struct OpenDirectory<'a> {
 
 /// A name in a directory.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct EntryName<'a> {
     directory: InodeId,
     name: &'a Name,
 }
@@ -76,9 +76,9 @@ struct Packer<'a, W> {
     /// The name of the packed file in the archive.
     top: &'a [u8],
     /// The first names of files that have several; `None` is the top.
-    first_names: HashMap<InodeId, Option<Place<'a>>>,
+    first_names: HashMap<InodeId, Option<EntryName<'a>>>,
     /// The names of the directories, except the top.
-    places: HashMap<InodeId, Place<'a>>,
+    names: HashMap<InodeId, EntryName<'a>>,
 }
 
 impl<'a, W: Write> Packer<'a, W> {
@@ -86,7 +86,7 @@ impl<'a, W: Write> Packer<'a, W> {
     fn pack(
         &mut self,
         id: InodeId,
-        place: Option<Place<'a>>,
+        entry: Option<EntryName<'a>>,
         path: &[u8],
     ) -> Result<Option<OpenDirectory<'a>>, FilesError> {
         let names = self.view.tree().directory(id);
@@ -95,7 +95,7 @@ impl<'a, W: Write> Packer<'a, W> {
             return Ok(None);
         }
         check_path(path)?;
-        self.add(id, place, path)
+        self.add(id, entry, path)
             .map_err(|source| FilesError::Path {
                 action: "pack",
                 path: path.into(),
@@ -104,7 +104,7 @@ impl<'a, W: Write> Packer<'a, W> {
         let Some(names) = names.filter(|_| !is_mount) else {
             return Ok(None);
         };
-        self.places.extend(place.map(|place| (id, place)));
+        self.names.extend(entry.map(|entry| (id, entry)));
         Ok(Some(OpenDirectory {
             id,
             path_bytes: path.len(),
@@ -113,19 +113,19 @@ impl<'a, W: Write> Packer<'a, W> {
     }
 
     /// Returns the path of a name in the archive.
-    fn path_of(&self, place: Option<Place<'_>>) -> Vec<u8> {
+    fn path_of(&self, entry: Option<EntryName<'_>>) -> Vec<u8> {
         let mut names = Vec::new();
-        let mut next = place;
-        while let Some(Place { directory, name }) = next {
+        let mut next = entry;
+        while let Some(EntryName { directory, name }) = next {
             names.push(name.as_bytes());
-            next = self.places.get(&directory).copied();
+            next = self.names.get(&directory).copied();
         }
         names.push(self.top);
         names.reverse();
         names.join(&b'/')
     }
 
-    fn add(&mut self, id: InodeId, place: Option<Place<'a>>, path: &[u8]) -> io::Result<()> {
+    fn add(&mut self, id: InodeId, entry: Option<EntryName<'a>>, path: &[u8]) -> io::Result<()> {
         let inode = self.view.tree().inode(id);
         let (kind, link) = match &inode.kind {
             FileKind::Regular(_) => (EntryKind::Regular, &b""[..]),
@@ -155,7 +155,7 @@ impl<'a, W: Write> Packer<'a, W> {
                 };
                 return Ok(self.archive.entry(&link)?);
             }
-            self.first_names.insert(id, place);
+            self.first_names.insert(id, entry);
         }
         match &inode.kind {
             FileKind::Regular(content) => self.add_content(&header, content),

@@ -1,15 +1,15 @@
+use std::sync::Arc;
+
 use msb_agent_protocol::v1::{
     FileStat, GetArchiveRequest, ListEntry, MakeDirectoryRequest, PutArchive, PutArchiveReply,
     RemoveRequest, RenameRequest, SetModeRequest, WriteFile,
 };
 use msb_agent_protocol::{Bytes, Client};
-use std::sync::Arc;
-
 use tokio::sync::mpsc;
 
 use super::stopped::Stopped;
 use super::{ByteStream, CopyError, FilesError};
-use crate::{Home, ReachError, Sandbox};
+use crate::{ConnectError, Home, Sandbox};
 
 /// Memory limit of one listing: a guest may send names indefinitely.
 const LISTING_MAX_BYTES: usize = 512 << 20;
@@ -212,7 +212,7 @@ impl Sandbox {
     pub async fn files(&self, home: &Home) -> Result<SandboxFiles, FilesError> {
         let name = &self.spec.name;
         match self.connect().await {
-            Err(ReachError::NotRunning { .. }) => {}
+            Err(ConnectError::NotRunning { .. }) => {}
             connected => return Ok(SandboxFiles::of_running(name, connected?)),
         }
         let (sandbox, home) = (self.clone(), home.clone());

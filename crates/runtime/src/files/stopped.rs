@@ -33,7 +33,7 @@ pub(super) struct Stopped {
     view: View<File>,
     covered: Covered,
     _lock: ReadLock,
-    _hold: ImageLease,
+    _lease: ImageLease,
 }
 
 impl Stopped {
@@ -51,7 +51,7 @@ impl Stopped {
         let store = Store::open(home.root()).map_err(|error| unreadable(error.into()))?;
         let image = store.find(&sandbox.spec.image_digest);
         let image = image.map_err(|error| unreadable(error.into()))?;
-        let hold = store.hold(&image).map_err(io_error)?;
+        let lease = store.lease(&image).map_err(io_error)?;
         let open = |path: &Path| Ok(fs::File::open(path)?.into_parts().0);
         let files = || -> io::Result<_> {
             let layers = image.layers.iter().map(|layer| open(layer));
@@ -68,7 +68,7 @@ impl Stopped {
             name,
             view,
             _lock: lock,
-            _hold: hold,
+            _lease: lease,
         }))
     }
 

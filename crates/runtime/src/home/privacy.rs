@@ -2,11 +2,11 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 
+use durable_files::UNFINISHED;
 use fs_err as fs;
 use rustix::process::geteuid;
 
 use super::Home;
-use crate::durable::UNFINISHED;
 
 /// The entries of a home: msb's own, its user's settings, and the `lost+found` of ext4.
 const KNOWN: [&str; 7] = [
@@ -100,7 +100,7 @@ impl Home {
             looked => looked.map_err(|source| self.unseen(source))?,
         };
         let mode = metadata.mode() & MODE_BITS;
-        if !metadata.is_dir() || mode & private_files::OTHERS == 0 {
+        if !metadata.is_dir() || mode & durable_files::OTHERS == 0 {
             return Ok(None);
         }
         let owner = metadata.uid();
@@ -130,7 +130,7 @@ impl Home {
         let Some(mode) = self.openness()? else {
             return Ok(None);
         };
-        let private = std::fs::Permissions::from_mode(mode & !private_files::OTHERS);
+        let private = std::fs::Permissions::from_mode(mode & !durable_files::OTHERS);
         match fs::set_permissions(&self.root, private) {
             Ok(()) => Ok(Some(mode)),
             Err(source) => Err(HomeError::Close {
@@ -201,7 +201,7 @@ mod tests {
         let home = Home::new(root.path().join("a/b"));
         assert_eq!(home.close().expect("nothing to do"), None);
         assert!(!home.root().exists());
-        private_files::ensure_directory(&home.sandboxes()).expect("made");
+        durable_files::ensure_directory(&home.sandboxes()).expect("made");
         assert_eq!(mode(&home), 0o700);
     }
 

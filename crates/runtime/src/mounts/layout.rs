@@ -3,11 +3,11 @@ use std::path::PathBuf;
 use fs_err as fs;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Share, ShareEntry, ShareKind, Shown};
 
-use super::room::Place;
+use super::room::StartOptions;
 use super::word::{entry_name, serial, tag, tag_of_entries, word};
 use super::{Mount, MountError, Room, Source};
 use crate::Home;
-use crate::sandbox::Files;
+use crate::sandbox::SandboxPaths;
 
 /// The disks and shares that a machine has for its mounts.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl Layout {
     /// Mounts for which there is no room, or whose description is too long.
     pub(crate) fn of(
         home: &Home,
-        files: &Files,
+        files: &SandboxPaths,
         mounts: &[Mount],
         room: &Room,
     ) -> Result<Self, MountError> {
@@ -38,15 +38,17 @@ impl Layout {
         for (index, (mount, place)) in mounts.iter().zip(places).enumerate() {
             let disk = disk_path(home, files, index, mount);
             match (place, disk) {
-                (Place::Device, Some(path)) => layout.disks.push(Disk {
+                (StartOptions::Device, Some(path)) => layout.disks.push(Disk {
                     path,
                     format: DiskFormat::Raw,
                     access: mount.access(),
                     serial: serial(index),
                 }),
-                (Place::Device, None) => layout.shares.extend(directory(index, mount)),
-                (Place::Entry(access), disk) => layout.add_entry(access, entry(index, mount, disk)),
-                (Place::Guest, _) => {}
+                (StartOptions::Device, None) => layout.shares.extend(directory(index, mount)),
+                (StartOptions::Entry(access), disk) => {
+                    layout.add_entry(access, entry(index, mount, disk))
+                }
+                (StartOptions::Guest, _) => {}
             }
         }
         Ok(layout)
@@ -100,7 +102,7 @@ fn entry(index: usize, mount: &Mount, disk: Option<PathBuf>) -> Option<ShareEntr
 }
 
 /// Returns the path of a volume's disk; `None` if the mount at `index` is not a volume.
-fn disk_path(home: &Home, files: &Files, index: usize, mount: &Mount) -> Option<PathBuf> {
+fn disk_path(home: &Home, files: &SandboxPaths, index: usize, mount: &Mount) -> Option<PathBuf> {
     match &mount.source {
         Source::Volume { volume } => Some(home.volume(volume).disk()),
         Source::Anonymous { .. } => Some(files.volume(index)),
@@ -132,7 +134,7 @@ mod tests {
     }
 
     fn layout(mounts: &[Mount], room: Room) -> Layout {
-        let files = Files {
+        let files = SandboxPaths {
             directory: "/sandbox".into(),
         };
         Layout::of(&Home::new("/home"), &files, mounts, &room).expect("room")

@@ -18,11 +18,11 @@ pub(crate) use layout::Layout;
 use std::path::PathBuf;
 
 use msb_vmm::DiskAccess;
+use room::StartOptions;
 use serde::{Deserialize, Serialize};
 
 use crate::Home;
 use crate::volumes::VolumeName;
-use room::Place;
 
 /// The directory in which each start creates directories, so only memory can be mounted there.
 const OF_MEMORY: &str = "/run";
@@ -115,7 +115,7 @@ pub(crate) fn arrange(
     keep_home_out(home, &mounts)?;
     mounts.sort_by_key(|mount| mount.target.depth());
     // Another VMM may start the sandbox. The description is longest with a device for each mount.
-    word::word(&mounts, &vec![Place::Device; mounts.len()])?;
+    word::word(&mounts, &vec![StartOptions::Device; mounts.len()])?;
     if let Some(room) = room {
         room.places(&mounts)?;
     }

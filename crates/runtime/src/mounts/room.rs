@@ -20,7 +20,7 @@ pub struct Room {
 
 /// The way in which a mount reaches the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StartOptions {
     /// The mount is a device of its own.
     Device,
     /// The mount is an entry of the share that has all others with this access.
@@ -46,7 +46,7 @@ impl Room {
     ///
     /// # Errors
     /// More mounts than there is room for, or a file with a VMM that cannot share single files.
-    pub(super) fn places(&self, mounts: &[Mount]) -> Result<Vec<Place>, MountError> {
+    pub(super) fn places(&self, mounts: &[Mount]) -> Result<Vec<StartOptions>, MountError> {
         match self.has_entries {
             true => self.shared_places(mounts),
             false => self.separate_places(mounts),
@@ -54,11 +54,11 @@ impl Room {
     }
 
     /// Makes each mount a device of its own.
-    fn separate_places(&self, mounts: &[Mount]) -> Result<Vec<Place>, MountError> {
+    fn separate_places(&self, mounts: &[Mount]) -> Result<Vec<StartOptions>, MountError> {
         let mut places = Vec::new();
         for mount in mounts {
             places.push(match &mount.source {
-                Source::Tmpfs { .. } => Place::Guest,
+                Source::Tmpfs { .. } => StartOptions::Guest,
                 Source::BindFile { file } => {
                     return Err(MountError::NoFiles {
                         path: file.clone(),
@@ -66,11 +66,13 @@ impl Room {
                     });
                 }
                 Source::Bind { .. } | Source::Volume { .. } | Source::Anonymous { .. } => {
-                    Place::Device
+                    StartOptions::Device
                 }
             });
         }
-        let devices = places.iter().filter(|place| **place == Place::Device);
+        let devices = places
+            .iter()
+            .filter(|place| **place == StartOptions::Device);
         match devices.count() {
             devices if devices > self.devices => Err(self.no_place(devices)),
             _ => Ok(places),
@@ -80,9 +82,9 @@ impl Room {
     /// Makes host directories and files entries of one share for each access.
     /// Volumes are devices as long as there is room, the first ones first; the others are entries
     /// too.
-    fn shared_places(&self, mounts: &[Mount]) -> Result<Vec<Place>, MountError> {
+    fn shared_places(&self, mounts: &[Mount]) -> Result<Vec<StartOptions>, MountError> {
         let volumes = mounts.iter().filter(|mount| mount.is_volume()).count();
-        let fits = |places: &Vec<Place>| devices(places) <= self.devices;
+        let fits = |places: &Vec<StartOptions>| devices(places) <= self.devices;
         let layouts = (0..=volumes).rev().map(|own| with_own(mounts, own));
         let all = mounts.iter().filter(|mount| !mount.is_memory()).count();
         layouts
@@ -112,26 +114,28 @@ impl Room {
 }
 
 /// Returns the places of mounts if the first `own` volumes are devices of their own.
-fn with_own(mounts: &[Mount], own: usize) -> Vec<Place> {
+fn with_own(mounts: &[Mount], own: usize) -> Vec<StartOptions> {
     let mut left = own;
     let place = |mount: &Mount| match mount {
-        mount if mount.is_memory() => Place::Guest,
+        mount if mount.is_memory() => StartOptions::Guest,
         mount if mount.is_volume() && left > 0 => {
             left -= 1;
-            Place::Device
+            StartOptions::Device
         }
-        mount => Place::Entry(mount.access()),
+        mount => StartOptions::Entry(mount.access()),
     };
     mounts.iter().map(place).collect()
 }
 
 /// Returns the number of devices that the places need.
-fn devices(places: &[Place]) -> usize {
-    let own = places.iter().filter(|place| **place == Place::Device);
+fn devices(places: &[StartOptions]) -> usize {
+    let own = places
+        .iter()
+        .filter(|place| **place == StartOptions::Device);
     let shares = [DiskAccess::ReadOnly, DiskAccess::ReadWrite];
     let shares = shares
         .iter()
-        .filter(|access| places.contains(&Place::Entry(**access)));
+        .filter(|access| places.contains(&StartOptions::Entry(**access)));
     own.count() + shares.count()
 }
 
@@ -177,8 +181,8 @@ impl Room {
 mod tests {
     use super::*;
 
-    const RO: Place = Place::Entry(DiskAccess::ReadOnly);
-    const RW: Place = Place::Entry(DiskAccess::ReadWrite);
+    const RO: StartOptions = StartOptions::Entry(DiskAccess::ReadOnly);
+    const RW: StartOptions = StartOptions::Entry(DiskAccess::ReadWrite);
 
     fn mount(index: usize, read_only: bool, source: Source) -> Mount {
         Mount {
@@ -214,14 +218,17 @@ mod tests {
         let room = Room::of_qemu(true);
         for (letters, expected) in [
             ("", vec![]),
-            ("t", vec![Place::Guest]),
+            ("t", vec![StartOptions::Guest]),
             ("D", vec![RW]),
-            ("VV", vec![Place::Device, Place::Device]),
-            ("DVtV", vec![RW, Place::Device, Place::Guest, RW]),
+            ("VV", vec![StartOptions::Device, StartOptions::Device]),
+            (
+                "DVtV",
+                vec![RW, StartOptions::Device, StartOptions::Guest, RW],
+            ),
             ("dVV", vec![RO, RW, RW]),
             ("dDv", vec![RO, RW, RO]),
             ("fF", vec![RO, RW]),
-            ("VVV", vec![Place::Device, RW, RW]),
+            ("VVV", vec![StartOptions::Device, RW, RW]),
             // The volumes that find no room need a share for each access.
             ("VVv", vec![RW, RW, RO]),
         ] {
@@ -245,7 +252,12 @@ mod tests {
     fn without_entries_each_is_a_device() {
         let room = Room::of_krun(true);
         let places = room.places(&mounts("DtvV")).expect("room");
-        let expected = [Place::Device, Place::Guest, Place::Device, Place::Device];
+        let expected = [
+            StartOptions::Device,
+            StartOptions::Guest,
+            StartOptions::Device,
+            StartOptions::Device,
+        ];
         assert_eq!(places, expected);
         let refused = room.places(&mounts("DDvV")).expect_err("no room");
         let expected = "4 volumes and host directories are too many: with krun and a network a sandbox has at \

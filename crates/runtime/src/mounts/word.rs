@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use msb_vmm::DiskAccess;
 
-use super::room::Place;
+use super::room::StartOptions;
 use super::{Mount, MountError, Source};
 
 /// Maximum length of the description of the mounts on the kernel's command line, in bytes.
@@ -12,7 +12,10 @@ const LIMIT_BYTES: usize = 1024;
 /// Each mount is `KIND:SOURCE:OPTIONS:TARGET`; they are joined by `;` in their order. A source is
 /// the serial of a disk, the tag of a share, or a tag and the name of an entry, `TAG/NAME`. Bytes
 /// of a target that would not stay in one word are written as `%` and two hex digits.
-pub(super) fn word(mounts: &[Mount], places: &[Place]) -> Result<Option<String>, MountError> {
+pub(super) fn word(
+    mounts: &[Mount],
+    places: &[StartOptions],
+) -> Result<Option<String>, MountError> {
     let each = mounts.iter().zip(places).enumerate();
     let each: Vec<_> = each
         .map(|(index, (mount, place))| one(index, mount, *place))
@@ -50,11 +53,13 @@ pub(super) fn entry_name(index: usize) -> String {
     index.to_string()
 }
 
-fn one(index: usize, mount: &Mount, place: Place) -> String {
+fn one(index: usize, mount: &Mount, place: StartOptions) -> String {
     let access = if mount.read_only { "ro" } else { "rw" };
     let entry = match place {
-        Place::Entry(access) => Some(format!("{}/{}", tag_of_entries(access), entry_name(index))),
-        Place::Device | Place::Guest => None,
+        StartOptions::Entry(access) => {
+            Some(format!("{}/{}", tag_of_entries(access), entry_name(index)))
+        }
+        StartOptions::Device | StartOptions::Guest => None,
     };
     let (kind, source, options) = match &mount.source {
         Source::Bind { .. } => (
@@ -137,9 +142,9 @@ mod tests {
             mount("/e", false, tmpfs),
         ];
         let places = [
-            Place::Device,
-            Place::Entry(DiskAccess::ReadWrite),
-            Place::Guest,
+            StartOptions::Device,
+            StartOptions::Entry(DiskAccess::ReadWrite),
+            StartOptions::Guest,
         ];
         assert_eq!(
             word(&mounts, &places).expect("short").as_deref(),
@@ -155,7 +160,7 @@ mod tests {
     fn too_much_is_refused() {
         let source = Source::Anonymous { size_bytes: 0 };
         let mounts = [mount(&format!("/{}", "x".repeat(1100)), false, source)];
-        let word = word(&mounts, &[Place::Device]);
+        let word = word(&mounts, &[StartOptions::Device]);
         assert!(matches!(word, Err(MountError::TooLong { .. })));
     }
 }

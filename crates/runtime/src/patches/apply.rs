@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use fstree::{FileKind, Inode, InodeId, Metadata, Name, Timestamp, Tree};
 use rootfs_view::{ResolveError, resolve};
 
-use super::import::Place;
+use super::import::CopyTarget;
 use super::{HostCopy, NewContent, NewDirectory, NewFile, PatchError, Patches};
 use crate::CopyError;
 use crate::files::{CopyPath, Destination, LINKS_MAX, host_source};
@@ -135,7 +135,7 @@ impl Patched {
         };
         let name = landing.name.as_deref();
         self.check_seen(directory, name.unwrap_or_default(), text)?;
-        let to = Place {
+        let to = CopyTarget {
             directory,
             path: &landing.directory,
             name,

@@ -63,11 +63,11 @@ impl FileContent for NewFile {
             .read(true)
             .custom_flags(flags.bits().cast_signed())
             .open(path);
-        let file = file.map_err(|error| told(path, &error.to_string()))?;
+        let file = file.map_err(|error| refused(path, &error.to_string()))?;
         let metadata = file.metadata()?;
         let is_same = Identity::of(&metadata) == identity;
         if !metadata.is_file() || !is_same || metadata.len() != size_bytes {
-            return Err(told(path, "it changed meanwhile"));
+            return Err(refused(path, "it changed meanwhile"));
         }
         let segments = tree_archive::segments(&file, size_bytes)?;
         let range = |one: tree_archive::Segment| {
@@ -80,7 +80,7 @@ impl FileContent for NewFile {
     }
 }
 
-fn told(path: &Path, why: &str) -> io::Error {
+fn refused(path: &Path, why: &str) -> io::Error {
     io::Error::other(format!("{}: {why}", path.display()))
 }
 

@@ -23,7 +23,7 @@ use crate::files::Packed;
 const BLOCK_BYTES: u64 = 4096;
 
 /// The directory and name that a copy goes to.
-pub(super) struct Place<'a> {
+pub(super) struct CopyTarget<'a> {
     /// A directory of the image's tree.
     pub(super) directory: InodeId,
     /// Its path in the sandbox.
@@ -64,7 +64,7 @@ impl Patched {
         &mut self,
         source: &Path,
         from: &Packed,
-        to: &Place<'_>,
+        to: &CopyTarget<'_>,
         owner: (u32, u32),
     ) -> Result<(), PatchError> {
         let mut import = Import {
@@ -89,7 +89,7 @@ impl Patched {
             let path = directory.found.path.join(OsStr::from_bytes(&name));
             let found = Found::at(&directory.found.file, &name, path)?;
             let path = directory.destination.clone();
-            let to = Place {
+            let to = CopyTarget {
                 directory: directory.id,
                 path: &path,
                 name: Some(&name),
@@ -105,7 +105,7 @@ impl Patched {
         &mut self,
         import: &mut Import,
         found: Found,
-        to: &Place<'_>,
+        to: &CopyTarget<'_>,
         name: &[u8],
     ) -> Result<(), PatchError> {
         let metadata = found.metadata(import.owner)?;

@@ -4,8 +4,7 @@ use fs_err as fs;
 use serde::Serialize;
 
 use super::{Lock, Resources, Sandbox};
-use crate::Exit;
-use crate::vmm_process::Errand;
+use crate::{Exit, LaunchSpec};
 
 /// The state of a sandbox's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -41,7 +40,7 @@ impl Sandbox {
         if Lock::is_held(&self.files)? {
             return Ok(State::Running);
         }
-        let was_started = fs::exists(self.files.errand())?;
+        let was_started = fs::exists(self.files.launch_spec())?;
         Ok(match was_started {
             true => State::Stopped,
             false => State::Created,
@@ -56,7 +55,7 @@ impl Sandbox {
     /// Returns the resources of the running machine; `None` while they are unknown.
     /// The sandbox's description holds the resources of the next machine.
     pub fn machine_resources(&self) -> Option<Resources> {
-        let machine = Errand::read(&self.files).ok()?.machine;
+        let machine = LaunchSpec::read(&self.files).ok()?.machine;
         Some(Resources {
             cpus: machine.cpus,
             memory_mib: machine.memory_mib,
@@ -74,9 +73,9 @@ impl Sandbox {
         let started_s = match state {
             State::Created => None,
             // The first start may not have written the launch spec yet.
-            State::Running | State::Stopped => Errand::read(&self.files)
+            State::Running | State::Stopped => LaunchSpec::read(&self.files)
                 .ok()
-                .map(|errand| errand.started_s),
+                .map(|launch_spec| launch_spec.started_s),
         };
         let exit = match (state, self.first_exit()) {
             (State::Stopped, None) if !self.spec.process.argv.is_empty() => {
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
     use crate::Home;
     use crate::mounts::Layout;
-    use crate::sandbox::{Changes, Parts, Spec};
+    use crate::sandbox::{BootFiles, Changes, Spec};
 
     #[test]
     fn a_machine_has_what_it_was_started_with() {
@@ -107,16 +106,17 @@ mod tests {
         assert_eq!(sandbox.machine_resources(), None);
         let file = fs::File::create(sandbox.files.upper()).expect("made");
         file.set_len(1 << 20).expect("made long");
-        let parts = Parts {
+        let boot_files = BootFiles {
             kernel: "kernel".into(),
             boot_disk: "boot".into(),
             image_vmdk: "image".into(),
             now_s: 0,
         };
         let layout = Layout::default();
-        let errand = Errand::of_tests(sandbox.spec.machine(&sandbox.files, &parts, layout));
-        let json = serde_json::to_vec(&errand).expect("written");
-        fs::write(sandbox.files.errand(), json).expect("written");
+        let launch_spec =
+            LaunchSpec::of_tests(sandbox.spec.machine(&sandbox.files, &boot_files, layout));
+        let json = serde_json::to_vec(&launch_spec).expect("written");
+        fs::write(sandbox.files.launch_spec(), json).expect("written");
         let changes = Changes {
             cpus: Some(4),
             memory_mib: Some(4096),

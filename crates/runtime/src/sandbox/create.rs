@@ -1,19 +1,18 @@
 use std::collections::BTreeMap;
 use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use durable_files::now_s;
 use fs_err as fs;
 use image_store::StoredImage;
 use msb_network::Settings;
 use serde::Serialize;
 
 use super::names::{Names, check_name};
-use super::{CreateError, Files, Limits, Lock, Sandbox, SandboxId, Spec, Stopping, upper};
-use crate::keeper::{Lifetime, RestartPolicy};
+use super::{CreateError, Limits, Lock, Sandbox, SandboxId, SandboxPaths, Spec, Stopping, upper};
 use crate::mounts::{self, Mount, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
-use crate::{Home, Hostname, Patches, durable};
+use crate::{Home, Hostname, Lifetime, Patches, RestartPolicy};
 
 /// The resources of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -106,8 +105,8 @@ impl Sandbox {
             mounts,
         };
         let sandbox = Self::at(home, spec);
-        private_files::ensure_directory(&home.sandboxes()).map_err(io_error)?;
-        private_files::create_directory(&sandbox.files.directory).map_err(io_error)?;
+        durable_files::ensure_directory(&home.sandboxes()).map_err(io_error)?;
+        durable_files::create_directory(&sandbox.files.directory).map_err(io_error)?;
         let filled = sandbox.fill(image, &options.patches);
         let lock = filled.and_then(|lock| sandbox.describe(home).map(|()| lock));
         let lock = lock.inspect_err(|_| {
@@ -154,15 +153,8 @@ impl Sandbox {
     }
 }
 
-pub(super) fn write_spec(files: &Files, spec: &Spec) -> io::Result<()> {
+pub(super) fn write_spec(files: &SandboxPaths, spec: &Spec) -> io::Result<()> {
     let mut json = serde_json::to_vec_pretty(spec)?;
     json.push(b'\n');
-    durable::publish_bytes(&files.spec(), &json)
-}
-
-/// Returns the seconds since the epoch; 0 if the host's clock is before it.
-pub(crate) fn now_s() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    durable_files::publish_bytes(&files.spec(), &json)
 }

@@ -7,7 +7,7 @@ use super::Sandbox;
 use crate::socket;
 
 /// The timeout for the list of failed disks. The VMM process answers without asking the guest.
-const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Sandbox {
     /// Returns a line for each disk failure that the guest met, with the reason.
@@ -18,7 +18,7 @@ impl Sandbox {
             let mut client = Client::connect(stream.map_err(ClientError::Io)?).await?;
             client.disk_errors().await
         };
-        let answer = timeout(ANSWER_LIMIT, asked).await;
+        let answer = timeout(ANSWER_TIMEOUT, asked).await;
         answer.unwrap_or(Ok(Vec::new())).unwrap_or_default()
     }
 }

@@ -3,11 +3,10 @@ use std::path::PathBuf;
 
 use msb_network::PublishError;
 
+use super::UpperError;
 use crate::mounts::MountError;
 use crate::volumes::VolumeError;
 use crate::{BootDiskError, KernelError, TimelineError};
-
-use super::UpperError;
 
 /// A failure to create a sandbox. Nothing of the sandbox is left.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +86,7 @@ pub enum StartError {
         /// The reason that a process of the sandbox or the guest's agent logged.
         reason: Option<String>,
         /// The other last lines that the VMM process and the guest's kernel printed.
-        last_words: Vec<String>,
+        log_tail: Vec<String>,
     },
     /// The guest's agent did not answer in time.
     #[error("the guest did not answer within {limit_s} s")]
@@ -95,7 +94,7 @@ pub enum StartError {
         /// The boot timeout, in seconds.
         limit_s: u64,
         /// The last lines that the VMM process and the guest's kernel printed.
-        last_words: Vec<String>,
+        log_tail: Vec<String>,
     },
     /// The agent's answer cannot be used.
     #[error("the guest's agent gave an unusable answer")]

@@ -2,13 +2,30 @@ use std::collections::BTreeSet;
 use std::io;
 
 use fs_err as fs;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{JobFiles, Sandbox, State};
-use crate::{Exit, Job, LogReader, untrusted};
+use super::{JobPaths, Sandbox, State};
+use crate::{Exit, LogReader, untrusted_file};
 
 /// Maximum number of listed jobs, the newest ones. A supervisor normally keeps far fewer.
 const LISTED_MAX: usize = 4096;
+
+/// A job's description, as `job.json` in its directory holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The job's number in this run of the sandbox, from 1.
+    pub id: u64,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The user that the job runs as, `user[:group]`; root if empty.
+    #[serde(default)]
+    pub user: String,
+    /// The job's process id in the guest; `None` until it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The start time, in seconds since the epoch.
+    pub started_s: u64,
+}
 
 /// A job, its state and its exit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,7 +70,7 @@ impl Sandbox {
     pub fn job(&self, id: u64) -> io::Result<Option<JobCondition>> {
         // The state is read first: the exit of a job is written before its machine ends.
         let is_up = self.state()? == State::Running;
-        let files = JobFiles::of(&self.files.jobs(), id);
+        let files = JobPaths::new(&self.files.jobs(), id);
         let Some(job) = described(&files, id) else {
             return Ok(None);
         };
@@ -70,7 +87,7 @@ impl Sandbox {
     /// # Errors
     /// If the log cannot be opened.
     pub fn job_output(&self, id: u64) -> io::Result<LogReader> {
-        LogReader::open(&JobFiles::of(&self.files.jobs(), id).output_log())
+        LogReader::open(&JobPaths::new(&self.files.jobs(), id).output_log())
     }
 }
 
@@ -81,8 +98,8 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Reads the record of job `id`. The VMM process wrote it, so its content is untrusted.
-fn described(files: &JobFiles, id: u64) -> Option<Job> {
-    let bytes = untrusted::read(&files.job()).ok()??;
+fn described(files: &JobPaths, id: u64) -> Option<Job> {
+    let bytes = untrusted_file::read(&files.job()).ok()??;
     let job: Job = serde_json::from_slice(&bytes).ok()?;
     (job.id == id).then_some(job)
 }
@@ -90,12 +107,12 @@ fn described(files: &JobFiles, id: u64) -> Option<Job> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::untrusted::tests::misfits;
+    use crate::untrusted_file::tests::misfits;
 
     #[test]
     fn a_job_is_what_its_directory_says() {
         let directory = tempfile::tempdir().expect("a directory");
-        let files = JobFiles::of(directory.path(), 7);
+        let files = JobPaths::new(directory.path(), 7);
         fs::create_dir(&files.directory).expect("made");
         for kind in misfits(&files.job()) {
             assert_eq!(described(&files, 7), None, "{kind}");

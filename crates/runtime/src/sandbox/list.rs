@@ -6,9 +6,9 @@ use fs_err as fs;
 use msb_network::Publish;
 
 use super::lock::ChangeLock;
-use super::{Files, Lock, ReadLock, RemoveError, Sandbox, Spec, State};
-use crate::network_process::read_published;
-use crate::{Home, allocated_bytes, durable};
+use super::{Lock, ReadLock, RemoveError, Sandbox, SandboxPaths, Spec, State};
+use crate::published_ports::read_published;
+use crate::{Home, allocated_bytes};
 
 impl Sandbox {
     /// Returns every sandbox in `home`, oldest first. Directories without a description are
@@ -165,7 +165,7 @@ impl Sandbox {
         present(fs::remove_dir_all(&self.files.directory))?;
         match self.files.directory.parent() {
             Some(sandboxes) if !self.spec.remove_when_stopped => {
-                durable::sync_directory(sandboxes).map_err(io_error)
+                durable_files::sync_directory(sandboxes).map_err(io_error)
             }
             _ => Ok(()),
         }
@@ -209,12 +209,12 @@ fn is_no_sandbox(error: &io::Error) -> bool {
 
 /// Removes a directory that describes no sandbox, unless a process is creating one in it.
 fn sweep_remains(directory: &Path) {
-    let files = Files {
+    let files = SandboxPaths {
         directory: directory.to_owned(),
     };
     let old = fs::metadata(directory)
         .and_then(|metadata| metadata.modified())
-        .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_LIMIT));
+        .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > CREATION_TIMEOUT));
     let is_empty = matches!(fs::exists(files.spec()), Ok(false));
     if old && is_empty && is_nobodys(&files) {
         // The next sweep tries again.
@@ -222,7 +222,7 @@ fn sweep_remains(directory: &Path) {
     }
 }
 
-fn is_nobodys(files: &Files) -> bool {
+fn is_nobodys(files: &SandboxPaths) -> bool {
     match Lock::take_existing(files) {
         Ok(lock) => lock.is_some(),
         // The creation ended before the lock existed, or the removal after the lock was removed.
@@ -231,12 +231,12 @@ fn is_nobodys(files: &Files) -> bool {
 }
 
 /// Minimum age of a directory that is swept, far longer than a creation leaves it without a lock.
-const CREATION_LIMIT: Duration = Duration::from_secs(60);
+const CREATION_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ReachError;
+    use crate::ConnectError;
 
     #[test]
     fn ports_that_the_host_chose_are_those_of_a_machine_that_runs() {
@@ -304,7 +304,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a directory");
         let sandbox = Sandbox::of_tests(&Home::new(root.path()), Spec::of_tests("a"));
         fs::remove_dir_all(&sandbox.files.directory).expect("removed");
-        let not_running = |outcome| matches!(outcome, Err(ReachError::NotRunning { .. }));
+        let not_running = |outcome| matches!(outcome, Err(ConnectError::NotRunning { .. }));
         assert!(not_running(sandbox.kill().await));
         let stopped = sandbox.stop(Duration::from_secs(1), None).await;
         assert!(not_running(stopped.map(|_| ())));

@@ -2,7 +2,7 @@ use std::io;
 
 use fs_err::File;
 
-use super::Files;
+use super::SandboxPaths;
 use crate::flock;
 
 /// The right to run, change or remove a sandbox.
@@ -14,14 +14,14 @@ pub struct Lock(pub(crate) File);
 impl Lock {
     /// Takes the lock; `None` while another process holds it. Creates the lock's file if it is
     /// missing.
-    pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
+    pub(crate) fn take(files: &SandboxPaths) -> io::Result<Option<Self>> {
         Self::take_of(open(files, true)?)
     }
 
     /// Takes the lock like `take`, but never creates its file.
     /// A missing file is an error of the kind `NotFound`, so that nothing appears in a directory
     /// that another process is removing.
-    pub(crate) fn take_existing(files: &Files) -> io::Result<Option<Self>> {
+    pub(crate) fn take_existing(files: &SandboxPaths) -> io::Result<Option<Self>> {
         Self::take_of(open(files, false)?)
     }
 
@@ -31,7 +31,7 @@ impl Lock {
     }
 
     /// Returns true if a process holds the lock. The lock of a removed sandbox is not held.
-    pub(crate) fn is_held(files: &Files) -> io::Result<bool> {
+    pub(crate) fn is_held(files: &SandboxPaths) -> io::Result<bool> {
         match open(files, false) {
             Ok(file) => Ok(!flock::try_once(&file, flock::Kind::Shared)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -47,7 +47,7 @@ pub(crate) struct ReadLock(#[expect(dead_code, reason = "it is held, not used")]
 
 impl ReadLock {
     /// Takes the right; `None` while another process holds the sandbox's lock.
-    pub(crate) fn take(files: &Files) -> io::Result<Option<Self>> {
+    pub(crate) fn take(files: &SandboxPaths) -> io::Result<Option<Self>> {
         let file = open(files, true)?;
         let taken = flock::try_once(&file, flock::Kind::Shared)?;
         Ok(taken.then_some(Self(file)))
@@ -61,7 +61,7 @@ pub(super) struct ChangeLock(#[expect(dead_code, reason = "it is held, not used"
 
 impl ChangeLock {
     /// Waits until the right is free, and takes it.
-    pub(super) fn take(files: &Files) -> io::Result<Self> {
+    pub(super) fn take(files: &SandboxPaths) -> io::Result<Self> {
         let directory = File::open(&files.directory)?;
         flock::wait(&directory, flock::Kind::Exclusive)?;
         Ok(Self(directory))
@@ -70,9 +70,9 @@ impl ChangeLock {
 
 /// Opens the lock's file, and creates it if it is missing and `can_make` is set.
 /// An existing file can be locked even if its filesystem has become read-only.
-fn open(files: &Files, can_make: bool) -> io::Result<File> {
+fn open(files: &SandboxPaths, can_make: bool) -> io::Result<File> {
     let opened = if can_make {
-        private_files::open_or_create(&files.lock())
+        durable_files::open_or_create(&files.lock())
     } else {
         File::options().read(true).write(true).open(files.lock())
     };

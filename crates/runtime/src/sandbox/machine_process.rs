@@ -13,21 +13,21 @@ use rustix::process::{
     pidfd_open, pidfd_send_signal,
 };
 
-use super::Files;
+use super::SandboxPaths;
 
 /// The mark of the process that runs a sandbox's machine, for as long as that process lives.
 /// It is a record lock (`F_SETLK`), which belongs to one process and is not inherited. The lock
 /// goes when this process closes any descriptor of the file, so nothing else opens that file.
 #[derive(Debug)]
-pub(crate) struct MachineLock(#[expect(dead_code, reason = "it is held, not used")] File);
+pub struct MachineLock(#[expect(dead_code, reason = "it is held, not used")] File);
 
 impl MachineLock {
     /// Takes the lock for this process.
     ///
     /// # Errors
     /// Another process that runs the machine, or a file that cannot be opened.
-    pub(crate) fn take(files: &Files) -> io::Result<Self> {
-        let file = private_files::open_or_create(&files.machine_lock())?;
+    pub fn take(files: &SandboxPaths) -> io::Result<Self> {
+        let file = durable_files::open_or_create(&files.machine_lock())?;
         match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self(file)),
             Err(Errno::AGAIN | Errno::ACCESS) => {
@@ -51,7 +51,7 @@ impl MachineProcess {
     ///
     /// # Errors
     /// A kernel that cannot be asked, or a process in another PID namespace.
-    pub(crate) fn find(files: &Files) -> io::Result<Option<Self>> {
+    pub(crate) fn find(files: &SandboxPaths) -> io::Result<Option<Self>> {
         let file = match File::open(files.machine_lock()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
     use crate::sandbox::{Lock, Sandbox, Spec};
-    use crate::{Home, ReachError};
+    use crate::{ConnectError, Home};
 
     /// The environment variable that names the sandbox's directory for the child process.
     const DIRECTORY: &str = "MACHINE_PROCESS_DIRECTORY";
@@ -134,7 +134,7 @@ mod tests {
         let Some(directory) = std::env::var_os(DIRECTORY) else {
             return;
         };
-        let files = Files {
+        let files = SandboxPaths {
             directory: PathBuf::from(directory),
         };
         let _lock = Lock::take(&files).expect("a lock file").expect("free");
@@ -174,7 +174,7 @@ mod tests {
         let sandbox = sandbox(root.path());
         assert!(matches!(
             sandbox.kill().await,
-            Err(ReachError::NotRunning { .. })
+            Err(ConnectError::NotRunning { .. })
         ));
         let (mut child, mut said) = machine(sandbox.directory());
         let found = sandbox.machine_process_id().expect("asked");
@@ -203,7 +203,7 @@ mod tests {
         let starting = sandbox.lock().expect("a lock file").expect("free");
         assert!(matches!(
             sandbox.kill().await,
-            Err(ReachError::Starting { .. })
+            Err(ConnectError::Starting { .. })
         ));
         assert!(stranger.try_wait().expect("looked").is_none());
         drop(starting);

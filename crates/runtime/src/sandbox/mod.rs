@@ -1,6 +1,7 @@
 //! One sandbox: an image, an upper disk of its own, and a machine that boots them.
 
 mod condition;
+mod connect;
 mod create;
 mod disk_errors;
 mod error;
@@ -11,35 +12,36 @@ mod list;
 mod lock;
 mod machine_process;
 mod names;
-mod reach;
+mod paths;
 mod rename;
 mod running;
 mod spec;
 mod start;
 mod started_process;
+mod stop;
 mod update;
 mod upper;
 
 pub use condition::{Condition, State};
+pub use connect::ConnectError;
 pub use create::{CreateOptions, Resources};
 pub use error::{CreateError, RemoveError, StartError};
 pub use id::SandboxId;
-pub use jobs::JobCondition;
+pub use jobs::{Job, JobCondition};
 pub use limits::Limits;
 pub use lock::Lock;
-pub use reach::ReachError;
+pub use machine_process::MachineLock;
+pub use paths::{JobPaths, SandboxPaths};
 pub use rename::RenameError;
 pub use running::Running;
-pub use spec::{Spec, Stopping};
-pub use start::{Place, VmmCommand};
+pub use spec::{Spec, Stopping, UPPER_SERIAL};
+pub use start::StartOptions;
+pub use stop::UNMOUNT_TIMEOUT;
 pub use update::{Changes, UpdateError};
 pub use upper::UpperError;
 
-pub(crate) use create::now_s;
 pub(crate) use lock::ReadLock;
-pub(crate) use machine_process::MachineLock;
-pub(crate) use reach::UNMOUNT_LIMIT;
-pub(crate) use spec::{Files, JobFiles, Parts, UPPER_SERIAL};
+pub(crate) use spec::BootFiles;
 
 use crate::Home;
 
@@ -48,7 +50,7 @@ use crate::Home;
 pub struct Sandbox {
     /// The sandbox's description, as `sandbox.json` holds it.
     pub spec: Spec,
-    pub(crate) files: Files,
+    pub(crate) files: SandboxPaths,
 }
 
 impl Sandbox {
@@ -56,7 +58,7 @@ impl Sandbox {
         let directory = home.sandboxes().join(spec.id.as_str());
         Self {
             spec,
-            files: Files { directory },
+            files: SandboxPaths { directory },
         }
     }
 

@@ -4,7 +4,7 @@ use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 
 use super::started_process::StartedProcess;
-use super::{Files, Sandbox};
+use super::{Sandbox, SandboxPaths};
 use crate::text_log::last_lines;
 use crate::{LogReader, TextLog};
 
@@ -77,8 +77,8 @@ impl Running {
     }
 
     /// Returns the last lines that the VMM process and the guest's kernel printed.
-    pub fn last_words(&self) -> Vec<String> {
-        self.sandbox.last_words()
+    pub fn log_tail(&self) -> Vec<String> {
+        self.sandbox.log_tail()
     }
 }
 
@@ -108,12 +108,12 @@ impl Sandbox {
     }
 
     /// Returns the last lines that the VMM process and the guest's kernel printed.
-    pub fn last_words(&self) -> Vec<String> {
-        last_words(&self.files)
+    pub fn log_tail(&self) -> Vec<String> {
+        log_tail(&self.files)
     }
 }
 
-pub(super) fn last_words(files: &Files) -> Vec<String> {
+pub(super) fn log_tail(files: &SandboxPaths) -> Vec<String> {
     [files.vmm_log(), files.console_log()]
         .iter()
         .flat_map(|log| telling(last_lines(log, LAST_WORDS_BYTES)))
@@ -123,7 +123,7 @@ pub(super) fn last_words(files: &Files) -> Vec<String> {
 /// Separates the reason for the end from the other last lines.
 /// The reason is the first line of the sandbox's own processes, as the others may have ended
 /// because of it. Without such a line, it is the last line of the guest's agent.
-pub(super) fn reason(files: &Files, lines: Vec<String>) -> (Option<String>, Vec<String>) {
+pub(super) fn reason(files: &SandboxPaths, lines: Vec<String>) -> (Option<String>, Vec<String>) {
     let prefix = format!("msb: sandbox {}: ", files.directory.display());
     let of_host = |line: &String| line.strip_prefix(&prefix).map(str::to_owned);
     let of_agent = |line: &String| {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_a_process_says_of_its_end_is_the_reason() {
-        let files = Files {
+        let files = SandboxPaths {
             directory: "/home/sandboxes/1".into(),
         };
         let lines = [

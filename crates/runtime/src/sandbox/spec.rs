@@ -6,18 +6,18 @@ use msb_network::Settings;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, SandboxId};
+use super::{Limits, SandboxId, SandboxPaths};
 use crate::hostname::Hostname;
-use crate::keeper::{Lifetime, RestartPolicy};
 use crate::mounts::{Layout, Mount};
 use crate::process::Process;
 use crate::stop_signal::StopSignal;
-use crate::volumes::Use;
+use crate::volumes::VolumeUse;
+use crate::{Lifetime, RestartPolicy};
 
 /// The serial of the image disk, `/dev/vda`.
 const IMAGE_SERIAL: &str = "msb-image";
 /// The serial of the upper disk, `/dev/vdb`.
-pub(crate) const UPPER_SERIAL: &str = "msb-upper";
+pub const UPPER_SERIAL: &str = "msb-upper";
 /// The serial of the boot disk, `/dev/vdc`, which is the kernel's root.
 const BOOT_SERIAL: &str = "msb-boot";
 
@@ -93,115 +93,9 @@ impl Default for Stopping {
     }
 }
 
-/// The files of one sandbox.
-#[derive(Debug, Clone)]
-pub(crate) struct Files {
-    pub(crate) directory: PathBuf,
-}
-
-impl Files {
-    pub(crate) fn spec(&self) -> PathBuf {
-        self.directory.join("sandbox.json")
-    }
-
-    pub(crate) fn upper(&self) -> PathBuf {
-        self.directory.join("upper.ext4")
-    }
-
-    /// The launch spec of the VMM process.
-    pub(crate) fn errand(&self) -> PathBuf {
-        self.directory.join("machine.json")
-    }
-
-    pub(crate) fn lock(&self) -> PathBuf {
-        self.directory.join("lock")
-    }
-
-    /// The disk of the anonymous volume at the index `index` of the mounts.
-    pub(crate) fn volume(&self, index: usize) -> PathBuf {
-        self.directory.join(format!("volume-{index}.ext4"))
-    }
-
-    /// The temporary socket of the process that serves share number `index`.
-    pub(crate) fn share_socket(&self, index: usize) -> PathBuf {
-        self.directory.join(format!("share-{index}.sock"))
-    }
-
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.directory.join("agent.sock")
-    }
-
-    /// The lock that the VMM process alone holds, while it lives.
-    pub(crate) fn machine_lock(&self) -> PathBuf {
-        self.directory.join("machine.lock")
-    }
-
-    /// The only directory in which the VMM process creates files. Its content is untrusted.
-    pub(crate) fn written(&self) -> PathBuf {
-        self.directory.join("written")
-    }
-
-    /// The output of the main command.
-    pub(crate) fn output_log(&self) -> PathBuf {
-        self.written().join("output.log")
-    }
-
-    /// The exit of the main command.
-    pub(crate) fn exit(&self) -> PathBuf {
-        self.written().join("exit.json")
-    }
-
-    /// The directory of the jobs.
-    pub(crate) fn jobs(&self) -> PathBuf {
-        self.written().join("jobs")
-    }
-
-    /// The ports that the network has published, with those that the host has chosen.
-    pub(crate) fn ports(&self) -> PathBuf {
-        self.directory.join("ports.json")
-    }
-
-    /// The output of the guest's console.
-    pub(crate) fn console_log(&self) -> PathBuf {
-        self.directory.join("console.log")
-    }
-
-    /// The output of the VMM process.
-    pub(crate) fn vmm_log(&self) -> PathBuf {
-        self.directory.join("vmm.log")
-    }
-}
-
-/// The files of one job.
-#[derive(Debug, Clone)]
-pub(crate) struct JobFiles {
-    pub(crate) directory: PathBuf,
-}
-
-impl JobFiles {
-    /// Returns the files of job `id` below the directory of all jobs.
-    pub(crate) fn of(jobs: &Path, id: u64) -> Self {
-        Self {
-            directory: jobs.join(id.to_string()),
-        }
-    }
-
-    pub(crate) fn job(&self) -> PathBuf {
-        self.directory.join("job.json")
-    }
-
-    pub(crate) fn output_log(&self) -> PathBuf {
-        self.directory.join("output.log")
-    }
-
-    pub(crate) fn exit(&self) -> PathBuf {
-        self.directory.join("exit.json")
-    }
-}
-
 /// The parts of a machine that are not the sandbox's own files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Parts {
+pub(crate) struct BootFiles {
     pub(crate) kernel: PathBuf,
     pub(crate) boot_disk: PathBuf,
     pub(crate) image_vmdk: PathBuf,
@@ -211,7 +105,7 @@ pub(crate) struct Parts {
 
 impl Spec {
     pub(crate) fn read(directory: &Path) -> std::io::Result<Self> {
-        let path = Files {
+        let path = SandboxPaths {
             directory: directory.to_owned(),
         }
         .spec();
@@ -219,7 +113,12 @@ impl Spec {
     }
 
     /// Returns the machine that boots this sandbox, with its mounts as `layout` arranges them.
-    pub(crate) fn machine(&self, files: &Files, parts: &Parts, layout: Layout) -> Machine {
+    pub(crate) fn machine(
+        &self,
+        files: &SandboxPaths,
+        boot_files: &BootFiles,
+        layout: Layout,
+    ) -> Machine {
         let disk = |path: &Path, format, access, serial: &str| Disk {
             path: path.to_owned(),
             format,
@@ -228,7 +127,7 @@ impl Spec {
         };
         let own = [
             disk(
-                &parts.image_vmdk,
+                &boot_files.image_vmdk,
                 DiskFormat::Vmdk,
                 DiskAccess::ReadOnly,
                 IMAGE_SERIAL,
@@ -240,7 +139,7 @@ impl Spec {
                 UPPER_SERIAL,
             ),
             disk(
-                &parts.boot_disk,
+                &boot_files.boot_disk,
                 DiskFormat::Raw,
                 DiskAccess::ReadOnly,
                 BOOT_SERIAL,
@@ -248,13 +147,13 @@ impl Spec {
         ];
         let root_disk = own.len() - 1;
         Machine {
-            kernel: parts.kernel.clone(),
+            kernel: boot_files.kernel.clone(),
             cpus: self.cpus,
             memory_mib: self.memory_mib,
             root_disk,
             disks: own.into_iter().chain(layout.disks).collect(),
             shares: layout.shares,
-            kernel_arguments: self.kernel_arguments(parts, layout.word),
+            kernel_arguments: self.kernel_arguments(boot_files, layout.word),
             console_log: files.console_log(),
             network: self.network.as_ref().map(|_| NetworkDevice {
                 mac: msb_network::GUEST_MAC,
@@ -263,9 +162,9 @@ impl Spec {
     }
 
     /// Returns the named volumes that the machine uses.
-    pub(crate) fn volumes(&self) -> Vec<Use> {
+    pub(crate) fn volumes(&self) -> Vec<VolumeUse> {
         let named = self.mounts.iter().filter_map(|mount| {
-            Some(Use {
+            Some(VolumeUse {
                 volume: mount.volume()?.clone(),
                 read_only: mount.read_only,
             })
@@ -274,8 +173,8 @@ impl Spec {
     }
 
     /// Returns the kernel arguments that the guest's agent reads.
-    fn kernel_arguments(&self, parts: &Parts, mounts: Option<String>) -> Vec<String> {
-        let mut words = vec![format!("msb_epoch={}", parts.now_s)];
+    fn kernel_arguments(&self, boot_files: &BootFiles, mounts: Option<String>) -> Vec<String> {
+        let mut words = vec![format!("msb_epoch={}", boot_files.now_s)];
         words.extend(self.hostname_words());
         if self.read_only {
             words.push("msb_read_only=1".to_owned());

@@ -2,10 +2,10 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use durable_files::now_s;
 use fs_err as fs;
 use image_store::{StoredImage, VerifyMode};
 use msb_agent_protocol::Client;
@@ -16,29 +16,18 @@ use rustix::fs::{FallocateFlags, fallocate};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-use super::create::now_s;
-use super::running::{last_words, reason};
+use super::running::{log_tail, reason};
 use super::started_process::StartedProcess;
-use super::{Lock, Parts, Running, Sandbox, StartError, upper};
+use super::{BootFiles, Lock, Running, Sandbox, StartError, upper};
 use crate::boot::boot_disk;
-use crate::keeper::Duties;
+use crate::launch_spec::{LaunchSpec, SupervisorConfig, VmmCommand};
 use crate::mounts::{Layout, Room};
-use crate::vmm_process::Errand;
 use crate::volumes::Volume;
-use crate::{Home, Kernel, Timeline, durable, mounts, socket, untrusted};
-
-/// The command that runs a VMM process. The sandbox's directory follows the arguments.
-#[derive(Debug, Clone)]
-pub struct VmmCommand {
-    /// The program, usually the running one.
-    pub program: PathBuf,
-    /// Arguments before the sandbox's directory.
-    pub arguments: Vec<OsString>,
-}
+use crate::{Home, Kernel, Timeline, mounts, socket, untrusted_file};
 
 /// The options for starting a sandbox.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct StartOptions {
     /// The directory of all of msb's data.
     pub home: Home,
     /// The image, already verified.
@@ -54,7 +43,7 @@ pub struct Place {
     /// The path of the kernel that the user gave in `MSB_KERNEL`.
     pub msb_kernel: Option<OsString>,
     /// The boot timeout.
-    pub boot_limit: Duration,
+    pub boot_timeout: Duration,
     /// True if the main command waits until a client has attached to it.
     pub attached: bool,
     /// The rows and columns of the main command's terminal, if they are known.
@@ -71,47 +60,47 @@ impl Sandbox {
     /// # Errors
     /// A missing kernel, a machine that ends or does not answer. The machine is then gone and the
     /// upper disk is kept. The same holds if this future is dropped before it completes.
-    pub async fn start(&self, lock: Lock, place: &Place) -> Result<Running, StartError> {
+    pub async fn start(&self, lock: Lock, options: &StartOptions) -> Result<Running, StartError> {
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
-        let kernel = Kernel::find(&place.home, place.msb_kernel.as_deref(), place.trust)?;
-        self.check_mounts(&place.home)?;
-        let layout = Layout::of(&place.home, &self.files, &self.spec.mounts, &place.room)?;
+        let kernel = Kernel::find(&options.home, options.msb_kernel.as_deref(), options.trust)?;
+        self.check_mounts(&options.home)?;
+        let layout = Layout::of(&options.home, &self.files, &self.spec.mounts, &options.room)?;
         let now_s = now_s();
-        let parts = Parts {
+        let boot_files = BootFiles {
             kernel: kernel.path,
-            boot_disk: boot_disk(&place.home, place.trust)?,
-            image_vmdk: place.image.vmdk.clone(),
+            boot_disk: boot_disk(&options.home, options.trust)?,
+            image_vmdk: options.image.vmdk.clone(),
             now_s,
         };
-        let errand = Errand {
-            machine: self.spec.machine(&self.files, &parts, layout),
-            vmm: place.vmm.to_owned(),
-            home: place.home.root().to_owned(),
+        let launch_spec = LaunchSpec {
+            machine: self.spec.machine(&self.files, &boot_files, layout),
+            vmm: options.vmm.to_owned(),
+            home: options.home.root().to_owned(),
             image_digest: self.spec.image_digest.clone(),
             started_s: now_s,
-            duties: Duties {
+            supervisor: SupervisorConfig {
                 process: self.spec.process.clone(),
-                attached: place.attached,
-                window: place.window,
+                attached: options.attached,
+                window: options.window,
                 restart: self.spec.restart,
                 lifetime: self.spec.lifetime,
                 stop_signal: self.spec.stopping.signal,
             },
             network: self.spec.network.clone(),
             volumes: self.spec.volumes(),
-            jail: place.jail,
+            jail: options.jail,
         };
         if let Some(network) = &self.spec.network {
             free_ports(network).await?;
         }
         let listener = self
-            .prepare(&errand)
+            .prepare(&launch_spec)
             .map_err(io_error("prepare the sandbox"))?;
         let process = self
-            .spawn(lock, listener, &place.vmm_command)
+            .spawn(lock, listener, &options.vmm_command)
             .map_err(io_error("start the process of the virtual machine"))?;
         let mut process = StartedProcess::starting(process);
-        match self.greet(&mut process, place).await {
+        match self.greet(&mut process, options).await {
             Ok((client, info)) => Ok(Running::new(self.clone(), process.up(), client, info)),
             Err(error) => {
                 // The process may have ended by itself; it is gone in either case.
@@ -134,13 +123,13 @@ impl Sandbox {
         Ok(())
     }
 
-    fn prepare(&self, errand: &Errand) -> io::Result<UnixListener> {
-        let json = serde_json::to_vec_pretty(errand)?;
+    fn prepare(&self, launch_spec: &LaunchSpec) -> io::Result<UnixListener> {
+        let json = serde_json::to_vec_pretty(launch_spec)?;
         // A sandbox that is removed when it stops needs no sync: a sweep removes it after a power
         // cut.
         match self.spec.remove_when_stopped {
-            true => durable::replace_bytes(&self.files.errand(), &json)?,
-            false => durable::publish_bytes(&self.files.errand(), &json)?,
+            true => durable_files::replace_bytes(&self.files.launch_spec(), &json)?,
+            false => durable_files::publish_bytes(&self.files.launch_spec(), &json)?,
         }
         for stale in [
             self.files.socket(),
@@ -153,11 +142,11 @@ impl Sandbox {
                 _ => {}
             }
         }
-        untrusted::clear(&self.files.exit())?;
-        untrusted::clear(&self.files.jobs())?;
-        private_files::ensure_directory(&self.files.written())?;
+        untrusted_file::clear(&self.files.exit())?;
+        untrusted_file::clear(&self.files.jobs())?;
+        durable_files::ensure_directory(&self.files.written())?;
         // The VMM opens this log by its own path.
-        private_files::create_new(&self.files.console_log())?;
+        durable_files::create_new(&self.files.console_log())?;
         socket::bind(&self.files.socket())
     }
 
@@ -165,7 +154,7 @@ impl Sandbox {
     /// The listener is its standard input and the lock its standard output, so that both live
     /// exactly as long as the machine's processes.
     fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
-        let log = private_files::create(&self.files.vmm_log())?;
+        let log = durable_files::create(&self.files.vmm_log())?;
         // The log needs this room to report a full disk. Some filesystems cannot reserve it.
         let _ = fallocate(&log, FallocateFlags::KEEP_SIZE, 0, LOG_RESERVE_BYTES);
         Command::new(&command.program)
@@ -183,7 +172,7 @@ impl Sandbox {
     async fn greet(
         &self,
         process: &mut StartedProcess,
-        place: &Place,
+        options: &StartOptions,
     ) -> Result<(Client, HelloReply), StartError> {
         let hello = async {
             let stream = socket::connect(&self.files.socket())
@@ -191,7 +180,7 @@ impl Sandbox {
                 .map_err(io_error("connect to the virtual machine's process"))?;
             let mut client = Client::connect(stream).await.map_err(StartError::Agent)?;
             let info = client.hello().await.map_err(StartError::Agent)?;
-            place.timeline.mark_answer(&info)?;
+            options.timeline.mark_answer(&info)?;
             Ok((client, info))
         };
         tokio::select! {
@@ -207,26 +196,26 @@ impl Sandbox {
                 Ok(status) => Err(self.ended(status)),
                 Err(source) => Err(StartError::Io { action: "wait for the virtual machine", source }),
             },
-            () = tokio::time::sleep(place.boot_limit) => Err(StartError::Silent {
-                limit_s: place.boot_limit.as_secs(),
-                last_words: last_words(&self.files),
+            () = tokio::time::sleep(options.boot_timeout) => Err(StartError::Silent {
+                limit_s: options.boot_timeout.as_secs(),
+                log_tail: log_tail(&self.files),
             }),
         }
     }
 
     fn ended(&self, status: ExitStatus) -> StartError {
-        let (reason, last_words) = reason(&self.files, last_words(&self.files));
+        let (reason, log_tail) = reason(&self.files, log_tail(&self.files));
         StartError::Ended {
             outcome: status.to_string(),
             reason,
-            last_words,
+            log_tail,
         }
     }
 }
 
 /// Waits until the published ports are free, which the sandbox's last machine may still hold.
 async fn free_ports(network: &Settings) -> Result<(), StartError> {
-    let deadline = Instant::now() + PORTS_LIMIT;
+    let deadline = Instant::now() + PORTS_TIMEOUT;
     loop {
         match check_published(&network.publish) {
             Err(_) if Instant::now() < deadline => sleep(PORTS_INTERVAL).await,
@@ -239,7 +228,7 @@ async fn free_ports(network: &Settings) -> Result<(), StartError> {
 const LOG_RESERVE_BYTES: u64 = 4096;
 
 /// The timeout for the last machine to release its ports, and the polling interval.
-const PORTS_LIMIT: Duration = Duration::from_millis(300);
+const PORTS_TIMEOUT: Duration = Duration::from_millis(300);
 const PORTS_INTERVAL: Duration = Duration::from_millis(20);
 
 async fn ended_soon(process: &mut StartedProcess) -> Option<ExitStatus> {

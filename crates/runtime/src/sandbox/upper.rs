@@ -9,7 +9,7 @@ use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
 use image_store::StoredImage;
 use sha2::{Digest as _, Sha256};
 
-use super::spec::{Files, Spec};
+use super::{SandboxPaths, Spec};
 use crate::patches::{NewFile, PatchError, Patched, Patches};
 
 /// A failure to write an upper disk.
@@ -58,7 +58,7 @@ pub enum UpperError {
 /// Overlayfs shows the upper directory's own mode, owner and xattrs as those of `/`, so they are
 /// copied from the image's root.
 pub(crate) fn write(
-    files: &Files,
+    files: &SandboxPaths,
     spec: &Spec,
     image: &StoredImage,
     patches: &Patches,
@@ -98,7 +98,7 @@ fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {
     })
 }
 
-fn write_disk(files: &Files, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), UpperError> {
+fn write_disk(files: &SandboxPaths, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), UpperError> {
     let options = Options {
         size_bytes: spec.upper_bytes,
         uuid: seed(spec, "uuid"),
@@ -106,7 +106,7 @@ fn write_disk(files: &Files, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), Up
         label: "msb-upper".to_owned(),
         ..Options::default()
     };
-    let output = private_files::create_new(&files.upper()).map_err(UpperError::Io)?;
+    let output = durable_files::create_new(&files.upper()).map_err(UpperError::Io)?;
     ext4_writer::write(tree, &options, output.file()).map_err(|source| UpperError::Layout {
         path: files.upper(),
         size_bytes: spec.upper_bytes,
@@ -121,7 +121,7 @@ fn write_disk(files: &Files, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), Up
 
 /// Enlarges the disk's file to the size in the description. The file never becomes smaller.
 /// The guest's agent notices the new size.
-pub(crate) fn grow(files: &Files, spec: &Spec) -> io::Result<()> {
+pub(crate) fn grow(files: &SandboxPaths, spec: &Spec) -> io::Result<()> {
     let file = fs::File::options().write(true).open(files.upper())?;
     if file.metadata()?.len() < spec.upper_bytes {
         file.set_len(spec.upper_bytes)?;

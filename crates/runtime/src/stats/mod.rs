@@ -12,10 +12,10 @@ use tokio::time::timeout;
 
 pub use host::{HostProcesses, HostStats};
 
-use crate::{ReachError, Resources, Sandbox};
+use crate::{ConnectError, Resources, Sandbox};
 
 /// Time limit for the guest's answer with its statistics.
-const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The statistics of a sandbox at one moment.
 #[derive(Debug, Clone)]
@@ -82,15 +82,15 @@ impl Sandbox {
     ///
     /// # Errors
     /// If the sandbox does not run.
-    pub async fn stats(&self, processes: Arc<HostProcesses>) -> Result<Stats, ReachError> {
+    pub async fn stats(&self, processes: Arc<HostProcesses>) -> Result<Stats, ConnectError> {
         let machine = self.machine_process()?.id();
         let time = processes.time();
         let host = spawn_blocking(move || processes.of_tree(machine));
-        let guest = match timeout(ANSWER_LIMIT, self.guest_stats()).await {
+        let guest = match timeout(ANSWER_TIMEOUT, self.guest_stats()).await {
             Ok(answer) => answer,
             Err(_) => Err(format!(
                 "the guest did not answer within {} s",
-                ANSWER_LIMIT.as_secs()
+                ANSWER_TIMEOUT.as_secs()
             )),
         };
         Ok(Stats {

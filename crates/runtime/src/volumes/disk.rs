@@ -25,7 +25,7 @@ pub(crate) fn write(path: &Path, size_bytes: u64) -> Result<(), VolumeError> {
         label: "msb-volume".to_owned(),
         ..Options::default()
     };
-    let file = private_files::create_new(path).map_err(io_error)?;
+    let file = durable_files::create_new(path).map_err(io_error)?;
     ext4_writer::write(&tree(), &options, file.file())
         .map_err(|source| VolumeError::Layout { size_bytes, source })?;
     file.sync_all().map_err(io_error)

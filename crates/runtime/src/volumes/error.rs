@@ -1,6 +1,5 @@
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use super::VolumeName;
 

@@ -19,8 +19,8 @@ impl Guard {
     }
 
     fn take(home: &Home, kind: flock::Kind) -> io::Result<Self> {
-        private_files::ensure_directory(&home.volumes())?;
-        let file = private_files::create(&home.volumes().join(".lock"))?;
+        durable_files::ensure_directory(&home.volumes())?;
+        let file = durable_files::create(&home.volumes().join(".lock"))?;
         flock::wait(&file, kind)?;
         Ok(Self(file))
     }

@@ -12,7 +12,7 @@
 mod disk;
 mod error;
 mod guard;
-mod hold;
+mod locks;
 mod name;
 mod remove;
 mod volume;
@@ -23,7 +23,8 @@ pub use volume::{Volume, VolumeSpec};
 
 pub(crate) use disk::write as write_disk;
 pub(crate) use guard::Guard;
-pub(crate) use hold::{HoldError, Use, hold, in_use};
+pub(crate) use locks::in_use;
+pub use locks::{VolumeLockError, VolumeUse, lock_all};
 
 use std::path::PathBuf;
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 
 use super::volume::io_error;
-use super::{Guard, Use, Volume, VolumeConflict, VolumeError, in_use};
+use super::{Guard, Volume, VolumeConflict, VolumeError, VolumeUse, in_use};
+use crate::Home;
 use crate::randomness::random;
-use crate::{Home, durable};
 
 impl Volume {
     /// Removes the volume and its content.
@@ -22,10 +22,10 @@ impl Volume {
         let directory = &self.files.directory;
         // A full disk has room for a rename, but maybe not for a new directory.
         let word = random::<8>().map_err(io_error("remove", directory))?;
-        let word = format!("{}{}", durable::UNFINISHED, hex::encode(word));
+        let word = format!("{}{}", durable_files::UNFINISHED, hex::encode(word));
         let unfinished = volumes.join(word);
         fs::rename(directory, &unfinished).map_err(io_error("remove", directory))?;
-        durable::sync_directory(&volumes).map_err(io_error("sync", &volumes))?;
+        durable_files::sync_directory(&volumes).map_err(io_error("sync", &volumes))?;
         // The removal may take long, and must not block other volumes.
         drop(guard);
         clear(&unfinished)
@@ -54,7 +54,7 @@ impl Volume {
         if !sandboxes.is_empty() {
             return Err(VolumeError::Needed { name, sandboxes });
         }
-        let wanted = Use {
+        let wanted = VolumeUse {
             volume: name.clone(),
             read_only: false,
         };
@@ -87,7 +87,7 @@ fn remains(volumes: &Path) -> io::Result<Vec<PathBuf>> {
         let name = entry.file_name();
         if name
             .as_encoded_bytes()
-            .starts_with(durable::UNFINISHED.as_bytes())
+            .starts_with(durable_files::UNFINISHED.as_bytes())
         {
             remains.push(entry.path());
         }

@@ -2,13 +2,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use durable_files::now_s;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
-use super::{Guard, Use, VolumeConflict, VolumeError, VolumeFiles, VolumeName, disk, in_use};
+use super::{Guard, VolumeConflict, VolumeError, VolumeFiles, VolumeName, VolumeUse, disk, in_use};
 use crate::mounts::Mount;
-use crate::sandbox::{SandboxId, now_s};
-use crate::{Home, Sandbox, State, allocated_bytes, durable};
+use crate::sandbox::SandboxId;
+use crate::{Home, Sandbox, State, allocated_bytes};
 
 /// A volume's description, as `volume.json` in its directory holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +69,7 @@ impl Volume {
             size_bytes,
             labels,
         };
-        let unfinished = private_files::temporary_directory(&volumes, durable::UNFINISHED)
+        let unfinished = durable_files::temporary_directory(&volumes, durable_files::UNFINISHED)
             .map_err(io_error("make a directory in", &volumes))?;
         fill(unfinished.path(), &spec)?;
         match fs::rename(unfinished.path(), &files.directory) {
@@ -80,7 +81,7 @@ impl Volume {
         }
         // The directory has its final name now.
         let _ = unfinished.keep();
-        durable::sync_directory(&volumes).map_err(io_error("sync", &volumes))?;
+        durable_files::sync_directory(&volumes).map_err(io_error("sync", &volumes))?;
         Ok(Self { spec, files })
     }
 
@@ -181,7 +182,7 @@ impl Volume {
     pub(crate) fn check_free(
         &self,
         home: &Home,
-        wanted: &Use,
+        wanted: &VolumeUse,
         starting: &SandboxId,
     ) -> Result<(), VolumeError> {
         let path = self.files.lock();
@@ -228,9 +229,9 @@ fn fill(directory: &Path, spec: &VolumeSpec) -> Result<(), VolumeError> {
         directory: directory.to_owned(),
     };
     disk::write(&files.disk(), spec.size_bytes)?;
-    private_files::create(&files.lock()).map_err(io_error("write", &files.lock()))?;
+    durable_files::create(&files.lock()).map_err(io_error("write", &files.lock()))?;
     let json = serde_json::to_vec_pretty(spec).map_err(io::Error::from);
-    json.and_then(|json| durable::publish_bytes(&files.spec(), &json))
+    json.and_then(|json| durable_files::publish_bytes(&files.spec(), &json))
         .map_err(io_error("write", &files.spec()))
 }
 
@@ -314,17 +315,17 @@ mod tests {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path());
         let volume = Volume::create(&home, name("data"), SMALL, BTreeMap::new()).expect("made");
-        let used = |read_only| Use {
+        let used = |read_only| VolumeUse {
             volume: name("data"),
             read_only,
         };
-        let reader = super::super::hold(&home, &[used(true)]).expect("held");
+        let reader = super::super::lock_all(&home, &[used(true)]).expect("held");
         assert!(!in_use(&home, &used(true)).expect("looked"));
         assert!(in_use(&home, &used(false)).expect("looked"));
         let refused = volume.clone().remove(&home);
         assert!(matches!(refused, Err(VolumeError::InUse { .. })));
         drop(reader);
-        let writer = super::super::hold(&home, &[used(false)]).expect("held");
+        let writer = super::super::lock_all(&home, &[used(false)]).expect("held");
         assert!(in_use(&home, &used(true)).expect("looked"));
         drop(writer);
         volume.remove(&home).expect("removed");
@@ -358,7 +359,7 @@ mod tests {
             let wanted = &wanting.spec.volumes()[0];
             let look = || volume.check_free(&home, wanted, &wanting.spec.id);
             assert!(look().is_ok());
-            let held = super::super::hold(&home, &having.spec.volumes()).expect("free");
+            let held = super::super::lock_all(&home, &having.spec.volumes()).expect("free");
             let said = look().expect_err("in use").to_string();
             assert!(said.ends_with(&format!("sandbox {expected}")), "{said}");
             drop((locks, held));

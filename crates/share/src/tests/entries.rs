@@ -13,9 +13,9 @@ use crate::{Entry, Kind};
 const FLAGS_AT: usize = 124;
 
 /// Two directories and two files, each file with one beside it that is not shared.
-struct Place(tempfile::TempDir);
+struct TestDirectory(tempfile::TempDir);
 
-impl Place {
+impl TestDirectory {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         for directory in ["one", "two", "beside"] {
@@ -89,7 +89,7 @@ fn content(path: &Path) -> String {
 
 #[test]
 fn each_entry_has_its_own_files() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut guest = place.guest(false);
     for (name, directory) in [("0", "one"), ("1", "two")] {
         let found = guest
@@ -115,7 +115,7 @@ fn each_entry_has_its_own_files() {
 
 #[test]
 fn nothing_is_made_in_the_root_or_found_where_nothing_was_given_out() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut guest = place.guest(false);
     let directory = lookup(&mut guest, ROOT_ID, "0").unwrap();
     let file = lookup(&mut guest, directory, "file").unwrap();
@@ -137,7 +137,7 @@ fn nothing_is_made_in_the_root_or_found_where_nothing_was_given_out() {
 
 #[test]
 fn no_entry_leads_into_another() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut guest = place.guest(false);
     let one = lookup(&mut guest, ROOT_ID, "0").unwrap();
     let two = lookup(&mut guest, ROOT_ID, "1").unwrap();
@@ -159,7 +159,7 @@ fn no_entry_leads_into_another() {
 
 #[test]
 fn a_file_is_shared_without_what_lies_beside_it() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     for is_read_only in [false, true] {
         let mut guest = place.guest(is_read_only);
         let file = lookup(&mut guest, ROOT_ID, "2").unwrap();
@@ -188,7 +188,7 @@ fn a_file_is_shared_without_what_lies_beside_it() {
 /// As docker has it: what is mounted is the file, not its name.
 #[test]
 fn a_file_stays_the_one_that_was_opened() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let path = place.path("beside/file");
     let kept = place.path("beside/kept");
     let mut guest = place.guest(false);
@@ -204,7 +204,7 @@ fn a_file_stays_the_one_that_was_opened() {
 
 #[test]
 fn nothing_changes_a_read_only_file_or_disk() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut guest = place.guest(true);
     for name in ["2", "3"] {
         let file = lookup(&mut guest, ROOT_ID, name).unwrap();

@@ -8,9 +8,9 @@ use super::guest::{Guest, NOTHING, body, node};
 use super::requests;
 
 /// A shared directory inside a directory that is not shared, with a file in each.
-struct Place(tempfile::TempDir);
+struct TestDirectory(tempfile::TempDir);
 
-impl Place {
+impl TestDirectory {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         fs::create_dir_all(place.shared().join("below")).unwrap();
@@ -60,7 +60,7 @@ const OUTWARD: [&str; 9] = [
 #[test]
 fn no_name_leads_out_of_a_directory() {
     for is_read_only in [false, true] {
-        let place = Place::new();
+        let place = TestDirectory::new();
         let mut guest = Guest::of(&place.shared(), is_read_only);
         let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"file\0").unwrap());
         let below = node(&guest.call(Opcode::Lookup, ROOT_ID, b"below\0").unwrap());
@@ -82,7 +82,7 @@ fn no_name_leads_out_of_a_directory() {
 /// A file outside could be changed through its node if its name were accepted.
 #[test]
 fn no_attribute_of_a_file_outside_is_changed() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut guest = Guest::of(&place.shared(), false);
     let create = body(CreateIn::default(), &["../secret"]);
     let reached = guest.call(Opcode::Create, ROOT_ID, &create);
@@ -101,7 +101,7 @@ fn no_attribute_of_a_file_outside_is_changed() {
 /// The requests are valid: in a directory that may be changed, each takes effect.
 #[test]
 fn names_of_entries_are_let_through() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     for name in ["new", "..new", "...", " "] {
         let mut guest = Guest::of(&place.shared(), false);
         let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"file\0").unwrap());
@@ -125,7 +125,7 @@ fn names_of_entries_are_let_through() {
 /// The guest resolves symlinks itself: the host does not open one, nor anything through one.
 #[test]
 fn symlinks_are_not_followed() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     std::os::unix::fs::symlink("../secret", place.shared().join("link")).unwrap();
     let mut guest = Guest::of(&place.shared(), false);
     let link = node(&guest.call(Opcode::Lookup, ROOT_ID, b"link\0").unwrap());

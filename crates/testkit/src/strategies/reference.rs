@@ -28,7 +28,7 @@ enum Body {
 }
 
 #[derive(Debug, Default)]
-struct World {
+struct ReferenceModel {
     /// Every file that was created, including files that no path leads to.
     files: Vec<(Body, Metadata)>,
 }
@@ -43,7 +43,7 @@ struct OneLayer {
 
 /// Returns the image that these layers make; `None` if the layers must be refused.
 pub fn reference(layers: &[Vec<Step>]) -> Option<Tree<Vec<u8>>> {
-    let mut world = World::default();
+    let mut world = ReferenceModel::default();
     let mut image = BTreeMap::new();
     for steps in layers {
         let layer = world.read(steps)?;
@@ -52,7 +52,7 @@ pub fn reference(layers: &[Vec<Step>]) -> Option<Tree<Vec<u8>>> {
     Some(world.tree(&image))
 }
 
-impl World {
+impl ReferenceModel {
     fn read(&mut self, steps: &[Step]) -> Option<OneLayer> {
         let mut layer = OneLayer::default();
         for step in steps {

@@ -10,17 +10,17 @@ use std::path::Path;
 
 use rustix::fd::AsFd as _;
 use tree_archive::{
-    ArchiveWriter, PackOptions, Place, UnpackError, UnpackOptions, Unpacked, pack, unpack,
+    ArchiveWriter, EntryRef, PackOptions, UnpackError, UnpackOptions, Unpacked, pack, unpack,
 };
 
 fn packed(parent: &Path, name: &[u8], shown: &[u8]) -> Vec<u8> {
     let parent = File::open(parent).expect("opened");
-    let place = Place {
+    let entry = EntryRef {
         directory: parent.as_fd(),
         name,
     };
     let mut archive = ArchiveWriter::new(Vec::new());
-    pack(place, &PackOptions::named(shown), &mut archive).expect("packed");
+    pack(entry, &PackOptions::named(shown), &mut archive).expect("packed");
     archive.finish().expect("finished")
 }
 

@@ -26,8 +26,8 @@ fn oracle_gnu_tar_agrees_both_ways() {
     if !is_root() {
         return;
     }
-    let place = || tempfile::tempdir().expect("made");
-    let (from, theirs, ours, work) = (place(), place(), place(), place());
+    let entry = || tempfile::tempdir().expect("made");
+    let (from, theirs, ours, work) = (entry(), entry(), entry(), entry());
     one_of_each(from.path());
     let expected = TreeDump::of_directory(from.path()).expect("readable");
     let agree = |directory: &std::path::Path| {

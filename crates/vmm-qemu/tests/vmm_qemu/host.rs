@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A timeout that is longer than any boot of these tests. A machine that hangs fails its test.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Host {
     port: BufReader<UnixStream>,
@@ -16,8 +16,8 @@ impl Host {
     /// Returns the host's end, and the machine's end.
     pub(crate) fn new() -> (Self, UnixStream) {
         let (host, machine) = UnixStream::pair().unwrap();
-        host.set_read_timeout(Some(PATIENCE)).unwrap();
-        host.set_write_timeout(Some(PATIENCE)).unwrap();
+        host.set_read_timeout(Some(TIMEOUT)).unwrap();
+        host.set_write_timeout(Some(TIMEOUT)).unwrap();
         (
             Self {
                 port: BufReader::new(host),

@@ -8,7 +8,7 @@ use super::program::Verdicts;
 
 /// The result of msb in one case, compared with the engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum Agreement {
     /// All engines make one tree, and msb makes it too.
     Equal,
     /// All engines refuse, and msb refuses too.
@@ -30,7 +30,7 @@ enum Standing {
 /// A case with its result.
 pub(super) struct Judgement {
     case: String,
-    standing: Standing,
+    standing: Agreement,
     detail: String,
 }
 
@@ -49,16 +49,16 @@ impl Judgement {
             Err(_) => trees.len() < all,
         };
         let standing = match (&ours.tree, is_one_tree, trees.is_empty()) {
-            (Ok(_), true, _) if with_some => Standing::Equal,
-            (Err(_), _, true) => Standing::Refused,
-            (_, false, false) if with_some => Standing::WithSome,
-            (Ok(_), true, _) => Standing::Wrong,
-            (Err(_), true, _) => Standing::WronglyRefused,
-            (Ok(_), _, true) => Standing::WronglyTaken,
-            _ => Standing::Alone,
+            (Ok(_), true, _) if with_some => Agreement::Equal,
+            (Err(_), _, true) => Agreement::Refused,
+            (_, false, false) if with_some => Agreement::WithSome,
+            (Ok(_), true, _) => Agreement::Wrong,
+            (Err(_), true, _) => Agreement::WronglyRefused,
+            (Ok(_), _, true) => Agreement::WronglyTaken,
+            _ => Agreement::Alone,
         };
         let standing = match exceptions::reason(case) {
-            Some(reason) if standing.is_failure() => Standing::Explained(reason),
+            Some(reason) if standing.is_failure() => Agreement::Explained(reason),
             _ => standing,
         };
         Self {
@@ -74,11 +74,11 @@ impl Judgement {
 
     /// Records a reason for which msb may differ from all engines.
     pub(super) const fn explain(&mut self, reason: &'static str) {
-        self.standing = Standing::Explained(reason);
+        self.standing = Agreement::Explained(reason);
     }
 }
 
-impl Standing {
+impl Agreement {
     fn is_failure(self) -> bool {
         matches!(
             self,
@@ -129,10 +129,10 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, judgement: &Judgement, ours: &Ours) {
         let count = match judgement.standing {
-            Standing::Equal => &mut self.equal,
-            Standing::Refused => &mut self.refused,
-            Standing::WithSome => &mut self.with_some,
-            Standing::Explained(_) => &mut self.explained,
+            Agreement::Equal => &mut self.equal,
+            Agreement::Refused => &mut self.refused,
+            Agreement::WithSome => &mut self.with_some,
+            Agreement::Explained(_) => &mut self.explained,
             _ => &mut self.failed,
         };
         *count += 1;

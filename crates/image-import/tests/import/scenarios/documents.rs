@@ -32,7 +32,7 @@ fn nested(depth: usize) -> Content {
     for _ in 0..depth {
         let document = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [inner]});
         bytes = document.to_string().into_bytes();
-        content = content.tagged(&Digest::of(&bytes).to_string(), INDEX, &bytes);
+        content = content.tagged(&Digest::compute(&bytes).to_string(), INDEX, &bytes);
         inner = descriptor(INDEX, &bytes);
     }
     content.tagged("latest", INDEX, &bytes)
@@ -70,7 +70,7 @@ async fn lengths_of_documents_are_bounded() {
         refused_content("500 indexes", "image-indexes=8", nested(500)).most_requests(12),
         refused("an index that holds itself", "has digest", |request, honest, _| {
             if !is_manifest(request) { return honest; }
-            let entry = json!({"mediaType": INDEX, "digest": Digest::of(b"x").to_string(), "size": 200});
+            let entry = json!({"mediaType": INDEX, "digest": Digest::compute(b"x").to_string(), "size": 200});
             let loops = json!({"schemaVersion": 2, "manifests": [entry]}).to_string();
             Answer::new(200, loops).header("Content-Type", INDEX)
         })

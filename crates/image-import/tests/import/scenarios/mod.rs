@@ -242,13 +242,15 @@ fn layer() -> &'static [u8] {
 }
 
 fn is_layer(request: &Request) -> bool {
-    request.path.ends_with(&Digest::of(layer()).to_string())
+    request
+        .path
+        .ends_with(&Digest::compute(layer()).to_string())
 }
 
 fn is_config(request: &Request) -> bool {
     request
         .path
-        .ends_with(&Digest::of(&sample().config).to_string())
+        .ends_with(&Digest::compute(&sample().config).to_string())
 }
 
 fn is_manifest(request: &Request) -> bool {

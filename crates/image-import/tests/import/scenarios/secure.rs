@@ -26,7 +26,7 @@ struct Authority {
 
 /// Properties of a certificate.
 #[derive(Default)]
-struct Wish {
+struct CertificateRequest {
     name: Option<&'static str>,
     expired: bool,
     wants_client: bool,
@@ -47,10 +47,10 @@ impl Authority {
         self.directory.path().join("ca.pem")
     }
 
-    fn issue(&self, wish: &Wish) -> (rcgen::Certificate, KeyPair) {
-        let names = vec![wish.name.unwrap_or("127.0.0.1").to_owned()];
+    fn issue(&self, request: &CertificateRequest) -> (rcgen::Certificate, KeyPair) {
+        let names = vec![request.name.unwrap_or("127.0.0.1").to_owned()];
         let mut params = CertificateParams::new(names).expect("parameters");
-        if wish.expired {
+        if request.expired {
             params.not_after = rcgen::date_time_ymd(2001, 1, 1);
         }
         let key = KeyPair::generate().expect("a key");
@@ -58,13 +58,13 @@ impl Authority {
         (certificate, key)
     }
 
-    fn server(&self, wish: &Wish) -> Arc<ServerConfig> {
-        let (certificate, key) = self.issue(wish);
+    fn server(&self, request: &CertificateRequest) -> Arc<ServerConfig> {
+        let (certificate, key) = self.issue(request);
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .expect("versions");
-        let builder = if wish.wants_client {
+        let builder = if request.wants_client {
             let mut roots = RootCertStore::empty();
             roots.add(self.issuer.der().clone()).expect("added");
             let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
@@ -77,9 +77,9 @@ impl Authority {
         Arc::new(config.expect("a configuration"))
     }
 
-    async fn honest(&self, wish: &Wish) -> Server {
+    async fn honest(&self, request: &CertificateRequest) -> Server {
         let content = Content::of(sample());
-        Server::with_tls(self.server(wish), move |request| content.answer(request)).await
+        Server::with_tls(self.server(request), move |request| content.answer(request)).await
     }
 
     /// Returns options for a registry on the loopback interface that uses TLS.
@@ -126,7 +126,7 @@ async fn fails(server: &Server, options: PullOptions, words: &str) -> Option<Str
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_is_believed_by_its_certificate() {
     let authority = Authority::new();
-    let server = authority.honest(&Wish::default()).await;
+    let server = authority.honest(&CertificateRequest::default()).await;
     pulls(&server, authority.options(&server)).await;
 
     let unknown = PullOptions {
@@ -156,11 +156,11 @@ async fn a_registry_is_believed_by_its_certificate() {
     let another = Authority::new();
     fails(&server, another.options(&server), "its certificate is").await;
 
-    let wish = Wish {
+    let request = CertificateRequest {
         name: Some("registry.example"),
-        ..Wish::default()
+        ..CertificateRequest::default()
     };
-    let misnamed = authority.honest(&wish).await;
+    let misnamed = authority.honest(&request).await;
     fails(
         &misnamed,
         authority.options(&misnamed),
@@ -169,9 +169,9 @@ async fn a_registry_is_believed_by_its_certificate() {
     .await;
 
     let late = authority
-        .honest(&Wish {
+        .honest(&CertificateRequest {
             expired: true,
-            ..Wish::default()
+            ..CertificateRequest::default()
         })
         .await;
     fails(
@@ -196,7 +196,7 @@ async fn plain_text_and_tls_are_not_taken_for_each_other() {
     let authority = Authority::new();
     let plain = Server::honest(Content::of(sample())).await;
     fails(&plain, authority.options(&plain), "cannot reach registry").await;
-    let secure = authority.honest(&Wish::default()).await;
+    let secure = authority.honest(&CertificateRequest::default()).await;
     let options = PullOptions {
         plain_http: true,
         ..quick()
@@ -214,7 +214,7 @@ async fn a_registry_on_loopback_says_itself_whether_it_speaks_tls() {
         },
         ..quick()
     };
-    let secure = authority.honest(&Wish::default()).await;
+    let secure = authority.honest(&CertificateRequest::default()).await;
     pulls(&secure, with_authority()).await;
     let hint = fails(
         &secure,
@@ -233,11 +233,11 @@ async fn a_registry_on_loopback_says_itself_whether_it_speaks_tls() {
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_lie_where_docker_has_them() {
     let authority = Authority::new();
-    let wish = Wish {
+    let request = CertificateRequest {
         wants_client: true,
-        ..Wish::default()
+        ..CertificateRequest::default()
     };
-    let server = authority.honest(&wish).await;
+    let server = authority.honest(&request).await;
     let directory = tempfile::tempdir().expect("a directory");
     let own = directory.path().join(server.address.to_string());
     fs::create_dir(&own).expect("made");
@@ -250,9 +250,9 @@ async fn certificates_lie_where_docker_has_them() {
         ..quick()
     };
     fails(&server, options(), "image '").await;
-    let (certificate, key) = authority.issue(&Wish {
+    let (certificate, key) = authority.issue(&CertificateRequest {
         name: Some("client"),
-        ..Wish::default()
+        ..CertificateRequest::default()
     });
     fs::write(own.join("client.cert"), certificate.pem()).expect("written");
     fs::write(own.join("client.key"), key.serialize_pem()).expect("written");
@@ -267,10 +267,10 @@ async fn leading(
     answer: impl Fn(&Request, Answer, &str, &str) -> Answer + Send + Sync + 'static,
 ) -> (Server, Server, Server) {
     let plain = Server::honest(Content::of(sample())).await;
-    let secure = authority.honest(&Wish::default()).await;
+    let secure = authority.honest(&CertificateRequest::default()).await;
     let (to_plain, to_secure) = (plain.address.to_string(), secure.address.to_string());
     let content = Content::of(sample());
-    let tls = authority.server(&Wish::default());
+    let tls = authority.server(&CertificateRequest::default());
     let server = Server::with_tls(tls, move |request| {
         answer(request, content.answer(request), &to_plain, &to_secure)
     })
@@ -323,8 +323,8 @@ async fn nothing_that_began_under_tls_leaves_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn layers_outside_of_the_registry_are_fetched_under_tls_alone() {
     let authority = Authority::new();
-    let elsewhere = authority.honest(&Wish::default()).await;
-    let digest = oci_image::Digest::of(super::layer());
+    let elsewhere = authority.honest(&CertificateRequest::default()).await;
+    let digest = oci_image::Digest::compute(super::layer());
     let image_at = |addresses: Vec<String>| {
         sample().clone().with_manifest(|manifest| {
             manifest["layers"][0]["urls"] = json!(addresses);
@@ -377,7 +377,7 @@ const IN_CHILD: &str = "MSB_TEST_TLS_REGISTRY";
 #[tokio::test(flavor = "multi_thread")]
 async fn the_environment_names_authorities() {
     let authority = Authority::new();
-    let server = authority.honest(&Wish::default()).await;
+    let server = authority.honest(&CertificateRequest::default()).await;
     let pull = |variable: &str, value: PathBuf| {
         Command::new(std::env::current_exe().expect("this program"))
             .args(["child_that_pulls_under_tls", "--nocapture"])

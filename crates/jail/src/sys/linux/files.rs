@@ -4,7 +4,7 @@ use landlock::{
     make_bitflags,
 };
 
-use crate::{Access, Calls, Jail, JailError, Standing};
+use crate::{Access, Calls, Jail, JailError, LayerStatus};
 
 /// The newest version of Landlock that is requested. The next constant is the oldest version that
 /// has everything msb promises: 6 restricts signals and abstract sockets. Rights of newer versions
@@ -14,7 +14,7 @@ const ENOUGH: ABI = ABI::V6;
 
 /// Restricts the thread to the jail's files, and blocks TCP, foreign signals and abstract sockets.
 /// A network process may still connect TCP sockets.
-pub(crate) fn restrict(jail: &Jail) -> Result<Standing, JailError> {
+pub(crate) fn restrict(jail: &Jail) -> Result<LayerStatus, JailError> {
     let mut rules = Vec::new();
     for (path, access) in &jail.files {
         let file = PathFd::new(path).map_err(|error| match error {
@@ -40,7 +40,7 @@ pub(crate) fn restrict(jail: &Jail) -> Result<Standing, JailError> {
         .and_then(|ruleset| ruleset.add_rules(rules.into_iter().map(Ok::<_, RulesetError>)))
         .and_then(|ruleset| ruleset.restrict_self());
     let status = restricted.map_err(|error| refused(std::io::Error::other(error)))?;
-    Ok(standing(status.landlock))
+    Ok(layer_status(status.landlock))
 }
 
 fn refused(source: std::io::Error) -> JailError {
@@ -50,20 +50,20 @@ fn refused(source: std::io::Error) -> JailError {
     }
 }
 
-fn standing(status: LandlockStatus) -> Standing {
+fn layer_status(status: LandlockStatus) -> LayerStatus {
     match status {
         LandlockStatus::NotImplemented => {
-            Standing::Off("this kernel was built without Landlock".to_owned())
+            LayerStatus::Off("this kernel was built without Landlock".to_owned())
         }
-        LandlockStatus::NotEnabled => {
-            Standing::Off("Landlock is not among the kernel's security modules (lsm=)".to_owned())
-        }
+        LandlockStatus::NotEnabled => LayerStatus::Off(
+            "Landlock is not among the kernel's security modules (lsm=)".to_owned(),
+        ),
         LandlockStatus::Available { effective_abi, .. } => {
             let version = effective_abi as i32;
             if effective_abi >= ENOUGH {
-                Standing::On(format!("version {version}"))
+                LayerStatus::On(format!("version {version}"))
             } else {
-                Standing::Partly(format!(
+                LayerStatus::Partly(format!(
                     "the kernel has version {version}, msb uses {}",
                     ENOUGH as i32
                 ))

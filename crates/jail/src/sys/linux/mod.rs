@@ -1,14 +1,14 @@
-mod calls;
 mod files;
 mod privileges;
+mod seccomp;
 
-pub(crate) use calls::restrict as restrict_calls;
 pub(crate) use files::restrict as restrict_files;
 pub use privileges::renounce;
+pub(crate) use seccomp::restrict as restrict_calls;
 
 use std::path::Path;
 
-use crate::{Access, Calls, Jail, Report, Standing, Strictness};
+use crate::{Access, Calls, Jail, LayerStatus, Report, Strictness};
 
 /// Returns the layers that this host has. Puts them on a thread that does nothing else.
 pub fn survey() -> Report {
@@ -18,7 +18,7 @@ pub fn survey() -> Report {
         Ok(Ok(report)) => report,
         Ok(Err(error)) => {
             let mut report = Report::default();
-            report.add("jail", Standing::Off(error.to_string()));
+            report.add("jail", LayerStatus::Off(error.to_string()));
             report
         }
         Err(_) => Report::default(),

@@ -10,7 +10,7 @@ use rustix::thread::{
 };
 
 use crate::jail::require;
-use crate::{JailError, Limits, Report, Standing, Strictness};
+use crate::{JailError, LayerStatus, Limits, Report, Strictness};
 
 /// A core-dump limit that also applies if the kernel pipes core dumps to a program. Such a pipe
 /// ignores every limit but 1 (`coredump_pipe`, fs/coredump.c), and no core dump is that short.
@@ -37,7 +37,7 @@ pub fn renounce(limits: &Limits, strictness: Strictness) -> Result<Report, JailE
         (true, false) => "root without capabilities",
         (false, _) => "an ordinary user",
     };
-    report.add("privileges", Standing::On(who.to_owned()));
+    report.add("privileges", LayerStatus::On(who.to_owned()));
     require(&report, strictness)?;
     Ok(report)
 }

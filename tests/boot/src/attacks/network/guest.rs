@@ -17,7 +17,7 @@ use super::hosts::Source;
 
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 2);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_micros(200);
 /// The sequence number at which the guest's connections begin.
 const FIRST: i32 = 1000;
@@ -66,7 +66,7 @@ impl Guest {
         let length = u32::try_from(frame.len())?;
         let bytes = [&length.to_be_bytes(), frame].concat();
         let mut rest = &bytes[..];
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !rest.is_empty() {
             match self.socket.write(rest) {
                 Ok(length) => rest = &rest[length..],
@@ -148,7 +148,7 @@ impl Guest {
     /// Opens connections from each of these ports to `to`, and waits until they are established.
     pub(crate) fn connect(&mut self, ports: std::ops::Range<u16>, to: SocketAddrV4) -> Result<()> {
         let wanted: Vec<_> = ports.map(|port| (port, to)).collect();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let missing = wanted
                 .iter()
@@ -183,7 +183,7 @@ impl Guest {
     pub(crate) fn await_ping(&mut self) -> Result<()> {
         self.reads = true;
         let before = self.pings_answered;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.pings_answered == before {
             ensure!(Instant::now() < deadline, "the gateway answers no ping");
             self.send(&ping())?;

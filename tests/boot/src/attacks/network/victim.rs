@@ -13,7 +13,7 @@ use super::guest::Guest;
 
 /// The message of the process once it is ready, before any frame.
 const READY: [u8; 4] = *b"net\n";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The process of a sandbox's network without a sandbox; a hostile guest has its frame socket.
 pub(crate) struct Victim {
@@ -50,7 +50,7 @@ impl Victim {
             idle_kib: 0,
         };
         let mut said = [0; READY.len()];
-        guest_end.set_read_timeout(Some(PATIENCE))?;
+        guest_end.set_read_timeout(Some(TIMEOUT))?;
         guest_end
             .read_exact(&mut said)
             .context("the network does not get ready")?;

@@ -3,7 +3,7 @@
 use crate::docker::row::{Image, Row};
 
 pub(super) const ROWS: &[Row] = &[
-    Row::of("--hostname")
+    Row::of("--hostname names the sandbox")
         .image(Image::Plain)
         .with(&["--hostname", "box"])
         .runs(&["hostname"])

@@ -1,0 +1,108 @@
+use std::io;
+use std::io::Write as _;
+use std::path::Path;
+
+use fs_err as fs;
+
+use crate::{create_new, ensure_directory, temporary_file};
+
+/// The prefix of the names of unfinished files.
+pub const UNFINISHED: &str = ".new-";
+
+/// Publishes a file at `path`: after a crash at any instant it exists completely or not at all.
+/// The file is written under another name in the same directory, synced and renamed, and the
+/// directory is synced.
+///
+/// # Errors
+/// Those of `fill`, and those of the filesystem; the old file is kept then.
+pub fn publish(
+    path: &Path,
+    fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>,
+) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    ensure_directory(directory)?;
+    let mut file = temporary_file(directory, UNFINISHED)?;
+    fill(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_directory(directory)
+}
+
+/// Writes and syncs a new file, which becomes durable when its directory is synced.
+///
+/// # Errors
+/// If the file exists, or cannot be written.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = create_new(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Renames finished and synced files to their final names, which have one directory, and syncs it.
+///
+/// # Errors
+/// If a file cannot be renamed. The earlier ones have their final names then.
+pub fn rename_all(files: &[(&Path, &Path)]) -> io::Result<()> {
+    for (from, to) in files {
+        fs::rename(from, to)?;
+    }
+    match files.first().and_then(|(_, to)| to.parent()) {
+        Some(directory) => sync_directory(directory),
+        None => Ok(()),
+    }
+}
+
+/// Makes the names in a directory durable.
+///
+/// # Errors
+/// If the directory cannot be opened or synced.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    fs::File::open(directory)?.sync_all()
+}
+
+/// Replaces the file at `path`; a reader sees the old or the new file as a whole.
+/// After a power cut the file may be missing or truncated, so this is for content that is written
+/// anew whenever it is needed.
+///
+/// # Errors
+/// If the file cannot be written; the old one is kept then.
+pub fn replace_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut file = temporary_file(directory, UNFINISHED)?;
+    file.write_all(bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Publishes bytes in memory as [`publish`] does.
+///
+/// # Errors
+/// If the file cannot be written; the old one is kept then.
+pub fn publish_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    publish(path, |file| file.write_all(bytes))
+}
+
+/// Returns true if the file at `path` has exactly these bytes; false if it cannot be read.
+pub fn holds(path: &Path, bytes: &[u8]) -> bool {
+    let same_length = fs::metadata(path).is_ok_and(|file| file.len() == bytes.len() as u64);
+    same_length && fs::read(path).is_ok_and(|present| present == bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_fill_leaves_the_old_file_and_nothing_else() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("file");
+        publish_bytes(&path, b"old").expect("published");
+        publish(&path, |file| {
+            file.write_all(b"half")?;
+            Err(io::ErrorKind::StorageFull.into())
+        })
+        .expect_err("the fill fails");
+        assert_eq!(fs::read(&path).expect("readable"), b"old");
+        assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 1);
+    }
+}

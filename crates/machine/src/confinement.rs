@@ -1,0 +1,71 @@
+//! The confinement of a VMM process.
+//!
+//! The process has two kinds of threads, each with a jail: the supervisor's, which connects clients
+//! to the agent and keeps the output of commands, and the VMM's. A program that is started from a
+//! thread has at most the rights of that thread.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use fs_err as fs;
+use msb_jail::{Access, Calls, Jail, Limits};
+use msb_network::Network;
+use msb_runtime::SandboxPaths;
+use msb_vmm::{Machine, RunError};
+
+/// Open files for clients, logs and the VMM's events. Each file of a disk adds one, and another
+/// while it is opened.
+const OPEN_FILES: u64 = 4096;
+/// Lower bound of the file size limit, in bytes: consoles and logs are files too.
+const FILE_MIN_BYTES: u64 = 1 << 30;
+
+/// Data memory limit of the network process, in bytes: twice the highest use that was measured.
+const NETWORK_DATA_BYTES: u64 = 128 << 20;
+
+/// Returns the supervisor's jail: the directory that it writes, and no other file.
+pub(crate) fn supervisor_jail(files: &SandboxPaths) -> Jail {
+    Jail::new(Calls::Supervisor).with(files.written(), Access::Keep)
+}
+
+/// Returns the network process's jail: the files that it reads while it serves, and no other.
+pub(crate) fn of_network(network: &Network) -> Jail {
+    Jail::new(Calls::Network).with_any(network.files(), Access::Read)
+}
+
+/// Returns the resource limits of the network process, its memory included.
+pub(crate) fn limits_of_network(network: &Network) -> Limits {
+    Limits {
+        open_files: Some(network.descriptors_max()),
+        file_bytes: Some(FILE_MIN_BYTES),
+        data_bytes: Some(NETWORK_DATA_BYTES),
+        any_owner: false,
+    }
+}
+
+/// Returns the resource limits of the whole VMM process.
+pub(crate) fn limits(
+    machine: &Machine,
+    serves_shares: bool,
+    home: &Path,
+) -> Result<Limits, RunError> {
+    let mut extents = 0;
+    for disk in &machine.disks {
+        extents += disk.extents()?.len() as u64;
+    }
+    // A VMM that serves host directories itself keeps every file open that the guest's kernel
+    // remembers, of any length and owner.
+    let shares = serves_shares && !machine.shares.is_empty();
+    // The memory is a file too if another process maps it.
+    let memory_bytes = u64::from(machine.memory_mib) << 20;
+    let longest = machine.longest_writable_bytes().max(FILE_MIN_BYTES);
+    let longest = match machine.shares.is_empty() {
+        true => longest,
+        false => longest.max(memory_bytes),
+    };
+    Ok(Limits {
+        open_files: (!shares).then_some(OPEN_FILES + 2 * extents),
+        file_bytes: (!shares).then_some(longest),
+        data_bytes: None,
+        any_owner: shares || fs::metadata(home).is_ok_and(|home| home.uid() != 0),
+    })
+}

@@ -1,0 +1,22 @@
+//! The processes of a running machine: the VMM process, with the supervisor, and the processes that
+//! serve the sandbox's network and its shares.
+//!
+//! A client of a sandbox (the crate `msb-runtime`) writes a launch spec and spawns the VMM process,
+//! which calls [`serve`]. It takes the sandbox's locks, starts the other two kinds of processes
+//! ([`serve_network`], [`serve_share`]), confines itself, and runs the machine. A thread of it is the
+//! supervisor, which runs the main command and the jobs, connects clients to the agent, and ends
+//! the machine.
+//!
+//! [`probe`] tries, from inside, the operations that the confinement must refuse.
+
+mod confinement;
+mod network_process;
+mod probe;
+mod share_process;
+mod supervisor;
+mod vmm_process;
+
+pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
+pub use probe::{Finding, Trial, probe};
+pub use share_process::{ShareProcessError, serve_share};
+pub use vmm_process::{Helpers, VmmProcessError, serve};

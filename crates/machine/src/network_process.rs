@@ -1,0 +1,165 @@
+//! The process that serves a sandbox's network.
+//!
+//! The VMM process starts it before the machine, in its own process group: a kill ends both.
+//! Otherwise it ends when no process holds the guest's end of the frame socket.
+
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use fs_err as fs;
+use msb_jail::{JailError, Strictness, renounce};
+use msb_network::{Network, Publish, READY, ServeError, Settings};
+use msb_runtime::{SandboxPaths, VmmCommand};
+use serde::Deserialize;
+
+use crate::confinement;
+
+/// Time limit for listening on the published ports.
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval of the checks that the process still runs.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The network process failed.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkProcessError {
+    /// The launch spec cannot be read, or the socket cannot be used.
+    #[error("cannot {action}")]
+    Io {
+        /// The failed operation, a verb and an object.
+        action: &'static str,
+        /// The I/O error that caused it.
+        #[source]
+        source: io::Error,
+    },
+    /// The process cannot be confined, so it serves no guest.
+    #[error("cannot confine the process of the network")]
+    Jail(#[from] JailError),
+    /// The network failed while it was opened or served.
+    #[error("the network failed")]
+    Serve(#[from] ServeError),
+}
+
+/// A VMM process has no network for its machine.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkStartError {
+    /// The network process could not be started, or did not report that it is ready.
+    #[error("cannot {action}")]
+    Io {
+        /// The failed operation, a verb and an object.
+        action: &'static str,
+        /// The I/O error that caused it.
+        #[source]
+        source: io::Error,
+    },
+    /// The network process ended; it has printed the reason itself.
+    #[error("its process ended ({outcome})")]
+    Ended {
+        /// The exit status of the process.
+        outcome: ExitStatus,
+    },
+}
+
+/// The part of `machine.json` that the network process reads.
+#[derive(Debug, Deserialize)]
+struct NetworkSpec {
+    #[serde(default)]
+    network: Option<Settings>,
+    #[serde(default)]
+    jail: Strictness,
+}
+
+/// Serves the network of the sandbox in `directory`. Standard input is the frame socket.
+/// The process is confined after it listens on the published ports and has recorded them.
+///
+/// # Errors
+/// If a port cannot be published, the process cannot be confined, or the socket fails.
+pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
+    let io_error = |action| move |source| NetworkProcessError::Io { action, source };
+    let files = SandboxPaths {
+        directory: directory.to_owned(),
+    };
+    let launch_spec =
+        fs::read(files.launch_spec()).and_then(|json| Ok(serde_json::from_slice(&json)?));
+    let launch_spec: NetworkSpec = launch_spec.map_err(io_error("read machine.json"))?;
+    let socket = io::stdin().as_fd().try_clone_to_owned();
+    let socket = UnixStream::from(socket.map_err(io_error("use standard input"))?);
+    let network = Network::bind(&launch_spec.network.unwrap_or_default())?;
+    write_published(&files, &network.published()).map_err(io_error("write ports.json"))?;
+    renounce(&confinement::limits_of_network(&network), launch_spec.jail)?;
+    confinement::of_network(&network).put_on(launch_spec.jail)?;
+    Ok(network.serve(socket)?)
+}
+
+fn write_published(files: &SandboxPaths, published: &[Publish]) -> io::Result<()> {
+    durable_files::replace_bytes(&files.ports(), &serde_json::to_vec(published)?)
+}
+
+/// Starts the process and waits until it is ready.
+/// Returns the guest's and the network's end of the frame socket.
+/// The network's end is held until the machine ends, so that a VMM never sees a closed peer if the
+/// process fails; libkrun would read the end of the stream indefinitely.
+pub(crate) fn start(
+    directory: &Path,
+    command: &VmmCommand,
+) -> Result<(OwnedFd, OwnedFd), NetworkStartError> {
+    let io_error = |action| move |source| NetworkStartError::Io { action, source };
+    let (mut guest_end, network_end) = UnixStream::pair().map_err(io_error("make its socket"))?;
+    let held = network_end
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(io_error("keep its socket"))?;
+    let mut child = Command::new(&command.program)
+        .args(&command.arguments)
+        .arg(directory)
+        .stdin(Stdio::from(OwnedFd::from(network_end)))
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(io_error("start its process"))?;
+    match await_ready(&mut guest_end, &mut child) {
+        Ok(()) => Ok((guest_end.into(), held)),
+        Err(error) => {
+            // The process may have ended by itself.
+            let _ = child.kill();
+            Err(error)
+        }
+    }
+}
+
+fn await_ready(guest_end: &mut UnixStream, child: &mut Child) -> Result<(), NetworkStartError> {
+    let io_error = |source| NetworkStartError::Io {
+        action: "hear that it is ready",
+        source,
+    };
+    let deadline = Instant::now() + READY_TIMEOUT;
+    guest_end
+        .set_read_timeout(Some(POLL_INTERVAL))
+        .map_err(io_error)?;
+    let mut said = [0; READY.len()];
+    loop {
+        match guest_end.read_exact(&mut said) {
+            Ok(()) if said == READY => break,
+            Ok(()) => return Err(io_error(io::ErrorKind::InvalidData.into())),
+            Err(error) if !is_early(&error) || Instant::now() > deadline => {
+                return Err(io_error(error));
+            }
+            // The end of the process does not end the stream: this process holds that end too.
+            Err(_) => {
+                if let Some(outcome) = child.try_wait().map_err(io_error)? {
+                    return Err(NetworkStartError::Ended { outcome });
+                }
+            }
+        }
+    }
+    guest_end.set_read_timeout(None).map_err(io_error)
+}
+
+fn is_early(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}

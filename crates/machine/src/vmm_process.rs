@@ -1,0 +1,221 @@
+//! The process that runs a machine.
+//!
+//! It owns the machine, the sandbox's lock, the agent's port and the socket on which the command
+//! line and SDKs attach: see the module `supervisor`. It is confined before the guest runs: see the
+//! module `confinement`.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc;
+
+use image_store::{FindError, ImageLease, OpenError, Store};
+use msb_jail::{Jail, JailError, Layer, Strictness, renounce};
+use msb_runtime::{
+    Home, LaunchSpec, MachineLock, Mark, SandboxPaths, SupervisorConfig, Timeline, TimelineError,
+    VmmCommand, VolumeLockError, lock_volumes,
+};
+use msb_vmm::{RunError, Sockets, Vmm};
+
+use crate::network_process::{self, NetworkProcessError, NetworkStartError};
+use crate::supervisor::{self, WatchedDisk};
+use crate::{confinement, share_process};
+
+/// The VMM process could not run the machine.
+#[derive(Debug, thiserror::Error)]
+pub enum VmmProcessError {
+    /// An operation of the host failed.
+    #[error("cannot {action}")]
+    Io {
+        /// The failed operation, a verb and an object.
+        action: &'static str,
+        /// The I/O error that caused it.
+        #[source]
+        source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error("cannot open the image store")]
+    Store(#[from] OpenError),
+    /// The image cannot be found in the store.
+    #[error("cannot hold the image")]
+    Image(#[from] FindError),
+    /// This build has no VMM of this name.
+    #[error("there is no VMM '{name}'")]
+    UnknownVmm {
+        /// The name in the launch spec.
+        name: String,
+    },
+    /// A volume of the machine cannot be taken.
+    #[error("cannot take the sandbox's volumes")]
+    Volumes(#[from] VolumeLockError),
+    /// The network process could not be started.
+    #[error("cannot start the sandbox's network")]
+    Network(#[from] NetworkStartError),
+    /// The network's jail cannot be tried.
+    #[error("cannot try the jail of the sandbox's network")]
+    NetworkProbe(#[from] NetworkProcessError),
+    /// The process cannot be confined, so no guest runs.
+    #[error("cannot confine the virtual machine's process")]
+    Jail(#[from] JailError),
+    /// The timeline of the start cannot be written.
+    #[error("cannot note how far the start is")]
+    Timeline(#[from] TimelineError),
+    /// The machine did not run, or it failed.
+    #[error("the virtual machine failed")]
+    Run(#[from] RunError),
+}
+
+/// The commands that run the processes beside the VMM process.
+/// Each has a program and its arguments, to which the sandbox's directory is added.
+#[derive(Debug, Clone)]
+pub struct Helpers {
+    /// The command that calls [`serve_network`](crate::serve_network).
+    pub network: VmmCommand,
+    /// The command that calls [`serve_share`](crate::serve_share).
+    /// The number of the share is added after the directory.
+    pub share: VmmCommand,
+}
+
+/// Runs the machine described in `directory`.
+/// Standard input is the socket to listen on. Standard output is the sandbox's lock, which stays
+/// held while this process lives. `helpers` are the commands of the processes beside this one. The
+/// stages of the start are written to `timeline` until the process is confined.
+///
+/// A VMM may end the process instead of returning.
+///
+/// # Errors
+/// If the machine could not be started, or it failed.
+pub fn serve(
+    directory: &Path,
+    backends: &[&dyn Vmm],
+    helpers: &Helpers,
+    timeline: Timeline,
+) -> Result<(), VmmProcessError> {
+    timeline.mark(Mark::MachineProcessUp)?;
+    let files = SandboxPaths {
+        directory: directory.to_owned(),
+    };
+    let launch_spec = read_launch_spec(&files)?;
+    let vmm = find_vmm(&launch_spec, backends)?;
+    let strictness = launch_spec.jail;
+    let _machine = MachineLock::take(&files).map_err(io_error("take the lock of the machine"))?;
+    let _hold = hold(&launch_spec)?;
+    let _volumes = lock_volumes(&Home::new(&launch_spec.home), &launch_spec.volumes)?;
+    let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
+    let network = match launch_spec.network {
+        Some(_) => Some(network_process::start(directory, &helpers.network)?),
+        None => None,
+    };
+    let shares = match vmm.serves_shares() {
+        true => Vec::new(),
+        false => share_process::start(&files, &launch_spec, &helpers.share)
+            .map_err(io_error("start the process of a share"))?,
+    };
+    renounce(
+        &confinement::limits(&launch_spec.machine, vmm.serves_shares(), &launch_spec.home)?,
+        strictness,
+    )?;
+    let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
+    let jail = confinement::supervisor_jail(&files);
+    let config = launch_spec.supervisor.clone();
+    let disks = WatchedDisk::all(&launch_spec.machine);
+    start_supervisor(jail, strictness, move || {
+        keep(listener, host_end, files, disks, config);
+    })?;
+    let (network, _network_end) = network.unzip();
+    let sockets = Sockets {
+        agent_port: guest_end.into(),
+        network,
+        shares,
+    };
+    timeline.mark(Mark::VmmEntered)?;
+    // The file is closed before a guest can reach this process.
+    drop(timeline);
+    Ok(vmm.run(&launch_spec.machine, sockets, strictness)?)
+}
+
+/// Starts the supervisor's thread, and returns once it is confined.
+fn start_supervisor(
+    jail: Jail,
+    strictness: Strictness,
+    supervisor: impl FnOnce() + Send + 'static,
+) -> Result<(), VmmProcessError> {
+    let (confined, told) = mpsc::channel();
+    let confine = move || {
+        let report = jail.put_on(strictness);
+        let is_confined = report.is_ok();
+        // The other thread waits for this report.
+        let _ = confined.send(report);
+        if is_confined {
+            supervisor();
+        }
+    };
+    std::thread::Builder::new()
+        .name("supervisor".to_owned())
+        .spawn(confine)
+        .map_err(io_error("start the supervisor"))?;
+    let gone = |_| io_error("start the supervisor")(io::ErrorKind::BrokenPipe.into());
+    let report = told.recv().map_err(gone)??;
+    report.lacking().for_each(log_lacking);
+    Ok(())
+}
+
+fn log_lacking(lacking: &Layer) {
+    supervisor::log_line(&format!("not wholly confined: {lacking}"));
+}
+
+pub(crate) fn read_launch_spec(files: &SandboxPaths) -> Result<LaunchSpec, VmmProcessError> {
+    LaunchSpec::read(files).map_err(io_error("read machine.json"))
+}
+
+pub(crate) fn find_vmm<'a>(
+    launch_spec: &LaunchSpec,
+    backends: &[&'a dyn Vmm],
+) -> Result<&'a dyn Vmm, VmmProcessError> {
+    let found = backends.iter().find(|vmm| vmm.name() == launch_spec.vmm);
+    found.copied().ok_or_else(|| VmmProcessError::UnknownVmm {
+        name: launch_spec.vmm.clone(),
+    })
+}
+
+/// Takes the image's lease, so that the image is not removed while this process lives.
+fn hold(launch_spec: &LaunchSpec) -> Result<ImageLease, VmmProcessError> {
+    let store = Store::open(&launch_spec.home)?;
+    let image = store.find(&launch_spec.image_digest)?;
+    store.lease(&image).map_err(io_error("hold the image"))
+}
+
+fn inherited_listener() -> io::Result<UnixListener> {
+    let listener = UnixListener::from(io::stdin().as_fd().try_clone_to_owned()?);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Connects clients to the agent until the process ends.
+fn keep(
+    listener: UnixListener,
+    port: UnixStream,
+    files: SandboxPaths,
+    disks: Vec<WatchedDisk>,
+    config: SupervisorConfig,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let served = runtime.and_then(|runtime| {
+        runtime.block_on(async {
+            port.set_nonblocking(true)?;
+            let listener = tokio::net::UnixListener::from_std(listener)?;
+            let port = tokio::net::UnixStream::from_std(port)?;
+            supervisor::keep(listener, port, files, disks, config).await
+        })
+    });
+    if let Err(error) = served {
+        supervisor::log_line(&error.to_string());
+    }
+}
+
+fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> VmmProcessError {
+    move |source| VmmProcessError::Io { action, source }
+}

@@ -1,0 +1,124 @@
+use std::io;
+use std::time::Duration;
+
+use msb_agent_protocol::{Client, ClientError};
+use tokio::time::timeout;
+
+use super::machine_process::MachineProcess;
+use super::{Sandbox, State};
+use crate::socket;
+
+/// The timeout for the answer of a guest that is booting.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+/// A failure to connect to a running sandbox, or to end it.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The sandbox is not running.
+    #[error("sandbox {name} is not running")]
+    NotRunning {
+        /// The sandbox's name.
+        name: String,
+    },
+    /// The sandbox is still being created or started.
+    #[error("sandbox {name} is still being started")]
+    Starting {
+        /// The sandbox's name.
+        name: String,
+    },
+    /// The VMM process cannot be reached.
+    #[error("cannot reach the process of sandbox {name}")]
+    Io {
+        /// The sandbox's name.
+        name: String,
+        /// The error of the connection, the lock or the signal.
+        #[source]
+        source: io::Error,
+    },
+    /// The guest's agent did not answer, or refused the call.
+    #[error("cannot reach sandbox {name}")]
+    Agent {
+        /// The sandbox's name.
+        name: String,
+        /// The error of the call.
+        #[source]
+        source: ClientError,
+    },
+    /// The machine still runs after it was killed.
+    #[error("sandbox {name} does not end, even when it is killed")]
+    Immortal {
+        /// The sandbox's name.
+        name: String,
+    },
+}
+
+impl Sandbox {
+    /// Connects to a running sandbox, and waits until its guest is up.
+    ///
+    /// # Errors
+    /// If the sandbox does not run or does not answer.
+    pub async fn connect(&self) -> Result<Client, ConnectError> {
+        self.expect_running()?;
+        let stream = socket::connect(&self.files.socket()).await;
+        let stream = stream.map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => self.starting(),
+            _ => self.io_error(source),
+        })?;
+        let agent_error = |source| ConnectError::Agent {
+            name: self.spec.name.clone(),
+            source,
+        };
+        let mut client = Client::connect(stream).await.map_err(agent_error)?;
+        match timeout(ANSWER_TIMEOUT, client.hello()).await {
+            Ok(answer) => answer.map(|_| client).map_err(agent_error),
+            Err(_) => Err(self.io_error(io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    /// Returns the VMM process, which leads the process group of the network and the shares.
+    pub(crate) fn machine_process(&self) -> Result<MachineProcess, ConnectError> {
+        self.expect_running()?;
+        let found = MachineProcess::find(&self.files).map_err(|source| self.io_error(source))?;
+        if let Some(process) = found {
+            return Ok(process);
+        }
+        // The machine may have ended just now.
+        self.expect_running()?;
+        Err(self.starting())
+    }
+
+    /// Returns the id of the VMM process on this host; `None` while the sandbox has no machine.
+    ///
+    /// # Errors
+    /// If the host's kernel cannot be asked, or the process is in another PID namespace.
+    pub fn machine_process_id(&self) -> io::Result<Option<u32>> {
+        let found = MachineProcess::find(&self.files)?;
+        Ok(found.map(|process| process.id().as_raw_nonzero().get().unsigned_abs()))
+    }
+
+    pub(super) fn is_running(&self) -> Result<bool, ConnectError> {
+        let state = self.state().map_err(|source| self.io_error(source))?;
+        Ok(state == State::Running)
+    }
+
+    pub(super) fn expect_running(&self) -> Result<(), ConnectError> {
+        if self.is_running()? {
+            return Ok(());
+        }
+        Err(ConnectError::NotRunning {
+            name: self.spec.name.clone(),
+        })
+    }
+
+    pub(crate) fn starting(&self) -> ConnectError {
+        ConnectError::Starting {
+            name: self.spec.name.clone(),
+        }
+    }
+
+    pub(super) fn io_error(&self, source: io::Error) -> ConnectError {
+        ConnectError::Io {
+            name: self.spec.name.clone(),
+            source,
+        }
+    }
+}

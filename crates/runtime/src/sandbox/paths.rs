@@ -1,0 +1,116 @@
+use std::path::{Path, PathBuf};
+
+/// The paths of one sandbox's files.
+#[derive(Debug, Clone)]
+pub struct SandboxPaths {
+    /// The directory of all of them.
+    pub directory: PathBuf,
+}
+
+impl SandboxPaths {
+    /// Returns the path of the description, `sandbox.json`.
+    pub fn spec(&self) -> PathBuf {
+        self.directory.join("sandbox.json")
+    }
+
+    /// Returns the path of the upper disk.
+    pub fn upper(&self) -> PathBuf {
+        self.directory.join("upper.ext4")
+    }
+
+    /// Returns the path of the launch spec of the VMM process.
+    pub fn launch_spec(&self) -> PathBuf {
+        self.directory.join("machine.json")
+    }
+
+    /// Returns the path of the lock, which a process holds while the sandbox runs.
+    pub fn lock(&self) -> PathBuf {
+        self.directory.join("lock")
+    }
+
+    /// Returns the path of the disk of the anonymous volume at the index `index` of the mounts.
+    pub fn volume(&self, index: usize) -> PathBuf {
+        self.directory.join(format!("volume-{index}.ext4"))
+    }
+
+    /// Returns the path of the temporary socket of the process that serves share number `index`.
+    pub fn share_socket(&self, index: usize) -> PathBuf {
+        self.directory.join(format!("share-{index}.sock"))
+    }
+
+    /// Returns the path of the socket that clients connect to.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join("agent.sock")
+    }
+
+    /// Returns the path of the lock that the VMM process alone holds, while it lives.
+    pub fn machine_lock(&self) -> PathBuf {
+        self.directory.join("machine.lock")
+    }
+
+    /// Returns the only directory in which the VMM process creates files. Its content is untrusted.
+    pub fn written(&self) -> PathBuf {
+        self.directory.join("written")
+    }
+
+    /// Returns the path of the output of the main command.
+    pub fn output_log(&self) -> PathBuf {
+        self.written().join("output.log")
+    }
+
+    /// Returns the path of the exit of the main command.
+    pub fn exit(&self) -> PathBuf {
+        self.written().join("exit.json")
+    }
+
+    /// Returns the path of the directory of the jobs.
+    pub fn jobs(&self) -> PathBuf {
+        self.written().join("jobs")
+    }
+
+    /// Returns the path of the ports that the network has published, with those that the host has chosen.
+    pub fn ports(&self) -> PathBuf {
+        self.directory.join("ports.json")
+    }
+
+    /// Returns the path of the output of the guest's console.
+    pub fn console_log(&self) -> PathBuf {
+        self.directory.join("console.log")
+    }
+
+    /// Returns the path of the output of the VMM process.
+    pub fn vmm_log(&self) -> PathBuf {
+        self.directory.join("vmm.log")
+    }
+}
+
+/// The paths of one job's files.
+#[derive(Debug, Clone)]
+pub struct JobPaths {
+    /// The directory of all of them.
+    pub directory: PathBuf,
+}
+
+impl JobPaths {
+    /// Returns the files of job `id` below the directory of all jobs.
+    pub fn new(jobs: &Path, id: u64) -> Self {
+        Self {
+            directory: jobs.join(id.to_string()),
+        }
+    }
+
+    /// Returns the path of the job's description.
+    pub fn job(&self) -> PathBuf {
+        self.directory.join("job.json")
+    }
+
+    /// Returns the path of the job's output.
+    pub fn output_log(&self) -> PathBuf {
+        self.directory.join("output.log")
+    }
+
+    /// Returns the path of the job's exit.
+    pub fn exit(&self) -> PathBuf {
+        self.directory.join("exit.json")
+    }
+}

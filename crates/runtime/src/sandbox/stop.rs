@@ -1,0 +1,131 @@
+use std::io;
+use std::time::Duration;
+
+use durable_files::now_s;
+use fs_err as fs;
+use msb_agent_protocol::v1::{Attach, StopFirst};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::connect::ConnectError;
+use super::{Lock, Sandbox};
+use crate::{Exit, StopSignal};
+
+/// The timeout for unmounting and powering off, beyond the time that the guest's processes have.
+pub const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(20);
+/// The timeout for the host's kernel to end a killed process.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+impl Sandbox {
+    /// Asks the guest to end its processes, sync and power off; kills the machine if it does not.
+    /// Returns true if it ended cleanly. The main command gets `signal`, or the one that the
+    /// sandbox was created with.
+    ///
+    /// # Errors
+    /// If the sandbox does not run, or cannot be killed.
+    pub async fn stop(
+        &self,
+        grace: Duration,
+        signal: Option<StopSignal>,
+    ) -> Result<bool, ConnectError> {
+        self.expect_running()?;
+        let first = signal.map(|signal| StopFirst {
+            // The supervisor fills in the number of the main command.
+            exec_id: 0,
+            signal: signal.number(),
+        });
+        let asked = async {
+            self.connect()
+                .await?
+                .shutdown(Some(grace), first)
+                .await
+                .ok();
+            Ok::<(), ConnectError>(())
+        };
+        let limit = grace.saturating_add(UNMOUNT_TIMEOUT);
+        let asked = timeout(limit, asked).await;
+        // The answer proves nothing: the machine may have ended meanwhile.
+        if matches!(asked, Ok(Ok(()))) && self.ends_within(UNMOUNT_TIMEOUT).await? {
+            return Ok(true);
+        }
+        match self.kill().await {
+            Ok(()) => Ok(false),
+            Err(ConnectError::NotRunning { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends a signal to the process group of the main command.
+    ///
+    /// # Errors
+    /// If the main command does not run, or the guest's agent does not answer.
+    pub async fn signal(&self, signal: StopSignal) -> Result<(), ConnectError> {
+        let agent_error = |source| ConnectError::Agent {
+            name: self.spec.name.clone(),
+            source,
+        };
+        let mut client = self.connect().await?;
+        let attached = client.attach(Attach { stdin: false }).await;
+        let mut command = attached.map_err(agent_error)?;
+        let sent = command.control.signal(signal.number()).await;
+        sent.map_err(agent_error)
+    }
+
+    /// Ends the machine as a power cut would. Data that the guest had synced is kept.
+    ///
+    /// # Errors
+    /// If the sandbox does not run, or its VMM process cannot be killed.
+    pub async fn kill(&self) -> Result<(), ConnectError> {
+        let machine = self.machine_process()?;
+        machine.kill().map_err(|source| self.io_error(source))?;
+        if self.ends_within(KILL_TIMEOUT).await? {
+            // The kill succeeded even if its record cannot be written; the condition implies it
+            // anyway.
+            let _ = self.note_kill();
+            return Ok(());
+        }
+        Err(ConnectError::Immortal {
+            name: self.spec.name.clone(),
+        })
+    }
+
+    /// Records the kill, because the killed VMM process cannot record the main command's exit.
+    /// A sandbox that is removed when it stops needs no record: the process that waits for its end
+    /// removes it now.
+    fn note_kill(&self) -> io::Result<()> {
+        if self.spec.remove_when_stopped {
+            return Ok(());
+        }
+        let is_noted = || fs::exists(self.files.exit());
+        match Lock::take_existing(&self.files) {
+            Ok(Some(_lock)) if !is_noted()? => {
+                Exit::killed(Some(now_s())).write(&self.files.exit())
+            }
+            // Another process has removed the sandbox if the lock is not found.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until the sandbox does not run.
+    ///
+    /// # Errors
+    /// If the sandbox's lock cannot be opened.
+    pub async fn wait(&self) -> Result<(), ConnectError> {
+        while self.is_running()? {
+            sleep(POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+
+    async fn ends_within(&self, limit: Duration) -> Result<bool, ConnectError> {
+        let deadline = Instant::now() + limit;
+        while self.is_running()? {
+            if Instant::now() > deadline {
+                return Ok(false);
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+        Ok(true)
+    }
+}
