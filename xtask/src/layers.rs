@@ -131,7 +131,7 @@ mod tests {
     fn arrows_point_down_and_not_sideways() {
         assert!(faults_of(&[("msb", &["msb-runtime", "serde"])]).is_empty());
         for (user, used, fault) in [
-            ("fstree", "tar-stream", "not downwards"),
+            ("filesystem-tree", "tar-stream", "not downwards"),
             ("tar-stream", "vmdk", "not downwards"),
             ("oci-layers", "rustix", "oci-layers knows no host"),
             ("msb-runtime", "libkrun", "only msb-vmm-krun"),
@@ -147,7 +147,7 @@ mod tests {
         let uses: [(&str, &[&str]); 3] = [
             ("msb-agent", &["tree-archive"]),
             ("tree-archive", &["tar-stream", "oci-layers"]),
-            ("oci-layers", &["fstree", "erofs-writer"]),
+            ("oci-layers", &["filesystem-tree", "erofs-writer"]),
         ];
         assert_eq!(
             faults_of(&uses),
@@ -164,9 +164,10 @@ mod tests {
         let faults_of_one = faults(&packages);
         assert!(faults_of_one.contains(&"new has no place on the map".to_owned()));
         assert!(
-            faults_of_one.contains(&"fstree is on the map and not in the workspace".to_owned())
+            faults_of_one
+                .contains(&"filesystem-tree is on the map and not in the workspace".to_owned())
         );
-        packages.push(package("fstree", &[]));
-        assert!(drawing(&packages).contains("tree     crates/fstree"));
+        packages.push(package("filesystem-tree", &[]));
+        assert!(drawing(&packages).contains("tree     crates/filesystem-tree"));
     }
 }

@@ -12,9 +12,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::io::{Read, Seek, Write};
-
-use erofs_writer::{ImageWriter, Options, Summary, WriteError};
+use erofs_writer::{ImageOutput, ImageWriter, Options, Summary, WriteError};
 use fstree::{FileKind, Inode, Metadata, Name, Tree};
 use sha2::{Digest as _, Sha256};
 
@@ -44,7 +42,7 @@ fn digest() -> [u8; 32] {
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn write<W: Read + Write + Seek>(out: W) -> Result<Summary, WriteError> {
+pub fn write(out: impl ImageOutput) -> Result<Summary, WriteError> {
     let digest = digest();
     let options = Options {
         uuid: *digest.first_chunk().expect("SHA-256 has 32 bytes"),

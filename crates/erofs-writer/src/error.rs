@@ -1,10 +1,28 @@
 use std::io;
 
+use fstree::PathError;
+
 use crate::format::{CHUNKS_MAX, XATTR_NAME_MAX_BYTES};
+
+/// A failure to write an image from paths.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A path cannot be made.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The image cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
 
 /// A failure to write an image. After any of these errors the output holds no image.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
+    /// The output file cannot be opened.
+    #[error("cannot open the output")]
+    Create(#[source] io::Error),
     /// The output could not be written or moved.
     #[error("cannot write the image at byte {offset_bytes}")]
     Io {
@@ -66,6 +84,7 @@ pub enum WriteError {
 
 /// Options that EROFS cannot store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidOptions {
     /// The volume name is longer than 15 bytes or holds a NUL.
     #[error("volume name {name:?} is longer than 15 bytes or holds a NUL")]
@@ -89,6 +108,7 @@ pub enum InvalidOptions {
 
 /// An inode that EROFS cannot store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidInode {
     /// A directory has a second name; EROFS allows exactly one.
     #[error("a directory has a second name")]

@@ -3,28 +3,26 @@
 //! ```
 //! use std::io::Cursor;
 //!
-//! use erofs_writer::{Image, ImageWriter, Options};
-//! use fstree::{FileKind, Inode, Metadata, Name, Tree};
+//! use erofs_writer::{Builder, Image, Options};
+//! use fstree::Metadata;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default())?;
-//! let run = writer.append(&mut &b"hello\n"[..], 6)?.ok_or("six bytes take a block")?;
-//!
-//! let mut tree = Tree::new(Metadata::directory(0o755));
-//! let hello = tree.add(Inode {
-//!     metadata: Metadata::with_mode(0o644),
-//!     kind: FileKind::Regular(run.whole_file(6)),
-//! });
-//! tree.link(tree.root(), Name::new(b"hello")?, hello);
-//! let (out, summary) = writer.finish(&tree)?;
-//! assert_eq!(summary.inodes, 2);
+//! let mut builder = Builder::new(Cursor::new(Vec::new()), Options::default())?;
+//! builder.file("srv/hello", Metadata::with_mode(0o644), &mut &b"hello\n"[..])?;
+//! let (out, summary) = builder.finish()?;
+//! assert_eq!(summary.inodes, 3);
 //!
 //! let image = Image::open(out.into_inner())?;
-//! assert_eq!(image.read_tree()?, tree);
 //! image.verify()?;
+//! let files = image.files()?;
+//! assert_eq!(files.read("srv/hello")?, b"hello\n");
+//! assert_eq!(files.read_dir("srv")?.len(), 1);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Builder`] writes an image from paths, and [`Image::files`] reads one by path. Below them,
+//! [`ImageWriter`] takes content as it streams by and then a whole [`Tree`](fstree::Tree).
 //!
 //! The layout of the image:
 //!
@@ -68,8 +66,15 @@ mod xattr;
 
 pub use device::DeviceSlot;
 pub use dump::DumpError;
-pub use error::{InvalidInode, InvalidOptions, WriteError};
+pub use error::{BuildError, InvalidInode, InvalidOptions, WriteError};
 pub use fstree::{BLOCK_SIZE_BYTES, Extent, FileData, ReadAt, Run};
-pub use read::{Corrupt, FileReader, Image, OpenError, ReadError, Superblock, Unsupported};
+pub use read::{
+    Corrupt, FileReader, Files, Image, OpenError, READ_MAX_BYTES, ReadError, Superblock,
+    Unsupported,
+};
 pub use verify::{Report, VerifyError};
-pub use write::{ImageWriter, Options, Summary};
+pub use write::{Builder, ImageOutput, ImageWriter, Options, OutputFile, Summary};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,6 +8,7 @@ use crate::region::{Region, sort};
 
 /// The contents of an intact image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Number of inodes of every type.
     pub inodes: u64,
@@ -23,6 +24,7 @@ pub struct Report {
 
 /// A reason why an image is not intact.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VerifyError {
     /// A structure of the image cannot be read.
     #[error("the image cannot be read to its end")]

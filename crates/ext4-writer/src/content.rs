@@ -41,6 +41,16 @@ impl FileContent for Vec<u8> {
     }
 }
 
+impl<T: FileContent + ?Sized> FileContent for Box<T> {
+    fn size_bytes(&self) -> u64 {
+        (**self).size_bytes()
+    }
+
+    fn open(&self) -> io::Result<OpenedContent<'_>> {
+        (**self).open()
+    }
+}
+
 /// Returns the blocks of a file of `size_bytes` that hold bytes of `data`, in as few ranges as
 /// possible.
 pub(crate) fn blocks_with(data: &[Range<u64>], size_bytes: u64) -> Vec<Range<u64>> {

@@ -2,8 +2,21 @@ use std::io;
 
 use crate::{SIZE_MAX_BYTES, SIZE_MIN_BYTES};
 
+/// An error while an image is written from paths to a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The output file cannot be created.
+    #[error("cannot create the output")]
+    Create(#[source] io::Error),
+    /// The image cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
 /// An error while an image is written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The output failed.
     #[error("cannot write the image at byte {offset_bytes}")]
@@ -66,6 +79,7 @@ pub enum WriteError {
 
 /// A property of a file that this writer cannot store in ext4.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidInode {
     /// The xattr's namespace is not supported, or its name in the namespace is empty or too long.
     #[error("the xattr {} is of a namespace that is not supported", .name.escape_ascii())]

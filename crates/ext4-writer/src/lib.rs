@@ -1,31 +1,27 @@
 //! ext4 images: written sparse and journaled from a tree, read, verified and dumped.
 //!
 //! ```
-//! use ext4_writer::{Image, Options, write};
-//! use fstree::{FileKind, Inode, Metadata, Name, Tree};
+//! use ext4_writer::{Builder, Image, Options};
+//! use fstree::Metadata;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut tree = Tree::new(Metadata::directory(0o755));
-//! let hello = tree.add(Inode {
-//!     metadata: Metadata::with_mode(0o644),
-//!     kind: FileKind::Regular(b"hello\n".to_vec()),
-//! });
-//! tree.link(tree.root(), Name::new(b"hello")?, hello);
+//! let mut builder = Builder::new();
+//! builder.file("srv/hello", Metadata::with_mode(0o644), b"hello\n".to_vec())?;
 //! let file = tempfile::tempfile()?;
 //! let size_bytes = 64 << 20;
-//! write(&tree, &Options { size_bytes, ..Options::default() }, &file)?;
+//! builder.write(&Options { size_bytes, ..Options::default() }, &file)?;
 //!
 //! let image = Image::open(file)?;
 //! image.verify()?;
-//! let read = image.read_tree()?;
-//! let hello = read.find(b"hello").ok_or("it was written")?;
-//! let FileKind::Regular(data) = &read.inode(hello).kind else { unreachable!() };
-//! let mut content = Vec::new();
-//! image.copy_file(data, &mut content)?;
-//! assert_eq!(content, b"hello\n");
+//! let files = image.files()?;
+//! assert_eq!(files.read("srv/hello")?, b"hello\n");
+//! assert_eq!(files.read_dir("srv")?.len(), 1);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Builder`] writes an image from paths, and [`Image::files`] reads one by path. Below them,
+//! [`write()`] takes a whole [`Tree`](fstree::Tree).
 //!
 //! A written image has the form that `mke2fs -O ^resize_inode -E lazy_itable_init=1` produces.
 //! Every inode table is marked as zeroed, which is true of a new sparse file, so the kernel
@@ -50,6 +46,7 @@
 #![warn(clippy::as_conversions)]
 
 mod acl;
+mod builder;
 mod checksum;
 mod content;
 mod directory;
@@ -71,14 +68,19 @@ mod verify;
 mod write;
 mod xattr;
 
+pub use builder::Builder;
 pub use content::{FileContent, OpenedContent};
 pub use dump::DumpError;
-pub use error::{InvalidInode, WriteError};
+pub use error::{BuildError, InvalidInode, WriteError};
 pub use options::{Options, SIZE_MAX_BYTES, SIZE_MIN_BYTES};
 pub use output::SparseOutput;
 pub use read::{
-    Corrupt, Extent, FileData, FileReader, Image, OpenError, ReadAt, ReadError, Superblock,
-    Unsupported,
+    Corrupt, Extent, FileData, FileReader, Files, Image, OpenError, READ_MAX_BYTES, ReadAt,
+    ReadError, Superblock, Unsupported,
 };
 pub use verify::{Report, VerifyError};
 pub use write::{Summary, write};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -25,6 +25,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Size and usage of a written image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Summary {
     /// Number of blocks in the filesystem.
     pub blocks: u64,

@@ -44,6 +44,7 @@ pub struct Run {
 
 impl Extent {
     /// Returns true if `next` continues this extent, both in the file and on the same device.
+    #[must_use]
     pub fn is_continued_by(&self, next: &Self) -> bool {
         self.device == next.device
             && self.file_block.checked_add(self.blocks) == Some(next.file_block)
@@ -54,6 +55,7 @@ impl Extent {
 
 impl Run {
     /// Returns the extent that places this run at `file_block` of a file.
+    #[must_use]
     pub const fn at(self, file_block: u64) -> Extent {
         Extent {
             file_block,
@@ -64,6 +66,7 @@ impl Run {
     }
 
     /// Returns the content of a file of `size_bytes` that lies in this run completely.
+    #[must_use]
     pub fn whole_file(self, size_bytes: u64) -> FileData {
         FileData {
             size_bytes,

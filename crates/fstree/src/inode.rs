@@ -77,6 +77,7 @@ impl FileType {
     pub const MASK: u16 = 0o170_000;
 
     /// Returns the type in a full `st_mode`. `None` for a code that no kernel knows.
+    #[must_use]
     pub fn from_mode(st_mode: u16) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -84,11 +85,13 @@ impl FileType {
     }
 
     /// Returns the `S_IFMT` bits of this type.
+    #[must_use]
     pub const fn bits(self) -> u16 {
         self as u16
     }
 
     /// Returns the letter of this type in the output of `ls -l`.
+    #[must_use]
     pub const fn letter(self) -> char {
         match self {
             Self::Fifo => 'p',
@@ -132,6 +135,7 @@ impl<D> Inode<D> {
     }
 
     /// Returns an empty directory.
+    #[must_use]
     pub const fn directory(metadata: Metadata) -> Self {
         Self {
             metadata,

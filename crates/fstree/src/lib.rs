@@ -5,19 +5,22 @@
 //! holds metadata only. The content of a regular file depends on where the tree is stored, so the
 //! tree is generic over it: bytes in memory, extents on a device ([`FileData`]), a digest.
 //!
-//! ```
-//! use fstree::{FileKind, Inode, Metadata, Name, Tree};
+//! A [`TreeBuilder`] makes a tree from paths, and a tree is read by path with the words of
+//! `std::fs`: [`Tree::read_dir`], [`Tree::metadata`], [`Tree::read_link`], [`Tree::file`].
 //!
-//! let mut tree: Tree<Vec<u8>> = Tree::new(Metadata::directory(0o755));
-//! let hello = tree.add(Inode {
-//!     metadata: Metadata::with_mode(0o644),
-//!     kind: FileKind::Regular(b"hello\n".to_vec()),
-//! });
-//! let root = tree.root();
-//! tree.link(root, Name::new(b"hello")?, hello);
-//! tree.link(root, Name::new(b"hello-again")?, hello);
+//! ```
+//! use fstree::{Metadata, TreeBuilder};
+//!
+//! let mut builder = TreeBuilder::new(Metadata::directory(0o755));
+//! builder
+//!     .file("srv/hello", Metadata::with_mode(0o644), b"hello\n".to_vec())?
+//!     .hard_link("srv/hello-again", "srv/hello")?
+//!     .symlink("hello", Metadata::with_mode(0o777), "srv/hello")?;
+//! let tree = builder.finish();
+//! assert_eq!(tree.file("hello")?, b"hello\n");
+//! let hello = tree.resolve("hello")?;
 //! assert_eq!(tree.link_counts()[hello.index()], 2);
-//! # Ok::<(), fstree::InvalidName>(())
+//! # Ok::<(), fstree::PathError>(())
 //! ```
 
 #![forbid(unsafe_code)]
@@ -28,9 +31,12 @@ mod inode;
 mod links;
 mod metadata;
 mod name;
+mod path_error;
+mod paths;
 mod read_at;
 mod segment;
 mod tree;
+mod tree_builder;
 mod walk;
 mod xattrs;
 
@@ -40,8 +46,15 @@ pub use inode::{Device, Directory, FileKind, FileType, Inode};
 pub use links::{Link, Links};
 pub use metadata::{Metadata, Timestamp};
 pub use name::{InvalidName, NAME_MAX_BYTES, Name};
+pub use path_error::PathError;
+pub use paths::SYMLINKS_MAX;
 pub use read_at::ReadAt;
 pub use segment::Segment;
 pub use tree::{InodeId, Tree};
+pub use tree_builder::TreeBuilder;
 pub use walk::{Walk, WalkEntry};
 pub use xattrs::{Xattrs, XattrsIter};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

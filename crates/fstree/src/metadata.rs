@@ -27,6 +27,7 @@ pub struct Metadata {
 
 impl Metadata {
     /// Returns metadata with these permission bits, owned by root, at the epoch and without xattrs.
+    #[must_use]
     pub fn with_mode(mode: u16) -> Self {
         Self {
             mode,
@@ -35,6 +36,7 @@ impl Metadata {
     }
 
     /// Returns the same as [`Metadata::with_mode`], under a name that reads better for directories.
+    #[must_use]
     pub fn directory(mode: u16) -> Self {
         Self::with_mode(mode)
     }

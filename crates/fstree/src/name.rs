@@ -12,6 +12,7 @@ pub struct Name(Box<[u8]>);
 
 /// A reason why bytes are not a [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidName {
     /// The name has no bytes.
     #[error("a file name is empty")]
@@ -56,6 +57,7 @@ impl Name {
     }
 
     /// Returns the name's bytes.
+    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

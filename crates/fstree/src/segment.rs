@@ -9,6 +9,7 @@ pub struct Segment {
 
 impl Segment {
     /// Returns the segments of a file of `size_bytes` without holes: one, or none if it is empty.
+    #[must_use]
     pub fn whole_file(size_bytes: u64) -> Vec<Self> {
         let whole = Self {
             offset_bytes: 0,

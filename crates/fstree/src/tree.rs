@@ -6,6 +6,7 @@ pub struct InodeId(u32);
 
 impl InodeId {
     /// Returns the index, for tables that are parallel to the arena.
+    #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -22,6 +23,7 @@ pub struct Tree<D> {
 
 impl<D> Tree<D> {
     /// Returns a tree with an empty root directory.
+    #[must_use]
     pub fn new(root: Metadata) -> Self {
         Self {
             inodes: vec![Inode::directory(root)],
@@ -29,21 +31,25 @@ impl<D> Tree<D> {
     }
 
     /// Returns the root directory.
+    #[must_use]
     pub const fn root(&self) -> InodeId {
         InodeId(0)
     }
 
     /// Returns the number of inodes in the arena, reachable or not.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.inodes.len()
     }
 
     /// Returns false, because every tree has a root.
+    #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 
     /// Returns the inode at `id`.
+    #[must_use]
     pub fn inode(&self, id: InodeId) -> &Inode<D> {
         &self.inodes[id.index()]
     }
@@ -64,6 +70,7 @@ impl<D> Tree<D> {
     }
 
     /// Returns the names in `directory`. `None` if it is not a directory.
+    #[must_use]
     pub fn directory(&self, directory: InodeId) -> Option<&Directory> {
         self.inode(directory).kind.as_directory()
     }
@@ -87,12 +94,14 @@ impl<D> Tree<D> {
 
     /// Returns the inode of `name` in `parent`. `None` if it does not exist or `parent` is not a
     /// directory.
+    #[must_use]
     pub fn lookup(&self, parent: InodeId, name: &[u8]) -> Option<InodeId> {
         self.directory(parent)?.get(name).copied()
     }
 
     /// Returns the inode at `path`, from the root. Symlinks, `.` and `..` are not followed, and
     /// empty components are skipped. `None` if it does not exist.
+    #[must_use]
     pub fn find(&self, path: &[u8]) -> Option<InodeId> {
         path.split(|&byte| byte == b'/')
             .filter(|component| !component.is_empty())
@@ -100,6 +109,7 @@ impl<D> Tree<D> {
     }
 
     /// Returns the number of names in all directories, including unreachable ones.
+    #[must_use]
     pub fn names(&self) -> usize {
         let directories = self.inodes.iter();
         let directories = directories.filter_map(|inode| inode.kind.as_directory());
@@ -108,12 +118,14 @@ impl<D> Tree<D> {
 
     /// Iterates over every name except the root's, parents before children. Names are in bytewise
     /// order. The time depends on the number of names and not on their depth.
+    #[must_use]
     pub fn links(&self) -> Links<'_, D> {
         Links::new(self)
     }
 
     /// Iterates over every name including the root's, with its path. Time and memory depend on the
     /// length of the paths.
+    #[must_use]
     pub fn walk(&self) -> Walk<'_, D> {
         Walk::new(self)
     }
@@ -121,6 +133,7 @@ impl<D> Tree<D> {
     /// Returns `st_nlink` of every inode, by [`InodeId::index`]. It is the number of names of a
     /// file, 2 plus the number of subdirectories of a directory, and 0 for an inode that cannot be
     /// reached.
+    #[must_use]
     pub fn link_counts(&self) -> Vec<u64> {
         let mut counts = vec![0_u64; self.inodes.len()];
         counts[self.root().index()] = 2;

@@ -27,21 +27,25 @@ pub struct XattrsIter<'a> {
 
 impl Xattrs {
     /// Returns an empty set of attributes.
+    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Returns true if there are no attributes.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
     /// Returns the number of attributes.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.iter().count()
     }
 
     /// Iterates over names and values, sorted by name.
+    #[must_use]
     pub fn iter(&self) -> XattrsIter<'_> {
         XattrsIter {
             rest: &self.records,
@@ -54,12 +58,14 @@ impl Xattrs {
     }
 
     /// Returns the value of the attribute of this name. `None` if it does not exist.
+    #[must_use]
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let mut pairs = self.iter();
         pairs.find_map(|(found, value)| (found == name).then_some(value))
     }
 
     /// Returns true if an attribute of this name exists.
+    #[must_use]
     pub fn contains(&self, name: &[u8]) -> bool {
         self.get(name).is_some()
     }

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use erofs_writer::{DeviceSlot, Image, ImageWriter, Options};
+use erofs_writer::{DeviceSlot, Image, ImageWriter, Options, OutputFile};
 use fs_err as fs;
 use fstree::{FileData, Tree};
 use image_store::layout::{self, Layout};
@@ -131,9 +131,11 @@ fn write_fsmeta(
         volume_name: String::new(),
         devices,
     };
+    let file = OutputFile::new(file.into_parts().0).map_err(AssembleError::Io)?;
     let writer = ImageWriter::new(file, options).map_err(AssembleError::Write)?;
     let (file, summary) = writer.finish(&merged.tree).map_err(AssembleError::Write)?;
-    file.sync_all().map_err(AssembleError::Io)?;
+    let synced = file.into_inner().sync_all();
+    synced.map_err(AssembleError::Io)?;
     let (blake3, size_bytes) = Checksum::compute_file(&path).map_err(AssembleError::Io)?;
     Ok(ErofsRecord {
         file: name,

@@ -37,7 +37,8 @@ pub struct Health {
 }
 
 impl Health {
-    fn good(subject: &str, finding: String) -> Self {
+    /// Returns a finding that needs no action.
+    pub fn good(subject: &str, finding: String) -> Self {
         Self {
             subject: subject.to_owned(),
             level: Level::Good,
@@ -46,7 +47,8 @@ impl Health {
         }
     }
 
-    fn bad(subject: &str, level: Level, finding: String, remedy: String) -> Self {
+    /// Returns a finding with the action that improves the state.
+    pub fn bad(subject: &str, level: Level, finding: String, remedy: String) -> Self {
         Self {
             subject: subject.to_owned(),
             level,
@@ -59,7 +61,7 @@ impl Health {
 /// Free space below which a pull is likely to fail, in bytes.
 const LOW_SPACE_BYTES: u64 = 2 << 30;
 
-/// Inspects everything a sandbox needs: VMMs, home, kernel, disk, registry credentials, jail.
+/// Inspects everything a sandbox needs: VMMs, home, kernel, disk, jail.
 /// The home is made if it does not exist.
 pub fn diagnose(home: &Home, backends: &[&dyn Vmm]) -> Vec<Health> {
     let mut findings = vmms(backends);
@@ -71,7 +73,6 @@ pub fn diagnose(home: &Home, backends: &[&dyn Vmm]) -> Vec<Health> {
         false => kernel_without_home(),
     });
     findings.push(disk(home));
-    findings.push(credentials());
     findings.extend(jail());
     findings
 }
@@ -194,23 +195,6 @@ fn disk(home: &Home) -> Health {
             Level::Broken,
             format!("cannot look at {}: {error}", there.display()),
             remedy(),
-        ),
-    }
-}
-
-fn credentials() -> Health {
-    const SUBJECT: &str = "registry credentials";
-    match oci_registry::configured_registries() {
-        Ok(registries) if registries.is_empty() => {
-            Health::good(SUBJECT, "none configured; public images only".to_owned())
-        }
-        Ok(registries) => Health::good(SUBJECT, format!("for {}", registries.join(", "))),
-        Err(error) => Health::bad(
-            SUBJECT,
-            Level::Degraded,
-            error.to_string(),
-            "mend or remove the docker config file, or set DOCKER_CONFIG to another directory"
-                .to_owned(),
         ),
     }
 }

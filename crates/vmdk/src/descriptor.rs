@@ -28,6 +28,7 @@ pub struct FlatExtent {
 
 /// A reason for which no descriptor can describe a disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidDescriptor {
     /// The disk has no extents.
     #[error("a disk needs at least one extent")]
@@ -88,6 +89,7 @@ impl Descriptor {
     }
 
     /// Returns the disk's length, in sectors of [`SECTOR_BYTES`].
+    #[must_use]
     pub fn total_sectors(&self) -> u64 {
         self.extents
             .iter()

@@ -29,3 +29,7 @@ pub use descriptor::{
     Descriptor, EXTENTS_MAX, FILE_NAME_MAX_BYTES, FlatExtent, InvalidDescriptor, SECTOR_BYTES,
 };
 pub use parse::{DESCRIPTOR_MAX_BYTES, ParseError, Problem};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

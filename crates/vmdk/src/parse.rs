@@ -7,6 +7,7 @@ pub const DESCRIPTOR_MAX_BYTES: usize = 1 << 20;
 
 /// An error while a descriptor is parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ParseError {
     /// The descriptor is longer than [`DESCRIPTOR_MAX_BYTES`].
     #[error("the descriptor has {length_bytes} bytes, the limit is {DESCRIPTOR_MAX_BYTES}")]
@@ -36,6 +37,7 @@ pub enum ParseError {
 
 /// A reason for which a line is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// The line is not a comment, a setting or an extent.
     #[error("it is no setting and no extent")]

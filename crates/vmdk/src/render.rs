@@ -10,6 +10,7 @@ const CYLINDERS_MAX: u64 = 16_383;
 
 impl Descriptor {
     /// Returns the descriptor's text, which is the same for equal descriptors.
+    #[must_use]
     pub fn render(&self) -> String {
         self.to_string()
     }

@@ -38,7 +38,7 @@ pub(super) const MAP: [Row; 14] = [
         "formats",
         &["tar-stream", "erofs-writer", "ext4-writer", "vmdk"],
     ),
-    pure_row("tree", &["fstree"]),
+    pure_row("tree", &["filesystem-tree"]),
     row(
         "alone",
         &[
@@ -56,10 +56,41 @@ pub(super) const MAP: [Row; 14] = [
 pub(super) const SUPPORT: usize = 2;
 
 /// A crate, and all crates of the workspace that it may be built from, directly or through others.
-pub(super) const CLOSURES: [(&str, &[&str]); 1] = [(
-    "msb-agent",
-    &["fstree", "msb-agent-protocol", "tar-stream", "tree-archive"],
-)];
+pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
+    // Every guest's PID 1.
+    (
+        "msb-agent",
+        &[
+            "filesystem-tree",
+            "msb-agent-protocol",
+            "tar-stream",
+            "tree-archive",
+        ],
+    ),
+    // The library of clients, which boots images and reaches no registry.
+    (
+        "msb-runtime",
+        &[
+            "boot-disk",
+            "durable-files",
+            "erofs-writer",
+            "ext4-writer",
+            "filesystem-tree",
+            "guest-kernel",
+            "image-store",
+            "msb-agent-protocol",
+            "msb-jail",
+            "msb-network",
+            "msb-vmm",
+            "oci-image",
+            "oci-layers",
+            "rootfs-view",
+            "tar-stream",
+            "tree-archive",
+            "vmdk",
+        ],
+    ),
+];
 
 const fn row(name: &'static str, crates: &'static [&'static str]) -> Row {
     Row {

@@ -19,7 +19,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let checks = diagnose(&context.home, &machine::Backends::from_environment().all());
+    let mut checks = diagnose(&context.home, &machine::Backends::from_environment().all());
+    checks.push(credentials());
     match arguments.format {
         Format::Json => output::print_json(&checks)?,
         Format::Table => {
@@ -34,6 +35,23 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     } else {
         0
     })
+}
+
+fn credentials() -> Health {
+    const SUBJECT: &str = "registry credentials";
+    match oci_registry::configured_registries() {
+        Ok(registries) if registries.is_empty() => {
+            Health::good(SUBJECT, "none configured; public images only".to_owned())
+        }
+        Ok(registries) => Health::good(SUBJECT, format!("for {}", registries.join(", "))),
+        Err(error) => Health::bad(
+            SUBJECT,
+            Level::Degraded,
+            error.to_string(),
+            "repair or remove the docker config file, or set DOCKER_CONFIG to another directory"
+                .to_owned(),
+        ),
+    }
 }
 
 fn line(check: &Health) -> String {

@@ -18,6 +18,7 @@ const PIECE_BYTES: u64 = 64 * 1024;
 
 /// A reason why an image cannot be dumped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DumpError {
     /// A structure of the image cannot be read.
     #[error("the image cannot be read to its end")]

@@ -1,10 +1,10 @@
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use fstree::InvalidName;
 
 /// A reason why an image cannot be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The source of the image failed.
     #[error("cannot read the image at byte {offset_bytes}")]
@@ -31,6 +31,7 @@ pub enum OpenError {
 
 /// A reason why the metadata or the content of an image cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The source of the image or of a device failed.
     #[error("cannot read device {device} at byte {offset_bytes}")]
@@ -66,6 +67,7 @@ pub enum ReadError {
 
 /// A feature of EROFS that this reader does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unsupported {
     /// Blocks or directory blocks of an unsupported size.
     #[error(

@@ -28,6 +28,7 @@ pub struct Image<R> {
 
 /// The description of an image in its superblock.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Superblock {
     /// The UUID of the filesystem.
     pub uuid: [u8; 16],

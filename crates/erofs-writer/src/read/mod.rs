@@ -3,6 +3,7 @@
 mod content;
 mod error;
 mod extents;
+mod files;
 mod image;
 mod node;
 mod node_reader;
@@ -14,6 +15,7 @@ mod xattrs;
 pub use content::FileReader;
 pub use error::{Corrupt, OpenError, ReadError, Unsupported};
 pub(crate) use error::{Fault, Structure};
+pub use files::{Files, READ_MAX_BYTES};
 pub(crate) use fstree::ReadAt;
 pub use image::{Image, Superblock};
 pub(crate) use node::{Body, Node, Spans};

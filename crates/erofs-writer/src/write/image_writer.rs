@@ -1,15 +1,16 @@
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read};
+use std::path::Path;
 
 use fstree::{DataSink, FileData, Run, Tree};
 
-use super::Options;
 use super::content::Content;
 use super::emitter::Emitter;
+use super::image_output::{ImageOutput, OutputFile};
 use super::output::Output;
 use super::plan::Plan;
 use super::source::Source;
 use super::stored::{RUN_MAX_BYTES, StoredRuns};
-use super::superblock;
+use super::{Options, superblock};
 use crate::device::head_blocks;
 use crate::error::WriteError;
 use crate::format::BLOCK_SIZE_BYTES;
@@ -18,6 +19,7 @@ use crate::length::{Length, blocks_of};
 
 /// The sizes of the image that [`ImageWriter::finish`] wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Summary {
     /// Length of the image, in blocks.
     pub blocks: u32,
@@ -35,16 +37,30 @@ pub struct Summary {
 /// except for its buffer and the addresses of short runs, so that an equal run is not stored again.
 /// After an error the output holds no image.
 #[derive(Debug)]
-pub struct ImageWriter<W: Write + Seek> {
+pub struct ImageWriter<W: ImageOutput> {
     out: Output<W>,
     options: Options,
     data_block: u64,
     stored: StoredRuns,
 }
 
-impl<W: Write + Seek> ImageWriter<W> {
+impl ImageWriter<OutputFile> {
+    /// Starts an image in the file at `path`, which is created or emptied.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or the options are invalid.
+    pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Self, WriteError> {
+        let out = OutputFile::create(path).map_err(WriteError::Create)?;
+        Self::new(out, options)
+    }
+}
+
+impl<W: ImageOutput> ImageWriter<W> {
     /// Starts an image: leaves room for the superblock and the device table, so that data can
     /// follow.
+    ///
+    /// # Errors
+    /// If the options are invalid, or the output cannot be moved.
     pub fn new(out: W, options: Options) -> Result<Self, WriteError> {
         let devices = options.check().map_err(WriteError::Options)?;
         let data_block = head_blocks(devices);
@@ -101,9 +117,7 @@ impl<W: Write + Seek> ImageWriter<W> {
         };
         Ok((writer, summary))
     }
-}
 
-impl<W: Read + Write + Seek> ImageWriter<W> {
     /// Appends `length_bytes` of `content` as one run of blocks, the last of them zero-padded.
     ///
     /// Returns `None` for empty content. If an identical run of at most 256 KiB was written before,
@@ -125,17 +139,59 @@ impl<W: Read + Write + Seek> ImageWriter<W> {
         if length_bytes == 0 {
             return Ok(None);
         }
-        let padded = blocks.saturating_mul(BLOCK_SIZE_BYTES);
-        let short = usize::try_from(padded).ok();
-        let short = short.filter(|&length| length <= RUN_MAX_BYTES);
-        self.out.reserve(short.unwrap_or(0))?;
+        self.out.reserve(short_run(blocks).unwrap_or(0))?;
         self.copy(content, length_bytes, start_block)?;
+        self.close(start_block, blocks).map(Some)
+    }
+
+    /// Appends everything that `content` still holds, and returns it as the content of a file.
+    /// Equal runs are shared as by [`ImageWriter::append`].
+    ///
+    /// # Errors
+    /// `content` fails, or the output fails. The writer can then no longer be used.
+    pub fn append_all(&mut self, content: &mut dyn Read) -> Result<FileData, WriteError> {
+        let start = self.out.offset_bytes() / BLOCK_SIZE_BYTES;
+        let start_block =
+            u32::try_from(start).map_err(|_| WriteError::TooLarge { blocks: start })?;
+        // One byte more than a run that is compared: the search for the end empties a full buffer.
+        self.out.reserve(RUN_MAX_BYTES + 1)?;
+        let size_bytes = self.copy_to_end(content, start_block)?;
+        if size_bytes == 0 {
+            return Ok(FileData::default());
+        }
+        let run = self.close(start_block, blocks_of(size_bytes))?;
+        Ok(run.whole_file(size_bytes))
+    }
+
+    /// Fills the last block of a run, and returns the run, or an earlier one that equals it.
+    fn close(&mut self, start_block: u32, blocks: u64) -> Result<Run, WriteError> {
         self.out.align(BLOCK_SIZE_BYTES)?;
-        let earlier = short.map(|length| self.earlier(length, start_block));
-        Ok(Some(Run {
+        let earlier = short_run(blocks).map(|length| self.earlier(length, start_block));
+        Ok(Run {
             start_block: earlier.transpose()?.flatten().unwrap_or(start_block),
             blocks,
-        }))
+        })
+    }
+
+    fn copy_to_end(&mut self, content: &mut dyn Read, start_block: u32) -> Result<u64, WriteError> {
+        let start_bytes = self.out.offset_bytes();
+        loop {
+            match content.read(self.out.room()?) {
+                Ok(0) => return Ok(self.out.offset_bytes() - start_bytes),
+                Ok(count) => self.out.advance(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(WriteError::Content {
+                        start_block,
+                        source,
+                    });
+                }
+            }
+            let blocks = blocks_of(self.out.offset_bytes());
+            if u32::try_from(blocks).is_err() {
+                return Err(WriteError::TooLarge { blocks });
+            }
+        }
     }
 
     /// Looks for an earlier run that equals the last one. Returns its first block and removes the
@@ -189,7 +245,14 @@ impl<W: Read + Write + Seek> ImageWriter<W> {
     }
 }
 
-impl<W: Read + Write + Seek> DataSink for ImageWriter<W> {
+/// Returns the length in bytes of a run of blocks that is compared with earlier ones; `None` if it
+/// is too long for that.
+fn short_run(blocks: u64) -> Option<usize> {
+    let length = usize::try_from(blocks.saturating_mul(BLOCK_SIZE_BYTES)).ok()?;
+    (length <= RUN_MAX_BYTES).then_some(length)
+}
+
+impl<W: ImageOutput> DataSink for ImageWriter<W> {
     type Error = WriteError;
 
     fn append(

@@ -4,6 +4,7 @@
 
 mod corpus;
 mod dumped;
+mod examples;
 mod foreign;
 mod foreign_source;
 mod hostile;

@@ -1,9 +1,10 @@
 //! Repeated content is stored once, and only if it is identical.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Cursor, Read, Seek, Write};
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 
-use erofs_writer::{Image, ImageWriter, Options, Run, Summary, WriteError};
+use erofs_writer::{
+    Image, ImageOutput, ImageWriter, Options, OutputFile, Run, Summary, WriteError,
+};
 use fstree::{FileKind, Inode, Metadata, Tree};
 
 use crate::samples::name;
@@ -25,7 +26,7 @@ struct Stored<W> {
     summary: Summary,
 }
 
-fn store<W: Read + Write + Seek>(out: W, contents: &[Vec<u8>]) -> Stored<W> {
+fn store<W: ImageOutput>(out: W, contents: &[Vec<u8>]) -> Stored<W> {
     let mut writer = ImageWriter::new(out, Options::default()).unwrap();
     let mut tree = Tree::new(Metadata::directory(0o755));
     let mut runs = Vec::new();
@@ -112,20 +113,44 @@ fn what_has_left_the_buffer_is_found_in_the_file() {
     contents.extend([content(1, 300), content(2, 60 * KIB), content(99, 5)]);
     let work = tempfile::tempdir().unwrap();
     let path = work.path().join("image");
-    let mut file = OpenOptions::new();
-    let file = file.read(true).write(true).create_new(true).open(&path);
-    let stored = store(file.unwrap(), &contents);
+    let stored = store(OutputFile::create(&path).unwrap(), &contents);
     assert_eq!(stored.summary.data_blocks, 1 + 38 * 15 + 1);
     assert_eq!(stored.runs[0], stored.runs[39]);
     assert_eq!(stored.runs[1], stored.runs[40]);
     check(std::fs::read(path).unwrap(), &contents);
 }
 
+/// An output that can no longer be read once a run has been written.
+struct Unreadable(Cursor<Vec<u8>>);
+
+impl Read for Unreadable {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+impl Write for Unreadable {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Unreadable {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+impl ImageOutput for Unreadable {}
+
 #[test]
-fn an_output_that_cannot_be_read_is_told_of() {
-    let work = tempfile::tempdir().unwrap();
-    let file = File::create(work.path().join("image")).unwrap();
-    let mut writer = ImageWriter::new(file, Options::default()).unwrap();
+fn an_output_that_cannot_be_read_back_is_reported() {
+    let out = Unreadable(Cursor::new(Vec::new()));
+    let mut writer = ImageWriter::new(out, Options::default()).unwrap();
     let mut append = |seed, length| {
         let content = content(seed, length);
         writer.append(&mut &content[..], content.len() as u64)
@@ -135,9 +160,33 @@ fn an_output_that_cannot_be_read_is_told_of() {
         append(seed, 60 * KIB).unwrap();
     }
     let Err(WriteError::ReadBack { offset_bytes, .. }) = append(1, 300) else {
-        panic!("the file is open for writing alone");
+        panic!("the run has left the buffer");
     };
     assert_eq!(offset_bytes, 4096);
+}
+
+#[test]
+fn content_of_unknown_length_is_stored_and_shared_as_any_other() {
+    let lengths = [
+        0,
+        1,
+        4096,
+        256 * KIB - 1,
+        256 * KIB,
+        256 * KIB + 1,
+        600 * KIB,
+    ];
+    let mut writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default()).unwrap();
+    for _ in 0..2 {
+        for length in lengths {
+            let content = content(1, length);
+            let data = writer.append_all(&mut &content[..]).unwrap();
+            assert_eq!(data.size_bytes, length as u64);
+        }
+    }
+    let tree = Tree::new(Metadata::directory(0o755));
+    let (_, summary) = writer.finish(&tree).unwrap();
+    assert_eq!(summary.data_blocks, 1 + 1 + 64 + 64 + 2 * (65 + 150));
 }
 
 /// XXH3 multiplies the halves of each word of 8 bytes, one of them mixed with a known secret. It

@@ -14,6 +14,7 @@ use page::Page;
 
 /// An error while an image is dumped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DumpError {
     /// The structures of the image cannot be read, or they overlap.
     #[error("the image cannot be read to its end")]

@@ -5,6 +5,7 @@ use fstree::InvalidName;
 
 /// An error while an image is opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The bytes are not an ext2, ext3 or ext4 filesystem.
     #[error("not an ext4 image: the magic number is {magic:#06x}")]
@@ -22,6 +23,7 @@ pub enum OpenError {
 
 /// An error while the metadata or the content of an image is read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The source failed.
     #[error("cannot read the image at byte {offset_bytes}")]
@@ -49,6 +51,7 @@ pub enum ReadError {
 
 /// A feature of ext4 that this reader does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unsupported {
     /// The image has incompatible features that are not known.
     #[error("features {bits:#x} are not supported")]

@@ -21,6 +21,7 @@ pub struct Image<R> {
 
 /// Properties of an image, from its superblock.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Superblock {
     /// UUID of the filesystem (`s_uuid`).
     pub uuid: [u8; 16],

@@ -11,6 +11,7 @@ pub(crate) use usage::{Region, Usage};
 
 /// Contents of a consistent image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Number of inodes that have a name, of every type.
     pub inodes: u64,
@@ -26,6 +27,7 @@ pub struct Report {
 
 /// An error while an image is verified.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VerifyError {
     /// The image cannot be read to its end.
     #[error("the image cannot be read to its end")]

@@ -1,6 +1,7 @@
 //! Images compared with e2fsprogs and the kernel.
 
 mod dumped;
+mod examples;
 mod hostile;
 mod listing;
 mod mounted;

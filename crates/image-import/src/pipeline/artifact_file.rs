@@ -1,7 +1,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use erofs_writer::BLOCK_SIZE_BYTES;
+use erofs_writer::{BLOCK_SIZE_BYTES, ImageOutput};
 use fs_err as fs;
 use image_store::{Checksum, HEAD_BYTES, HeadLast};
 
@@ -18,6 +18,8 @@ pub(crate) struct ArtifactFile {
     offset_bytes: u64,
     end_bytes: u64,
 }
+
+impl ImageOutput for ArtifactFile {}
 
 impl ArtifactFile {
     /// Creates a file at `path`, which must not exist.

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::io::Read;
 use std::process::Command;
 
-use erofs_writer::{DeviceSlot, Image, ImageWriter, Options};
+use erofs_writer::{DeviceSlot, Image, ImageWriter, Options, OutputFile};
 use oci_layers::{Limits, merge, read_layer};
 use testkit::{TarBuilder, TarEntry};
 
@@ -149,14 +149,19 @@ fn layer(case: &str) -> GeneratedLayer {
 /// Reads, stores, reads back and merges a layer, as a pull does. Returns the number of names.
 fn convert(layer: &mut GeneratedLayer) -> Result<usize, String> {
     let options = Options::default();
-    let file = || tempfile::tempfile().expect("there is room");
+    let file = || {
+        let file = tempfile::tempfile().expect("there is room");
+        OutputFile::new(file).expect("it can be read")
+    };
     let limits = Limits::default();
     let mut writer = ImageWriter::new(file(), options).expect("the disk works");
     let read = read_layer(&mut *layer, &limits, &mut writer);
     let tree = read.map_err(|error| message(&error))?.tree;
     let (image, summary) = writer.finish(&tree).map_err(|error| message(&error))?;
     drop(tree);
-    let tree = Image::open(image).expect("an image").read_tree();
+    let tree = Image::open(image.into_inner())
+        .expect("an image")
+        .read_tree();
     let trees = [Ok::<_, Infallible>(tree.expect("it is readable"))];
     let merged = merge(trees, &limits).map_err(|error| message(&error))?;
     let options = Options {

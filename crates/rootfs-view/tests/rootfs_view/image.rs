@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use erofs_writer::ImageWriter;
+use erofs_writer::{ImageWriter, OutputFile};
 use fstree::{Device, FileData, FileKind, Inode, InodeId, Metadata, Name, Tree, Xattrs};
 
 pub(crate) fn name(text: &str) -> Name {
@@ -12,7 +12,7 @@ pub(crate) fn name(text: &str) -> Name {
 
 struct Builder {
     tree: Tree<FileData>,
-    writer: ImageWriter<File>,
+    writer: ImageWriter<OutputFile>,
 }
 
 impl Builder {
@@ -52,7 +52,7 @@ pub(crate) fn write_disks(disks: &Path) {
     root.mtime.seconds = 1_500_000_000;
     let mut builder = Builder {
         tree: Tree::new(root.clone()),
-        writer: ImageWriter::new(file, options).expect("begun"),
+        writer: ImageWriter::new(OutputFile::new(file).expect("readable"), options).expect("begun"),
     };
     fill(&mut builder);
     builder.writer.finish(&builder.tree).expect("written");

@@ -59,7 +59,7 @@ pub(super) fn many_inodes(inodes: usize) -> String {
     let path = directory.path().join("image");
     let (tree, built) = measured(|| tree(inodes));
     let (summary, written) = measured(|| {
-        let writer = ImageWriter::new(File::create(&path).unwrap(), Options::default());
+        let writer = ImageWriter::create(&path, Options::default());
         writer.unwrap().finish(&tree).unwrap().1
     });
     assert_eq!(summary.inodes, u64::try_from(inodes).unwrap());
@@ -131,7 +131,7 @@ pub(super) fn depth_and_links() -> String {
     assert_eq!(tree.link_counts()[most.index()], 70_000);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image");
-    let writer = ImageWriter::new(File::create(&path).unwrap(), Options::default());
+    let writer = ImageWriter::create(&path, Options::default());
     writer.unwrap().finish(&tree).unwrap();
     let mounted = Mounted::file(&path);
     let deepest = mounted.root().join(vec!["d"; DEPTH].join("/"));

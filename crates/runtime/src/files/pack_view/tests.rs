@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
 
-use erofs_writer::ImageWriter;
+use erofs_writer::{ImageWriter, OutputFile};
 use fstree::{Inode, Metadata, Name, Tree};
 use tree_archive::{UnpackOptions, unpack};
 
@@ -59,9 +59,13 @@ impl Upper {
         };
         ext4_writer::write(&self.tree, &options, &upper).expect("written");
         let nothing = Tree::new(Metadata::directory(0o755));
-        let writer = ImageWriter::new(lower, erofs_writer::Options::default()).expect("begun");
+        let writer = ImageWriter::new(
+            OutputFile::new(lower).expect("readable"),
+            erofs_writer::Options::default(),
+        )
+        .expect("begun");
         let (lower, _) = writer.finish(&nothing).expect("written");
-        View::open(upper, lower, Vec::new()).expect("opened")
+        View::open(upper, lower.into_inner(), Vec::new()).expect("opened")
     }
 }
 
