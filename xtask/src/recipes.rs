@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use clap::{ArgMatches, Command};
 use test_fixtures::{build, images, kernel, tools};
 
-use crate::{bench_boot, demo, fuzz, layers, lint, programs, system_tests, test};
+use crate::{bench_boot, demo, figures, fuzz, layers, lint, programs, system_tests, test};
 
 /// A recipe: its command line and its function.
 struct Recipe {
@@ -74,6 +74,10 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         command: || recipe("layers", "Prove that dependencies point one way"),
         run: |_| done(layers::check()),
+    },
+    Recipe {
+        command: || recipe("figures", "Count what STYLE.md's figures count"),
+        run: |_| done(figures::run()),
     },
     Recipe {
         command: || {

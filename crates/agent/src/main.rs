@@ -18,7 +18,7 @@ mod shutdown;
 mod trim;
 mod uptime;
 
-/// How long the last words of a machine may take to be written.
+/// The timeout for writing the last lines of a machine.
 const LAST_WORDS_TIME: std::time::Duration = std::time::Duration::from_millis(200);
 
 fn main() {

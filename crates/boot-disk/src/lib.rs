@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent"));
 static AGENT_DIGEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent.sha256"));
 
-/// Where the agent mounts things, and where the sandbox's root goes at the end.
+/// The mount points of the agent, and of the sandbox's root at the end.
 const MOUNT_POINTS: [&str; 8] = [
     "dev", "image", "old", "proc", "root", "shared", "sys", "upper",
 ];

@@ -47,7 +47,7 @@ pub(crate) const SHARE_COMMAND: &str = "__share";
 // The options that every command has.
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArguments {
-    /// Where msb keeps images, kernels and sandboxes [default: ~/.msb]
+    /// Directory of images, kernels and sandboxes [default: ~/.msb]
     #[arg(long, env = "MSB_HOME", global = true, value_name = "DIR", help_heading = GLOBAL_HEADING)]
     pub(crate) home: Option<PathBuf>,
     /// Show no progress and no notices; commands that list print only ids or names
@@ -84,7 +84,7 @@ pub(crate) enum Command {
     Version(version::Arguments),
     /// Print a completion script for a shell
     Completion(completion::Arguments),
-    /// What an image may cost, and how to change that
+    /// Limits on the cost of an image, and their options
     #[command(hide = true)]
     Limits(limits::Arguments),
     /// Commands for sandboxes, as docker groups them
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Share(share::Arguments),
 }
 
-/// What is done with sandboxes.
+/// The commands for sandboxes.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum SandboxCommand {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::failure::printable;
 
-/// How a listing is printed.
+/// The format of a listing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Columns, for people

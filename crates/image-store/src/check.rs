@@ -11,7 +11,7 @@ use super::find::REPAIR_HINT;
 use super::inventory::files_of;
 use super::record::{ErofsRecord, StoredImage};
 use super::stamp::{self, Group, VerifyMode};
-use super::verify::{Damage, Problem};
+use super::verification::{Damage, Problem};
 use super::{Store, layout};
 use crate::checksum::Checksum;
 

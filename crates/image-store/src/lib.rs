@@ -46,6 +46,7 @@ pub mod stamp;
 mod store;
 mod usage;
 pub mod used;
+mod verification;
 mod verifier;
 mod verify;
 
@@ -62,5 +63,5 @@ pub use remove::{Needed, RemoveError, Removed};
 pub use stamp::VerifyMode;
 pub use store::{OpenError, Store};
 pub use usage::{ImageUsage, Usage};
+pub use verification::{Damage, FileRole, Problem, Verification, VerifyError};
 pub use verifier::whole_image;
-pub use verify::{Damage, FileRole, Problem, Verification, VerifyError};

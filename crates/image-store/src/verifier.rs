@@ -7,12 +7,13 @@ use fs_err as fs;
 use oci_image::{Digest, Reference};
 use serde::de::DeserializeOwned;
 
+use super::FindError;
+use super::Store;
 use super::layout::{self, Layout};
 use super::origin::OriginFile;
 use super::record::{self, ChainFile, ImageRecord, LayerFile, LayerRecord, ReferenceFile};
 use super::stamp::{self, VerifyMode};
-use super::verify::{Damage, FileRole, Problem, Verification, VerifyError};
-use super::{FindError, Store};
+use super::verification::{Damage, FileRole, Problem, Verification, VerifyError};
 use crate::checksum::Checksum;
 use crate::progress::{Event, Progress};
 

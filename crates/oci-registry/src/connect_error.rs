@@ -5,7 +5,7 @@ use std::io;
 
 use rustls::CertificateError;
 
-/// Why no connection with a host came about.
+/// The reason why no connection with a host was made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -101,7 +101,7 @@ impl ConnectError {
         }
     }
 
-    /// What the user can do about it, where `registry` was to be reached through `proxy`.
+    /// Returns a hint for the user if `registry` was to be reached through `proxy`.
     pub(super) fn hint(&self, registry: &str, proxy: Option<&str>) -> Option<String> {
         if let (Some(proxy), false) = (proxy, self.is_of_tls()) {
             return Some(format!(
@@ -127,7 +127,7 @@ impl ConnectError {
         }
     }
 
-    /// Whether the other side was reached, and TLS not agreed on with it.
+    /// Returns true if the other side was reached, but TLS was not agreed on.
     const fn is_of_tls(&self) -> bool {
         matches!(self, Self::NotTls | Self::Certificate(_) | Self::Tls(_))
     }

@@ -26,7 +26,7 @@ pub(crate) struct Bounded<F> {
     pub(crate) handles: Handles,
 }
 
-/// How each open file was opened.
+/// The flags with which each open file was opened.
 ///
 /// Requests to read and write say so again, and the library would change the open file's flags to what they say.
 /// Where the host refuses that, it closes the file and goes on using its number. So it is told what it knows.
@@ -284,7 +284,7 @@ impl<F: FileSystem> FileSystem for Bounded<F> {
     }
 }
 
-/// What is wanted of a guest's kernel. The host changes files beside it, so it is to keep no writes to itself,
+/// The requests to a guest's kernel. The host changes files beside it, so it is to keep no writes to itself,
 /// to say what it opens, and to believe no contents once length or time have changed. Setuid bits go with a
 /// write, which is the host's kernel's to see to: who serves files may not keep them. The last four let it read
 /// and write more than a page with one request, and ask for more before the answer.
@@ -306,12 +306,12 @@ pub(crate) fn nobody(context: &mut Context) {
 
 /// The flags that mean an open for anything but reading. `O_RDONLY` is 0.
 const WRITING: i32 = libc::O_ACCMODE | libc::O_TRUNC | libc::O_CREAT;
-/// What a guest's kernel asks of the space of a disk: to give it back, or to read as zeros.
+/// The modes of `fallocate` for a disk: space that is given back, or that reads as zeros.
 const OF_A_DISK: [i32; 2] = [
     libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
     libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE,
 ];
-/// What would cut a disk, or write elsewhere than where a write says.
+/// The flags that would cut a disk, or write elsewhere than at the offset of a write.
 const MOVING: i32 = libc::O_TRUNC | libc::O_APPEND;
 
 impl<F> Bounded<F> {
@@ -368,7 +368,7 @@ impl<F: FileSystem> Bounded<F> {
         Some(handle.into())
     }
 
-    /// Whether a file still has a name. Hosts before Linux 6.10 say of one that has, to whoever has no right to
+    /// Returns true if a file still has a name. Hosts before Linux 6.10 say of one that has, to whoever has no right to
     /// all files, that there is none to link to: programs that can do without expect to hear that they may not.
     fn is_there(&self, context: &Context, number: u64) -> bool {
         let attributes = self.files.getattr(context, number.into(), None);

@@ -36,7 +36,7 @@ use crate::device::{Answer, Device};
 use crate::opened::Opened;
 use crate::root::{Root, RootEntry};
 
-/// How long a guest believes names and attributes without asking again.
+/// The time for which a guest believes names and attributes without asking again.
 const CACHED: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Something of the host that a guest is to see.
@@ -44,13 +44,13 @@ const CACHED: std::time::Duration = std::time::Duration::from_secs(1);
 pub struct Entry<'a> {
     /// Its name in the device's root directory.
     pub name: &'a str,
-    /// Where it is on the host: a path without symlinks.
+    /// The path on the host, without symlinks.
     pub path: &'a Path,
-    /// What it is.
+    /// The kind of the shared file.
     pub kind: Kind,
 }
 
-/// What can be shared.
+/// The kinds of files that can be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A directory, with all that is in it.
@@ -61,15 +61,15 @@ pub enum Kind {
     Disk,
 }
 
-/// Why something is not shared, or not any more.
+/// The reason why a file is not shared, or no longer.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareError {
     /// It cannot be opened.
     #[error("cannot open {}", .path.display())]
     Open {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the host.
         #[source]
         source: io::Error,
     },
@@ -83,7 +83,7 @@ pub enum ShareError {
     },
 }
 
-/// What a device has to show, opened.
+/// The entries of a device, opened.
 pub struct Share {
     answer: Box<dyn Answer>,
     opened: Vec<Opened>,

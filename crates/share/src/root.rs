@@ -12,7 +12,7 @@ use libc::{stat64, statvfs64};
 use crate::CACHED;
 use crate::bounds::{nobody, wanted};
 
-/// Where in an inode's number stands which entry it belongs to, counted from 1. The library's own numbers are
+/// The position in an inode's number of its entry's index, counted from 1. The library's own numbers are
 /// below it.
 const ENTRY_SHIFT: u32 = 56;
 
@@ -314,7 +314,7 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> Root<F> {
     }
 }
 
-/// What an entry has found, as the guest knows it.
+/// The result of a lookup in an entry, in the guest's numbers.
 fn outward(entry: usize, found: Entry) -> io::Result<Entry> {
     let number = u64::try_from(entry).unwrap_or(u64::MAX).saturating_add(1);
     let fits = found.inode >> ENTRY_SHIFT == 0 && number <= u64::from(u8::MAX);

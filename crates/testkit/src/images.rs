@@ -44,7 +44,7 @@ impl fmt::Display for BlobDigest {
     }
 }
 
-/// How a layer's blob is stored.
+/// The compression of a layer's blob.
 #[derive(Debug, Clone, Copy)]
 pub enum Packing {
     /// The tar itself.
@@ -62,7 +62,7 @@ pub struct TestLayer {
     pub tar: Vec<u8>,
     /// The tar as it is stored.
     pub blob: Vec<u8>,
-    /// How that is.
+    /// The compression of the blob.
     pub packing: Packing,
 }
 

@@ -25,7 +25,7 @@ pub struct Request {
     pub headers: BTreeMap<String, String>,
     /// As text.
     pub body: String,
-    /// How many requests for this path came before.
+    /// Number of earlier requests for this path.
     pub earlier: usize,
 }
 
@@ -197,7 +197,7 @@ type Handler = dyn Fn(&Request) -> Answer + Send + Sync;
 
 /// The registry, until it is dropped.
 pub struct Server {
-    /// Where it listens.
+    /// The address that the server listens on.
     pub address: SocketAddr,
     log: Arc<Mutex<Vec<Request>>>,
     task: JoinHandle<()>,

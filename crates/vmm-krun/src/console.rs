@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use msb_jail::{Calls, Jail, Strictness};
 use msb_vmm::RunError;
 
-/// How much is passed on at once, in bytes: what a pipe holds.
+/// The most bytes that are passed on at once: the capacity of a pipe.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// A console that a guest can be given.

@@ -79,7 +79,7 @@ pub enum InvalidMachine {
     TooManyDevices {
         /// The number of disks.
         disks: usize,
-        /// How many shares there are.
+        /// Number of shares.
         shares: usize,
         /// The limit on their sum.
         limit: usize,

@@ -46,7 +46,7 @@ impl DiskAccess {
         }
     }
 
-    /// What a jail leaves of a shared directory to whoever serves it.
+    /// Returns the access to a shared directory that the jail of its server has.
     pub const fn to_directory(self) -> Access {
         match self {
             Self::ReadOnly => Access::Read,
@@ -54,7 +54,7 @@ impl DiskAccess {
         }
     }
 
-    /// What a jail leaves of a shared file, or of a disk.
+    /// Returns the access to a shared file, or to a disk, that the jail of its server has.
     pub const fn to_file(self) -> Access {
         match self {
             Self::ReadOnly => Access::Read,

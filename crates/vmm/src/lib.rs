@@ -37,14 +37,14 @@ pub trait Vmm {
     /// The missing requirement, with its remedy.
     fn probe(&self) -> Result<(), Unavailable>;
 
-    /// Whether it serves shares itself: those that show a directory, and no others. Else each has a process of
+    /// Returns true if it serves shares itself: those that show a directory, and no others. Else each has a process of
     /// its own, and [`Sockets::shares`] leads to it.
     fn serves_shares(&self) -> bool;
 
-    /// How many disks and shares a machine may have together, with a network device or without.
+    /// Returns the most disks and shares that a machine may have together, with a network device or without.
     fn device_limit(&self, has_network: bool) -> usize;
 
-    /// What is left to the process that runs `machine`, and to what it starts, while the guest runs.
+    /// Returns the jail of the process that runs `machine`, and of its children, while the guest runs.
     ///
     /// # Errors
     /// If the machine's files cannot be determined, or a program is missing.

@@ -34,7 +34,7 @@ pub struct Machine {
     pub kernel_arguments: Vec<String>,
     /// The file that the kernel's console is written to.
     pub console_log: PathBuf,
-    /// What of the host the guest sees over virtio-fs, each a device.
+    /// The shares of the host that the guest sees over virtio-fs, each a device.
     #[serde(default)]
     pub shares: Vec<Share>,
     /// The network device. `None` for a machine without a network.
@@ -52,15 +52,15 @@ pub struct NetworkDevice {
 /// A device that the guest mounts by its tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// What the guest knows it by, at most [`SHARE_TAG_MAX_BYTES`].
+    /// The share's tag in the guest, at most [`SHARE_TAG_MAX_BYTES`].
     pub tag: String,
-    /// Whether the guest may change what it sees.
+    /// The guest's access to the share.
     pub access: DiskAccess,
-    /// What it sees.
+    /// The content of the share.
     pub shown: Shown,
 }
 
-/// What a share shows of the host.
+/// The content of a share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
@@ -76,13 +76,13 @@ pub enum Shown {
 pub struct ShareEntry {
     /// Its name in the root of the device.
     pub name: String,
-    /// Where it is on the host.
+    /// The path on the host.
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: ShareKind,
 }
 
-/// What a share can show.
+/// The kinds of entries of a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShareKind {

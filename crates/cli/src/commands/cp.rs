@@ -35,10 +35,10 @@ pub(crate) struct Arguments {
     /// Leave out what is mounted in SRC: volumes, directories of the host
     #[arg(short = 'x', long)]
     one_file_system: bool,
-    /// What to copy: a path here, SANDBOX:PATH, or - for a tar archive
+    /// Source: a path here, SANDBOX:PATH, or - for a tar archive
     #[arg(value_name = "SRC")]
     source: OsString,
-    /// Where to
+    /// Destination: a path here, SANDBOX:PATH, or - for a tar archive
     #[arg(value_name = "DST")]
     destination: OsString,
 }

@@ -5,7 +5,7 @@ use msb_runtime::Hostname;
 // The guest's settings for its commands, and help: Docker's `-h` is the host name.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestArguments {
-    /// What the guest calls itself, in /etc/hosts and /etc/hostname too [default: the sandbox's name]
+    /// Hostname of the guest, also in /etc/hosts and /etc/hostname [default: the sandbox's name]
     #[arg(short = 'h', long, value_name = "NAME")]
     pub(crate) hostname: Option<Hostname>,
     /// Put commands into a group too, by name or number

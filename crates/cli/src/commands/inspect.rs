@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     names: Vec<String>,
 }
 
-/// What can be inspected.
+/// The kinds of objects that can be inspected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     #[value(alias = "container")]

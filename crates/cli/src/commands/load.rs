@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// Name of the image, instead of what the archive calls it
     #[arg(short, long, value_name = "NAME")]
     tag: Option<String>,
-    /// Which of the image's platforms [default: linux on this host's architecture]
+    /// Platform of the image [default: linux on this host's architecture]
     #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
     platform: Option<Platform>,
     #[command(flatten)]

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Show when each line came
     #[arg(short, long)]
     timestamps: bool,
-    /// What to print: what the command printed, the guest's console, the machine's messages
+    /// Log to print: the command's output, the guest's console, or the machine's messages
     #[arg(long, value_enum, default_value_t, value_name = "SOURCE")]
     source: Source,
     /// Of a job, instead of the sandbox's first command
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     sandbox: String,
 }
 
-/// Where lines come from.
+/// The sources of lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Source {
     /// The sandbox's first command, or a job

@@ -23,10 +23,10 @@ const VMM_VARIABLE: &str = "MSB_VMM";
 // The options of the machine that runs a sandbox.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MachineArguments {
-    /// Which VMM runs it: libkrun, QEMU, or libkrun where the host can and QEMU elsewhere
+    /// VMM that runs the machine: libkrun, QEMU, or libkrun if the host can run it and QEMU otherwise
     #[arg(long, value_enum, default_value_t, env = VMM_VARIABLE)]
     pub(crate) vmm: VmmName,
-    /// How long the guest may take to answer
+    /// Time that the guest may take to answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     boot_timeout: u64,
     /// When to read all of the image and compare it with its digests before the boot
@@ -38,7 +38,7 @@ pub(crate) struct MachineArguments {
 /// When an image's content is compared with its digests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum VerifyPolicy {
-    /// What changed since it was last compared, as the host's kernel tells
+    /// Compare files that changed since they were last compared
     #[default]
     Changed,
     /// Everything, every time

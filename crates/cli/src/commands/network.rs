@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkArguments {
-    /// What the sandbox reaches
+    /// Destinations that the sandbox reaches
     #[arg(long, alias = "net", value_enum, default_value_t)]
     network: Mode,
     /// Let a port of the host lead to one of the sandbox's, or a range of ports; on 127.0.0.1 unless
@@ -54,7 +54,7 @@ pub(crate) struct NetworkArguments {
     host_ca: bool,
 }
 
-/// What a sandbox reaches that no rule speaks of.
+/// The destinations that a sandbox reaches without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Mode {
     /// Everything but private, link-local and the host's own addresses

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 // The options for the source of an image.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SourceArguments {
-    /// Which of the image's platforms [default: linux on this host's architecture]
+    /// Platform of the image [default: linux on this host's architecture]
     #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
     pub(crate) platform: Option<Platform>,
     /// Speak HTTP without TLS to the registry

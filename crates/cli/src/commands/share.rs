@@ -9,7 +9,7 @@ use crate::failure::Outcome;
 pub(crate) struct Arguments {
     /// Directory of the sandbox
     directory: PathBuf,
-    /// Which of its machine's shares
+    /// Number of the machine's share, from 0
     index: usize,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 // The sandboxes to stop, and the options for it.
 #[derive(Debug, clap::Args)]
 pub(super) struct StopArguments {
-    /// How long processes may take to end [default: what the sandbox was created with, or 10]
+    /// Time that processes may take to end [default: what the sandbox was created with, or 10]
     #[arg(short, long, value_name = "SECONDS")]
     pub(super) time: Option<u64>,
     /// Signal that asks the command to end [default: what the sandbox was created with]

@@ -10,7 +10,7 @@ pub(crate) struct StoppingArguments {
     /// Signal that asks the command to end [default: the image's STOPSIGNAL, or SIGTERM]
     #[arg(long, value_name = "SIGNAL")]
     stop_signal: Option<StopSignal>,
-    /// How long msb stop lets processes take to end
+    /// Time that msb stop gives processes to end
     #[arg(long, value_name = "SECONDS", default_value_t = Stopping::default().timeout_s)]
     stop_timeout: u64,
 }

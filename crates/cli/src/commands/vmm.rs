@@ -14,7 +14,7 @@ use crate::output;
 // Arguments of `msb __vmm`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Where programs are looked up; the environment is empty
+    /// Directories in which programs are looked up; the environment is empty
     #[arg(long, value_name = "DIR:DIR")]
     search_path: Option<OsString>,
     /// The QEMU program to use

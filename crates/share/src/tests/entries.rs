@@ -9,7 +9,7 @@ use super::guest::{Guest, NOTHING, body, node};
 use super::requests;
 use crate::{Entry, Kind};
 
-/// Where an answer with an entry has the flags of its attributes (`struct fuse_entry_out`).
+/// The offset in an answer with an entry of the flags of its attributes (`struct fuse_entry_out`).
 const FLAGS_AT: usize = 124;
 
 /// Two directories and two files, each file with one beside it that is not shared.

@@ -21,7 +21,7 @@ const FILL: &str = "dd if=/dev/zero of=/fill bs=1M count=100 conv=fsync";
 const MORE: &str = "dd if=/dev/zero of=/more bs=1M count=3 conv=fsync";
 const KEEP: &str = "echo kept > /root/kept; sync";
 
-/// What `msb stop -t 1` may take. It has no reason to wait for a disk.
+/// The time that `msb stop -t 1` may take. It has no reason to wait for a disk.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
 /// A host's disk that is full: who writes is told, the others go on, and with room again all go on from what
@@ -179,7 +179,7 @@ fn sh(env: &TestEnv, name: &str, script: &str) -> Result<Output> {
     )
 }
 
-/// What `msb ps` says of a sandbox's disks.
+/// Returns the errors of a sandbox's disks in `msb ps`.
 fn disk_errors(env: &TestEnv, name: &str) -> Result<String> {
     Ok(listed(env, name)?["disk_errors"]
         .as_array()

@@ -17,7 +17,7 @@ struct Arguments {
     /// A file or directory of the host, and the name under /job that it gets
     #[arg(long = "in", value_name = "PATH[:NAME]")]
     inputs: Vec<String>,
-    /// Where what the job leaves in /job/out goes
+    /// Directory for the files that the job leaves in /job/out
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
@@ -28,7 +28,7 @@ struct Arguments {
     /// Without emulated virtualisation: faster
     #[arg(long)]
     no_kvm: bool,
-    /// What to run
+    /// Command to run
     #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }
