@@ -13,6 +13,8 @@ mod credentials;
 mod documents;
 mod endpoint;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod limits;
 mod private;
 mod proxy;
@@ -26,9 +28,6 @@ mod token;
 mod transport;
 
 pub use blob::{BlobSource, PARTS_IN_FLIGHT};
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub use challenge::Challenge;
 pub use client::Client;
 pub use connect_error::ConnectError;
 pub use credentials::{Credential, CredentialSource, CredentialsError, configured_registries};
