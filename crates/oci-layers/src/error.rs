@@ -74,7 +74,7 @@ pub enum LayerError {
         source: InvalidEntry,
     },
     /// The layer exceeds a limit.
-    #[error("at byte {offset_bytes} the layer is too much")]
+    #[error("at byte {offset_bytes} the layer exceeds a limit")]
     Limit {
         /// Offset in bytes at which the limit was exceeded.
         offset_bytes: u64,
@@ -112,7 +112,7 @@ pub enum InvalidEntry {
     #[error("a parent of it is not a directory")]
     ParentNotDirectory,
     /// The entry exceeds a limit.
-    #[error("it is too much")]
+    #[error("it exceeds a limit")]
     Limit(#[from] Exceeded),
     /// The path goes through more symlinks than the limit, which is 40 by default, as in Linux.
     #[error("its path goes through too many symlinks")]
@@ -182,7 +182,7 @@ pub enum MergeError<E: Error + 'static> {
         limit: u16,
     },
     /// The layers together have more names than the limit.
-    #[error("with layer {layer} the image is too much")]
+    #[error("with layer {layer} the image exceeds a limit")]
     Limit {
         /// The number of the layer that exceeds the limit; the base is 0.
         layer: usize,

@@ -182,7 +182,7 @@ mod tests {
     fn an_error_names_limit_and_value() {
         let error = Limits::default().check(Limit::EntryPath, 1 << 20);
         assert_eq!(
-            error.expect_err("it is too much").to_string(),
+            error.expect_err("it exceeds the limit").to_string(),
             "the length of a path or link target is beyond the limit entry-path=16KiB"
         );
     }
