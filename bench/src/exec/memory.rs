@@ -11,9 +11,10 @@ use super::running::Running;
 /// The process that holds the guest's memory is left out. Under libkrun this is the VMM process,
 /// whose own pages cannot be told from the guest's.
 pub(super) fn of_machine(sandbox: &Running) -> Result<BTreeMap<String, u64>> {
-    let commands: &[&str] = match sandbox.vmm_has_memory {
-        true => &["__network"],
-        false => &["__vmm", "__network"],
+    let commands: &[&str] = if sandbox.vmm_has_memory {
+        &["__network"]
+    } else {
+        &["__vmm", "__network"]
     };
     let directory = &sandbox.directory;
     let wanted = directory.to_string_lossy();

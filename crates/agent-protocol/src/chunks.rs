@@ -73,9 +73,10 @@ impl<F: FnMut(Bytes) -> bool> Write for ChunkWriter<F> {
             return Ok(());
         }
         let chunk = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK_MAX_BYTES));
-        match (self.send)(chunk.into()) {
-            true => Ok(()),
-            false => Err(io::ErrorKind::BrokenPipe.into()),
+        if (self.send)(chunk.into()) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::BrokenPipe.into())
         }
     }
 }

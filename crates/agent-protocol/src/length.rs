@@ -26,9 +26,10 @@ pub struct TooLong {
 pub fn check_length(exec: &Exec) -> Result<(), TooLong> {
     let bytes = exec.encoded_len();
     let limit_bytes = MESSAGE_MAX_BYTES - AROUND_BYTES;
-    match bytes <= limit_bytes {
-        true => Ok(()),
-        false => Err(TooLong { bytes, limit_bytes }),
+    if bytes <= limit_bytes {
+        Ok(())
+    } else {
+        Err(TooLong { bytes, limit_bytes })
     }
 }
 

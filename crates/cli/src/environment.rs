@@ -30,9 +30,10 @@ fn one_of<T: clap::ValueEnum>(value: &str) -> Result<(), String> {
     let names =
         variants.filter_map(|variant| Some(variant.to_possible_value()?.get_name().to_owned()));
     let names: Vec<String> = names.collect();
-    match names.iter().any(|name| name == value) {
-        true => Ok(()),
-        false => Err(format!("'{value}' is none of {}", names.join(", "))),
+    if names.iter().any(|name| name == value) {
+        Ok(())
+    } else {
+        Err(format!("'{value}' is none of {}", names.join(", ")))
     }
 }
 

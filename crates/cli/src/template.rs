@@ -158,9 +158,10 @@ impl Template {
                 Piece::Text(text) => line.push_str(text),
                 Piece::Field { path, is_json } => {
                     let value = find(row, path)?;
-                    line.push_str(&match is_json {
-                        true => value.to_string(),
-                        false => printable(&shown(value)),
+                    line.push_str(&if *is_json {
+                        value.to_string()
+                    } else {
+                        printable(&shown(value))
                     });
                 }
             }

@@ -83,9 +83,10 @@ impl GuestProgram<'_> {
             .env_remove("RUSTC_WORKSPACE_WRAPPER")
             .status()
             .map_err(BuildError::Cargo)?;
-        match status.success() {
-            true => Ok(directory.join(target).join("agent").join(self.package)),
-            false => Err(BuildError::Failed(target, status)),
+        if status.success() {
+            Ok(directory.join(target).join("agent").join(self.package))
+        } else {
+            Err(BuildError::Failed(target, status))
         }
     }
 }

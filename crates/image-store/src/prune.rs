@@ -140,9 +140,10 @@ impl Store {
             return self.remove_image(digest, names, needed);
         }
         let in_use = Lock::try_take(&self.layout.image_lock(digest), Mode::Exclusive)?.is_none();
-        Ok(match in_use || needed(digest)? {
-            true => RemoveOutcome::InUse,
-            false => RemoveOutcome::Gone,
+        Ok(if in_use || needed(digest)? {
+            RemoveOutcome::InUse
+        } else {
+            RemoveOutcome::Gone
         })
     }
 }

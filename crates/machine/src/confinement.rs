@@ -58,9 +58,10 @@ pub(crate) fn limits(
     // The memory is a file too if another process maps it.
     let memory_bytes = u64::from(machine.memory_mib) << 20;
     let longest = machine.longest_writable_bytes().max(FILE_MIN_BYTES);
-    let longest = match machine.shares.is_empty() {
-        true => longest,
-        false => longest.max(memory_bytes),
+    let longest = if machine.shares.is_empty() {
+        longest
+    } else {
+        longest.max(memory_bytes)
     };
     Ok(Limits {
         open_files: (!shares).then_some(OPEN_FILES + 2 * extents),

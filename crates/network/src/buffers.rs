@@ -19,9 +19,10 @@ impl Buffers {
         while bytes > TCP_BUFFER_MIN_BYTES && bytes * PARTS > left_bytes {
             bytes /= 2;
         }
-        let claim = match bytes > TCP_BUFFER_MIN_BYTES {
-            true => budget.take(2 * bytes),
-            false => None,
+        let claim = if bytes > TCP_BUFFER_MIN_BYTES {
+            budget.take(2 * bytes)
+        } else {
+            None
         };
         Self {
             bytes,

@@ -99,9 +99,10 @@ impl Flows {
     pub(crate) fn key_from_outside(&mut self, guest_port: u16) -> Option<FlowKey> {
         for _ in GATEWAY_PORTS {
             let port = self.next_port;
-            self.next_port = match port == *GATEWAY_PORTS.end() {
-                true => *GATEWAY_PORTS.start(),
-                false => port + 1,
+            self.next_port = if port == *GATEWAY_PORTS.end() {
+                *GATEWAY_PORTS.start()
+            } else {
+                port + 1
             };
             let key = FlowKey {
                 guest_port,

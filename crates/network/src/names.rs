@@ -171,9 +171,10 @@ async fn ask(
             let mut stream = TcpStream::connect(resolver).await?;
             write_message(&mut stream, &question).await?;
             let answer = read_message(&mut stream, STREAM_ANSWER_MAX_BYTES).await?;
-            match answer.starts_with(&id) {
-                true => Ok(answer),
-                false => Err(io::ErrorKind::InvalidData.into()),
+            if answer.starts_with(&id) {
+                Ok(answer)
+            } else {
+                Err(io::ErrorKind::InvalidData.into())
             }
         }
     }

@@ -210,9 +210,10 @@ impl Switch {
             address => address,
         };
         let address = SocketAddrV4::new(address, remote.port());
-        match self.policy.allows(address) {
-            true => Target::Host(address),
-            false => Target::Denied,
+        if self.policy.allows(address) {
+            Target::Host(address)
+        } else {
+            Target::Denied
         }
     }
 

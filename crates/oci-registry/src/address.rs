@@ -56,9 +56,10 @@ impl Address {
         Self {
             name: name.to_owned(),
             is_mirror: false,
-            scheme: match plain_http {
-                true => Scheme::Http,
-                false => Scheme::of(name, registries),
+            scheme: if plain_http {
+                Scheme::Http
+            } else {
+                Scheme::of(name, registries)
             },
             host: reference.registry_host().to_owned(),
             prefix: String::new(),
@@ -92,9 +93,10 @@ impl Address {
     pub(super) async fn settled(&self) -> Self {
         let mut settled = self.clone();
         if self.scheme == Scheme::AsAnswered {
-            settled.scheme = match speaks_tls(&self.host).await {
-                true => Scheme::Https,
-                false => Scheme::Http,
+            settled.scheme = if speaks_tls(&self.host).await {
+                Scheme::Https
+            } else {
+                Scheme::Http
             };
         }
         settled

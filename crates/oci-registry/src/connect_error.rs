@@ -58,9 +58,10 @@ impl ConnectError {
                 None => cause = error.source(),
             }
         }
-        match is_timeout {
-            true => Self::TimedOut,
-            false => Self::Other(error.without_url()),
+        if is_timeout {
+            Self::TimedOut
+        } else {
+            Self::Other(error.without_url())
         }
     }
 

@@ -176,9 +176,10 @@ impl Transport {
             None => !private::is_private_host(&self.base).await,
         };
         let trusted = self.proxies.hosts();
-        let resolver = match only_public {
-            true => Resolver::Public { trusted },
-            false => Resolver::Any,
+        let resolver = if only_public {
+            Resolver::Public { trusted }
+        } else {
+            Resolver::Any
         };
         let trust = self.anonymous.anonymous();
         let authorities = match HostAuthorities::to_reach(&self.base, &self.proxies) {

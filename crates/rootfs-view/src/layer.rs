@@ -126,9 +126,10 @@ fn changed<L, W>(image: &Tree<L>, wanted: &Tree<W>) -> Vec<bool> {
 
 /// Returns the image's names in a directory; `None` if the directory is not the image's.
 fn names<L>(image: &Tree<L>, id: InodeId) -> Option<&fstree::Directory> {
-    match id.index() < image.len() {
-        true => image.directory(id),
-        false => None,
+    if id.index() < image.len() {
+        image.directory(id)
+    } else {
+        None
     }
 }
 

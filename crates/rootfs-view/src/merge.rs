@@ -124,17 +124,19 @@ impl Merger<'_> {
         let inode = self.upper.inode(id);
         let below = || self.below(inode, name, beside);
         if inode.kind.as_directory().is_some() {
-            let lower = match is_opaque(&inode.metadata) {
-                true => None,
-                false => below().filter(|&lower| self.lower.directory(lower).is_some()),
+            let lower = if is_opaque(&inode.metadata) {
+                None
+            } else {
+                below().filter(|&lower| self.lower.directory(lower).is_some())
             };
             let added = self.tree.add(Inode::directory(shown(&inode.metadata)));
             self.enter(added, Some(id), lower, name.as_bytes())?;
             return Ok(added);
         }
-        let lower = match is_metacopy(&inode.metadata) {
-            true => below(),
-            false => None,
+        let lower = if is_metacopy(&inode.metadata) {
+            below()
+        } else {
+            None
         };
         Ok(self.add_upper_file(id, lower))
     }

@@ -55,9 +55,10 @@ pub fn resolve<D>(tree: &Tree<D>, path: &[u8], follow_last: bool) -> Result<Inod
             }
         }
     }
-    match asks_for_directory && tree.directory(here).is_none() {
-        true => Err(ResolveError::NotDirectory),
-        false => Ok(here),
+    if asks_for_directory && tree.directory(here).is_none() {
+        Err(ResolveError::NotDirectory)
+    } else {
+        Ok(here)
     }
 }
 

@@ -68,9 +68,10 @@ pub fn diagnose(home: &Home, backends: &[&dyn Vmm]) -> Vec<Health> {
     let home_health = home_health(home);
     let is_usable = home_health.level != Level::Broken;
     findings.push(home_health);
-    findings.push(match is_usable {
-        true => kernel(home),
-        false => kernel_without_home(),
+    findings.push(if is_usable {
+        kernel(home)
+    } else {
+        kernel_without_home()
     });
     findings.push(disk(home));
     findings.extend(jail());

@@ -9,8 +9,9 @@ use rustix::rand::{GetRandomFlags, getrandom};
 pub(crate) fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
     let mut bytes = [0; LENGTH];
     let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
-    match filled == LENGTH {
-        true => Ok(bytes),
-        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    if filled == LENGTH {
+        Ok(bytes)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }

@@ -27,9 +27,10 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<fs::File>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    match file.metadata()?.is_file() {
-        true => Ok(Some(file)),
-        false => Err(nonsense(path, "is no regular file")),
+    if file.metadata()?.is_file() {
+        Ok(Some(file))
+    } else {
+        Err(nonsense(path, "is no regular file"))
     }
 }
 
@@ -44,9 +45,10 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(DESCRIPTION_MAX_BYTES + 1)
         .read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > DESCRIPTION_MAX_BYTES {
-        true => Err(nonsense(path, "is longer than 64 KiB")),
-        false => Ok(Some(bytes)),
+    if bytes.len() as u64 > DESCRIPTION_MAX_BYTES {
+        Err(nonsense(path, "is longer than 64 KiB"))
+    } else {
+        Ok(Some(bytes))
     }
 }
 

@@ -325,9 +325,10 @@ impl<F> Bounded<F> {
     }
 
     fn rewrites(&self) -> io::Result<()> {
-        match self.is_read_only {
-            true => Err(io::Error::from_raw_os_error(libc::EROFS)),
-            false => Ok(()),
+        if self.is_read_only {
+            Err(io::Error::from_raw_os_error(libc::EROFS))
+        } else {
+            Ok(())
         }
     }
 

@@ -274,9 +274,10 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> Root<F> {
     /// The same for two inodes, which must belong to one entry: they are of different filesystems otherwise.
     fn same_entry(&self, one: u64, other: u64) -> io::Result<(usize, u64, u64)> {
         let ((entry, one), (other_entry, other)) = (self.entry(one)?, self.entry(other)?);
-        match entry == other_entry {
-            true => Ok((entry, one, other)),
-            false => Err(io::Error::from_raw_os_error(libc::EXDEV)),
+        if entry == other_entry {
+            Ok((entry, one, other))
+        } else {
+            Err(io::Error::from_raw_os_error(libc::EXDEV))
         }
     }
 

@@ -212,9 +212,10 @@ impl<W: Write> Packer<'_, W> {
         let is_empty = self.options.empty.contains(&(stat.st_dev, stat.st_ino))
             || (self.options.one_file_system && stat.st_dev != device)
             || shows_the_kernel(&file).map_err(|error| failed("look at", path, error))?;
-        let names = match is_empty {
-            true => Vec::new(),
-            false => names(&file).map_err(|error| failed("list", path, error))?,
+        let names = if is_empty {
+            Vec::new()
+        } else {
+            names(&file).map_err(|error| failed("list", path, error))?
         };
         Ok(Ok(Some(OpenDirectory {
             file,

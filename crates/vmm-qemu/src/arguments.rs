@@ -113,9 +113,10 @@ impl Arguments {
             .with("rtc", "on")
             .with("acpi", "off")
             .with("isa-serial", "off");
-        let board = match machine.shares.is_empty() {
-            true => board,
-            false => board.with("memory-backend", "memory"),
+        let board = if machine.shares.is_empty() {
+            board
+        } else {
+            board.with("memory-backend", "memory")
         };
         self.option("-machine", board.into_argument());
         self.option("-cpu", processor);

@@ -49,9 +49,10 @@ impl Shares {
 
     /// Unmounts the shares. The mounts that show their entries elsewhere stay.
     pub(super) fn leave(self) -> io::Result<()> {
-        match self.tags.is_empty() {
-            true => Ok(()),
-            false => Ok(unmount(SHARED, UnmountFlags::DETACH)?),
+        if self.tags.is_empty() {
+            Ok(())
+        } else {
+            Ok(unmount(SHARED, UnmountFlags::DETACH)?)
         }
     }
 

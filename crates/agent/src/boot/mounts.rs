@@ -191,9 +191,10 @@ pub(super) fn file_point(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
             let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
             let made = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
             let mode = Mode::from_raw_mode(0o644);
-            match directory.as_os_str().is_empty() {
-                true => openat(root, name, made, mode)?,
-                false => openat(mount_point(root, directory)?, name, made, mode)?,
+            if directory.as_os_str().is_empty() {
+                openat(root, name, made, mode)?
+            } else {
+                openat(mount_point(root, directory)?, name, made, mode)?
             };
             look_up()?
         }

@@ -119,9 +119,10 @@ impl Reader<'_> {
 
     fn number(&self, bytes: &[u8]) -> u64 {
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-        match self.big_endian {
-            true => bytes.iter().fold(0, add),
-            false => bytes.iter().rev().fold(0, add),
+        if self.big_endian {
+            bytes.iter().fold(0, add)
+        } else {
+            bytes.iter().rev().fold(0, add)
         }
     }
 }

@@ -285,9 +285,10 @@ fn working_directory(wanted: &[u8], must_exist: bool) -> Result<PathBuf, Failure
     let wanted = if wanted.is_empty() { b"/" } else { wanted };
     let path = Path::new("/").join(OsStr::from_bytes(wanted));
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let made = match must_exist {
-        true => Ok(()),
-        false => fs::create_dir_all(&path),
+    let made = if must_exist {
+        Ok(())
+    } else {
+        fs::create_dir_all(&path)
     };
     match made.and_then(|()| open(&path, directory, Mode::empty()).map_err(Into::into)) {
         Ok(_) => Ok(path),

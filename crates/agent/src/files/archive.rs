@@ -17,9 +17,10 @@ use super::{Answers, PENDING_ANSWERS, absolute, answers, chunk, left_empty, wait
 /// Packs a file, or a directory with its whole content.
 pub(crate) fn get(request: &GetArchiveRequest, running: &Running) -> Answers<Chunk> {
     let path = absolute(&request.path);
-    let name = match request.name.is_empty() {
-        true => Bytes::from_static(b"."),
-        false => request.name.clone(),
+    let name = if request.name.is_empty() {
+        Bytes::from_static(b".")
+    } else {
+        request.name.clone()
     };
     let one_file_system = request.one_file_system;
     answers(running, move |host| {

@@ -64,9 +64,10 @@ fn answers<T: Send + 'static>(
     };
     tokio::task::spawn_blocking(move || {
         let ended = work(&host);
-        let ended = match host.running.is_closed() {
-            true => Err(shutting_down()),
-            false => ended,
+        let ended = if host.running.is_closed() {
+            Err(shutting_down())
+        } else {
+            ended
         };
         if let Err(status) = ended {
             // The host may have disconnected.
@@ -82,9 +83,10 @@ fn shutting_down() -> Status {
 
 /// Returns a path as an absolute one, from the sandbox's root.
 fn absolute(path: &Bytes) -> Vec<u8> {
-    match path.starts_with(b"/") {
-        true => path.to_vec(),
-        false => [b"/", &path[..]].concat(),
+    if path.starts_with(b"/") {
+        path.to_vec()
+    } else {
+        [b"/", &path[..]].concat()
     }
 }
 

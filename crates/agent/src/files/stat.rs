@@ -16,9 +16,10 @@ const ENTRIES_MAX: usize = 128;
 
 pub(crate) fn stat(request: &StatRequest) -> Result<StatReply, Status> {
     let path = absolute(&request.path);
-    let flags = match request.follow {
-        true => AtFlags::empty(),
-        false => AtFlags::SYMLINK_NOFOLLOW,
+    let flags = if request.follow {
+        AtFlags::empty()
+    } else {
+        AtFlags::SYMLINK_NOFOLLOW
     };
     let stat = statat(CWD, &path[..], flags).map_err(failed("look at", &path))?;
     let target = target(&stat, CWD, &path).map_err(failed("read the link", &path))?;

@@ -170,9 +170,10 @@ fn say_reason(sandbox: &Sandbox, reason: Option<EndReason>) {
         return;
     };
     let text = format!("stopped: {limit} was over");
-    match sandbox.spec.process.terminal {
-        true => output::notice_below(&text),
-        false => output::notice(&text),
+    if sandbox.spec.process.terminal {
+        output::notice_below(&text)
+    } else {
+        output::notice(&text)
     }
 }
 

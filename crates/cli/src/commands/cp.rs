@@ -68,9 +68,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         }
         (Side::Host(source), Side::Sandbox(name, destination)) => {
             let files = context.files(name).await?;
-            match source == "-" {
-                true => put_tar(io::stdin(), &files, destination, options).await?,
-                false => copy_in(Path::new(source), &files, destination, options).await?,
+            if source == "-" {
+                put_tar(io::stdin(), &files, destination, options).await?
+            } else {
+                copy_in(Path::new(source), &files, destination, options).await?
             }
         }
         (Side::Sandbox(..), Side::Sandbox(..)) => {

@@ -148,9 +148,10 @@ fn volumes(context: &Context) -> Result<Group, VolumeError> {
         let size_bytes = volume.allocated_bytes().unwrap_or(0);
         group.count += 1;
         group.size_bytes += size_bytes;
-        match volume.sandboxes(&context.home)?.is_empty() {
-            true => group.reclaimable_bytes += size_bytes,
-            false => group.active += 1,
+        if volume.sandboxes(&context.home)?.is_empty() {
+            group.reclaimable_bytes += size_bytes
+        } else {
+            group.active += 1
         }
     }
     Ok(group)

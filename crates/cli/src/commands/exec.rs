@@ -116,8 +116,9 @@ fn say_stopped(arguments: &Arguments) {
         return;
     };
     let text = format!("stopped: --timeout {limit} was over");
-    match arguments.process.has_terminal() {
-        true => output::notice_below(&text),
-        false => output::notice(&text),
+    if arguments.process.has_terminal() {
+        output::notice_below(&text)
+    } else {
+        output::notice(&text)
     }
 }

@@ -150,9 +150,10 @@ fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
         .map(|row| {
             [
                 row.reference.clone().unwrap_or_else(|| NONE.to_owned()),
-                match arguments.no_trunc {
-                    true => row.digest.clone(),
-                    false => short(&row.digest),
+                if arguments.no_trunc {
+                    row.digest.clone()
+                } else {
+                    short(&row.digest)
                 },
                 row.platform.clone(),
                 row.layer_count.to_string(),

@@ -202,9 +202,10 @@ async fn report(sandbox: Sandbox) -> std::io::Result<Report> {
     let condition = sandbox.condition()?;
     let is_running = condition.state == State::Running;
     let machine = is_running.then(|| sandbox.machine_resources());
-    let disk_errors = match is_running {
-        true => sandbox.disk_errors().await,
-        false => Vec::new(),
+    let disk_errors = if is_running {
+        sandbox.disk_errors().await
+    } else {
+        Vec::new()
     };
     let ports = sandbox.published()?;
     Ok(Report {

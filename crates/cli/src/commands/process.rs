@@ -97,9 +97,10 @@ fn parse_variable(text: &str) -> Result<String, String> {
 
 /// Accepts an absolute path: a relative one would have no directory to start from.
 fn parse_directory(text: &str) -> Result<String, String> {
-    match text.starts_with('/') {
-        true => Ok(text.to_owned()),
-        false => Err(format!("'{text}' is not an absolute path; write /{text}")),
+    if text.starts_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("'{text}' is not an absolute path; write /{text}"))
     }
 }
 

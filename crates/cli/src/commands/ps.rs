@@ -252,9 +252,10 @@ fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
         let mut cells = vec![
             row.id.clone(),
             row.image.clone(),
-            match arguments.no_trunc {
-                true => command,
-                false => output::cut(&command, COMMAND_SHOWN),
+            if arguments.no_trunc {
+                command
+            } else {
+                output::cut(&command, COMMAND_SHOWN)
             },
             output::human_age(now_s.saturating_sub(row.created_s)),
             row.status(now_s),

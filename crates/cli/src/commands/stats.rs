@@ -283,9 +283,10 @@ fn table(arguments: &Arguments, rows: &[Row]) -> String {
         ],
         &cells,
     );
-    match !arguments.no_stream && io::stdout().is_terminal() {
-        true => format!("{CLEAR}{table}"),
-        false => table,
+    if !arguments.no_stream && io::stdout().is_terminal() {
+        format!("{CLEAR}{table}")
+    } else {
+        table
     }
 }
 

@@ -27,13 +27,15 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn consequence(&self) -> String {
-        let images = match self.all {
-            true => "every image that no other sandbox uses",
-            false => "images without a name",
+        let images = if self.all {
+            "every image that no other sandbox uses"
+        } else {
+            "images without a name"
         };
-        let volumes = match self.volumes {
-            true => ", volumes that no other sandbox has",
-            false => "",
+        let volumes = if self.volumes {
+            ", volumes that no other sandbox has"
+        } else {
+            ""
         };
         format!(
             "This removes every sandbox that does not run, {images}{volumes}, and what killed processes left."

@@ -25,9 +25,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Outcome {
-    let command = match arguments.options.is_empty() {
-        true => ["sh", "-c", SCRIPT].map(str::to_owned).to_vec(),
-        false => [vec!["ps".to_owned()], arguments.options].concat(),
+    let command = if arguments.options.is_empty() {
+        ["sh", "-c", SCRIPT].map(str::to_owned).to_vec()
+    } else {
+        [vec!["ps".to_owned()], arguments.options].concat()
     };
     let exec = exec::Arguments::plain(arguments.sandbox, command);
     exec::run(context, &exec).await

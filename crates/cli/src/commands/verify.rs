@@ -61,9 +61,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let bars = Arc::new(Bars::new(context.quiet));
     let verified = look(&store, &arguments.names, VerifyMode::Digest, &bars).await;
     let found = verified?;
-    let parts = match arguments.names.is_empty() {
-        true => machine_parts(&context.home)?,
-        false => MachineParts::default(),
+    let parts = if arguments.names.is_empty() {
+        machine_parts(&context.home)?
+    } else {
+        MachineParts::default()
     };
     let mut advice = Vec::new();
     let mut left = found.damages.clone();

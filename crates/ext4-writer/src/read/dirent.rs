@@ -124,9 +124,10 @@ struct Sealed {
 fn check_checksum(inode: &DiskInode, is_first: bool, bytes: &[u8]) -> Result<(), Fault> {
     let is_whole_block = u16_at(bytes, 4).map(|stored| rec_len(stored, bytes.len()));
     let is_node = is_first || is_whole_block == Some(bytes.len());
-    let sealed = match inode.flags & INDEX_FL != 0 && is_node {
-        true => index_seal(bytes),
-        false => leaf_seal(bytes),
+    let sealed = if inode.flags & INDEX_FL != 0 && is_node {
+        index_seal(bytes)
+    } else {
+        leaf_seal(bytes)
     };
     let sealed = sealed.ok_or(Fault::Entry)?;
     let mut computed = crc32c(inode.seed, &bytes[sealed.covered]);

@@ -128,9 +128,10 @@ fn parse(
     } else {
         0
     };
-    let sectors_high = match layout.ro_compat.contains(RoCompat::HUGE_FILE) {
-        true => disk.l_i_blocks_high.get(),
-        false => 0,
+    let sectors_high = if layout.ro_compat.contains(RoCompat::HUGE_FILE) {
+        disk.l_i_blocks_high.get()
+    } else {
+        0
     };
     let wide = |low: u16, high: u16| u32::from(low) | u32::from(high) << 16;
     Ok(DiskInode {

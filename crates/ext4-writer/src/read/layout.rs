@@ -44,17 +44,20 @@ impl Layout {
             return Err(field("s_log_block_size", log_block_size).into());
         }
         let is_old = disk.s_rev_level.get() == 0;
-        let descriptor_bytes = match incompat.contains(Incompat::BITS_64) {
-            true => disk.s_desc_size.get(),
-            false => OLD_DESCRIPTOR_BYTES,
+        let descriptor_bytes = if incompat.contains(Incompat::BITS_64) {
+            disk.s_desc_size.get()
+        } else {
+            OLD_DESCRIPTOR_BYTES
         };
-        let seed = match incompat.contains(Incompat::CSUM_SEED) {
-            true => disk.s_checksum_seed.get(),
-            false => crc32c(START, &disk.s_uuid),
+        let seed = if incompat.contains(Incompat::CSUM_SEED) {
+            disk.s_checksum_seed.get()
+        } else {
+            crc32c(START, &disk.s_uuid)
         };
-        let high = match incompat.contains(Incompat::BITS_64) {
-            true => disk.s_blocks_count_hi.get(),
-            false => 0,
+        let high = if incompat.contains(Incompat::BITS_64) {
+            disk.s_blocks_count_hi.get()
+        } else {
+            0
         };
         let mut layout = Self {
             compat: Compat::from_bits_retain(disk.s_feature_compat.get()),
@@ -63,14 +66,16 @@ impl Layout {
             block_bytes: 1024 << log_block_size,
             blocks: whole(disk.s_blocks_count_lo, high),
             groups: 0,
-            inode_bytes: match is_old {
-                true => OLD_INODE_BYTES,
-                false => usize::from(disk.s_inode_size.get()),
+            inode_bytes: if is_old {
+                OLD_INODE_BYTES
+            } else {
+                usize::from(disk.s_inode_size.get())
             },
             descriptor_bytes,
-            first_inode: match is_old {
-                true => FIRST_INODE,
-                false => disk.s_first_ino.get(),
+            first_inode: if is_old {
+                FIRST_INODE
+            } else {
+                disk.s_first_ino.get()
             },
             seed,
             disk,
@@ -93,9 +98,12 @@ impl Layout {
         }
         let inode_size = u64::try_from(self.inode_bytes).unwrap_or(u64::MAX);
         let bits = 8 * block_size;
-        let expect = |name, value: u64, holds: bool| match holds {
-            true => Ok(()),
-            false => Err(field(name, value)),
+        let expect = |name, value: u64, holds: bool| {
+            if holds {
+                Ok(())
+            } else {
+                Err(field(name, value))
+            }
         };
         let sound_inode = inode_size.is_power_of_two() && (128..=block_size).contains(&inode_size);
         expect("s_inode_size", inode_size, sound_inode)?;
@@ -106,9 +114,10 @@ impl Layout {
         let first = u64::from(disk.s_first_data_block.get());
         let per_group = u64::from(disk.s_blocks_per_group.get());
         let clusters = u64::from(disk.s_clusters_per_group.get());
-        let ratio = match self.ro_compat.contains(RoCompat::BIGALLOC) {
-            true => per_group.checked_div(clusters).unwrap_or(0),
-            false => 1,
+        let ratio = if self.ro_compat.contains(RoCompat::BIGALLOC) {
+            per_group.checked_div(clusters).unwrap_or(0)
+        } else {
+            1
         };
         let most = bits.saturating_mul(ratio);
         let sound = per_group >= 8 && per_group <= most;
@@ -235,9 +244,10 @@ fn check_features(incompat: Incompat, ro_compat: RoCompat) -> Result<(), ReadErr
     if bits != 0 {
         return Err(ReadError::Unsupported(Unsupported::Features { bits }));
     }
-    match ro_compat.contains(RoCompat::SHARED_BLOCKS) {
-        true => Err(ReadError::Unsupported(Unsupported::SharedBlocks)),
-        false => Ok(()),
+    if ro_compat.contains(RoCompat::SHARED_BLOCKS) {
+        Err(ReadError::Unsupported(Unsupported::SharedBlocks))
+    } else {
+        Ok(())
     }
 }
 

@@ -55,9 +55,10 @@ impl<R: ReadAt> Image<R> {
         inode: &DiskInode,
         budget: &mut Budget,
     ) -> Result<Mapping, ReadError> {
-        match inode.has_extents() {
-            true => extent_tree::read(self, inode, budget),
-            false => indirect::read(self, inode, budget),
+        if inode.has_extents() {
+            extent_tree::read(self, inode, budget)
+        } else {
+            indirect::read(self, inode, budget)
         }
     }
 

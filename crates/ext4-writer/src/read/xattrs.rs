@@ -151,9 +151,10 @@ fn add(
         gathered.inline_data = Some(value.to_vec());
         return Ok(());
     }
-    let value = match namespace.is_acl() {
-        true => acl::from_disk(value).ok_or(Problem::Fault(Fault::Acl))?,
-        false => value.to_vec(),
+    let value = if namespace.is_acl() {
+        acl::from_disk(value).ok_or(Problem::Fault(Fault::Acl))?
+    } else {
+        value.to_vec()
     };
     let full = [namespace.prefix, name].concat();
     gathered.pairs.push((full, value));

@@ -97,9 +97,10 @@ impl Usage {
             Body::Symlink(_) => Structure::Symlink(number),
             _ => Structure::FileData(number),
         };
-        let tree = match node.inode.has_extents() {
-            true => Structure::ExtentTree(number),
-            false => Structure::IndirectMap(number),
+        let tree = if node.inode.has_extents() {
+            Structure::ExtentTree(number)
+        } else {
+            Structure::IndirectMap(number)
         };
         self.map(&node.mapping, content, tree);
         let block = node.inode.xattr_block;

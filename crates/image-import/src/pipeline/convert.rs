@@ -99,9 +99,10 @@ fn feed(
             return Err(error);
         }
     }
-    match chunks.end() {
-        true => Ok(()),
-        false => Err(ConvertError::Abandoned),
+    if chunks.end() {
+        Ok(())
+    } else {
+        Err(ConvertError::Abandoned)
     }
 }
 

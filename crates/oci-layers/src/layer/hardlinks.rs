@@ -150,9 +150,10 @@ impl Search<'_> {
 
     /// Returns the file at a location. `None` if it does not exist.
     fn file_at(self, place: &ResolvedPath, name: &Name) -> Result<Option<InodeId>, InvalidEntry> {
-        let found = match place.missing.is_empty() {
-            true => self.tree.lookup(place.directory(), name.as_bytes()),
-            false => None,
+        let found = if place.missing.is_empty() {
+            self.tree.lookup(place.directory(), name.as_bytes())
+        } else {
+            None
         };
         match found {
             Some(id) if self.tree.directory(id).is_some() => {

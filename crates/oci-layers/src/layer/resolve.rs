@@ -61,9 +61,10 @@ pub(crate) fn resolve<D>(
                 continue;
             }
         };
-        let found = match place.missing.is_empty() {
-            true => tree.lookup(place.directory(), name.as_bytes()),
-            false => None,
+        let found = if place.missing.is_empty() {
+            tree.lookup(place.directory(), name.as_bytes())
+        } else {
+            None
         };
         let Some(id) = found else {
             place.missing.push(name);

@@ -27,9 +27,10 @@ impl Whiteouts {
     /// hides the file below it, and a directory is new, so it is opaque. A directory that exists
     /// only because of markers does not count as the layer's own.
     pub(crate) fn settle<D>(self, tree: &mut Tree<D>) {
-        let marker_only = match self.names.is_empty() {
-            true => Vec::new(),
-            false => markers::marker_only(tree),
+        let marker_only = if self.names.is_empty() {
+            Vec::new()
+        } else {
+            markers::marker_only(tree)
         };
         let is_marker_only = |id: InodeId| marker_only.get(id.index()) == Some(&true);
         for (directory, name) in self.names {

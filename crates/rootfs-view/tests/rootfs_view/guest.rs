@@ -88,10 +88,13 @@ pub(crate) fn change(root: &Path, random: &mut Random) -> bool {
         13 => fs::rename(&file, &new).is_ok(),
         14 | 15 => fs::hard_link(&file, &new).is_ok(),
         16 => symlink("elsewhere", &new).is_ok(),
-        _ => match is_regular {
-            true => rustix::fs::setxattr(&file, "user.mark", b"here", XattrFlags::empty()).is_ok(),
-            false => rustix::fs::mknodat(CWD, &new, FileType::Fifo, Mode::RUSR, 0).is_ok(),
-        },
+        _ => {
+            if is_regular {
+                rustix::fs::setxattr(&file, "user.mark", b"here", XattrFlags::empty()).is_ok()
+            } else {
+                rustix::fs::mknodat(CWD, &new, FileType::Fifo, Mode::RUSR, 0).is_ok()
+            }
+        }
     }
 }
 

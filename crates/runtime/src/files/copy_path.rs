@@ -35,9 +35,10 @@ pub(crate) struct Landing {
 impl CopyPath {
     pub(crate) fn new(path: impl Into<Vec<u8>>) -> Result<Self, CopyError> {
         let path = path.into();
-        match path.is_empty() {
-            true => Err(CopyError::EmptyPath),
-            false => Ok(Self(path)),
+        if path.is_empty() {
+            Err(CopyError::EmptyPath)
+        } else {
+            Ok(Self(path))
         }
     }
 
@@ -70,9 +71,10 @@ impl CopyPath {
 
     /// Returns the path that a symlink at this path with this target leads to.
     pub(crate) fn led_to(&self, target: &[u8]) -> Self {
-        match target.starts_with(b"/") {
-            true => Self(target.to_vec()),
-            false => Self([&self.parent()[..], b"/", target].concat()),
+        if target.starts_with(b"/") {
+            Self(target.to_vec())
+        } else {
+            Self([&self.parent()[..], b"/", target].concat())
         }
     }
 

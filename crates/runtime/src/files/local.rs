@@ -38,9 +38,10 @@ pub(super) fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) ->
 pub(crate) fn source(path: &CopyPath, follow: bool) -> Result<(Source, Packed), CopyError> {
     let typed = host_path(path.as_bytes());
     let is_directory = |metadata: std::fs::Metadata| metadata.is_dir();
-    let stands_for = match path.asserts_directory() || path.name().is_none() || follow {
-        true => std::fs::metadata(&typed),
-        false => std::fs::symlink_metadata(&typed),
+    let stands_for = if path.asserts_directory() || path.name().is_none() || follow {
+        std::fs::metadata(&typed)
+    } else {
+        std::fs::symlink_metadata(&typed)
     };
     let is_directory = stands_for
         .map(is_directory)

@@ -21,9 +21,10 @@ pub(super) fn recorded(path: &Path) -> Result<Source, MountError> {
     if path.to_str().is_none() {
         return Err(MountError::HostName { path });
     }
-    match is_directory(&path)? {
-        true => Ok(Source::Bind { directory: path }),
-        false => Ok(Source::BindFile { file: path }),
+    if is_directory(&path)? {
+        Ok(Source::Bind { directory: path })
+    } else {
+        Ok(Source::BindFile { file: path })
     }
 }
 

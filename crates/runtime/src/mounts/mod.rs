@@ -149,9 +149,10 @@ impl Mount {
     }
 
     const fn access(&self) -> DiskAccess {
-        match self.read_only {
-            true => DiskAccess::ReadOnly,
-            false => DiskAccess::ReadWrite,
+        if self.read_only {
+            DiskAccess::ReadOnly
+        } else {
+            DiskAccess::ReadWrite
         }
     }
 

@@ -47,9 +47,10 @@ impl Room {
     /// # Errors
     /// More mounts than there is room for, or a file with a VMM that cannot share single files.
     pub(super) fn places(&self, mounts: &[Mount]) -> Result<Vec<StartOptions>, MountError> {
-        match self.has_entries {
-            true => self.shared_places(mounts),
-            false => self.separate_places(mounts),
+        if self.has_entries {
+            self.shared_places(mounts)
+        } else {
+            self.separate_places(mounts)
         }
     }
 
@@ -99,9 +100,10 @@ impl Room {
         } else {
             ""
         };
-        let more = match self.devices_alone > self.devices {
-            true => format!(" ({} with --network none)", self.devices_alone),
-            false => String::new(),
+        let more = if self.devices_alone > self.devices {
+            format!(" ({} with --network none)", self.devices_alone)
+        } else {
+            String::new()
         };
         MountError::NoPlace {
             mounts,

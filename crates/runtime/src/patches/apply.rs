@@ -102,9 +102,10 @@ impl Patched {
             };
         }
         if self.tree.directory(here).is_none() || self.hidden.contains(&here) {
-            return Err(match self.hidden.contains(&here) {
-                true => PatchError::Hidden { path: text.clone() },
-                false => not_followed(text, ResolveError::NotDirectory),
+            return Err(if self.hidden.contains(&here) {
+                PatchError::Hidden { path: text.clone() }
+            } else {
+                not_followed(text, ResolveError::NotDirectory)
             });
         }
         if let Some(mode) = wanted.mode {

@@ -41,9 +41,10 @@ impl Sandbox {
             return Ok(State::Running);
         }
         let was_started = fs::exists(self.files.launch_spec())?;
-        Ok(match was_started {
-            true => State::Stopped,
-            false => State::Created,
+        Ok(if was_started {
+            State::Stopped
+        } else {
+            State::Created
         })
     }
 

@@ -127,9 +127,10 @@ impl Sandbox {
         let json = serde_json::to_vec_pretty(launch_spec)?;
         // A sandbox that is removed when it stops needs no sync: a sweep removes it after a power
         // cut.
-        match self.spec.remove_when_stopped {
-            true => durable_files::replace_bytes(&self.files.launch_spec(), &json)?,
-            false => durable_files::publish_bytes(&self.files.launch_spec(), &json)?,
+        if self.spec.remove_when_stopped {
+            durable_files::replace_bytes(&self.files.launch_spec(), &json)?
+        } else {
+            durable_files::publish_bytes(&self.files.launch_spec(), &json)?
         }
         for stale in [
             self.files.socket(),

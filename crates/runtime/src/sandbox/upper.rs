@@ -113,9 +113,10 @@ fn write_disk(files: &SandboxPaths, spec: &Spec, tree: &Tree<NewFile>) -> Result
         source,
     })?;
     // A sandbox that is removed when it stops needs no sync: a sweep removes it after a power cut.
-    match spec.remove_when_stopped {
-        true => Ok(()),
-        false => output.sync_all().map_err(UpperError::Io),
+    if spec.remove_when_stopped {
+        Ok(())
+    } else {
+        output.sync_all().map_err(UpperError::Io)
     }
 }
 

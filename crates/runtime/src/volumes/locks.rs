@@ -67,9 +67,10 @@ fn take(
         source,
     };
     let file = fs::File::open(&path).map_err(io_error)?;
-    let kind = match read_only {
-        true => flock::Kind::Shared,
-        false => flock::Kind::Exclusive,
+    let kind = if read_only {
+        flock::Kind::Shared
+    } else {
+        flock::Kind::Exclusive
     };
     let taken = flock::try_for_a_moment(&file, kind).map_err(io_error)?;
     Ok(taken.then_some(file))

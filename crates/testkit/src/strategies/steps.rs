@@ -37,9 +37,10 @@ pub enum Action {
 impl Step {
     /// Returns the tar entry for this step.
     pub fn entry(&self) -> TarEntry {
-        let path = match self.path.is_empty() {
-            true => "./".to_owned(),
-            false => self.path.join("/"),
+        let path = if self.path.is_empty() {
+            "./".to_owned()
+        } else {
+            self.path.join("/")
         };
         let entry = match &self.action {
             Action::File(content) => TarEntry::file(path, content),

@@ -38,9 +38,10 @@ pub(super) fn text(parts: &[(&str, &[Row])]) -> String {
                 Answer::Plain(_) => "spelled out".to_owned(),
                 Answer::Refused(words) => format!("refused: \"{words}\""),
             };
-            let judge = match row.is_large {
-                true => format!("{judge}, when the table is recorded"),
-                false => judge,
+            let judge = if row.is_large {
+                format!("{judge}, when the table is recorded")
+            } else {
+                judge
             };
             text += &format!("| {} | {} | {judge} |\n", row.case, row.right);
         }

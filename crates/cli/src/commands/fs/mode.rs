@@ -47,9 +47,10 @@ impl ModeChange {
 impl Clause {
     fn of(self, mode: u32, is_directory: bool) -> u32 {
         let may_execute = is_directory || mode & 0o111 != 0;
-        let execute = match self.has_conditional_execute && may_execute {
-            true => 0o111,
-            false => 0,
+        let execute = if self.has_conditional_execute && may_execute {
+            0o111
+        } else {
+            0
         };
         let bits = (self.bits | execute) & self.mask;
         match self.operator {

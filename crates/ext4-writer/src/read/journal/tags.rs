@@ -34,9 +34,10 @@ pub(super) enum Sum {
 
 /// Returns the tags of a descriptor; `None` if they do not end within it.
 pub(super) fn tags(journal: &Journal, bytes: &[u8]) -> Option<Vec<Logged>> {
-    let end = match journal.has_checksums() {
-        true => bytes.len() - TAIL_BYTES,
-        false => bytes.len(),
+    let end = if journal.has_checksums() {
+        bytes.len() - TAIL_BYTES
+    } else {
+        bytes.len()
     };
     let mut rest = &bytes[size_of::<Header>()..end];
     let mut tags = Vec::new();

@@ -292,9 +292,12 @@ async fn a_registry_on_the_internet_leads_to_no_private_address() {
     ];
     for address in addresses {
         let (content, there) = (Content::of(sample()), address.clone());
-        let public = Server::new(move |request| match is_blob(request) {
-            true => Answer::new(307, "").header("Location", format!("{there}{}", request.path)),
-            false => content.answer(request),
+        let public = Server::new(move |request| {
+            if is_blob(request) {
+                Answer::new(307, "").header("Location", format!("{there}{}", request.path))
+            } else {
+                content.answer(request)
+            }
         })
         .await;
         let proxy = Proxy::to(&public).await;

@@ -131,9 +131,10 @@ impl Guest {
         let next = tcp.seq_number() + 1;
         self.established.insert((port, peer), next);
         // A connection that a peer opens is accepted.
-        let control = match tcp.ack() {
-            true => TcpControl::None,
-            false => TcpControl::Syn,
+        let control = if tcp.ack() {
+            TcpControl::None
+        } else {
+            TcpControl::Syn
         };
         let first = FIRST + i32::from(tcp.ack());
         Some(segment(
