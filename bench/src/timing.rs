@@ -26,8 +26,8 @@ pub(crate) fn alternate(
         }
     }
     Ok(Pairs {
-        a: Cell::of_rounds(of_a),
-        b: Cell::of_rounds(of_b),
+        a: Cell::from_rounds(of_a),
+        b: Cell::from_rounds(of_b),
     })
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Listing {
 
 impl Listing {
     /// Lists a tree. Symlinks are not followed.
-    pub(crate) fn of(root: &Path) -> Result<Self> {
+    pub(crate) fn read(root: &Path) -> Result<Self> {
         let mut listing = Self::default();
         let mut open = vec![root.to_owned()];
         while let Some(directory) = open.pop() {
@@ -50,7 +50,7 @@ impl Listing {
 
 /// Copies the directories, files and symlinks of a tree to a directory that does not exist yet.
 pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    let listing = Listing::of(from)?;
+    let listing = Listing::read(from)?;
     let place = |path: &Path| -> Result<PathBuf> { Ok(to.join(path.strip_prefix(from)?)) };
     for directory in &listing.directories {
         fs::create_dir_all(place(directory)?)?;
@@ -92,7 +92,7 @@ mod tests {
         fs::write(from.join("a/file"), "text").unwrap();
         std::os::unix::fs::symlink("file", from.join("a/link")).unwrap();
         copy_tree(&from, &to).unwrap();
-        let listing = Listing::of(&to).unwrap();
+        let listing = Listing::read(&to).unwrap();
         assert_eq!(
             listing.directories,
             [to.clone(), to.join("a"), to.join("a/b")]

@@ -28,7 +28,7 @@ pub fn facts(root: &Path) -> Result<Facts> {
             root.display()
         )
     })?;
-    let tree_files = Listing::of(&tree)?.files.len() as u64;
+    let tree_files = Listing::read(&tree)?.files.len() as u64;
     let large = largest(root, &tree);
     let working = WORKING.iter().map(|name| root.join(name));
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();

@@ -48,7 +48,7 @@ impl Fixture {
             .with_context(|| format!("cannot make {}", place.work.display()))?;
         remove(&place.work, &[MADE, KEPT])?;
         let (lower, mount) = files(place, source, with_large)?;
-        let listing = Listing::of(&lower.tree)?;
+        let listing = Listing::read(&lower.tree)?;
         let is_python = |path: &&PathBuf| path.extension().is_some_and(|name| name == "py");
         let filesystem = rustix::fs::statfs(&place.work)?;
         let flags = rustix::fs::statvfs(&place.work)?.f_flag;
@@ -108,7 +108,7 @@ fn files(place: &BenchTarget, source: &Lower, with_large: bool) -> Result<(Lower
             Ok((layered.lower.clone(), Some(Held::Overlay(layered))))
         }
         (Some(Mounted::Disk(disk)), _) => {
-            let mount = Mount::of_disk(disk, &place.work)?;
+            let mount = Mount::from_disk(disk, &place.work)?;
             let lower = source.below(Path::new("/"))?.within(&place.work);
             Ok((lower, Some(Held::Disk(mount))))
         }

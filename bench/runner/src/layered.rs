@@ -34,7 +34,7 @@ impl Layered {
         for name in ["upper", "work"] {
             fs::create_dir_all(base.join(name))?;
         }
-        let made = PreparedLowers::of(&overlay.lowers, base, source, with_large)?;
+        let made = PreparedLowers::prepare(&overlay.lowers, base, source, with_large)?;
         fs::create_dir_all(target)?;
         let options = options(overlay, &made)?;
         mount(

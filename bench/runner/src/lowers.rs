@@ -24,7 +24,7 @@ pub(crate) struct PreparedLowers {
 
 impl PreparedLowers {
     /// Makes the layers in `base`. The files are those of the source, or a copy of them.
-    pub(crate) fn of(
+    pub(crate) fn prepare(
         lowers: &Lowers,
         base: &Path,
         source: &Lower,
@@ -59,7 +59,7 @@ fn images(disk: &Path, extents: &[Extent], base: &Path, source: &Lower) -> Resul
     let mut mounts = Vec::new();
     for (extent, directory) in extents.iter().zip(&directories) {
         fs::create_dir_all(directory)?;
-        mounts.push(Mount::of_extent(disk, *extent, directory)?);
+        mounts.push(Mount::from_extent(disk, *extent, directory)?);
     }
     Ok(PreparedLowers {
         directories,

@@ -12,7 +12,7 @@ pub(crate) struct Mount(PathBuf);
 
 impl Mount {
     /// Mounts a whole disk.
-    pub(crate) fn of_disk(disk: &Path, target: &Path) -> Result<Self> {
+    pub(crate) fn from_disk(disk: &Path, target: &Path) -> Result<Self> {
         mount(disk, target, "erofs", MountFlags::RDONLY, None)
             .with_context(|| format!("cannot mount {}", disk.display()))?;
         Ok(Self(target.to_owned()))
@@ -21,7 +21,7 @@ impl Mount {
     /// Mounts a part of a disk through a loop device.
     ///
     /// The loop device reads the disk without its own cache, and disappears with the mount.
-    pub(crate) fn of_extent(disk: &Path, extent: Extent, target: &Path) -> Result<Self> {
+    pub(crate) fn from_extent(disk: &Path, extent: Extent, target: &Path) -> Result<Self> {
         let (start, length) = (extent.start_bytes, extent.length_bytes);
         let mut losetup = command("losetup", Path::new("/"));
         losetup

@@ -75,7 +75,7 @@ fn wanted(
     caller: &mut Caller<'_>,
 ) -> Result<Vec<&'static Workload>> {
     let mut chosen = Vec::new();
-    for workload in workloads::of(suite) {
+    for workload in workloads::for_suite(suite) {
         let words = &request.only;
         if !words.is_empty()
             && !words

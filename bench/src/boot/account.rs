@@ -111,7 +111,7 @@ impl Accounts {
     }
 
     fn of_times(&self, part: impl Fn(&Times) -> f64) -> Cell {
-        Cell::of_rounds(self.accounts.iter().map(|one| part(&one.times)).collect())
+        Cell::from_rounds(self.accounts.iter().map(|one| part(&one.times)).collect())
     }
 
     /// Returns the table of the times to the first byte and to the end.
@@ -136,7 +136,7 @@ impl Accounts {
         let stages = STAGES.iter().map(|(_, stage)| *stage).chain([LAST]);
         let cell = |stage: usize| {
             let rounds = self.accounts.iter();
-            Some(Cell::of_rounds(
+            Some(Cell::from_rounds(
                 rounds
                     .filter_map(|one| one.stages.get(stage).copied())
                     .collect(),

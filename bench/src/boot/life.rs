@@ -58,21 +58,21 @@ impl Lives {
 
     /// Returns the time of creating a sandbox.
     pub(super) fn create(&self) -> Cell {
-        Cell::of_rounds(self.stages[0].clone())
+        Cell::from_rounds(self.stages[0].clone())
     }
 
     /// Returns the time of creating and starting a sandbox.
     pub(super) fn create_and_start(&self) -> Cell {
         let [create, start, ..] = &self.stages;
         let both = create.iter().zip(start);
-        Cell::of_rounds(both.map(|(create, start)| create + start).collect())
+        Cell::from_rounds(both.map(|(create, start)| create + start).collect())
     }
 
     pub(super) fn table(&self, conditions: Conditions) -> Table {
         let cells = self
             .stages
             .iter()
-            .map(|rounds| Some(Cell::of_rounds(rounds.clone())));
+            .map(|rounds| Some(Cell::from_rounds(rounds.clone())));
         Table {
             title: "A sandbox's life, a command a stage".to_owned(),
             conditions,

@@ -144,7 +144,10 @@ impl PeerRounds {
         conditions: Conditions,
     ) -> (Table, Vec<Target>) {
         let row = |name: &str, peer: &[f64], ours: Cell| {
-            Row::new(name, vec![Some(Cell::of_rounds(peer.to_vec())), Some(ours)])
+            Row::new(
+                name,
+                vec![Some(Cell::from_rounds(peer.to_vec())), Some(ours)],
+            )
         };
         let table = Table {
             title: "Beside a peer".to_owned(),
@@ -207,7 +210,7 @@ mod tests {
     fn ratios_of_rounds_are_judged_where_they_mean_something() {
         let row = |peer: [f64; 3]| {
             let cells =
-                [peer.to_vec(), vec![1.0, 1.0, 4.0]].map(|rounds| Some(Cell::of_rounds(rounds)));
+                [peer.to_vec(), vec![1.0, 1.0, 4.0]].map(|rounds| Some(Cell::from_rounds(rounds)));
             Row::new("first byte", cells.into())
         };
         let words = |peer| judge(&row(peer), 0.6).expect("both were measured").words;

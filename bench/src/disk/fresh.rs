@@ -54,7 +54,7 @@ pub(super) fn measure(arguments: &Arguments) -> Result<(Vec<Table>, Vec<Target>)
             .map(|(size, made)| {
                 let cells = columns
                     .iter()
-                    .map(|(_, of)| Some(Cell::of_rounds(of(made).clone())));
+                    .map(|(_, of)| Some(Cell::from_rounds(of(made).clone())));
                 Row::new(size.name, cells.collect())
             })
             .collect(),
@@ -114,7 +114,7 @@ fn empty_upper() -> Result<Tree<Vec<u8>>> {
 }
 
 fn judge(size: &Size, made: &Figures) -> Vec<Target> {
-    let spread = |figures: &[f64]| Cell::of_rounds(figures.to_vec()).spread();
+    let spread = |figures: &[f64]| Cell::from_rounds(figures.to_vec()).spread();
     let at_most = |words: &str, found: f64, most: f64, unit: Unit| {
         let (name, found_words) = (size.name, unit.shown(found));
         let most_words = unit.shown(most);

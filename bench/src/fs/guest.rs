@@ -33,7 +33,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
         "{} has no losetup, which --against layers needs; say what else to compare with",
         arguments.image
     );
-    let layers = Disk::of_image(msb, &arguments.image)?.extents();
+    let layers = Disk::from_image(msb, &arguments.image)?.extents();
     let places = places::of_guest(arguments, &facts, &layers);
     let parts = places::parts(&places);
     let mut request = arguments.request(places, facts.lower.clone(), parts);

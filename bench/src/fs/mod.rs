@@ -184,7 +184,7 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let outcome = guest::measure(arguments, msb)?;
-    let mut tables = tables::of(&outcome, "in the guest");
+    let mut tables = tables::from_outcome(&outcome, "in the guest");
     // A target applies only to a whole suite.
     let whole = !arguments.quick && arguments.only.is_empty();
     let targets = if whole {
@@ -194,7 +194,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     };
     if arguments.has(Against::Native) {
         let native = native::measure(arguments, msb)?;
-        tables.extend(tables::of(&native, "on the host's own kernel"));
+        tables.extend(tables::from_outcome(&native, "on the host's own kernel"));
     }
     ensure!(
         !tables.is_empty(),

@@ -29,7 +29,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     fs::write(&program, runner::PROGRAM)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
     let mut mounts = Mounts::below(&directory);
-    let disk = Disk::of_image(msb, &arguments.image)?;
+    let disk = Disk::from_image(msb, &arguments.image)?;
     let roots = mounted(&mut mounts, &disk, &directory)?;
     let (_, first) = roots.overlays.first().context("no overlay is mounted")?;
     let facts = facts(&program, first)?;

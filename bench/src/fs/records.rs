@@ -14,7 +14,7 @@ pub(super) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    pub(super) fn of(lines: &'a [Line], part: &Part, cache: CacheState) -> Self {
+    pub(super) fn for_part(lines: &'a [Line], part: &Part, cache: CacheState) -> Self {
         let of_part = lines.iter().filter_map(|line| match line {
             Line::Measured(record) => Some(record),
             _ => None,
@@ -64,7 +64,7 @@ impl<'a> Records<'a> {
             let seconds = records
                 .iter()
                 .map(|record| figure(record) as f64 / NS_PER_S);
-            let spread = Cell::of_rounds(seconds.collect()).spread();
+            let spread = Cell::from_rounds(seconds.collect()).spread();
             spread.map_or(0.0, |spread| spread.median)
         };
         Some(Cell {
@@ -75,7 +75,7 @@ impl<'a> Records<'a> {
             }),
             operations: records.first().map_or(0, |record| record.operations),
             errors: records.iter().map(|record| record.errors).sum(),
-            ..Cell::of_rounds(records.iter().map(|record| record.seconds).collect())
+            ..Cell::from_rounds(records.iter().map(|record| record.seconds).collect())
         })
     }
 }
@@ -113,7 +113,7 @@ mod tests {
             line("image", 0, 2.0),
             line("ext4", 0, 1.0),
         ];
-        let records = Records::of(&lines, &part, CacheState::Warm);
+        let records = Records::for_part(&lines, &part, CacheState::Warm);
         assert_eq!(records.workloads, ["scan"]);
         let cell = records.cell("scan", "image").unwrap();
         assert_eq!(
@@ -123,7 +123,7 @@ mod tests {
         // With one round less, the ratios would compare different rounds.
         assert_eq!(records.cell("scan", "ext4"), None);
         assert!(
-            Records::of(&lines, &part, CacheState::Cold)
+            Records::for_part(&lines, &part, CacheState::Cold)
                 .workloads
                 .is_empty()
         );

@@ -18,11 +18,11 @@ pub(super) struct Shown {
 ///
 /// They show the times of workloads, the percentiles of single operations, and the growth of
 /// filesystems.
-pub(super) fn of(outcome: &Outcome, kernel: &str) -> Vec<Shown> {
+pub(super) fn from_outcome(outcome: &Outcome, kernel: &str) -> Vec<Shown> {
     let mut tables = Vec::new();
     for part in &outcome.request.parts {
         for cache in [CacheState::Warm, CacheState::Cold] {
-            let records = Records::of(&outcome.lines, part, cache);
+            let records = Records::for_part(&outcome.lines, part, cache);
             if records.workloads.is_empty() {
                 continue;
             }
@@ -88,7 +88,7 @@ fn single_operations(title: &str, conditions: Conditions, records: &Records<'_>)
                 let seconds = records
                     .iter()
                     .map(|record| figure(record) as f64 / NS_PER_S);
-                (!records.is_empty()).then(|| Cell::of_rounds(seconds.collect()))
+                (!records.is_empty()).then(|| Cell::from_rounds(seconds.collect()))
             })
         });
         Row::new(workload, cells.collect())
@@ -114,7 +114,7 @@ fn growth(title: &str, conditions: Conditions, records: &Records<'_>) -> Table {
         let records = records.of_cell(workload, place);
         let grown = records.iter().filter_map(|record| record.growth_bytes);
         let figures: Vec<f64> = grown.map(|bytes| bytes as f64).collect();
-        (!figures.is_empty()).then(|| Cell::of_rounds(figures))
+        (!figures.is_empty()).then(|| Cell::from_rounds(figures))
     };
     Table {
         title: format!("{title}: growth of the filesystem, after a sync"),

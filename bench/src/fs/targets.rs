@@ -87,7 +87,7 @@ mod tests {
 
     fn shown(suite: Suite, cache: CacheState, rows: &[(&str, [f64; 3])]) -> Shown {
         let row = |(name, seconds): &(&str, [f64; 3])| {
-            let cells = seconds.map(|seconds| Some(Cell::of_rounds(vec![seconds])));
+            let cells = seconds.map(|seconds| Some(Cell::from_rounds(vec![seconds])));
             Row::new(*name, cells.to_vec())
         };
         Shown {

@@ -35,7 +35,7 @@ pub(super) fn measure(fixture: &Fixture<'_>) -> Result<Vec<Table>> {
         }
         let place = || (f64::from(count), count.to_string());
         let row = |cell| Row::at(place().0, place().1, vec![Some(cell)]);
-        times.push(row(Cell::of_rounds(took_s)));
+        times.push(row(Cell::from_rounds(took_s)));
         memory.push(row(Cell::once(memory_bytes(&home.msb)? / f64::from(count))));
     }
     let table = |title: &str, unit, column: &str, rows| Table {

@@ -45,7 +45,7 @@ impl Fixture<'_> {
             let point = self.point(shape)?;
             let row = |figure: fn(&Cost) -> f64| {
                 let cell =
-                    |costs: &[Cost]| Some(Cell::of_rounds(costs.iter().map(figure).collect()));
+                    |costs: &[Cost]| Some(Cell::from_rounds(costs.iter().map(figure).collect()));
                 let at = place(shape);
                 Row::at(
                     f64::from(at),

@@ -129,7 +129,7 @@ fn tables(fixture: &Fixture<'_>, shapes: &[Shape], figures: &[&Figures]) -> Vec<
             .map(|(shape, figures)| {
                 let cells = columns
                     .iter()
-                    .map(|(_, of)| Some(Cell::of_rounds(of(figures).clone())));
+                    .map(|(_, of)| Some(Cell::from_rounds(of(figures).clone())));
                 Row::at(
                     f64::from(shape.layers),
                     shape.layers.to_string(),
@@ -167,7 +167,7 @@ fn targets(figures: &[&Figures]) -> Vec<Target> {
         ("memory", |figures| &figures.memory_bytes),
     ];
     let judged = all.into_iter().filter_map(|(name, of)| {
-        let cell = |figures: &Figures| Cell::of_rounds(of(figures).clone());
+        let cell = |figures: &Figures| Cell::from_rounds(of(figures).clone());
         let ratio = cell(last).ratio_to(&cell(first))?.median;
         Some(Target::new(
             ratio <= GROWTH_MAX,

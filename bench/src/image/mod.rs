@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     for contestant in installed {
         match once(arguments, msb, &blobs, &contestant) {
             Ok(_) => {
-                outcomes.push(Outcome::of(&contestant));
+                outcomes.push(Outcome::new(&contestant));
                 contestants.push(contestant);
             }
             Err(_) if !contestant.is_ours() => {
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
             outcome.add(&cost, left_bytes);
         }
     }
-    let tables = tables::of(arguments, &blobs, &outcomes, &notes);
+    let tables = tables::build(arguments, &blobs, &outcomes, &notes);
     let name = if arguments.cold {
         "image --cold"
     } else {

@@ -19,7 +19,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn of(contestant: &Contestant) -> Self {
+    pub(super) fn new(contestant: &Contestant) -> Self {
         Self {
             name: contestant.name,
             ..Self::default()
@@ -35,11 +35,11 @@ impl Outcome {
     }
 
     fn wall(&self) -> Cell {
-        Cell::of_rounds(self.wall_s.clone())
+        Cell::from_rounds(self.wall_s.clone())
     }
 }
 
-pub(super) fn of(
+pub(super) fn build(
     arguments: &Arguments,
     blobs: &[Blob],
     outcomes: &[Outcome],
@@ -88,7 +88,7 @@ pub(super) fn of(
     let row = |name: &str, figures: fn(&Outcome) -> &Vec<f64>| {
         let cells = outcomes
             .iter()
-            .map(|outcome| Some(Cell::of_rounds(figures(outcome).clone())));
+            .map(|outcome| Some(Cell::from_rounds(figures(outcome).clone())));
         Row::new(name, cells.collect())
     };
     vec![
@@ -145,7 +145,7 @@ pub(super) fn targets(outcomes: &[Outcome]) -> Vec<Target> {
             }
         }
     }
-    let disk = |outcome: &Outcome| Cell::of_rounds(outcome.left_bytes.clone()).spread();
+    let disk = |outcome: &Outcome| Cell::from_rounds(outcome.left_bytes.clone()).spread();
     if let (Some(ours), Some(theirs)) = (
         named("msb load").and_then(disk),
         named("mkfs.erofs").and_then(disk),

@@ -33,10 +33,10 @@ pub(crate) struct Spread {
 impl Cell {
     /// Returns a cell with the figure of a single measurement.
     pub(crate) fn once(figure: f64) -> Self {
-        Self::of_rounds(vec![figure])
+        Self::from_rounds(vec![figure])
     }
 
-    pub(crate) fn of_rounds(rounds: Vec<f64>) -> Self {
+    pub(crate) fn from_rounds(rounds: Vec<f64>) -> Self {
         Self {
             rounds,
             latency: None,
@@ -46,13 +46,13 @@ impl Cell {
     }
 
     pub(crate) fn spread(&self) -> Option<Spread> {
-        Spread::of(self.rounds.clone())
+        Spread::from_figures(self.rounds.clone())
     }
 
     /// Returns the ratio to another cell, round by round. `None` if no pair of rounds has a ratio.
     pub(crate) fn ratio_to(&self, other: &Self) -> Option<Spread> {
         let pairs = self.rounds.iter().zip(&other.rounds);
-        Spread::of(
+        Spread::from_figures(
             pairs
                 .map(|(this, other)| this / other)
                 .filter(|ratio| ratio.is_finite())
@@ -63,7 +63,7 @@ impl Cell {
 
 impl Spread {
     /// Returns the spread of some figures. `None` if there are none.
-    pub(crate) fn of(mut figures: Vec<f64>) -> Option<Self> {
+    pub(crate) fn from_figures(mut figures: Vec<f64>) -> Option<Self> {
         figures.sort_by(f64::total_cmp);
         Some(Self {
             least: *figures.first()?,
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_round_by_round() {
-        let slow = Cell::of_rounds(vec![2.0, 6.0, 3.0]);
-        let fast = Cell::of_rounds(vec![1.0, 2.0, 3.0]);
+        let slow = Cell::from_rounds(vec![2.0, 6.0, 3.0]);
+        let fast = Cell::from_rounds(vec![1.0, 2.0, 3.0]);
         let expected = Spread {
             least: 1.0,
             median: 2.0,

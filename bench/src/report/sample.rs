@@ -47,7 +47,7 @@ fn ratios() -> Table {
     };
     let failing = Cell {
         errors: 2,
-        ..Cell::of_rounds(vec![0.4, 0.4, 0.4])
+        ..Cell::from_rounds(vec![0.4, 0.4, 0.4])
     };
     Table {
         title: "Reading and writing".to_owned(),
@@ -59,7 +59,7 @@ fn ratios() -> Table {
             Row::new(
                 "read",
                 vec![
-                    Some(Cell::of_rounds(vec![0.002, 0.004, 0.004])),
+                    Some(Cell::from_rounds(vec![0.002, 0.004, 0.004])),
                     Some(reading),
                     None,
                 ],
@@ -67,7 +67,7 @@ fn ratios() -> Table {
             Row::new(
                 "write | sync",
                 vec![
-                    Some(Cell::of_rounds(vec![0.1, 0.1, 0.2])),
+                    Some(Cell::from_rounds(vec![0.1, 0.1, 0.2])),
                     Some(failing),
                     None,
                 ],

@@ -74,7 +74,7 @@ impl Client {
     pub async fn hello(&mut self) -> Result<HelloReply, ClientError> {
         let request = HelloRequest { version: VERSION };
         let reply = self.sandbox.hello(request).await;
-        let reply = reply.map_err(ClientError::of("hello"))?.into_inner();
+        let reply = reply.map_err(ClientError::for_call("hello"))?.into_inner();
         if reply.version < OLDEST_VERSION {
             return Err(ClientError::Version {
                 version: reply.version,
@@ -94,7 +94,7 @@ impl Client {
         check_length(&exec)?;
         let (inputs, pending) = beginning_with(exec_input::Input::Start(exec)).await;
         let events = self.sandbox.exec(pending).await;
-        let events = events.map_err(ClientError::of("exec"))?.into_inner();
+        let events = events.map_err(ClientError::for_call("exec"))?.into_inner();
         Command::started(self.clone(), inputs, events).await
     }
 
@@ -106,7 +106,9 @@ impl Client {
     pub async fn attach(&mut self, attach: Attach) -> Result<Command, ClientError> {
         let (inputs, pending) = beginning_with(exec_input::Input::Attach(attach)).await;
         let events = self.supervisor.attach(pending).await;
-        let events = events.map_err(ClientError::of("attach"))?.into_inner();
+        let events = events
+            .map_err(ClientError::for_call("attach"))?
+            .into_inner();
         Command::started(self.clone(), inputs, events).await
     }
 
@@ -117,7 +119,7 @@ impl Client {
     pub async fn start_job(&mut self, exec: Exec) -> Result<u64, ClientError> {
         check_length(&exec)?;
         let reply = self.supervisor.start_job(exec).await;
-        let reply = reply.map_err(ClientError::of("start a job"))?;
+        let reply = reply.map_err(ClientError::for_call("start a job"))?;
         Ok(reply.into_inner().job_id)
     }
 
@@ -128,7 +130,9 @@ impl Client {
     pub async fn signal_job(&mut self, job_id: u64, signal: i32) -> Result<(), ClientError> {
         let request = SignalJobRequest { job_id, signal };
         let reply = self.supervisor.signal_job(request).await;
-        reply.map_err(ClientError::of("signal a job")).map(drop)
+        reply
+            .map_err(ClientError::for_call("signal a job"))
+            .map(drop)
     }
 
     /// Asks the guest to shut down. The answer comes once its disks are unmounted.
@@ -147,7 +151,7 @@ impl Client {
         let grace_ms = grace.map(milliseconds);
         let request = ShutdownRequest { grace_ms, first };
         let reply = self.sandbox.shutdown(request).await;
-        reply.map_err(ClientError::of("shutdown")).map(drop)
+        reply.map_err(ClientError::for_call("shutdown")).map(drop)
     }
 
     /// Returns the counters of the guest's kernel. The guest can report any figure.
@@ -156,7 +160,7 @@ impl Client {
     /// [`Unimplemented`](ClientError::Unimplemented) if the agent is older than this call.
     pub async fn stats(&mut self) -> Result<StatsReply, ClientError> {
         let reply = self.sandbox.stats(StatsRequest {}).await;
-        Ok(reply.map_err(ClientError::of("stats"))?.into_inner())
+        Ok(reply.map_err(ClientError::for_call("stats"))?.into_inner())
     }
 
     /// Reports disks that fail, since the machine's start. The report is the guest's word.
@@ -165,7 +169,7 @@ impl Client {
     /// [`Unimplemented`](ClientError::Unimplemented) if the agent is older than the call.
     pub async fn watch_disks(&mut self) -> Result<Streaming<DiskFailure>, ClientError> {
         let failures = self.sandbox.watch_disks(WatchDisksRequest {}).await;
-        let failures = failures.map_err(ClientError::of("watch the disks"))?;
+        let failures = failures.map_err(ClientError::for_call("watch the disks"))?;
         Ok(failures.into_inner())
     }
 
@@ -176,7 +180,7 @@ impl Client {
     /// [`Unimplemented`](ClientError::Unimplemented) if the VMM process is older than the call.
     pub async fn disk_errors(&mut self) -> Result<Vec<String>, ClientError> {
         let reply = self.supervisor.disk_errors(DiskErrorsRequest {}).await;
-        let reply = reply.map_err(ClientError::of("ask for errors of disks"))?;
+        let reply = reply.map_err(ClientError::for_call("ask for errors of disks"))?;
         Ok(reply.into_inner().messages)
     }
 
@@ -189,7 +193,7 @@ impl Client {
 
     pub(crate) async fn signal(&mut self, exec_id: u64, signal: i32) -> Result<(), ClientError> {
         let reply = self.sandbox.signal(SignalRequest { exec_id, signal }).await;
-        reply.map_err(ClientError::of("signal")).map(drop)
+        reply.map_err(ClientError::for_call("signal")).map(drop)
     }
 
     pub(crate) async fn resize(
@@ -199,7 +203,7 @@ impl Client {
     ) -> Result<(), ClientError> {
         let size = Some(size);
         let reply = self.sandbox.resize(ResizeRequest { exec_id, size }).await;
-        reply.map_err(ClientError::of("resize")).map(drop)
+        reply.map_err(ClientError::for_call("resize")).map(drop)
     }
 
     /// Returns the connection's heartbeat, which counts everything that the other end sends.

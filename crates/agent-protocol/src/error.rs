@@ -70,7 +70,7 @@ pub enum ClientError {
 
 impl ClientError {
     /// Converts the status of a call on files, which may carry a reason of the guest.
-    pub(crate) fn of_files(call: &'static str) -> impl Fn(Status) -> Self {
+    pub(crate) fn for_file_call(call: &'static str) -> impl Fn(Status) -> Self {
         move |status| match status.code() {
             Code::NotFound
             | Code::AlreadyExists
@@ -82,11 +82,11 @@ impl ClientError {
                 code: status.code(),
                 message: status.message().to_owned(),
             },
-            _ => Self::of(call)(status),
+            _ => Self::for_call(call)(status),
         }
     }
 
-    pub(crate) fn of(call: &'static str) -> impl Fn(Status) -> Self {
+    pub(crate) fn for_call(call: &'static str) -> impl Fn(Status) -> Self {
         move |status| match status.code() {
             Code::Unimplemented => Self::Unimplemented { call },
             // The supervisor sends this code if the agent is silent.

@@ -101,7 +101,12 @@ impl Outputs {
     }
 
     async fn event(&mut self) -> Result<Option<exec_event::Event>, ClientError> {
-        match self.0.message().await.map_err(ClientError::of("exec"))? {
+        match self
+            .0
+            .message()
+            .await
+            .map_err(ClientError::for_call("exec"))?
+        {
             None => Ok(None),
             Some(ExecEvent { event: Some(event) }) => Ok(Some(event)),
             Some(ExecEvent { event: None }) => Err(ClientError::OutOfTurn),

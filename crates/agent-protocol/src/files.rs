@@ -32,7 +32,7 @@ impl Archive {
     /// If the guest cannot continue, or the connection fails.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         let chunk = self.chunks.message().await;
-        let chunk = chunk.map_err(ClientError::of_files(self.call))?;
+        let chunk = chunk.map_err(ClientError::for_file_call(self.call))?;
         Ok(chunk.map(|chunk| chunk.data))
     }
 }
@@ -44,7 +44,7 @@ impl Listing {
     /// If the guest cannot continue, or the connection fails.
     pub async fn next(&mut self) -> Result<Option<Vec<ListEntry>>, ClientError> {
         let reply = self.0.message().await;
-        let reply = reply.map_err(ClientError::of_files("list"))?;
+        let reply = reply.map_err(ClientError::for_file_call("list"))?;
         Ok(reply.map(|reply| reply.entries))
     }
 }
@@ -56,7 +56,9 @@ impl Client {
     /// If the file cannot be inspected, or the call fails.
     pub async fn stat(&mut self, path: Bytes, follow: bool) -> Result<FileStat, ClientError> {
         let reply = self.sandbox.stat(StatRequest { path, follow }).await;
-        let reply = reply.map_err(ClientError::of_files("stat"))?.into_inner();
+        let reply = reply
+            .map_err(ClientError::for_file_call("stat"))?
+            .into_inner();
         reply.stat.ok_or(ClientError::OutOfTurn)
     }
 
@@ -66,7 +68,7 @@ impl Client {
     /// If the directory cannot be read, or the call fails.
     pub async fn list(&mut self, path: Bytes) -> Result<Listing, ClientError> {
         let reply = self.sandbox.list(ListRequest { path }).await;
-        let reply = reply.map_err(ClientError::of_files("list"))?;
+        let reply = reply.map_err(ClientError::for_file_call("list"))?;
         Ok(Listing(reply.into_inner()))
     }
 
@@ -77,7 +79,9 @@ impl Client {
     pub async fn read_file(&mut self, path: Bytes) -> Result<Archive, ClientError> {
         let call = "read file";
         let reply = self.sandbox.read_file(ReadFileRequest { path }).await;
-        let chunks = reply.map_err(ClientError::of_files(call))?.into_inner();
+        let chunks = reply
+            .map_err(ClientError::for_file_call(call))?
+            .into_inner();
         Ok(Archive { chunks, call })
     }
 
@@ -87,7 +91,9 @@ impl Client {
     /// If the file cannot be removed, or the call fails.
     pub async fn remove(&mut self, request: RemoveRequest) -> Result<(), ClientError> {
         let reply = self.sandbox.remove(request).await;
-        reply.map_err(ClientError::of_files("remove")).map(drop)
+        reply
+            .map_err(ClientError::for_file_call("remove"))
+            .map(drop)
     }
 
     /// Creates a directory.
@@ -100,7 +106,7 @@ impl Client {
     ) -> Result<(), ClientError> {
         let reply = self.sandbox.make_directory(request).await;
         reply
-            .map_err(ClientError::of_files("make directory"))
+            .map_err(ClientError::for_file_call("make directory"))
             .map(drop)
     }
 
@@ -134,7 +140,9 @@ impl Client {
         let reply = self.sandbox.write_file(ReceiverStream::new(pending)).await;
         // After an early answer the guest wants no more chunks.
         sending.abort();
-        reply.map_err(ClientError::of_files("write file")).map(drop)
+        reply
+            .map_err(ClientError::for_file_call("write file"))
+            .map(drop)
     }
 
     /// Renames a file.
@@ -143,7 +151,9 @@ impl Client {
     /// If the file cannot be renamed, or the call fails.
     pub async fn rename(&mut self, request: RenameRequest) -> Result<(), ClientError> {
         let reply = self.sandbox.rename(request).await;
-        reply.map_err(ClientError::of_files("rename")).map(drop)
+        reply
+            .map_err(ClientError::for_file_call("rename"))
+            .map(drop)
     }
 
     /// Sets a file's permission bits.
@@ -152,7 +162,9 @@ impl Client {
     /// If the bits cannot be set, or the call fails.
     pub async fn set_mode(&mut self, request: SetModeRequest) -> Result<(), ClientError> {
         let reply = self.sandbox.set_mode(request).await;
-        reply.map_err(ClientError::of_files("set mode")).map(drop)
+        reply
+            .map_err(ClientError::for_file_call("set mode"))
+            .map(drop)
     }
 
     /// Reads a file, or a directory and everything in it, as a tar archive.
@@ -165,7 +177,9 @@ impl Client {
     ) -> Result<Archive, ClientError> {
         let call = "get archive";
         let reply = self.sandbox.get_archive(request).await;
-        let chunks = reply.map_err(ClientError::of_files(call))?.into_inner();
+        let chunks = reply
+            .map_err(ClientError::for_file_call(call))?
+            .into_inner();
         Ok(Archive { chunks, call })
     }
 
@@ -198,7 +212,7 @@ impl Client {
         // After an early answer the guest wants no more chunks.
         sending.abort();
         reply
-            .map_err(ClientError::of_files("put archive"))
+            .map_err(ClientError::for_file_call("put archive"))
             .map(tonic::Response::into_inner)
     }
 }

@@ -129,13 +129,12 @@ impl Template {
         for row in rows {
             lines.push(self.line(row)?);
         }
-        let text: String = match self.is_table {
-            false => lines.iter().map(|line| format!("{line}\n")).collect(),
-            true => {
-                let cells = lines.iter().map(|line| line.split('\t').map(str::to_owned));
-                let cells: Vec<Vec<String>> = cells.map(Iterator::collect).collect();
-                output::columns(&cells)
-            }
+        let text: String = if self.is_table {
+            let cells = lines.iter().map(|line| line.split('\t').map(str::to_owned));
+            let cells: Vec<Vec<String>> = cells.map(Iterator::collect).collect();
+            output::columns(&cells)
+        } else {
+            lines.iter().map(|line| format!("{line}\n")).collect()
         };
         Ok(output::print(&text)?)
     }

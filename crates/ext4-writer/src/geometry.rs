@@ -179,7 +179,7 @@ fn narrow(value: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn of(size_bytes: u64) -> Geometry {
+    fn geometry(size_bytes: u64) -> Geometry {
         Geometry::new(&Options {
             size_bytes,
             ..Options::default()
@@ -215,8 +215,8 @@ mod tests {
 
     #[test]
     fn a_last_group_without_room_is_left_out() {
-        assert_eq!(of((128 << 20) + (4096 * 100)).blocks, 32_768);
-        assert_eq!(of(256 << 20).groups, 2);
+        assert_eq!(geometry((128 << 20) + (4096 * 100)).blocks, 32_768);
+        assert_eq!(geometry(256 << 20).groups, 2);
     }
 
     #[test]

@@ -107,10 +107,11 @@ pub fn serve(
         Some(_) => Some(network_process::start(directory, &helpers.network)?),
         None => None,
     };
-    let shares = match vmm.serves_shares() {
-        true => Vec::new(),
-        false => share_process::start(&files, &launch_spec, &helpers.share)
-            .map_err(io_error("start the process of a share"))?,
+    let shares = if vmm.serves_shares() {
+        Vec::new()
+    } else {
+        share_process::start(&files, &launch_spec, &helpers.share)
+            .map_err(io_error("start the process of a share"))?
     };
     renounce(
         &confinement::limits(&launch_spec.machine, vmm.serves_shares(), &launch_spec.home)?,

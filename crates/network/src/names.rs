@@ -122,10 +122,10 @@ impl NameService {
                 self.policy.learn(&question.name, address.0, ttl);
             }
         }
-        let mut answer = match transport == Transport::Datagram && answer.len() > DATAGRAM_MAX_BYTES
-        {
-            true => message.truncate().to_vec().ok()?,
-            false => answer,
+        let mut answer = if transport == Transport::Datagram && answer.len() > DATAGRAM_MAX_BYTES {
+            message.truncate().to_vec().ok()?
+        } else {
+            answer
         };
         answer
             .get_mut(..2)?

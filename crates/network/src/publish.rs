@@ -88,7 +88,7 @@ impl Publish {
 
     /// Parses a guest port such as `80` or `53/udp`; the host chooses the host port. `None` if
     /// `text` does not have this form.
-    pub fn of_guest_port(text: &str) -> Option<Self> {
+    pub fn from_guest_port(text: &str) -> Option<Self> {
         let (host, guest, protocol) = split(text)?;
         let guest_port = guest.parse().ok().map(NonZeroU16::get)?;
         host.is_empty().then_some(Self {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_port_that_an_image_exposes_is_one_of_the_guests() {
-        let of = |text| Publish::of_guest_port(text).map(|publish| publish.to_string());
+        let of = |text| Publish::from_guest_port(text).map(|publish| publish.to_string());
         assert_eq!(of("80/tcp").unwrap(), "127.0.0.1:0:80/tcp");
         assert_eq!(of("53/udp").unwrap(), "127.0.0.1:0:53/udp");
         assert_eq!(of("8080").unwrap(), "127.0.0.1:0:8080/tcp");

@@ -45,10 +45,11 @@ impl Resolvers {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(text) = read(Path::new(RESOLV_CONF)) {
             let found = parse(&text);
-            *last = match found.is_empty() {
+            *last = if found.is_empty() {
                 // The default of resolv.conf(5) for a file without a name server.
-                true => vec![SocketAddr::new(IpAddr::from([127, 0, 0, 1]), DNS_PORT)],
-                false => found,
+                vec![SocketAddr::new(IpAddr::from([127, 0, 0, 1]), DNS_PORT)]
+            } else {
+                found
             };
         }
         last.clone()

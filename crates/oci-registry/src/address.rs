@@ -31,8 +31,8 @@ enum Scheme {
 impl Scheme {
     /// Returns the scheme of the host `name` if neither an address nor an argument states one. A
     /// user who names certificate authorities wants TLS.
-    fn of(name: &str, registries: &Registries) -> Self {
-        let settings = registries.of(name);
+    fn for_host(name: &str, registries: &Registries) -> Self {
+        let settings = registries.settings_for(name);
         let has_authorities = registries.authorities.is_some() || settings.ca.is_some();
         match settings.plain_http {
             Some(true) => Self::Http,
@@ -51,7 +51,11 @@ impl Scheme {
 
 impl Address {
     /// Returns the address of the registry in an image's name.
-    pub(super) fn of(reference: &Reference, plain_http: bool, registries: &Registries) -> Self {
+    pub(super) fn from_reference(
+        reference: &Reference,
+        plain_http: bool,
+        registries: &Registries,
+    ) -> Self {
         let name = reference.registry();
         Self {
             name: name.to_owned(),
@@ -59,7 +63,7 @@ impl Address {
             scheme: if plain_http {
                 Scheme::Http
             } else {
-                Scheme::of(name, registries)
+                Scheme::for_host(name, registries)
             },
             host: reference.registry_host().to_owned(),
             prefix: String::new(),
@@ -67,7 +71,7 @@ impl Address {
     }
 
     /// Returns the address of a mirror in the settings: `[http://|https://]HOST[:PORT][/PREFIX]`.
-    pub(super) fn of_mirror(text: &str, registries: &Registries) -> Self {
+    pub(super) fn from_mirror(text: &str, registries: &Registries) -> Self {
         let (scheme, rest) = match text.split_once("://") {
             Some(("http", rest)) => (Some(Scheme::Http), rest),
             Some(("https", rest)) => (Some(Scheme::Https), rest),
@@ -78,7 +82,7 @@ impl Address {
         Self {
             name: host.to_owned(),
             is_mirror: true,
-            scheme: scheme.unwrap_or_else(|| Scheme::of(host, registries)),
+            scheme: scheme.unwrap_or_else(|| Scheme::for_host(host, registries)),
             host: host.to_owned(),
             prefix: if prefix.is_empty() {
                 String::new()
@@ -131,7 +135,7 @@ mod tests {
     fn mirrors_are_hosts_with_scheme_and_prefix() {
         let registries = Registries::default();
         let url = |text: &str| {
-            let address = Address::of_mirror(text, &registries);
+            let address = Address::from_mirror(text, &registries);
             address.repository_url("library/a").map(String::from).ok()
         };
         for (text, expected) in [
@@ -148,7 +152,7 @@ mod tests {
             authorities: Some("ca.pem".into()),
             ..Registries::default()
         };
-        let address = Address::of_mirror("localhost:5000", &with_authorities);
+        let address = Address::from_mirror("localhost:5000", &with_authorities);
         assert_eq!(address.scheme, Scheme::Https);
         assert_eq!(url(""), None);
         assert_eq!(url("user:secret@m.io"), None);

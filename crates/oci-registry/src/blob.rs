@@ -42,7 +42,7 @@ impl fmt::Display for BlobSource<'_> {
 
 impl<'a> BlobSource<'a> {
     /// Returns the repository as a source.
-    pub(super) fn of(endpoint: &'a Endpoint) -> Self {
+    pub(super) fn from_endpoint(endpoint: &'a Endpoint) -> Self {
         let elsewhere = None;
         Self {
             endpoint,

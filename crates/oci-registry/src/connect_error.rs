@@ -48,7 +48,7 @@ pub(super) struct UnresolvedName(#[from] pub(super) io::Error);
 
 impl ConnectError {
     /// Finds the reason among the causes of `error`, which came on the way through a proxy or straight.
-    pub(super) fn of(error: reqwest::Error, is_through_proxy: bool) -> Self {
+    pub(super) fn from_reqwest(error: reqwest::Error, is_through_proxy: bool) -> Self {
         let is_timeout = error.is_timeout();
         let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
         while let Some(error) = cause {
@@ -80,7 +80,7 @@ impl ConnectError {
             return Some(Self::Name(again(&error.0)));
         }
         if let Some(error) = inner.downcast_ref::<rustls::Error>() {
-            return Some(Self::of_tls(error));
+            return Some(Self::from_tls(error));
         }
         let error = held_by?;
         match error.kind() {
@@ -94,7 +94,7 @@ impl ConnectError {
         }
     }
 
-    fn of_tls(error: &rustls::Error) -> Self {
+    fn from_tls(error: &rustls::Error) -> Self {
         match error {
             rustls::Error::InvalidCertificate(fault) => Self::Certificate(fault.clone()),
             rustls::Error::InvalidMessage(_) => Self::NotTls,

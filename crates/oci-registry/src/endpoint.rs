@@ -71,7 +71,7 @@ impl Endpoint {
     ) -> Result<Self, RegistryError> {
         let base = address.settled().await;
         let base = base.repository_url(repository)?;
-        let settings = client.registries.of(&address.name);
+        let settings = client.registries.settings_for(&address.name);
         let transport = Transport::new(base, client.limits.clone(), client.registries, &settings)?;
         let credential = client.credential(address).await?;
         Ok(Self {

@@ -29,13 +29,17 @@ impl Repository {
         client: &Client<'_>,
         reference: &Reference,
     ) -> Result<Self, RegistryError> {
-        let settings = client.registries.of(reference.registry());
+        let settings = client.registries.settings_for(reference.registry());
         let mirrors = settings.mirrors.iter();
         let mut addresses: Vec<Address> = mirrors
-            .map(|mirror| Address::of_mirror(mirror, client.registries))
+            .map(|mirror| Address::from_mirror(mirror, client.registries))
             .collect();
         let plain_http = client.plain_http;
-        addresses.push(Address::of(reference, plain_http, client.registries));
+        addresses.push(Address::from_reference(
+            reference,
+            plain_http,
+            client.registries,
+        ));
         let mut endpoints = Vec::new();
         for address in &addresses {
             endpoints.push(Endpoint::new(address, client, reference.repository()).await?);
@@ -77,7 +81,7 @@ impl Repository {
 
     /// Returns the sources of a blob, in the order in which to try them.
     pub fn sources(&self, blob: &Descriptor) -> Vec<BlobSource<'_>> {
-        let here = self.endpoints.iter().map(BlobSource::of);
+        let here = self.endpoints.iter().map(BlobSource::from_endpoint);
         let elsewhere = self.elsewhere.get().and_then(|all| all.get(&blob.digest));
         let own = self.endpoints.last();
         let elsewhere = elsewhere

@@ -104,7 +104,7 @@ impl Registries {
     }
 
     /// Returns the settings of a registry; the defaults if it has no section.
-    pub(super) fn of(&self, name: &str) -> RegistrySettings {
+    pub(super) fn settings_for(&self, name: &str) -> RegistrySettings {
         self.by_name.get(name).cloned().unwrap_or_default()
     }
 }
@@ -125,11 +125,17 @@ mod tests {
         )
         .expect("written");
         let registries = Registries::read(&path).expect("read");
-        assert_eq!(registries.of("docker.io").mirrors, ["mirror.local:5000"]);
-        let local = registries.of("r.local:5000");
+        assert_eq!(
+            registries.settings_for("docker.io").mirrors,
+            ["mirror.local:5000"]
+        );
+        let local = registries.settings_for("r.local:5000");
         assert_eq!(local.ca, Some(directory.path().join("ca.pem")));
         assert_eq!(local.plain_http, Some(true));
-        assert_eq!(registries.of("other.io"), RegistrySettings::default());
+        assert_eq!(
+            registries.settings_for("other.io"),
+            RegistrySettings::default()
+        );
         for broken in ["registry = 1", "[registry.x]\nmirror = []", "[other]"] {
             fs::write(&path, broken).expect("written");
             assert!(Registries::read(&path).is_err(), "{broken}");

@@ -225,7 +225,7 @@ impl Transport {
             let proxy = self.proxies.choose(&request.url);
             return RegistryError::Unreachable {
                 registry: authority(&request.url),
-                source: ConnectError::of(source, proxy.is_some()),
+                source: ConnectError::from_reqwest(source, proxy.is_some()),
                 proxy: proxy.map(|proxy| authority(&proxy)),
             };
         }
@@ -265,7 +265,7 @@ fn client(
         .map_err(|source| RegistryError::Unreachable {
             registry: authority(base),
             proxy: None,
-            source: ConnectError::of(source, false),
+            source: ConnectError::from_reqwest(source, false),
         })
 }
 

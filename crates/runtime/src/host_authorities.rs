@@ -66,10 +66,10 @@ impl HostAuthorities {
         if let Some(path) = std::env::var_os("SSL_CERT_FILE") {
             check_file(Path::new(&path))?;
         }
-        Self::of(load_native_certs())
+        Self::from_certificates(load_native_certs())
     }
 
-    fn of(found: CertificateResult) -> Result<Self, NoAuthorities> {
+    fn from_certificates(found: CertificateResult) -> Result<Self, NoAuthorities> {
         if found.certs.is_empty() {
             let source = found.errors.into_iter().next();
             return Err(NoAuthorities::Host { source });
@@ -136,7 +136,7 @@ mod tests {
         let text = format!("# a note\n{key}{}", bundle(&[b"one", &long, b"one"]));
         fs_err::write(&path, text).expect("written");
         let found = load_certs_from_paths(Some(&path), None);
-        let authorities = HostAuthorities::of(found).expect("two certificates");
+        let authorities = HostAuthorities::from_certificates(found).expect("two certificates");
         let file = authorities.file();
         assert_eq!(file.path, "/etc/msb/host-ca.pem");
         assert_eq!(file.bytes, bundle(&[&long, b"one"]).into_bytes());
@@ -149,7 +149,7 @@ mod tests {
         let missing = Path::new("/nowhere/bundle.pem");
         let Err(NoAuthorities::Host {
             source: Some(source),
-        }) = HostAuthorities::of(load_certs_from_paths(Some(missing), None))
+        }) = HostAuthorities::from_certificates(load_certs_from_paths(Some(missing), None))
         else {
             panic!("there is no such file");
         };

@@ -28,11 +28,12 @@ impl FromStr for Hostname {
     type Err = InvalidHostname;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.len() <= LENGTH_MAX && text.split('.').all(is_label) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(InvalidHostname {
+        if text.len() <= LENGTH_MAX && text.split('.').all(is_label) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidHostname {
                 name: text.escape_default().to_string(),
-            }),
+            })
         }
     }
 }

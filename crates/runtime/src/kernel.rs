@@ -84,7 +84,7 @@ impl Kernel {
             && before.is_at_rest()
             && after.is_at_rest()
         {
-            stamp::put(&stamp, &Wrapping::of(&kernel, before, after));
+            stamp::put(&stamp, &Wrapping::new(&kernel, before, after));
         }
         Ok(kernel)
     }
@@ -122,7 +122,7 @@ struct Wrapping {
 }
 
 impl Wrapping {
-    fn of(kernel: &Kernel, source: FileState, wrapped: FileState) -> Self {
+    fn new(kernel: &Kernel, source: FileState, wrapped: FileState) -> Self {
         let name = kernel.path.file_name().unwrap_or_default();
         Self {
             source,

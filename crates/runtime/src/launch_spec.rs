@@ -81,7 +81,7 @@ impl LaunchSpec {
 #[cfg(test)]
 impl LaunchSpec {
     /// A launch spec for this machine, without a command.
-    pub(crate) fn of_tests(machine: Machine) -> Self {
+    pub(crate) fn for_tests(machine: Machine) -> Self {
         Self {
             machine,
             vmm: String::new(),

@@ -101,7 +101,7 @@ impl LogWriter {
     }
 
     fn put(&mut self, record: &LogRecord) -> io::Result<()> {
-        let mut line = serde_json::to_vec(&Line::of(record))?;
+        let mut line = serde_json::to_vec(&Line::from_record(record))?;
         line.push(b'\n');
         let length_bytes = line.len() as u64;
         if self.length_bytes + length_bytes > self.max_bytes && self.length_bytes > 0 {
@@ -117,7 +117,7 @@ impl LogWriter {
 }
 
 impl Line {
-    fn of(record: &LogRecord) -> Self {
+    fn from_record(record: &LogRecord) -> Self {
         let text = std::str::from_utf8(&record.bytes).ok();
         Self {
             time_ns: record.time_ns,

@@ -112,8 +112,9 @@ fn expect_regular(file: &Stat) -> io::Result<()> {
 /// The library has opened the same file, or another has its name by now.
 fn expect_same(files: &PassthroughFs<()>, file: &Stat) -> io::Result<()> {
     let (root, _) = files.getattr(&Context::default(), ROOT_ID, None)?;
-    match (root.st_dev, root.st_ino) == (file.st_dev, file.st_ino) {
-        true => Ok(()),
-        false => Err(io::Error::other("another file has taken its place")),
+    if (root.st_dev, root.st_ino) == (file.st_dev, file.st_ino) {
+        Ok(())
+    } else {
+        Err(io::Error::other("another file has taken its place"))
     }
 }

@@ -25,7 +25,7 @@ pub struct BlobDigest {
 impl BlobDigest {
     /// Returns the digest of these bytes.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn compute(bytes: &[u8]) -> Self {
         let digits = Sha256::digest(bytes);
         let hex = digits.iter().map(|byte| format!("{byte:02x}")).collect();
         Self { hex }
@@ -102,13 +102,13 @@ impl TestLayer {
     /// Returns the digest of the tar.
     #[must_use]
     pub fn diff_id(&self) -> BlobDigest {
-        BlobDigest::of(&self.tar)
+        BlobDigest::compute(&self.tar)
     }
 
     /// Returns the digest of the blob.
     #[must_use]
     pub fn digest(&self) -> BlobDigest {
-        BlobDigest::of(&self.blob)
+        BlobDigest::compute(&self.blob)
     }
 }
 
@@ -191,7 +191,7 @@ impl TestImage {
     /// Returns the digest of the manifest.
     #[must_use]
     pub fn digest(&self) -> BlobDigest {
-        BlobDigest::of(&self.manifest)
+        BlobDigest::compute(&self.manifest)
     }
 
     /// Returns every blob by digest, including the manifest.
@@ -199,7 +199,7 @@ impl TestImage {
     pub fn blobs(&self) -> BTreeMap<BlobDigest, Vec<u8>> {
         let layers = self.layers.iter().map(|layer| layer.blob.clone());
         let all = layers.chain([self.config.clone(), self.manifest.clone()]);
-        all.map(|blob| (BlobDigest::of(&blob), blob)).collect()
+        all.map(|blob| (BlobDigest::compute(&blob), blob)).collect()
     }
 
     /// Returns the image with another manifest.
@@ -227,7 +227,7 @@ impl TestImage {
     /// Returns the files that `docker save` writes.
     #[must_use]
     pub fn docker(&self, tags: &[&str]) -> Vec<(String, Vec<u8>)> {
-        let config = format!("{}.json", BlobDigest::of(&self.config).hex());
+        let config = format!("{}.json", BlobDigest::compute(&self.config).hex());
         let layer_name = |index: usize| format!("layer-{index}/layer.tar");
         let names: Vec<String> = (0..self.layers.len()).map(layer_name).collect();
         let table = json!([{"Config": config, "RepoTags": tags, "Layers": names}]);
@@ -262,7 +262,7 @@ pub fn layout(images: &[&TestImage], entries: &[Value]) -> Vec<(String, Vec<u8>)
 /// Returns what describes a blob in a manifest.
 #[must_use]
 pub fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
-    json!({"mediaType": media_type, "digest": BlobDigest::of(bytes).to_string(), "size": bytes.len()})
+    json!({"mediaType": media_type, "digest": BlobDigest::compute(bytes).to_string(), "size": bytes.len()})
 }
 
 /// Returns an index's entry for an image.

@@ -130,7 +130,7 @@ pub struct Content {
 impl Content {
     /// Returns the content of a registry that has one image, tagged `latest`.
     #[must_use]
-    pub fn of(image: &TestImage) -> Self {
+    pub fn from_image(image: &TestImage) -> Self {
         Self::default()
             .with(image)
             .tagged("latest", MANIFEST, &image.manifest)
@@ -171,7 +171,10 @@ impl Content {
             };
             return Answer::new(200, bytes.clone())
                 .header("Content-Type", media_type)
-                .header("Docker-Content-Digest", BlobDigest::of(bytes).to_string());
+                .header(
+                    "Docker-Content-Digest",
+                    BlobDigest::compute(bytes).to_string(),
+                );
         }
         let Some(blob) = self.blobs.get(name) else {
             return Answer::new(404, "");

@@ -168,7 +168,7 @@ impl TarEntry {
 
 impl TarBuilder {
     /// Returns a complete archive of these entries.
-    pub fn of(entries: impl IntoIterator<Item = TarEntry>) -> Vec<u8> {
+    pub fn archive(entries: impl IntoIterator<Item = TarEntry>) -> Vec<u8> {
         let mut builder = Self::default();
         for entry in entries {
             builder.entry(&entry);

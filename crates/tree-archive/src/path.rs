@@ -12,12 +12,13 @@ const SHOWN_BYTES: usize = 100;
 /// # Errors
 /// The path is too long, with the slash that ends a directory's path.
 pub fn check_path(path: &[u8]) -> Result<(), LongPath> {
-    match path.len() < PATH_MAX_BYTES {
-        true => Ok(()),
-        false => Err(LongPath {
+    if path.len() < PATH_MAX_BYTES {
+        Ok(())
+    } else {
+        Err(LongPath {
             start: path[..SHOWN_BYTES].into(),
             limit_bytes: PATH_MAX_BYTES,
-        }),
+        })
     }
 }
 

@@ -68,7 +68,7 @@ const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resour
 
 /// Returns QEMU's arguments for `machine`. `share_fds` are the descriptors of its shares' sockets
 /// in QEMU.
-pub(crate) fn of(
+pub(crate) fn for_machine(
     machine: &Machine,
     accelerator: Accelerator,
     share_fds: &[RawFd],
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_machine_becomes_this_command_line() {
-        let arguments = of(&machine(), TCG, &[]).unwrap();
+        let arguments = for_machine(&machine(), TCG, &[]).unwrap();
         assert_eq!(
             lines(&arguments),
             include_str!("../tests/golden/microvm.txt").trim_end()
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn with_kvm_the_guest_gets_the_hosts_processor() {
-        let arguments = lines(&of(&machine(), Accelerator::Kvm, &[]).unwrap());
+        let arguments = lines(&for_machine(&machine(), Accelerator::Kvm, &[]).unwrap());
         assert!(
             arguments.starts_with("-machine microvm,accel=kvm,"),
             "{arguments}"
@@ -372,8 +372,8 @@ mod tests {
             network: Some(NetworkDevice { mac }),
             ..machine()
         };
-        let plain = lines(&of(&machine(), TCG, &[]).unwrap());
-        let arguments = lines(&of(&networked, TCG, &[]).unwrap());
+        let plain = lines(&for_machine(&machine(), TCG, &[]).unwrap());
+        let arguments = lines(&for_machine(&networked, TCG, &[]).unwrap());
         assert_eq!(
             arguments.strip_prefix(plain.as_str()).unwrap(),
             "\n-netdev socket,id=network,fd=1\n-device \
@@ -391,17 +391,17 @@ mod tests {
                 DiskAccess::ReadOnly,
             )
         };
-        let too_many = |machine: &Machine| match of(machine, TCG, &[]) {
+        let too_many = |machine: &Machine| match for_machine(machine, TCG, &[]) {
             Err(InvalidMachine::TooManyDevices { limit, .. }) => Some(limit),
             _ => None,
         };
         machine.disks.extend((3..5).map(more));
-        let arguments = lines(&of(&machine, TCG, &[]).unwrap());
+        let arguments = lines(&for_machine(&machine, TCG, &[]).unwrap());
         assert!(!arguments.contains("balloon"), "{arguments}");
         assert!(arguments.contains("virtio-rng-device"), "{arguments}");
         // The entropy source gives up its slot.
         machine.disks.push(more(5));
-        let arguments = lines(&of(&machine, TCG, &[]).unwrap());
+        let arguments = lines(&for_machine(&machine, TCG, &[]).unwrap());
         assert!(!arguments.contains("virtio-rng-device"), "{arguments}");
         machine.disks.push(more(6));
         assert_eq!(too_many(&machine), Some(6));
@@ -426,7 +426,7 @@ mod tests {
             shares: vec![share],
             ..machine()
         };
-        let arguments = lines(&of(&sharing, TCG, &[9]).unwrap());
+        let arguments = lines(&for_machine(&sharing, TCG, &[9]).unwrap());
         for wanted in [
             ",memory-backend=memory",
             "\n-object memory-backend-memfd,id=memory,size=512M,share=on",

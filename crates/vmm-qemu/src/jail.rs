@@ -30,7 +30,7 @@ const BESIDE: [&str; 5] = [
 ];
 
 /// Returns the jail for QEMU: the machine's files, and QEMU's program, libraries and firmware.
-pub(crate) fn of(machine: &Machine, programs: &Programs) -> Result<Jail, RunError> {
+pub(crate) fn for_machine(machine: &Machine, programs: &Programs) -> Result<Jail, RunError> {
     let jail = machine
         .jail(Calls::Starter)?
         .with(&programs.setpriv, Access::Execute)

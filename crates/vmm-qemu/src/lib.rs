@@ -93,7 +93,7 @@ impl Vmm for Qemu {
     /// The machine's files, and QEMU with its libraries and firmware. Programs may be started until
     /// QEMU forbids it itself, once it is set up; no sockets may be made at any time.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
-        jail::of(machine, &self.found()?)
+        jail::for_machine(machine, &self.found()?)
     }
 
     /// Waits until QEMU has ended. QEMU dies with the calling thread.
@@ -111,14 +111,14 @@ impl Vmm for Qemu {
             },
         };
         let share_fds: Vec<_> = sockets.shares.iter().map(|fd| fd.as_raw_fd()).collect();
-        let arguments = arguments::of(machine, accelerator, &share_fds)
+        let arguments = arguments::for_machine(machine, accelerator, &share_fds)
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         sockets
             .check(machine)
             .and_then(|()| sockets.check_shares(machine, self.serves_shares()))
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         machine.check_files()?;
-        jail::of(machine, &programs)?.put_on(strictness)?;
+        jail::for_machine(machine, &programs)?.put_on(strictness)?;
         let mut child = child::start(&programs, &arguments, sockets)?;
         // This thread only has to wait, and to end QEMU if it ends itself.
         Jail::new(Calls::Supervisor)

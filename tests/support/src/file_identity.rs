@@ -5,7 +5,7 @@ use anyhow::Result;
 use fs_err as fs;
 
 /// Returns a number that changes if the file at `path` is replaced or changed.
-pub(crate) fn of(path: &Path) -> Result<u64> {
+pub(crate) fn read(path: &Path) -> Result<u64> {
     let path = fs::canonicalize(path)?;
     let metadata = fs::metadata(&path)?;
     let mut hasher = DefaultHasher::new();

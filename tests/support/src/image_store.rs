@@ -70,7 +70,7 @@ impl ImageStore {
             });
         }
         let stores = paths::kept("stores")?;
-        let name = format!("{:016x}-{}", file_identity::of(program)?, debian.name());
+        let name = format!("{:016x}-{}", file_identity::read(program)?, debian.name());
         let lock = File::create(stores.join(format!("{name}.lock")))?;
         lock.lock()?;
         let home = stores.join(&name);

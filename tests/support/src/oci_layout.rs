@@ -150,7 +150,7 @@ pub fn write_with(layout: &Path, layers: &[Blob], config: &Value) {
 /// Returns the digest of a blob, as `sha256:` and hexadecimal digits.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> String {
-    BlobDigest::of(bytes).to_string()
+    BlobDigest::compute(bytes).to_string()
 }
 
 /// An OCI layout on disk, of which only the first image is used.

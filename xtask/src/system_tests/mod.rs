@@ -120,7 +120,7 @@ pub(crate) fn guest_variables(arguments: &ArgMatches) -> Vec<(&'static str, OsSt
 pub(crate) fn run(name: &str, arguments: &ArgMatches) -> Result<ExitCode> {
     let tests = TESTS.iter().find(|tests| tests.recipe == name);
     let tests = tests.context("no such recipe")?;
-    let call = Call::of(tests, arguments);
+    let call = Call::new(tests, arguments);
     step(&format!(
         "{}cargo test -p {} {}",
         call.variables
@@ -142,7 +142,7 @@ pub(crate) fn run(name: &str, arguments: &ArgMatches) -> Result<ExitCode> {
 }
 
 impl Call {
-    fn of(tests: &Tests, arguments: &ArgMatches) -> Self {
+    fn new(tests: &Tests, arguments: &ArgMatches) -> Self {
         let mut call = Self {
             filter: tests.filter.to_owned(),
             with_long: tests.with_long,
@@ -218,7 +218,7 @@ mod tests {
     fn call(line: &[&str]) -> Call {
         let tests = TESTS.iter().find(|tests| tests.recipe == line[0]).unwrap();
         let matches = command(tests).try_get_matches_from(line).unwrap();
-        Call::of(tests, &matches)
+        Call::new(tests, &matches)
     }
 
     #[test]

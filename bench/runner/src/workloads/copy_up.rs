@@ -77,7 +77,7 @@ fn first_write(path: &Path) -> std::io::Result<()> {
 }
 
 fn chown_tree<'a>(job: &'a Job<'a>) -> Result<Act<'a>> {
-    let listing = Listing::of(&own_directory(job, 0)?)?;
+    let listing = Listing::read(&own_directory(job, 0)?)?;
     Ok(Box::new(move |samples| {
         let entries = [&listing.directories, &listing.files, &listing.links];
         for path in entries.into_iter().flatten() {

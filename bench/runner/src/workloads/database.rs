@@ -31,11 +31,11 @@ for step in range(count):
 ";
 
 pub(super) static WORKLOADS: [Workload; 2] = [
-    of_sqlite("sqlite_journal", |job| transactions(job, "DELETE")),
-    of_sqlite("sqlite_wal", |job| transactions(job, "WAL")),
+    sqlite_workload("sqlite_journal", |job| transactions(job, "DELETE")),
+    sqlite_workload("sqlite_wal", |job| transactions(job, "WAL")),
 ];
 
-const fn of_sqlite(
+const fn sqlite_workload(
     name: &'static str,
     prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>,
 ) -> Workload {

@@ -21,20 +21,20 @@ const READ_BYTES: usize = 4 << 10;
 const APPENDS: usize = 4;
 
 pub(super) static WORKLOADS: [Workload; 7] = [
-    of_git("git_init_commit", init_commit),
-    of_git("git_clone", clone),
-    of_git("git_checkout", checkout),
-    of_git("git_status", |job| {
+    git_workload("git_init_commit", init_commit),
+    git_workload("git_clone", clone),
+    git_workload("git_checkout", checkout),
+    git_workload("git_status", |job| {
         in_repository(job, &["status", "--short"])
     }),
-    of_git("git_grep", |job| {
+    git_workload("git_grep", |job| {
         in_repository(job, &["grep", "-c", "word-7"])
     }),
-    of_git("git_edits_fsync", edits),
-    of_git("git_diff", |job| in_repository(job, &["diff", "--stat"])),
+    git_workload("git_edits_fsync", edits),
+    git_workload("git_diff", |job| in_repository(job, &["diff", "--stat"])),
 ];
 
-const fn of_git(
+const fn git_workload(
     name: &'static str,
     prepare: for<'a> fn(&'a Job<'a>) -> Result<Act<'a>>,
 ) -> Workload {

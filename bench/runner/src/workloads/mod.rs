@@ -72,7 +72,7 @@ impl Workload {
 }
 
 /// Returns the workloads of a suite, in their order.
-pub(crate) fn of(suite: Suite) -> &'static [Workload] {
+pub(crate) fn for_suite(suite: Suite) -> &'static [Workload] {
     match suite {
         Suite::Mixed => &mixed::WORKLOADS,
         Suite::Metadata => &metadata::WORKLOADS,

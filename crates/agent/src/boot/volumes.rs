@@ -113,15 +113,14 @@ fn mount_disk(
     point: &OwnedFd,
 ) -> Result<(), BootError> {
     let mut shown = None;
-    let device = match is_entry(&request.source) {
-        false => disks::volume(&request.source)?,
-        true => {
-            let name = format!("show the volume at {} as a disk", request.target);
-            let disk = shares.disk(&request.source, request.flags);
-            let disk = shown.insert(disk.map_err(step(&name))?);
-            disks::note_written(&disk.path);
-            disk.path.clone()
-        }
+    let device = if is_entry(&request.source) {
+        let name = format!("show the volume at {} as a disk", request.target);
+        let disk = shares.disk(&request.source, request.flags);
+        let disk = shown.insert(disk.map_err(step(&name))?);
+        disks::note_written(&disk.path);
+        disk.path.clone()
+    } else {
+        disks::volume(&request.source)?
     };
     let name = format!("mount the volume at {}", request.target);
     let unreplayed = format!(

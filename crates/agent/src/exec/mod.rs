@@ -48,13 +48,14 @@ pub(crate) async fn run(
 ) -> Events {
     let (sender, events) = mpsc::channel(PENDING_CHUNKS);
     let prepared = prepare(request).await;
-    let started = match running.is_closed() {
-        true => Err(NotStarted::Failed(guest_failure(
+    let started = if running.is_closed() {
+        Err(NotStarted::Failed(guest_failure(
             "the sandbox is shutting down",
-        ))),
-        false => prepared
+        )))
+    } else {
+        prepared
             .map_err(NotStarted::Failed)
-            .and_then(process::start),
+            .and_then(process::start)
     };
     match started {
         Ok(process) => {
@@ -119,7 +120,7 @@ async fn attend(
     ended: oneshot::Receiver<ExitStatus>,
     running: Running,
 ) {
-    let group = Group::of(process.pid);
+    let group = Group::with_leader(process.pid);
     let exec_id = running.enter(group, process.terminal);
     let (chunks, pending) = mpsc::channel(PENDING_CHUNKS);
     for output in process.outputs {

@@ -7,7 +7,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn of(pid: i32) -> Self {
+    pub(super) fn with_leader(pid: i32) -> Self {
         Self {
             leader: Pid::from_raw(pid),
         }

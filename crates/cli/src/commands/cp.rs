@@ -56,8 +56,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         follow_link: arguments.follow_link,
         one_file_system: arguments.one_file_system,
     };
-    let source = Side::of(&arguments.source)?;
-    let destination = Side::of(&arguments.destination)?;
+    let source = Side::parse(&arguments.source)?;
+    let destination = Side::parse(&arguments.destination)?;
     let copied = match (source, destination) {
         (Side::Sandbox(name, source), Side::Host(destination)) => {
             let files = context.files(name).await?;
@@ -107,7 +107,7 @@ async fn print_tar(files: &SandboxFiles, source: &[u8], options: CopyOptions) ->
 impl<'a> Side<'a> {
     /// Parses an argument as Docker does: if it begins with `/` or `.`, or has no `:`, it is a path
     /// of the host.
-    fn of(argument: &'a OsStr) -> Result<Self, anyhow::Error> {
+    fn parse(argument: &'a OsStr) -> Result<Self, anyhow::Error> {
         let bytes = argument.as_bytes();
         let colon = bytes.iter().position(|&byte| byte == b':');
         let colon = colon.filter(|_| !bytes.starts_with(b"/") && !bytes.starts_with(b"."));
@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn sides_are_told_apart_as_docker_does() {
-        let of = |text: &'static str| Side::of(OsStr::new(text)).expect("UTF-8");
-        assert_eq!(of("a:/b"), Side::Sandbox("a", b"/b"));
-        assert_eq!(of("a:b:c"), Side::Sandbox("a", b"b:c"));
-        assert_eq!(of("./a:b"), Side::Host(OsStr::new("./a:b")));
-        assert_eq!(of("/a:b"), Side::Host(OsStr::new("/a:b")));
-        assert_eq!(of("-"), Side::Host(OsStr::new("-")));
+        let parse = |text: &'static str| Side::parse(OsStr::new(text)).expect("UTF-8");
+        assert_eq!(parse("a:/b"), Side::Sandbox("a", b"/b"));
+        assert_eq!(parse("a:b:c"), Side::Sandbox("a", b"b:c"));
+        assert_eq!(parse("./a:b"), Side::Host(OsStr::new("./a:b")));
+        assert_eq!(parse("/a:b"), Side::Host(OsStr::new("/a:b")));
+        assert_eq!(parse("-"), Side::Host(OsStr::new("-")));
     }
 }

@@ -234,12 +234,13 @@ fn used(context: &Context, image: &str, digest: &Digest) -> io::Result<Option<Fa
         _ => format!("sandboxes {}", names.join(", ")),
     };
     let names = names.join(" ");
-    let advice = match is_running {
-        true => format!("msb rm -f {names} removes {those} first"),
-        false => format!(
+    let advice = if is_running {
+        format!("msb rm -f {names} removes {those} first")
+    } else {
+        format!(
             "msb rm {names} removes {those} first; msb image rm --force {image} leaves {those} behind without \
              the image, which a start needs"
-        ),
+        )
     };
     let failure = Failure::from(anyhow!("image {image} is used by {users}"));
     Ok(Some(failure.with_hint(advice)))

@@ -83,7 +83,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     arguments.needless.print(context.quiet);
     let mut found = Vec::new();
     for name in &arguments.names {
-        found.push(Found::of(context, name, arguments.r#type).await?);
+        found.push(Found::find(context, name, arguments.r#type).await?);
     }
     match &arguments.format {
         ListingFormat::Template(template) => {
@@ -115,7 +115,7 @@ impl Serialize for Found {
 }
 
 impl Found {
-    async fn of(context: &Context, name: &str, kind: Option<Kind>) -> Result<Self, Failure> {
+    async fn find(context: &Context, name: &str, kind: Option<Kind>) -> Result<Self, Failure> {
         match kind {
             Some(Kind::Sandbox) => Self::sandbox(context.sandbox(name)?).await,
             Some(Kind::Image) => Ok(Self::image(context.store()?.find(name)?)),

@@ -169,7 +169,7 @@ impl VmmName {
         let backends = Backends::from_environment();
         let all = backends.all();
         let selection = choose(self.choice(), &all).ok()?;
-        Some(Room::of(selection.vmm, has_network))
+        Some(Room::for_vmm(selection.vmm, has_network))
     }
 
     /// Returns the VMM that `MSB_VMM` names, for a command that does not start a machine itself.
@@ -225,7 +225,7 @@ async fn boot_to_end(
         image: start.image.clone(),
         trust: start.machine.trust(),
         vmm: selection.vmm.name(),
-        room: Room::of(selection.vmm, sandbox.spec.network.is_some()),
+        room: Room::for_vmm(selection.vmm, sandbox.spec.network.is_some()),
         vmm_command: vmm_command(start.context)?,
         msb_kernel: std::env::var_os("MSB_KERNEL"),
         boot_timeout: start.machine.boot_timeout(),

@@ -76,7 +76,7 @@ impl NetworkArguments {
         if self.publish_all {
             // A port of another protocol cannot be published; it is skipped.
             let exposed = exposed_ports.iter();
-            let exposed = exposed.filter_map(|port| Publish::of_guest_port(port));
+            let exposed = exposed.filter_map(|port| Publish::from_guest_port(port));
             let is_new = |exposed: &Publish| !leads_to(&settings.publish, exposed);
             let exposed: Vec<_> = exposed.filter(is_new).collect();
             settings.publish.extend(exposed);

@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         output::print(&all(&published))?;
         return Ok(0);
     };
-    let wanted = Publish::of_guest_port(port);
+    let wanted = Publish::from_guest_port(port);
     let wanted = wanted.with_context(|| format!("'{port}' is not PORT[/tcp|udp]"))?;
     let lines = places(&published, &wanted);
     if lines.is_empty() {
@@ -79,7 +79,7 @@ mod tests {
             all(&published),
             "80/tcp -> 127.0.0.1:32768\n80/tcp -> 0.0.0.0:8080\n53/udp -> 127.0.0.1:5353\n"
         );
-        let of = |text| places(&published, &Publish::of_guest_port(text).unwrap());
+        let of = |text| places(&published, &Publish::from_guest_port(text).unwrap());
         assert_eq!(of("80"), "127.0.0.1:32768\n0.0.0.0:8080\n");
         assert_eq!(of("53/udp"), "127.0.0.1:5353\n");
         assert_eq!(of("53"), "");

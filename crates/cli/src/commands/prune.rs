@@ -58,7 +58,7 @@ struct Image {
 
 impl Arguments {
     /// Returns the arguments that remove every unused image, or only those without a name.
-    pub(super) fn of(all: bool) -> Self {
+    pub(super) fn with_all(all: bool) -> Self {
         Self {
             all,
             dry_run: false,

@@ -64,12 +64,11 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         image: &image,
         machine: &arguments.machine,
     };
-    let outcome = match arguments.is_left() {
-        true => start_and_leave(&start, &sandbox, lock).await,
-        false => {
-            let takes_stdin = arguments.sandbox.process.stdin();
-            attach::start_and_attach(&start, &sandbox, lock, takes_stdin).await
-        }
+    let outcome = if arguments.is_left() {
+        start_and_leave(&start, &sandbox, lock).await
+    } else {
+        let takes_stdin = arguments.sandbox.process.stdin();
+        attach::start_and_attach(&start, &sandbox, lock, takes_stdin).await
     };
     if never_ran(&sandbox, &outcome) {
         // The name is free for the next attempt.

@@ -59,7 +59,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         let rows: Vec<Row> = now
             .seen
             .iter()
-            .map(|seen| Row::of(seen, &before.seen))
+            .map(|seen| Row::new(seen, &before.seen))
             .collect();
         let is_read = print(arguments, &rows)?;
         for (name, error) in now.failures.iter().filter(|(_, error)| !has_ended(error)) {
@@ -200,7 +200,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(seen: &Seen, before: &[Seen]) -> Self {
+    fn new(seen: &Seen, before: &[Seen]) -> Self {
         let spec = &seen.sandbox.spec;
         let earlier = before.iter().find(|other| other.sandbox.spec.id == spec.id);
         let (guest, guest_error) = match &seen.stats.guest {

@@ -55,6 +55,6 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         code = code.max(failures.code);
         code = code.max(volume::remove_unused(context, unused)?);
     }
-    let images = prune::Arguments::of(arguments.all);
+    let images = prune::Arguments::with_all(arguments.all);
     Ok(code.max(prune::run(context, &images)?))
 }

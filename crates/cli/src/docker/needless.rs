@@ -49,13 +49,14 @@ impl Needless {
     fn argument(&self) -> Arg {
         let argument = Arg::new(self.name).long(self.name);
         let argument = argument.action(ArgAction::Append).hide(true);
-        let argument = match self.takes_value {
-            true => argument,
+        let argument = if self.takes_value {
+            argument
+        } else {
             // Docker's flags accept `=true`.
-            false => argument
+            argument
                 .num_args(0..=1)
                 .require_equals(true)
-                .default_missing_value("true"),
+                .default_missing_value("true")
         };
         let short = |name: &&str| match name.as_bytes() {
             [b'-', letter] => Some(char::from(*letter)),

@@ -4,7 +4,7 @@ use super::{Effect, OptionGroup};
 /// The commands that create a sandbox.
 const CREATE: &[&str] = &["run", "create"];
 
-const fn of(
+const fn group(
     commands: &'static [&'static str],
     names: &'static [&'static str],
     effect: Effect,
@@ -39,55 +39,55 @@ const NO_SWAP: &str = "a guest has no swap";
 
 /// Every option of Docker, and the common options of Podman, that msb does not have.
 pub(super) const ALL: &[OptionGroup] = &[
-    of(
+    group(
         &["run", "create", "exec"],
         &["--privileged"],
         flag(CAPABILITIES),
     ),
-    of(CREATE, &["--cap-add"], value(CAPABILITIES)),
-    of(
+    group(CREATE, &["--cap-add"], value(CAPABILITIES)),
+    group(
         &["run", "create", "pull"],
         &["--disable-content-trust"],
         flag(NO_SIGNATURES),
     ),
-    of(
+    group(
         CREATE,
         &["--memory-reservation"],
         value("memory that a guest does not need goes back to the host"),
     ),
-    of(
+    group(
         CREATE,
         &["--memory-swap", "--memory-swappiness"],
         value(NO_SWAP),
     ),
-    of(
+    group(
         CREATE,
         &["--no-healthcheck"],
         flag("msb runs no health checks"),
     ),
-    of(
+    group(
         &["inspect"],
         &["--size", "-s"],
         flag("msb inspect shows allocated_bytes in any case"),
     ),
-    of(
+    group(
         CREATE,
         &["--annotation", "--label-file"],
         Refused("--label KEY=VALUE marks a sandbox"),
     ),
-    of(
+    group(
         CREATE,
         &["--attach", "-a"],
         Refused(
             "msb run shows what the command prints unless -d is given, and -i passes its input on",
         ),
     ),
-    of(
+    group(
         CREATE,
         &["--authfile", "--creds"],
         Refused("credentials come from docker's config.json, in $DOCKER_CONFIG or ~/.docker"),
     ),
-    of(
+    group(
         CREATE,
         &[
             "--blkio-weight",
@@ -101,26 +101,26 @@ pub(super) const ALL: &[OptionGroup] = &[
             "start msb run in a control group that has such limits, as systemd-run --scope makes them",
         ),
     ),
-    of(
+    group(
         CREATE,
         &["--cap-drop"],
         Refused(
             "its root is root of the guest alone; -u USER runs the command without capabilities",
         ),
     ),
-    of(
+    group(
         CREATE,
         &["--cgroup-parent"],
         Refused("start msb run in that control group, as systemd-run --scope --slice does"),
     ),
-    of(
+    group(
         CREATE,
         &["--cgroupns", "--ipc", "--pid", "--userns", "--uts"],
         Refused(
             "a sandbox has a kernel of its own and shares no namespace with the host or other sandboxes",
         ),
     ),
-    of(
+    group(
         CREATE,
         &[
             "--cpu-period",
@@ -134,33 +134,33 @@ pub(super) const ALL: &[OptionGroup] = &[
             "--cpus gives whole processors, and systemd-run --scope -p CPUQuota=150% msb run gives parts",
         ),
     ),
-    of(
+    group(
         CREATE,
         &["--cpuset-cpus", "--cpuset-mems"],
         Refused("taskset or numactl before msb run bind a sandbox to processors and memory"),
     ),
-    of(
+    group(
         &["run", "create", "exec", "attach", "start"],
         &["--detach-keys"],
         Refused("Ctrl-P Ctrl-Q detaches"),
     ),
-    of(
+    group(
         CREATE,
         &["--device", "--device-cgroup-rule", "--gpus"],
         Refused("no device of the host reaches a sandbox, whose machine has its own"),
     ),
-    of(
+    group(
         CREATE,
         &["--dns-opt", "--dns-option", "--dns-search"],
         Refused("names are looked up as they stand; --dns asks another resolver"),
     ),
-    of(
+    group(
         CREATE,
         &["--domainname"],
         Refused("--hostname takes the whole name"),
     ),
-    of(CREATE, &["--expose"], Refused("-p PORT publishes a port")),
-    of(
+    group(CREATE, &["--expose"], Refused("-p PORT publishes a port")),
+    group(
         CREATE,
         &[
             "--health-cmd",
@@ -172,7 +172,7 @@ pub(super) const ALL: &[OptionGroup] = &[
         ],
         Refused("msb runs no health checks; msb exec NAME COMMAND runs one"),
     ),
-    of(
+    group(
         CREATE,
         &[
             "--ip",
@@ -186,121 +186,121 @@ pub(super) const ALL: &[OptionGroup] = &[
             "each sandbox has the same addresses in a network of its own; -p publishes its ports",
         ),
     ),
-    of(
+    group(
         CREATE,
         &["--isolation", "--runtime"],
         Refused("every sandbox is a virtual machine; --vmm chooses between libkrun and QEMU"),
     ),
-    of(
+    group(
         CREATE,
         &["--kernel-memory"],
         Refused("--memory is all that a guest has, its kernel's memory included"),
     ),
-    of(
+    group(
         CREATE,
         &["--link"],
         Refused(
             "publish a port of the other sandbox with -p 8080:80, then --net-allow 127.0.0.1:8080 reaches it at host.msb.internal",
         ),
     ),
-    of(
+    group(
         CREATE,
         &["--log-driver", "--log-opt"],
         Refused("msb keeps what a command prints in a log of bounded size, which msb logs prints"),
     ),
-    of(
+    group(
         CREATE,
         &["--oom-kill-disable", "--oom-score-adj"],
         Refused("a command can set its own, in /proc/self/oom_score_adj of the guest"),
     ),
-    of(CREATE, &["--pod"], Refused("msb has no pods")),
-    of(
+    group(CREATE, &["--pod"], Refused("msb has no pods")),
+    group(
         CREATE,
         &["--replace"],
         Refused("msb rm -f NAME removes the sandbox that has the name"),
     ),
-    of(
+    group(
         CREATE,
         &["--secret"],
         Refused("-e, --env-file, --copy and -v bring secrets into a sandbox"),
     ),
-    of(
+    group(
         CREATE,
         &["--security-opt"],
         Refused("what confines a sandbox is its virtual machine, so leave it out"),
     ),
-    of(
+    group(
         &["run", "attach"],
         &["--sig-proxy"],
         Refused("signals go to the command; msb run -d starts one that gets none"),
     ),
-    of(
+    group(
         CREATE,
         &["--storage-opt"],
         Refused("--upper-size SIZE is the size of the writable disk"),
     ),
-    of(
+    group(
         CREATE,
         &["--sysctl"],
         Refused("root in the sandbox can set it: sysctl -w, or a file of /proc/sys"),
     ),
-    of(
+    group(
         CREATE,
         &["--systemd"],
         Refused("an image whose command is systemd runs it as it runs any other"),
     ),
-    of(
+    group(
         &["run", "create", "pull"],
         &["--tls-verify"],
         Refused("--tls-ca FILE trusts another authority, --plain-http does without TLS"),
     ),
-    of(CREATE, &["--tz"], Refused("-e TZ=ZONE sets the time zone")),
-    of(
+    group(CREATE, &["--tz"], Refused("-e TZ=ZONE sets the time zone")),
+    group(
         CREATE,
         &["--volume-driver"],
         Refused("volumes are disks of msb's own, which msb volume create makes"),
     ),
-    of(
+    group(
         CREATE,
         &["--volumes-from"],
         Refused("name the same volumes and directories again with -v"),
     ),
-    of(
+    group(
         &["pull"],
         &["--all-tags", "-a"],
         Refused("name each tag; skopeo list-tags docker://IMAGE lists them"),
     ),
-    of(
+    group(
         &["logs"],
         &["--details"],
         Refused("msb inspect shows a sandbox's environment and labels"),
     ),
-    of(
+    group(
         &["rm"],
         &["--link", "-l"],
         Refused("sandboxes have no links; without it the sandbox is removed"),
     ),
-    of(
+    group(
         &["rm"],
         &["--all", "-a"],
         Refused("msb container prune removes all that do not run, msb rm -f $(msb ps -aq) all"),
     ),
-    of(
+    group(
         &["stop", "kill", "restart"],
         &["--all", "-a"],
         Refused("msb ps -q lists all that run, as in msb stop $(msb ps -q)"),
     ),
-    of(
+    group(
         &["stats"],
         &["--all", "-a"],
         Refused("one that does not run uses nothing but its disk, which msb ps -as shows"),
     ),
-    of(
+    group(
         &["images", "image ls"],
         &["--tree"],
         Refused("an image here has one platform; msb image inspect lists its layers"),
     ),
-    of(
+    group(
         &["update"],
         &[
             "--blkio-weight",
@@ -313,12 +313,12 @@ pub(super) const ALL: &[OptionGroup] = &[
         ],
         Refused("it is set by msb create; update changes --memory, --cpus and --upper-size"),
     ),
-    of(
+    group(
         &["volume create"],
         &["--driver", "--opt", "-d", "-o"],
         Refused("volumes are disks of msb's own; --size sets the size of one"),
     ),
-    of(
+    group(
         &["volume ls"],
         &["--filter", "-f"],
         Refused("msb volume ls --format json | jq chooses by any key"),

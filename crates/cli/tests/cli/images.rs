@@ -79,7 +79,7 @@ fn an_interrupted_pull_says_what_is_kept() {
         asking.read_exact(&mut [0; 4]).expect("asked");
         let pid = i32::try_from(pull.id()).ok().and_then(Pid::from_raw);
         kill_process(pid.expect("a process id"), signal).expect("sent");
-        let said = Said::of(&pull.wait_with_output().expect("ended"));
+        let said = Said::from_output(&pull.wait_with_output().expect("ended"));
         assert_eq!(said.code, Some(code), "{}", said.stderr);
         let expected = "msb: interrupted: layers that came whole are kept";
         assert!(said.stderr.starts_with(expected), "{}", said.stderr);

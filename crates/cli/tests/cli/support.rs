@@ -29,7 +29,7 @@ impl TestHome {
 
     /// Runs `msb` to its end and returns its output.
     pub(crate) fn msb(&self, arguments: &[&str]) -> Said {
-        Said::of(&self.command(arguments).output().expect("started"))
+        Said::from_output(&self.command(arguments).output().expect("started"))
     }
 
     /// Loads an image with one file into the store.
@@ -65,7 +65,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    pub(crate) fn of(output: &Output) -> Self {
+    pub(crate) fn from_output(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
             code: output.status.code(),

@@ -6,7 +6,7 @@ use crate::support::{Said, TestHome, host_architecture};
 fn without_kernel(home: &TestHome, arguments: &[&str]) -> Said {
     let mut command = home.command(arguments);
     command.env("MSB_KERNEL", "/nowhere/libkrunfw.so");
-    Said::of(&command.output().expect("started"))
+    Said::from_output(&command.output().expect("started"))
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Msb {
 
 /// Returns the output of `docker save` for an image of one file.
 fn archive(names: &[&str]) -> Vec<u8> {
-    let layer = TarBuilder::of([TarEntry::file("bin/sh", "#!")]);
+    let layer = TarBuilder::archive([TarEntry::file("bin/sh", "#!")]);
     let diff_id: String = Sha256::digest(&layer)
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -102,7 +102,7 @@ fn archive(names: &[&str]) -> Vec<u8> {
     );
     let manifest =
         format!(r#"[{{"Config": "c.json", "RepoTags": {names:?}, "Layers": ["l.tar"]}}]"#);
-    TarBuilder::of([
+    TarBuilder::archive([
         TarEntry::file("c.json", config),
         TarEntry::file("l.tar", layer),
         TarEntry::file("manifest.json", manifest),

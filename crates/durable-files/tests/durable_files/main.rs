@@ -76,12 +76,11 @@ fn what_is_there(root: &Path) {
 /// Files that root makes there are given to that user; no other user can give files away.
 fn in_a_directory_of_another_user() {
     let root = tempfile::tempdir().expect("a directory");
-    let expected = match geteuid().is_root() {
-        true => {
-            chown(root.path(), Some(OTHER_USER), Some(OTHER_USER)).expect("given away");
-            OTHER_USER
-        }
-        false => geteuid().as_raw(),
+    let expected = if geteuid().is_root() {
+        chown(root.path(), Some(OTHER_USER), Some(OTHER_USER)).expect("given away");
+        OTHER_USER
+    } else {
+        geteuid().as_raw()
     };
     // The file was root's before, and stays root's.
     fs::write(root.path().join("kept"), "").expect("written");

@@ -22,7 +22,7 @@ pub(super) enum Content<'tree> {
 
 impl<'tree> Content<'tree> {
     /// Returns the content of `id`. `nids` are the inodes' numbers, by [`InodeId::index`].
-    pub(super) fn of(
+    pub(super) fn plan(
         id: InodeId,
         tree: &'tree Tree<FileData>,
         census: &Census,

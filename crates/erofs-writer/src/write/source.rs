@@ -44,7 +44,7 @@ impl<'tree> Source<'tree> {
         id: InodeId,
         addresses: &Addresses,
     ) -> Result<Content<'_>, WriteError> {
-        Content::of(id, self.tree, &self.census, &self.limits, &addresses.nids)
+        Content::plan(id, self.tree, &self.census, &self.limits, &addresses.nids)
             .map_err(|problem| self.refuse(id, problem))
     }
 

@@ -15,13 +15,13 @@ fn dump(image: &[u8]) -> Option<String> {
 #[test]
 fn nothing_but_a_root() {
     let tree = Tree::new(Metadata::directory(0o755));
-    let built = Built::of(tree, 0);
+    let built = Built::write(tree, 0);
     insta::assert_snapshot!(dump(&built.image).unwrap());
 }
 
 #[test]
 fn one_of_each() {
-    let built = Built::of(samples::one_of_each(), 0);
+    let built = Built::write(samples::one_of_each(), 0);
     insta::assert_snapshot!(dump(&built.image).unwrap());
 }
 
@@ -34,13 +34,13 @@ fn metadata_over_two_devices() {
         let name = format!("on-{device}");
         put(&mut tree, root, name, Metadata::with_mode(0o600), kind);
     }
-    let built = Built::of(tree, 2);
+    let built = Built::write(tree, 2);
     insta::assert_snapshot!(dump(&built.image).unwrap());
 }
 
 #[test]
 fn every_byte_is_in_the_dump() {
-    let built = Built::of(samples::one_of_each(), 0);
+    let built = Built::write(samples::one_of_each(), 0);
     let original = dump(&built.image).unwrap();
     for offset in (0..built.image.len()).filter(|offset| offset % 4096 < 1400) {
         let mut changed = built.image.clone();

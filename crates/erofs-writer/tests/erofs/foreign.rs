@@ -54,11 +54,11 @@ impl Maker {
         let image = self.image(options);
         let ours = dump(&image, &[]);
         let mounted = Mounted::new(&image);
-        let kernels = TreeDump::of_directory(&mounted.root()).unwrap();
+        let kernels = TreeDump::from_directory(&mounted.root()).unwrap();
         assert_same(options, &kernels, &ours);
         check_structure(&image);
         if options.is_empty() {
-            let source = TreeDump::of_directory(&self.root()).unwrap();
+            let source = TreeDump::from_directory(&self.root()).unwrap();
             assert_same(options, &source, &ours);
         }
     }
@@ -86,7 +86,10 @@ fn assert_same(options: &[&str], expected: &TreeDump, actual: &TreeDump) {
 fn dump(image: &[u8], devices: &[&dyn ReadAt]) -> TreeDump {
     let image = Image::open(image).unwrap();
     let tree = image.read_tree().unwrap();
-    TreeDump::of_tree(&tree, |data| Content::of(image.file_reader(data, devices))).unwrap()
+    TreeDump::from_tree(&tree, |data| {
+        Content::read(image.file_reader(data, devices))
+    })
+    .unwrap()
 }
 
 /// Checks that `verify` and the dump accept the image, and that the tree has every inode of it.
@@ -142,7 +145,7 @@ fn oracle_mkfs_data_on_a_device() {
     assert_eq!(Image::open(image.as_slice()).unwrap().devices().len(), 1);
     let ours = dump(&image, &[&device]);
     let mounted = Mounted::apart(&image, std::slice::from_ref(&device));
-    let kernels = TreeDump::of_directory(&mounted.root()).unwrap();
+    let kernels = TreeDump::from_directory(&mounted.root()).unwrap();
     assert_same(&["--blobdev"], &kernels, &ours);
     check_structure(&image);
 }
@@ -182,7 +185,7 @@ fn oracle_kernel_blocks_from_512_bytes() {
         let opened = Image::open(image).unwrap();
         assert_eq!(opened.block_size_bytes(), block_size_bytes);
         let mounted = Mounted::new(image);
-        let kernels = TreeDump::of_directory(&mounted.root()).unwrap();
+        let kernels = TreeDump::from_directory(&mounted.root()).unwrap();
         assert_same(&["blocks"], &kernels, &dump(image, &[]));
         check_structure(image);
         let mut damaged = image.to_vec();

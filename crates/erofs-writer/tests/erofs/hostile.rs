@@ -61,7 +61,7 @@ fn unsealed(mut image: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn a_checksum_guards_the_first_block() {
-    let built = Built::of(samples::one_of_each(), 0);
+    let built = Built::write(samples::one_of_each(), 0);
     for offset in 1024..4096 {
         let mut image = built.image.clone();
         image[offset] ^= 1;
@@ -75,7 +75,7 @@ fn a_checksum_guards_the_first_block() {
 
 #[test]
 fn a_truncated_image_does_not_verify() {
-    let image = Built::of(samples::one_of_each(), 0).image;
+    let image = Built::write(samples::one_of_each(), 0).image;
     assert!(read_everything(&image));
     for length in (0..image.len()).step_by(509) {
         assert!(!read_everything(&image[..length]), "{length} bytes");
@@ -85,8 +85,8 @@ fn a_truncated_image_does_not_verify() {
 #[test]
 fn every_single_byte_may_be_wrong() {
     for built in [
-        Built::of(samples::one_of_each(), 0),
-        Built::of(samples::on_devices(), 3),
+        Built::write(samples::one_of_each(), 0),
+        Built::write(samples::on_devices(), 3),
     ] {
         let image = unsealed(built.flat());
         assert!(read_everything(&image));
@@ -106,7 +106,7 @@ proptest! {
 
     #[test]
     fn many_bytes_may_be_wrong(changes in prop::collection::vec((1024_usize..28_000, any::<u8>()), 1..40)) {
-        let mut image = unsealed(Built::of(samples::one_of_each(), 0).image);
+        let mut image = unsealed(Built::write(samples::one_of_each(), 0).image);
         for (offset, value) in changes {
             let offset = offset % image.len();
             image[offset] = value;

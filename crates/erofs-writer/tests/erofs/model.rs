@@ -78,13 +78,13 @@ impl Piece {
 
 impl Built {
     /// Writes `tree` with `devices` devices beside the image, which contain only data.
-    pub(crate) fn of(tree: Tree<Content>, devices: u16) -> Self {
+    pub(crate) fn write(tree: Tree<Content>, devices: u16) -> Self {
         Self::with_devices(tree, (0..devices).map(|_| Vec::new()).collect())
     }
 
     /// Writes `tree` over `layers` devices, each of which is an image of its own. It has the files
     /// whose data it holds.
-    pub(crate) fn of_layers(tree: Tree<Content>, layers: u16) -> Self {
+    pub(crate) fn write_over_layers(tree: Tree<Content>, layers: u16) -> Self {
         Self::with_devices(tree, (0..layers).map(|_| Layer::new()).collect())
     }
 

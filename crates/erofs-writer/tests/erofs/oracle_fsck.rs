@@ -11,7 +11,7 @@ use crate::samples;
 /// Runs fsck.erofs, which reads every file. It reads chunks from the given devices, and whole files
 /// from behind the image.
 pub(crate) fn check(tree: &Tree<Content>, devices: u16) {
-    let built = Built::of(tree.clone(), devices);
+    let built = Built::write(tree.clone(), devices);
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("image");
     fs::write(&image, built.flat()).unwrap();

@@ -8,7 +8,7 @@ use crate::samples;
 
 /// Mounts the image with its devices behind it, and compares every path.
 pub(crate) fn check(tree: &Tree<Content>, devices: u16) {
-    let built = Built::of(tree.clone(), devices);
+    let built = Built::write(tree.clone(), devices);
     compare(&Mounted::new(&built.flat()), tree);
 }
 
@@ -84,14 +84,14 @@ fn oracle_kernel_on_devices() {
 #[test]
 fn oracle_kernel_on_devices_apart() {
     let tree = samples::on_devices();
-    let built = Built::of(tree.clone(), 3);
+    let built = Built::write(tree.clone(), 3);
     compare(&Mounted::apart(&built.image, &built.devices), &tree);
 }
 
 #[test]
 fn oracle_kernel_inode_numbers_are_never_zero() {
     use std::os::unix::fs::MetadataExt;
-    let built = Built::of(samples::one_of_each(), 0);
+    let built = Built::write(samples::one_of_each(), 0);
     let mounted = Mounted::new(&built.image);
     assert_ne!(std::fs::metadata(mounted.root()).unwrap().ino(), 0);
 }

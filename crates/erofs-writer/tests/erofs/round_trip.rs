@@ -11,8 +11,8 @@ use crate::samples;
 
 /// Writes a tree twice, reads it, and compares metadata and content.
 pub(crate) fn check(tree: Tree<Content>, devices: u16) -> Built {
-    let built = Built::of(tree.clone(), devices);
-    let again = Built::of(tree.clone(), devices);
+    let built = Built::write(tree.clone(), devices);
+    let again = Built::write(tree.clone(), devices);
     assert!(
         built.image == again.image,
         "the same tree gives the same bytes"

@@ -18,7 +18,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
             for inode in bytes.chunks_exact(self.image.layout.inode_bytes) {
                 number += 1;
                 if inode.iter().any(|&byte| byte != 0) {
-                    writeln!(self.out, "  inode {number} \"{}\"", names.of(number))?;
+                    writeln!(self.out, "  inode {number} \"{}\"", names.name(number))?;
                     self.inode(inode)?;
                 }
             }

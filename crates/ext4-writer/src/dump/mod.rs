@@ -42,7 +42,7 @@ impl<R: ReadAt> Image<R> {
     /// # Errors
     /// If the image cannot be read or the output fails.
     pub fn dump(&self, out: &mut dyn fmt::Write) -> Result<(), DumpError> {
-        let mut usage = Usage::of_groups(self)?;
+        let mut usage = Usage::read_groups(self)?;
         let mut names = Names(HashMap::from([(crate::format::ROOT_INODE, "/".to_owned())]));
         let mut nodes = Nodes::new(self);
         while let Some(node) = nodes.next()? {
@@ -70,7 +70,7 @@ impl Names {
         }
     }
 
-    fn of(&self, number: u32) -> &str {
+    fn name(&self, number: u32) -> &str {
         self.0.get(&number).map_or("", String::as_str)
     }
 }
@@ -84,7 +84,7 @@ impl<R: ReadAt> Page<'_, '_, R> {
         } = *region;
         write!(self.out, "block {start_block}, {blocks} long: {structure}")?;
         if let Some(number) = structure.inode() {
-            write!(self.out, " \"{}\"", names.of(number))?;
+            write!(self.out, " \"{}\"", names.name(number))?;
         }
         writeln!(self.out)?;
         let crc = self.crc32c(region)?;

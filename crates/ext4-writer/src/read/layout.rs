@@ -193,13 +193,13 @@ impl Layout {
     /// Returns the number of descriptor blocks that follow the superblock and its copies. With
     /// `META_BG` the other descriptor blocks are spread over the groups.
     pub(crate) fn descriptor_blocks_together(&self) -> u32 {
-        match self.incompat.contains(Incompat::META_BG) {
-            true => self
-                .disk
+        if self.incompat.contains(Incompat::META_BG) {
+            self.disk
                 .s_first_meta_bg
                 .get()
-                .min(self.descriptor_blocks()),
-            false => self.descriptor_blocks(),
+                .min(self.descriptor_blocks())
+        } else {
+            self.descriptor_blocks()
         }
     }
 

@@ -53,7 +53,7 @@ impl<R: ReadAt> Image<R> {
         if self.layout.ro_compat.contains(RoCompat::BIGALLOC) {
             return Err(ReadError::Unsupported(Unsupported::Clusters).into());
         }
-        let mut usage = Usage::of_groups(self)?;
+        let mut usage = Usage::read_groups(self)?;
         let mut ledger = Ledger::default();
         let mut nodes = Nodes::new(self);
         while let Some(node) = nodes.next()? {

@@ -33,7 +33,7 @@ impl Region {
 
 impl Usage {
     /// Returns the blocks of the groups' own metadata.
-    pub(crate) fn of_groups<R: ReadAt>(image: &Image<R>) -> Result<Self, ReadError> {
+    pub(crate) fn read_groups<R: ReadAt>(image: &Image<R>) -> Result<Self, ReadError> {
         let mut usage = Self::default();
         for group in 0..image.layout.groups {
             usage.head(image, group);

@@ -22,6 +22,6 @@ pub(crate) fn read(image: &Image<impl ReadAt>) -> Tree<FileData> {
 }
 
 pub(crate) fn dump(image: &Image<impl ReadAt>) -> TreeDump {
-    TreeDump::of_tree(&read(image), |data| Content::of(image.file_reader(data)))
+    TreeDump::from_tree(&read(image), |data| Content::read(image.file_reader(data)))
         .unwrap_or_else(|error| panic!("{error:?}"))
 }

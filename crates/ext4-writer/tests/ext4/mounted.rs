@@ -30,7 +30,7 @@ impl Mount {
     }
 
     pub(crate) fn dump(&self) -> TreeDump {
-        TreeDump::of_directory(self.path()).expect("the mount is readable")
+        TreeDump::from_directory(self.path()).expect("the mount is readable")
     }
 }
 

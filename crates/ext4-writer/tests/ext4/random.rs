@@ -169,7 +169,8 @@ fn grow(root: Metadata, inodes: Vec<Planted>) -> Tree<Vec<u8>> {
 }
 
 fn expected(tree: &Tree<Vec<u8>>) -> TreeDump {
-    TreeDump::of_tree(tree, |content| Content::of(content.as_slice())).expect("memory is readable")
+    TreeDump::from_tree(tree, |content| Content::read(content.as_slice()))
+        .expect("memory is readable")
 }
 
 proptest! {

@@ -7,7 +7,7 @@ const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 /// Returns the name that an index entry's annotations state.
 /// A single word is a tag without a repository, and not a name.
-pub(super) fn of(annotations: &BTreeMap<String, String>) -> Option<String> {
+pub(super) fn from_annotations(annotations: &BTreeMap<String, String>) -> Option<String> {
     if let Some(name) = annotations.get(CONTAINERD_NAME) {
         return Some(name.clone());
     }
@@ -52,7 +52,7 @@ mod tests {
             let pairs = pairs
                 .iter()
                 .map(|&(key, value)| (key.to_owned(), value.to_owned()));
-            of(&pairs.collect())
+            from_annotations(&pairs.collect())
         };
         let full = "docker.io/library/a:1";
         assert_eq!(

@@ -57,7 +57,9 @@ fn groups(entries: Vec<IndexEntry>) -> Vec<Group> {
     // The first group of each name, and true if every entry in it has a platform.
     let mut first: BTreeMap<BTreeSet<String>, (usize, bool)> = BTreeMap::new();
     for entry in entries {
-        let names: BTreeSet<String> = name::of(&entry.annotations).into_iter().collect();
+        let names: BTreeSet<String> = name::from_annotations(&entry.annotations)
+            .into_iter()
+            .collect();
         let has_platform = entry.platform.is_some();
         let alone = names.is_empty() && !has_platform;
         match first.get_mut(&names) {

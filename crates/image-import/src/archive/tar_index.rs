@@ -126,9 +126,10 @@ impl Scan<'_> {
         }
         let mut block = [0; BLOCK_BYTES];
         self.read_at(&mut block, second_bytes)?;
-        match block == [0; BLOCK_BYTES] {
-            true => Ok(()),
-            false => Err(self.invalid(InvalidHeader::LoneZeroBlock)),
+        if block == [0; BLOCK_BYTES] {
+            Ok(())
+        } else {
+            Err(self.invalid(InvalidHeader::LoneZeroBlock))
         }
     }
 

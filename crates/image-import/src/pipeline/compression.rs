@@ -34,7 +34,7 @@ pub enum Compression {
 impl Compression {
     /// Detects the compression from the first ten bytes; with fewer bytes some kinds are not
     /// detected.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn detect(bytes: &[u8]) -> Self {
         match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
@@ -74,7 +74,7 @@ pub(crate) fn detect<R: Read>(mut source: R) -> io::Result<(Compression, impl Re
     let mut magic = Vec::new();
     source.by_ref().take(MAGIC_BYTES).read_to_end(&mut magic)?;
     Ok((
-        Compression::of(&magic),
+        Compression::detect(&magic),
         io::Cursor::new(magic).chain(source),
     ))
 }

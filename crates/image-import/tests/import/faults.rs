@@ -29,7 +29,10 @@ async fn refused(server: &Server) -> String {
 /// Starts a registry of the sample image that answers the requests for one blob differently.
 async fn with_blob(answer: impl Fn(&Request, Answer) -> Answer + Send + Sync + 'static) -> Server {
     let image = TestImage::sample();
-    let (content, target) = (Content::of(&image), image.layers[0].digest().to_string());
+    let (content, target) = (
+        Content::from_image(&image),
+        image.layers[0].digest().to_string(),
+    );
     Server::new(move |request| {
         let honest = content.answer(request);
         if request.path.ends_with(&target) {
@@ -69,7 +72,7 @@ async fn wrong_lengths_are_refused() {
     let image = TestImage::sample().with_manifest(|manifest| {
         manifest["layers"][0]["size"] = json!(1_u64 << 62);
     });
-    let lying = Server::honest(Content::of(&image)).await;
+    let lying = Server::honest(Content::from_image(&image)).await;
     assert!(refused(&lying).await.contains("4611686018427387904"));
 }
 
@@ -94,7 +97,10 @@ async fn a_cut_blob_goes_on_where_it_broke() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_ignores_ranges_is_followed_from_the_start() {
     let image = TestImage::sample();
-    let (content, target) = (Content::of(&image), image.layers[0].digest().to_string());
+    let (content, target) = (
+        Content::from_image(&image),
+        image.layers[0].digest().to_string(),
+    );
     let server = Server::new(move |request| {
         let mut request = request.clone();
         request.headers.remove("range");
@@ -118,7 +124,7 @@ async fn a_blob_that_never_comes_is_given_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_registry_is_asked_again_but_not_for_ever() {
     let image = TestImage::sample();
-    let content = Content::of(&image);
+    let content = Content::from_image(&image);
     let server = Server::new(move |request| match request.earlier {
         0 => Answer::new(429, "").header("Retry-After", "0"),
         1 => Answer::new(503, ""),
@@ -176,7 +182,7 @@ async fn documents_that_lie_are_refused() {
     let sample = TestImage::sample();
     let other = Digest::compute(b"other").to_string();
     let server = {
-        let content = Content::of(&sample);
+        let content = Content::from_image(&sample);
         let other = other.clone();
         Server::new(move |request| {
             let mut answer = content.answer(request);
@@ -195,7 +201,7 @@ async fn documents_that_lie_are_refused() {
         config["rootfs"]["diff_ids"][0] = json!(other);
         TestImage::with_config(sample.layers.clone(), &config)
     };
-    let server = Server::honest(Content::of(&wrong_diff_id)).await;
+    let server = Server::honest(Content::from_image(&wrong_diff_id)).await;
     let line = refused(&server).await;
     assert!(line.contains("diff ID") && line.contains(&other), "{line}");
 
@@ -203,7 +209,7 @@ async fn documents_that_lie_are_refused() {
         let config = json!({"os": "linux", "architecture": "amd64", "rootfs": {"diff_ids": []}});
         TestImage::with_config(sample.layers.clone(), &config)
     };
-    let line = refused(&Server::honest(Content::of(&fewer)).await).await;
+    let line = refused(&Server::honest(Content::from_image(&fewer)).await).await;
     assert!(line.contains("0 diff IDs for 3 layers"), "{line}");
 }
 
@@ -221,7 +227,7 @@ async fn other_artifacts_than_images_are_unsupported() {
             };
             place["mediaType"] = json!(media_type);
         });
-        let line = refused(&Server::honest(Content::of(&image)).await).await;
+        let line = refused(&Server::honest(Content::from_image(&image)).await).await;
         assert!(
             line.contains("unsupported media type") && line.contains(media_type),
             "{line}"
@@ -245,7 +251,7 @@ async fn a_token_that_breaks_its_header_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn redirects_are_followed_without_credentials_and_not_for_ever() {
     let image = TestImage::sample();
-    let content = Content::of(&image);
+    let content = Content::from_image(&image);
     let storage = {
         let content = content.clone();
         Server::new(move |request| {
@@ -259,11 +265,10 @@ async fn redirects_are_followed_without_credentials_and_not_for_ever() {
         if !request.headers.contains_key("authorization") {
             return Answer::new(401, "").header("WWW-Authenticate", "Basic");
         }
-        match request.path.contains("/blobs/") {
-            true => {
-                Answer::new(307, "").header("Location", format!("http://{address}{}", request.path))
-            }
-            false => content.answer(request),
+        if request.path.contains("/blobs/") {
+            Answer::new(307, "").header("Location", format!("http://{address}{}", request.path))
+        } else {
+            content.answer(request)
         }
     })
     .await;
@@ -296,7 +301,8 @@ async fn a_manifest_of_another_digest_is_refused() {
     let sample = TestImage::sample();
     let wanted = Digest::compute(b"wanted").to_string();
     let server =
-        Server::honest(Content::of(&sample).tagged(&wanted, MANIFEST, &sample.manifest)).await;
+        Server::honest(Content::from_image(&sample).tagged(&wanted, MANIFEST, &sample.manifest))
+            .await;
     let store = TestStore::new();
     let reference = server.reference(&format!("app@{wanted}"));
     let error = store.pull(&reference).await.expect_err("another");

@@ -39,7 +39,7 @@ async fn pulled() -> (TestStore, Server, [String; 2]) {
     let mut layers = sample.layers[..2].to_vec();
     layers.push(TestLayer::new(&[("own", b"layer")], Packing::Zstd));
     let other = TestImage::new(layers);
-    let content = Content::of(&sample).with(&other);
+    let content = Content::from_image(&sample).with(&other);
     let server = Server::honest(content).await;
     let names = [
         server.reference("app:latest"),

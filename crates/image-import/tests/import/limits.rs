@@ -48,7 +48,7 @@ async fn a_load_is_refused_beyond_each_limit_and_says_how_to_raise_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_is_refused_beyond_a_limit() {
-    let server = Server::honest(Content::of(&TestImage::sample())).await;
+    let server = Server::honest(Content::from_image(&TestImage::sample())).await;
     for setting in ["image-document=100B", "image-layers=2", "layer-entries=1"] {
         let options = PullOptions {
             credentials: CredentialSource::None,

@@ -12,7 +12,7 @@ use crate::support::{SAMPLE_FILES, TestStore, assert_good, line};
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_comes_in_whole_and_again_costs_no_blob() {
     let image = TestImage::sample();
-    let server = Server::honest(Content::of(&image)).await;
+    let server = Server::honest(Content::from_image(&image)).await;
     let store = TestStore::new();
     let reference = server.reference("some/app");
     let stored = store.pull(&reference).await.expect("pulled");
@@ -40,7 +40,7 @@ async fn an_image_comes_in_whole_and_again_costs_no_blob() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_stores_hold_the_same_bytes() {
     let image = TestImage::sample();
-    let server = Server::honest(Content::of(&image)).await;
+    let server = Server::honest(Content::from_image(&image)).await;
     let (one, other) = (TestStore::new(), TestStore::new());
     for store in [&one, &other] {
         store.pull(&server.reference("app")).await.expect("pulled");
@@ -51,7 +51,7 @@ async fn two_stores_hold_the_same_bytes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_pulls_at_once_fetch_each_layer_once() {
     let image = TestImage::sample();
-    let server = Server::honest(Content::of(&image)).await;
+    let server = Server::honest(Content::from_image(&image)).await;
     let store = TestStore::new();
     let mut pulls = tokio::task::JoinSet::new();
     for _ in 0..8 {
@@ -85,7 +85,7 @@ async fn a_layer_that_is_listed_twice_is_fetched_once() {
     let mut layers = TestImage::sample().layers;
     layers.push(layers[1].clone());
     let image = TestImage::new(layers);
-    let server = Server::honest(Content::of(&image)).await;
+    let server = Server::honest(Content::from_image(&image)).await;
     let store = TestStore::new();
     let stored = store.pull(&server.reference("app")).await.expect("pulled");
     assert_eq!(stored.layers.len(), 4);
@@ -108,7 +108,7 @@ async fn an_index_gives_the_image_of_the_platform_or_names_those_it_has() {
         .as_str()
         .expect("a digest")
         .to_owned();
-    let content = Content::of(&sample)
+    let content = Content::from_image(&sample)
         .with(&other)
         .tagged("flat", INDEX, index.as_bytes())
         .tagged(&nested, INDEX, index.as_bytes())
@@ -171,7 +171,7 @@ async fn an_index_gives_the_image_of_the_platform_or_names_those_it_has() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_digest_names_an_image_and_is_checked() {
     let image = TestImage::sample();
-    let server = Server::honest(Content::of(&image)).await;
+    let server = Server::honest(Content::from_image(&image)).await;
     let store = TestStore::new();
     let reference = server.reference(&format!("app@{}", image.digest()));
     let stored = store.pull(&reference).await.expect("pulled");
@@ -181,7 +181,7 @@ async fn a_digest_names_an_image_and_is_checked() {
 
 /// Starts a registry that requires a token, which only the right user gets.
 async fn token_server(image: &TestImage) -> Server {
-    let content = Content::of(image);
+    let content = Content::from_image(image);
     Server::new(move |request| {
         let authorization = request.headers.get("authorization").map(String::as_str);
         if request.path.starts_with("/token?") {
@@ -257,7 +257,7 @@ async fn a_token_is_fetched_with_credentials_and_renewed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn docker_config_credentials_answer_a_basic_challenge() {
     let image = TestImage::sample();
-    let content = Content::of(&image);
+    let content = Content::from_image(&image);
     let server = Server::new(move |request| {
         match request.headers.get("authorization").map(String::as_str) {
             Some("Basic dXNlcjpwYXNz") => content.answer(request),

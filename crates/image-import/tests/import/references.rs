@@ -24,7 +24,7 @@ struct Verdict {
 
 impl Verdict {
     /// Returns the result of msb for the name. The reason of a refusal is not compared.
-    fn of(name: &str) -> Option<Self> {
+    fn parse(name: &str) -> Option<Self> {
         let reference: Reference = name.parse().ok()?;
         Some(Self {
             refused: String::new(),
@@ -189,7 +189,7 @@ fn oracle_names_are_read_as_docker_reads_them() {
     assert_eq!(verdicts.len(), names.len());
     let (mut accepted, mut differences) = (0, Vec::new());
     for (name, theirs) in names.iter().zip(verdicts) {
-        let ours = Verdict::of(name);
+        let ours = Verdict::parse(name);
         let theirs = theirs.refused.is_empty().then_some(theirs);
         accepted += usize::from(theirs.is_some());
         if ours != theirs {

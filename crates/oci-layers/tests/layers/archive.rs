@@ -7,7 +7,7 @@ use testkit::{TarBuilder, TarEntry};
 use crate::fixture::{MemorySink, image_of, message, names, read, read_entries};
 
 fn refusal(entries: impl IntoIterator<Item = TarEntry>) -> String {
-    let error = read(&TarBuilder::of(entries)).expect_err("it is to be refused");
+    let error = read(&TarBuilder::archive(entries)).expect_err("it is to be refused");
     message(&error)
 }
 
@@ -68,7 +68,7 @@ fn long_names_come_in_every_way() {
         by_gnu.entry(&long);
     }
     by_gnu.entry(&TarEntry::symlink("short", "short"));
-    let by_pax = TarBuilder::of([TarEntry::symlink(&path, &path)]);
+    let by_pax = TarBuilder::archive([TarEntry::symlink(&path, &path)]);
     let mut ustar = TarEntry::symlink("f", "t").header(0);
     ustar[345..348].copy_from_slice(b"d/e");
     TarBuilder::seal(&mut ustar);
@@ -272,7 +272,7 @@ fn archives_end_in_every_way() {
 
 #[test]
 fn what_is_cut_is_truncated_and_what_is_changed_is_noticed() {
-    let tar = TarBuilder::of([TarEntry::file("a", [7; 700]).xattr("user.a", "1")]);
+    let tar = TarBuilder::archive([TarEntry::file("a", [7; 700]).xattr("user.a", "1")]);
     // The archive has two blocks of PAX, a header, 700 bytes and padding.
     for cut in 1..tar.len() - 1024 {
         match read(&tar[..cut]) {
@@ -366,7 +366,7 @@ fn hard_links_lead_somewhere_or_are_refused() {
         ),
         (vec![TarEntry::hardlink("a", "../b")], "leaves the root"),
     ] {
-        let tar = TarBuilder::of(entries);
+        let tar = TarBuilder::archive(entries);
         let reason = message(&read(&tar).expect_err("it is to be refused"));
         assert!(reason.contains(expected), "{reason}");
     }
@@ -472,7 +472,7 @@ fn limits_hold_and_are_named() {
     for (setting, fitting, too_much) in cases {
         let limits = Limits::parse(setting).expect("the setting is valid");
         let read = |entries: Vec<TarEntry>| {
-            let tar = TarBuilder::of(entries);
+            let tar = TarBuilder::archive(entries);
             read_layer(&tar[..], &limits, &mut MemorySink::default())
         };
         assert!(read(fitting).is_ok(), "{setting}");
@@ -485,14 +485,14 @@ fn limits_hold_and_are_named() {
 fn notes_are_counted_beyond_those_that_are_kept() {
     let limits = Limits::default().with(Limit::LayerNotes, 1);
     let odd = |path| TarEntry::file(path, "").xattr("trusted.a", "1");
-    let tar = TarBuilder::of([odd("a"), odd("b"), odd("c")]);
+    let tar = TarBuilder::archive([odd("a"), odd("b"), odd("c")]);
     let layer = read_layer(&tar[..], &limits, &mut MemorySink::default()).expect("valid");
     assert_eq!((layer.notes.len(), layer.notes_total), (1, 3));
 }
 
 #[test]
 fn errors_name_the_entry() {
-    let tar = TarBuilder::of([TarEntry::file("a", ""), TarEntry::file("../etc", "")]);
+    let tar = TarBuilder::archive([TarEntry::file("a", ""), TarEntry::file("../etc", "")]);
     match read(&tar) {
         Err(LayerError::Entry {
             offset_bytes: 512,

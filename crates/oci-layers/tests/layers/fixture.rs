@@ -68,7 +68,7 @@ pub(crate) fn read(tar: &[u8]) -> Result<(Layer, MemorySink), LayerError> {
 }
 
 pub(crate) fn read_entries(entries: impl IntoIterator<Item = TarEntry>) -> Layer {
-    read(&TarBuilder::of(entries))
+    read(&TarBuilder::archive(entries))
         .expect("the layer is valid")
         .0
 }
@@ -98,13 +98,15 @@ pub(crate) fn image(tars: &[Vec<u8>]) -> Result<TreeDump, String> {
 pub(crate) fn image_of(layers: &[&[TarEntry]]) -> Result<TreeDump, String> {
     let tars = layers
         .iter()
-        .map(|layer| TarBuilder::of(layer.iter().cloned()));
+        .map(|layer| TarBuilder::archive(layer.iter().cloned()));
     image(&tars.collect::<Vec<_>>())
 }
 
 pub(crate) fn dump<'a>(tree: &Tree<FileData>, device: impl Fn(u16) -> &'a MemorySink) -> TreeDump {
-    TreeDump::of_tree(tree, |data| Content::of(bytes_of(data, &device).as_slice()))
-        .expect("memory does not fail")
+    TreeDump::from_tree(tree, |data| {
+        Content::read(bytes_of(data, &device).as_slice())
+    })
+    .expect("memory does not fail")
 }
 
 /// Returns the first columns of a dump: path and type, target, first link.

@@ -42,7 +42,7 @@ proptest! {
             TarEntry::file("map", "1\n0\n4\nabcd").record("GNU.sparse.major", "1").record("GNU.sparse.minor", "0"),
             TarEntry::file("x", "").xattr("user.x", "1").mtime(-1, 5),
         ];
-        let tar = changed(TarBuilder::of(extra.into_iter().chain(entries)), &changes);
+        let tar = changed(TarBuilder::archive(extra.into_iter().chain(entries)), &changes);
         for tar in [&tar[..], &tar[..cut.index(tar.len())]] {
             if let Ok((layer, _)) = read(tar) {
                 let again = Ok::<_, Infallible>(layer.tree.clone());

@@ -72,7 +72,7 @@ fn an_image_has_none_and_keeps_a_literal_device() {
 fn an_erofs_image_brings_a_layer_back_as_it_was() {
     let writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default());
     let mut writer = writer.expect("memory does not fail");
-    let tar = TarBuilder::of(entries());
+    let tar = TarBuilder::archive(entries());
     let tree = read_layer(&tar[..], &Limits::default(), &mut writer)
         .expect("valid")
         .tree;
@@ -81,7 +81,7 @@ fn an_erofs_image_brings_a_layer_back_as_it_was() {
     image.verify().expect("sound");
     let back = image.read_tree().expect("readable");
     let dump = |tree: &Tree<FileData>| {
-        TreeDump::of_tree(tree, |data| Content::of(format!("{data:?}").as_bytes()))
+        TreeDump::from_tree(tree, |data| Content::read(format!("{data:?}").as_bytes()))
             .expect("memory does not fail")
     };
     assert_eq!(dump(&back).to_string(), dump(&tree).to_string());

@@ -27,7 +27,7 @@ struct GeneratedLayer {
 }
 
 impl GeneratedLayer {
-    fn of(entries: impl Iterator<Item = Vec<u8>> + 'static) -> Self {
+    fn new(entries: impl Iterator<Item = Vec<u8>> + 'static) -> Self {
         Self {
             entries: Box::new(entries),
             current: Vec::new(),
@@ -59,7 +59,7 @@ fn bytes(entry: &TarEntry) -> Vec<u8> {
 }
 
 fn files(paths: impl Iterator<Item = String> + 'static) -> GeneratedLayer {
-    GeneratedLayer::of(paths.map(|path| bytes(&TarEntry::file(path, "").mtime(1, 0))))
+    GeneratedLayer::new(paths.map(|path| bytes(&TarEntry::file(path, "").mtime(1, 0))))
 }
 
 fn entries() -> u32 {
@@ -86,12 +86,12 @@ fn layer(case: &str) -> GeneratedLayer {
         "links" => {
             let first = std::iter::once(TarEntry::file("file", "content"));
             let links = (0..up_to(65_000)).map(|n| TarEntry::hardlink(format!("link-{n}"), "file"));
-            GeneratedLayer::of(first.chain(links).map(|entry| bytes(&entry)))
+            GeneratedLayer::new(first.chain(links).map(|entry| bytes(&entry)))
         }
         "later-links" => {
             let links = (0..up_to(65_000)).map(|n| TarEntry::hardlink(format!("link-{n}"), "file"));
             let last = std::iter::once(TarEntry::file("file", "content"));
-            GeneratedLayer::of(links.chain(last).map(|entry| bytes(&entry)))
+            GeneratedLayer::new(links.chain(last).map(|entry| bytes(&entry)))
         }
         // Each link's target is a long path, through a short symlink.
         "far-links" | "too-far-links" => {
@@ -103,34 +103,34 @@ fn layer(case: &str) -> GeneratedLayer {
                 inner.path = b"s/s".to_vec();
                 inner
             }];
-            GeneratedLayer::of(first.into_iter().chain(links).map(|entry| bytes(&entry)))
+            GeneratedLayer::new(first.into_iter().chain(links).map(|entry| bytes(&entry)))
         }
-        "sparse" => GeneratedLayer::of((0..2).map(|n| {
+        "sparse" => GeneratedLayer::new((0..2).map(|n| {
             let pairs: Vec<_> = (0..10_000).map(|n| format!("{},1", n * 8192)).collect();
             let entry = TarEntry::file(format!("sparse-{n}"), vec![b'x'; 10_000])
                 .record("GNU.sparse.map", pairs.join(","))
                 .record("GNU.sparse.size", "1000000000");
             bytes(&entry)
         })),
-        "sparse-bomb" => GeneratedLayer::of((0..).map(|n| {
+        "sparse-bomb" => GeneratedLayer::new((0..).map(|n| {
             let entry = TarEntry::file(format!("sparse-{n}"), "x")
                 .record("GNU.sparse.map", "4096,1")
                 .record("GNU.sparse.size", "68000000000");
             bytes(&entry)
         })),
-        "xattrs" => GeneratedLayer::of((0..up_to(200_000)).map(|n| {
+        "xattrs" => GeneratedLayer::new((0..up_to(200_000)).map(|n| {
             let entry = TarEntry::file(format!("file-{n}"), "");
             let named = (0..20).fold(entry, |entry, m| {
                 entry.xattr(&format!("user.{m}"), n.to_string())
             });
             bytes(&named)
         })),
-        "records" => GeneratedLayer::of((0..10).map(|n| {
+        "records" => GeneratedLayer::new((0..10).map(|n| {
             let entry = TarEntry::file(format!("file-{n}"), "");
             let records = (0..70_000).fold(entry, |entry, m| entry.record(format!("{m:x}"), "1"));
             bytes(&records)
         })),
-        "long-names" => GeneratedLayer::of(
+        "long-names" => GeneratedLayer::new(
             (0..)
                 .map(|_| {
                     let mut long = TarEntry::new(b'L', "long");
@@ -139,7 +139,7 @@ fn layer(case: &str) -> GeneratedLayer {
                 })
                 .take(30),
         ),
-        "claimed-record" => GeneratedLayer::of(std::iter::once(
+        "claimed-record" => GeneratedLayer::new(std::iter::once(
             TarEntry::new(b'x', "pax").header(1 << 30).to_vec(),
         )),
         other => panic!("there is no case '{other}'"),

@@ -65,13 +65,13 @@ fn unpacked(tars: &[Vec<u8>]) -> TreeDump {
         output.status.success(),
         "umoci, which needs root, failed: {message}"
     );
-    TreeDump::of_directory(&bundle.join("rootfs")).expect("the bundle is readable")
+    TreeDump::from_directory(&bundle.join("rootfs")).expect("the bundle is readable")
 }
 
 fn assert_same(layers: &[&[TarEntry]]) {
     let tars: Vec<_> = layers
         .iter()
-        .map(|layer| TarBuilder::of(layer.iter().cloned()))
+        .map(|layer| TarBuilder::archive(layer.iter().cloned()))
         .collect();
     assert_same_tars(&tars);
 }

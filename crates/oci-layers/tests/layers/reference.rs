@@ -9,12 +9,12 @@ proptest! {
 
     #[test]
     fn random_images_are_what_the_reference_says(layers in layers()) {
-        let tars = layers.iter().map(|steps| TarBuilder::of(steps.iter().map(|step| step.entry())));
+        let tars = layers.iter().map(|steps| TarBuilder::archive(steps.iter().map(|step| step.entry())));
         let ours = image(&tars.collect::<Vec<_>>());
         let expected = reference(&layers);
         match (ours, expected) {
             (Ok(ours), Some(expected)) => {
-                let expected = TreeDump::of_tree(&expected, |bytes| Content::of(bytes.as_slice()))
+                let expected = TreeDump::from_tree(&expected, |bytes| Content::read(bytes.as_slice()))
                     .expect("memory does not fail");
                 prop_assert_eq!(ours.differences(&expected), Vec::<String>::new());
             }

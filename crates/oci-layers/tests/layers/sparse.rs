@@ -48,7 +48,7 @@ fn pairs_text(separator: &str) -> String {
 }
 
 fn with_next(entry: TarEntry) -> Vec<u8> {
-    TarBuilder::of([entry, TarEntry::file("next", "1")])
+    TarBuilder::archive([entry, TarEntry::file("next", "1")])
 }
 
 fn gnu(pairs: &[(u64, u64)], size_bytes: u64) -> Vec<u8> {

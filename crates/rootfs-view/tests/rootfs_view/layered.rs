@@ -80,11 +80,11 @@ fn oracle_a_layer_shows_what_was_wanted() {
     write_upper(disks.path(), &wanted, &below);
     // A whiteout in the image shows nowhere.
     wanted.unlink(wanted.root(), b"gone");
-    let expected = TreeDump::of_tree(&wanted, |bytes| testkit::Content::of(&bytes[..]));
+    let expected = TreeDump::from_tree(&wanted, |bytes| testkit::Content::read(&bytes[..]));
     let expected = expected.expect("readable");
     let view: View<File> = crate::view(disks.path());
     assert_same(&expected, &view, "the view");
     let mounts = Mounts::new(disks.path());
-    let shown = TreeDump::of_directory(&mounts.root()).expect("readable");
+    let shown = TreeDump::from_directory(&mounts.root()).expect("readable");
     assert_same(&shown, &view, "the kernel");
 }

@@ -34,8 +34,8 @@ fn bytes(view: &View<File>, content: &Content) -> Vec<u8> {
 }
 
 fn dump(view: &View<File>) -> TreeDump {
-    TreeDump::of_tree(view.tree(), |content| {
-        testkit::Content::of(&bytes(view, content)[..])
+    TreeDump::from_tree(view.tree(), |content| {
+        testkit::Content::read(&bytes(view, content)[..])
     })
     .expect("readable")
 }

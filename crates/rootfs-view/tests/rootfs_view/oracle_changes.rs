@@ -18,7 +18,7 @@ fn check(what: &str, work: impl Fn(&Path)) {
     drop(mounts);
     // A second mount reads everything from the disk, not from the kernel's memory.
     let mounts = Mounts::new(disks.path());
-    let shown = TreeDump::of_directory(&mounts.root()).expect("readable");
+    let shown = TreeDump::from_directory(&mounts.root()).expect("readable");
     drop(mounts);
     assert_same(&shown, &view(disks.path()), what);
 }

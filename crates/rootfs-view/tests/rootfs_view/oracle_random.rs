@@ -18,7 +18,7 @@ fn check(seed: u64) {
         for _ in 0..40 {
             changes += u32::from(change(&mounts.root(), &mut random));
         }
-        let shown = TreeDump::of_directory(&mounts.root()).expect("readable");
+        let shown = TreeDump::from_directory(&mounts.root()).expect("readable");
         // A machine that is killed leaves its disk like this: synced, not unmounted.
         mounts.sync();
         let cut = tempfile::tempdir().expect("a temporary directory");

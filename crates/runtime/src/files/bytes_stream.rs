@@ -14,11 +14,11 @@ enum Source {
 }
 
 impl ByteStream {
-    pub(super) fn of_guest(archive: Archive) -> Self {
+    pub(super) fn from_guest(archive: Archive) -> Self {
         Self(Source::Guest(Box::new(archive)))
     }
 
-    pub(super) fn of_host(chunks: mpsc::Receiver<Result<Bytes, FilesError>>) -> Self {
+    pub(super) fn from_host(chunks: mpsc::Receiver<Result<Bytes, FilesError>>) -> Self {
         Self(Source::Host(chunks))
     }
 

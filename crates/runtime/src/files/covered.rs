@@ -19,7 +19,7 @@ pub(super) struct Covered {
 }
 
 impl Covered {
-    pub(super) fn of(mounts: &[Mount], view: &View<File>) -> Self {
+    pub(super) fn new(mounts: &[Mount], view: &View<File>) -> Self {
         let targets: Vec<_> = mounts.iter().map(|mount| mount.target.clone()).collect();
         let mut inodes = HashMap::new();
         let mut points = HashSet::new();

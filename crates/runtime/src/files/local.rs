@@ -53,19 +53,19 @@ pub(crate) fn source(path: &CopyPath, follow: bool) -> Result<(Source, Packed), 
         is_directory,
         name: path.name().map(<[u8]>::to_vec),
     };
-    let (directory, name) =
-        match is_directory && (path.asserts_directory() || follow) || path.name().is_none() {
-            true => (typed.clone(), b".".to_vec()),
-            false if follow => {
-                let real = std::fs::canonicalize(&typed).map_err(failed("find", &typed))?;
-                let name = real.file_name().unwrap_or_default().as_bytes().to_vec();
-                (real.parent().unwrap_or(Path::new("/")).to_owned(), name)
-            }
-            false => (
-                host_path(&path.parent()),
-                path.name().unwrap_or(b".").to_vec(),
-            ),
-        };
+    let packs_whole = is_directory && (path.asserts_directory() || follow);
+    let (directory, name) = if packs_whole || path.name().is_none() {
+        (typed.clone(), b".".to_vec())
+    } else if follow {
+        let real = std::fs::canonicalize(&typed).map_err(failed("find", &typed))?;
+        let name = real.file_name().unwrap_or_default().as_bytes().to_vec();
+        (real.parent().unwrap_or(Path::new("/")).to_owned(), name)
+    } else {
+        (
+            host_path(&path.parent()),
+            path.name().unwrap_or(b".").to_vec(),
+        )
+    };
     let directory = open_directory(&directory)?;
     Ok((source, Packed { directory, name }))
 }

@@ -32,7 +32,7 @@ enum Access {
 
 impl SandboxFiles {
     /// Returns the files of the running sandbox with this name.
-    pub fn of_running(name: &str, client: Client) -> Self {
+    pub fn from_running(name: &str, client: Client) -> Self {
         Self {
             name: name.to_owned(),
             access: Access::Running(Box::new(client)),
@@ -91,7 +91,7 @@ impl SandboxFiles {
         match &self.access {
             Access::Running(client) => {
                 let content = client.clone().read_file(path).await?;
-                Ok(ByteStream::of_guest(content))
+                Ok(ByteStream::from_guest(content))
             }
             Access::Stopped(stopped) => stopped.read(&path),
         }
@@ -161,7 +161,7 @@ impl SandboxFiles {
                     one_file_system,
                 };
                 let archive = client.clone().get_archive(request).await?;
-                Ok(ByteStream::of_guest(archive))
+                Ok(ByteStream::from_guest(archive))
             }
             Access::Stopped(stopped) => stopped.get_archive(path, name, one_file_system),
         }
@@ -213,7 +213,7 @@ impl Sandbox {
         let name = &self.spec.name;
         match self.connect().await {
             Err(ConnectError::NotRunning { .. }) => {}
-            connected => return Ok(SandboxFiles::of_running(name, connected?)),
+            connected => return Ok(SandboxFiles::from_running(name, connected?)),
         }
         let (sandbox, home) = (self.clone(), home.clone());
         let opening = tokio::task::spawn_blocking(move || Stopped::open(&sandbox, &home));
@@ -223,7 +223,7 @@ impl Sandbox {
                 access: Access::Stopped(Arc::new(stopped)),
             }),
             // Another process has started it since.
-            None => Ok(SandboxFiles::of_running(name, self.connect().await?)),
+            None => Ok(SandboxFiles::from_running(name, self.connect().await?)),
         }
     }
 }

@@ -64,7 +64,7 @@ impl Stopped {
         let (upper, fsmeta, layers) = files().map_err(io_error)?;
         let view = View::open(upper, fsmeta, layers).map_err(|error| unreadable(error.into()))?;
         Ok(Some(Self {
-            covered: Covered::of(&sandbox.spec.mounts, &view),
+            covered: Covered::new(&sandbox.spec.mounts, &view),
             name,
             view,
             _lock: lock,
@@ -238,5 +238,5 @@ fn stream(
             let _ = sender.blocking_send(Err(error));
         }
     });
-    ByteStream::of_host(chunks)
+    ByteStream::from_host(chunks)
 }

@@ -222,12 +222,11 @@ mod tests {
     fn another_users_home_is_not_touched() {
         // A directory of root's that every user may enter; for root, a directory of another user.
         let (root, home) = home(0o755, &[]);
-        let other = match geteuid().is_root() {
-            true => {
-                std::os::unix::fs::chown(root.path(), Some(65534), None).expect("given away");
-                home
-            }
-            false => Home::new("/"),
+        let other = if geteuid().is_root() {
+            std::os::unix::fs::chown(root.path(), Some(65534), None).expect("given away");
+            home
+        } else {
+            Home::new("/")
         };
         let error = other.close().expect_err("refused");
         assert!(matches!(error, HomeError::Owner { .. }), "{error}");

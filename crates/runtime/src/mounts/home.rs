@@ -53,11 +53,13 @@ fn relation(home: &Path, path: &Path) -> io::Result<Relation> {
         found => found?,
     };
     let path = fs::canonicalize(path)?;
-    Ok(match () {
-        () if is_within(&path, identity(&home)?)? => Relation::Inside,
-        () if is_within(&home, identity(&path)?)? => Relation::Around,
-        () => Relation::Apart,
-    })
+    if is_within(&path, identity(&home)?)? {
+        Ok(Relation::Inside)
+    } else if is_within(&home, identity(&path)?)? {
+        Ok(Relation::Around)
+    } else {
+        Ok(Relation::Apart)
+    }
 }
 
 /// Returns true if the canonical `path` or a directory above it has the identity `directory`.

@@ -24,7 +24,7 @@ impl Layout {
     ///
     /// # Errors
     /// Mounts for which there is no room, or whose description is too long.
-    pub(crate) fn of(
+    pub(crate) fn assign(
         home: &Home,
         files: &SandboxPaths,
         mounts: &[Mount],
@@ -137,12 +137,12 @@ mod tests {
         let files = SandboxPaths {
             directory: "/sandbox".into(),
         };
-        Layout::of(&Home::new("/home"), &files, mounts, &room).expect("room")
+        Layout::assign(&Home::new("/home"), &files, mounts, &room).expect("room")
     }
 
     #[test]
     fn each_has_a_device_where_there_is_no_other_way() {
-        let layout = layout(&mounts(), Room::of_krun(true));
+        let layout = layout(&mounts(), Room::for_krun(true));
         let serials: Vec<_> = layout.disks.iter().map(|disk| &disk.serial).collect();
         assert_eq!(serials, ["msb-volume-2"]);
         let shown: Vec<_> = layout.shares.iter().map(|share| &share.shown).collect();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_finds_no_place_is_an_entry_of_a_share_with_its_access() {
-        let layout = layout(&mounts(), Room::of_qemu(true));
+        let layout = layout(&mounts(), Room::for_qemu(true));
         assert!(layout.disks.is_empty());
         let [read, write] = &layout.shares[..] else {
             panic!("two shares: {layout:?}")

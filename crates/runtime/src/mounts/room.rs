@@ -31,7 +31,7 @@ pub(super) enum StartOptions {
 
 impl Room {
     /// Returns the room of a VMM, for machines with a network or without.
-    pub fn of(vmm: &dyn Vmm, has_network: bool) -> Self {
+    pub fn for_vmm(vmm: &dyn Vmm, has_network: bool) -> Self {
         let devices = |has_network| vmm.device_limit(has_network).saturating_sub(OWN_DISKS);
         Self {
             vmm: vmm.name(),
@@ -157,7 +157,7 @@ impl Mount {
 #[cfg(test)]
 impl Room {
     /// Returns the room of QEMU's board.
-    pub(super) const fn of_qemu(has_network: bool) -> Self {
+    pub(super) const fn for_qemu(has_network: bool) -> Self {
         Self {
             vmm: "qemu",
             has_network,
@@ -168,7 +168,7 @@ impl Room {
     }
 
     /// Returns the room of libkrun's board.
-    pub(super) const fn of_krun(has_network: bool) -> Self {
+    pub(super) const fn for_krun(has_network: bool) -> Self {
         Self {
             vmm: "krun",
             has_network,
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn with_entries_volumes_are_devices_as_long_as_there_is_room() {
-        let room = Room::of_qemu(true);
+        let room = Room::for_qemu(true);
         for (letters, expected) in [
             ("", vec![]),
             ("t", vec![StartOptions::Guest]),
@@ -243,7 +243,7 @@ mod tests {
     fn with_entries_there_is_room_for_all() {
         for letters in ["DDDDDDdddddd", "VVVVVVvvvvvv", "dDfFvVdDfFvVdDfFvV"] {
             for has_network in [false, true] {
-                let room = Room::of_qemu(has_network);
+                let room = Room::for_qemu(has_network);
                 let places = room.places(&mounts(letters)).expect("room");
                 assert!(devices(&places) <= room.devices, "{letters}: {places:?}");
             }
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn without_entries_each_is_a_device() {
-        let room = Room::of_krun(true);
+        let room = Room::for_krun(true);
         let places = room.places(&mounts("DtvV")).expect("room");
         let expected = [
             StartOptions::Device,
@@ -266,7 +266,7 @@ mod tests {
             most 3 (4 with --network none); memory (--tmpfs) does not count, and QEMU has room for more \
             (--vmm qemu, MSB_VMM=qemu)";
         assert_eq!(refused.to_string(), expected);
-        let refused = Room::of_krun(false).places(&mounts("DDDDD"));
+        let refused = Room::for_krun(false).places(&mounts("DDDDD"));
         let refused = refused.expect_err("no room").to_string();
         assert!(
             refused.contains("with krun a sandbox has at most 4;"),

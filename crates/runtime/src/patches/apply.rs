@@ -218,11 +218,12 @@ impl Patched {
         let is_mounted = self.hidden.contains(&parent)
             || is("/") && MOUNTED.iter().any(|mounted| mounted.as_bytes() == name)
             || self.has_network && is("/etc") && MOUNTED_IN_ETC.contains(&name);
-        match is_mounted {
-            true => Err(PatchError::Hidden {
+        if is_mounted {
+            Err(PatchError::Hidden {
                 path: text.to_owned(),
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 }

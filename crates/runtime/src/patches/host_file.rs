@@ -33,7 +33,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(here: &std::fs::Metadata) -> Self {
+    pub(super) fn from_metadata(here: &std::fs::Metadata) -> Self {
         Self {
             device: here.dev(),
             inode: here.ino(),
@@ -65,7 +65,7 @@ impl FileContent for NewFile {
             .open(path);
         let file = file.map_err(|error| refused(path, &error.to_string()))?;
         let metadata = file.metadata()?;
-        let is_same = Identity::of(&metadata) == identity;
+        let is_same = Identity::from_metadata(&metadata) == identity;
         if !metadata.is_file() || !is_same || metadata.len() != size_bytes {
             return Err(refused(path, "it changed meanwhile"));
         }

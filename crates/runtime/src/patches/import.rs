@@ -120,7 +120,7 @@ impl Patched {
                 path: String::from_utf8_lossy(&destination).into_owned(),
             });
         }
-        let identity = Identity::of(&found.here);
+        let identity = Identity::from_metadata(&found.here);
         let id = match (met, import.several.get(&identity)) {
             (Some(met), _) => {
                 self.tree.inode_mut(met).metadata = metadata;
@@ -194,7 +194,7 @@ impl Found {
             FileKind::Regular(NewFile::Host {
                 path: self.path.clone(),
                 size_bytes: self.here.len(),
-                identity: Identity::of(&self.here),
+                identity: Identity::from_metadata(&self.here),
             })
         } else if kind.is_dir() {
             FileKind::Directory(fstree::Directory::new())

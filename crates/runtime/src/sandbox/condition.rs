@@ -103,7 +103,7 @@ mod tests {
     fn a_machine_has_what_it_was_started_with() {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path());
-        let mut sandbox = Sandbox::of_tests(&home, Spec::of_tests("a"));
+        let mut sandbox = Sandbox::for_tests(&home, Spec::for_tests("a"));
         assert_eq!(sandbox.machine_resources(), None);
         let file = fs::File::create(sandbox.files.upper()).expect("made");
         file.set_len(1 << 20).expect("made long");
@@ -115,7 +115,7 @@ mod tests {
         };
         let layout = Layout::default();
         let launch_spec =
-            LaunchSpec::of_tests(sandbox.spec.machine(&sandbox.files, &boot_files, layout));
+            LaunchSpec::for_tests(sandbox.spec.machine(&sandbox.files, &boot_files, layout));
         let json = serde_json::to_vec(&launch_spec).expect("written");
         fs::write(sandbox.files.launch_spec(), json).expect("written");
         let changes = Changes {

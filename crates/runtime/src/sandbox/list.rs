@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn ports_that_the_host_chose_are_those_of_a_machine_that_runs() {
         let root = tempfile::tempdir().expect("a directory");
-        let mut spec = Spec::of_tests("a");
+        let mut spec = Spec::for_tests("a");
         let wanted: Vec<Publish> = vec!["80".parse().expect("a port")];
         spec.network = Some(msb_network::Settings {
             publish: wanted.clone(),
@@ -261,7 +261,7 @@ mod tests {
     fn what_cannot_be_read_is_not_taken_for_what_is_not_there() {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path());
-        let sandbox = Sandbox::of_tests(&home, Spec::of_tests("a"));
+        let sandbox = Sandbox::for_tests(&home, Spec::for_tests("a"));
         let beside = |name: &str| home.sandboxes().join(name);
         fs::create_dir(beside("empty")).expect("made");
         fs::write(beside("file"), "").expect("written");
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_sandbox_that_somebody_else_removed_is_removed() {
         let root = tempfile::tempdir().expect("a directory");
-        let sandbox = Sandbox::of_tests(&Home::new(root.path()), Spec::of_tests("a"));
+        let sandbox = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("a"));
         let held = sandbox.lock().expect("a lock file").expect("free");
         assert!(matches!(
             sandbox.clone().remove(),
@@ -302,7 +302,7 @@ mod tests {
     #[tokio::test]
     async fn a_sandbox_that_is_gone_does_not_run() {
         let root = tempfile::tempdir().expect("a directory");
-        let sandbox = Sandbox::of_tests(&Home::new(root.path()), Spec::of_tests("a"));
+        let sandbox = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("a"));
         fs::remove_dir_all(&sandbox.files.directory).expect("removed");
         let not_running = |outcome| matches!(outcome, Err(ConnectError::NotRunning { .. }));
         assert!(not_running(sandbox.kill().await));

@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn sandbox(root: &Path) -> Sandbox {
-        Sandbox::of_tests(&Home::new(root), Spec::of_tests("a"))
+        Sandbox::for_tests(&Home::new(root), Spec::for_tests("a"))
     }
 
     #[tokio::test]

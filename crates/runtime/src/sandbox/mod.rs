@@ -64,7 +64,7 @@ impl Sandbox {
 
     /// Creates a sandbox without an upper disk.
     #[cfg(test)]
-    pub(crate) fn of_tests(home: &Home, spec: Spec) -> Self {
+    pub(crate) fn for_tests(home: &Home, spec: Spec) -> Self {
         let sandbox = Self::at(home, spec);
         fs_err::create_dir_all(&sandbox.files.directory).expect("made");
         sandbox.describe(home).expect("the name is free");

@@ -61,7 +61,7 @@ mod tests {
     use crate::sandbox::Spec;
 
     fn sandbox(home: &Home, name: &str) -> Sandbox {
-        let sandbox = Sandbox::at(home, Spec::of_tests(name));
+        let sandbox = Sandbox::at(home, Spec::for_tests(name));
         fs::create_dir_all(&sandbox.files.directory).expect("made");
         sandbox
     }
@@ -114,7 +114,7 @@ mod tests {
         let home = Home::new(root.path());
         let sandboxes: Vec<_> = ["a", "b", "c", "d"]
             .iter()
-            .map(|name| Sandbox::of_tests(&home, Spec::of_tests(name)))
+            .map(|name| Sandbox::for_tests(&home, Spec::for_tests(name)))
             .collect();
         let together = Barrier::new(sandboxes.len());
         std::thread::scope(|scope| {

@@ -61,9 +61,9 @@ mod tests {
     use crate::Changes;
 
     fn made(home: &Home) -> Sandbox {
-        let mut spec = Spec::of_tests("old");
+        let mut spec = Spec::for_tests("old");
         spec.upper_bytes = 1 << 20;
-        let sandbox = Sandbox::of_tests(home, spec);
+        let sandbox = Sandbox::for_tests(home, spec);
         fs_err::write(sandbox.files.upper(), []).expect("written");
         sandbox
     }

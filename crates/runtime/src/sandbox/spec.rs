@@ -206,7 +206,7 @@ impl Spec {
 #[cfg(test)]
 impl Spec {
     /// Returns the description of a sandbox without an image, with a new id.
-    pub(crate) fn of_tests(name: &str) -> Self {
+    pub(crate) fn for_tests(name: &str) -> Self {
         Self {
             id: SandboxId::random().expect("randomness"),
             name: name.to_owned(),

@@ -64,7 +64,7 @@ impl Sandbox {
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
         let kernel = Kernel::find(&options.home, options.msb_kernel.as_deref(), options.trust)?;
         self.check_mounts(&options.home)?;
-        let layout = Layout::of(&options.home, &self.files, &self.spec.mounts, &options.room)?;
+        let layout = Layout::assign(&options.home, &self.files, &self.spec.mounts, &options.room)?;
         let now_s = now_s();
         let boot_files = BootFiles {
             kernel: kernel.path,

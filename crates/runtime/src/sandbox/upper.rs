@@ -64,12 +64,11 @@ pub(crate) fn write(
     patches: &Patches,
 ) -> Result<(), UpperError> {
     let mut tree = Tree::new(Metadata::directory(0o755));
-    let (upper, needed_bytes) = match patches.change_no_file() {
-        true => {
-            let root = read_image(image, Image::root_metadata)?;
-            (tree.add(Inode::directory(rootfs_view::stored(&root))), 0)
-        }
-        false => patched(spec, image, patches, &mut tree)?,
+    let (upper, needed_bytes) = if patches.change_no_file() {
+        let root = read_image(image, Image::root_metadata)?;
+        (tree.add(Inode::directory(rootfs_view::stored(&root))), 0)
+    } else {
+        patched(spec, image, patches, &mut tree)?
     };
     let work = tree.add(Inode::directory(Metadata::directory(0o700)));
     let mut made = vec![("upper", upper), ("work", work)];

@@ -368,7 +368,7 @@ mod tests {
 
     /// Creates a sandbox that mounts the volume `data`.
     fn sandbox(home: &Home, word: &str, created_s: u64, read_only: bool) -> Sandbox {
-        let mut spec = Spec::of_tests(word);
+        let mut spec = Spec::for_tests(word);
         spec.created_s = created_s;
         spec.mounts = vec![Mount {
             target: "/data".parse().expect("a target"),
@@ -377,7 +377,7 @@ mod tests {
                 volume: name("data"),
             },
         }];
-        Sandbox::of_tests(home, spec)
+        Sandbox::for_tests(home, spec)
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn what_both_append_is_there() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
     fs::write(&path, "first ").unwrap();
-    let mut guest = Guest::of(directory.path(), false);
+    let mut guest = Guest::initialised(directory.path(), false);
     let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"file\0").unwrap());
     let flags = (libc::O_WRONLY | libc::O_APPEND).unsigned_abs();
     let open = OpenIn {
@@ -59,7 +59,7 @@ fn a_directory_is_opened_once() {
     let (shared, moved) = (place.path().join("shared"), place.path().join("moved"));
     fs::create_dir(&shared).unwrap();
     fs::write(shared.join("file"), "").unwrap();
-    let mut guest = Guest::of(&shared, false);
+    let mut guest = Guest::initialised(&shared, false);
     fs::rename(&shared, &moved).unwrap();
     fs::create_dir(&shared).unwrap();
     guest.call(Opcode::Destroy, ROOT_ID, &NOTHING).unwrap();

@@ -31,7 +31,7 @@ impl Disk {
             path: &path,
             kind: Kind::Disk,
         };
-        let mut guest = Guest::of_entries(&[entry], false);
+        let mut guest = Guest::with_entries(&[entry], false);
         let node = node(&guest.call(Opcode::Lookup, ROOT_ID, b"d\0").unwrap());
         let mut disk = Self {
             _directory: directory,

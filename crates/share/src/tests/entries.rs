@@ -39,7 +39,7 @@ impl TestDirectory {
             path: &paths[index],
             kind: kinds[index],
         };
-        Guest::of_entries(&[entry(0), entry(1), entry(2), entry(3)], is_read_only)
+        Guest::with_entries(&[entry(0), entry(1), entry(2), entry(3)], is_read_only)
     }
 }
 

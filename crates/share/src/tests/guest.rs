@@ -49,7 +49,7 @@ impl Guest {
     }
 
     /// One that sees all entries, and knows all options there are.
-    pub(super) fn of_entries(entries: &[Entry<'_>], is_read_only: bool) -> Self {
+    pub(super) fn with_entries(entries: &[Entry<'_>], is_read_only: bool) -> Self {
         let share = Share::open(entries, is_read_only).unwrap();
         let mut guest = Self::asking(share.answer);
         guest.init();
@@ -74,7 +74,7 @@ impl Guest {
     }
 
     /// Returns a guest that supports all options.
-    pub(super) fn of(directory: &Path, is_read_only: bool) -> Self {
+    pub(super) fn initialised(directory: &Path, is_read_only: bool) -> Self {
         let mut guest = Self::new(directory, is_read_only);
         guest.init();
         guest

@@ -53,7 +53,7 @@ fn a_link_is_another_name_where_the_host_makes_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     fs::write(path("file"), "").unwrap();
-    let mut guest = Guest::of(directory.path(), false);
+    let mut guest = Guest::initialised(directory.path(), false);
     let oldnodeid = node(&guest.call(Opcode::Lookup, ROOT_ID, b"file\0").unwrap());
     let request = body(LinkIn { oldnodeid }, &["name"]);
     match guest.call(Opcode::Link, ROOT_ID, &request) {

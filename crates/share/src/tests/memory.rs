@@ -40,7 +40,7 @@ fn come_and_go(guest: &mut Guest) {
 #[test]
 fn files_that_come_and_go_leave_nothing() {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
-    let mut guest = Guest::of(directory.path(), false);
+    let mut guest = Guest::initialised(directory.path(), false);
     for _ in 0..1000 {
         come_and_go(&mut guest);
     }

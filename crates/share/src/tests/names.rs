@@ -61,7 +61,7 @@ const OUTWARD: [&str; 9] = [
 fn no_name_leads_out_of_a_directory() {
     for is_read_only in [false, true] {
         let place = TestDirectory::new();
-        let mut guest = Guest::of(&place.shared(), is_read_only);
+        let mut guest = Guest::initialised(&place.shared(), is_read_only);
         let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"file\0").unwrap());
         let below = node(&guest.call(Opcode::Lookup, ROOT_ID, b"below\0").unwrap());
         let expected = [libc::EINVAL, libc::EROFS][usize::from(is_read_only)];
@@ -83,7 +83,7 @@ fn no_name_leads_out_of_a_directory() {
 #[test]
 fn no_attribute_of_a_file_outside_is_changed() {
     let place = TestDirectory::new();
-    let mut guest = Guest::of(&place.shared(), false);
+    let mut guest = Guest::initialised(&place.shared(), false);
     let create = body(CreateIn::default(), &["../secret"]);
     let reached = guest.call(Opcode::Create, ROOT_ID, &create);
     if let Ok(entry) = &reached {
@@ -103,7 +103,7 @@ fn no_attribute_of_a_file_outside_is_changed() {
 fn names_of_entries_are_let_through() {
     let place = TestDirectory::new();
     for name in ["new", "..new", "...", " "] {
-        let mut guest = Guest::of(&place.shared(), false);
+        let mut guest = Guest::initialised(&place.shared(), false);
         let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"file\0").unwrap());
         for (what, call, request) in requests(name, "there", file) {
             let path = place.shared().join(name);
@@ -127,7 +127,7 @@ fn names_of_entries_are_let_through() {
 fn symlinks_are_not_followed() {
     let place = TestDirectory::new();
     std::os::unix::fs::symlink("../secret", place.shared().join("link")).unwrap();
-    let mut guest = Guest::of(&place.shared(), false);
+    let mut guest = Guest::initialised(&place.shared(), false);
     let link = node(&guest.call(Opcode::Lookup, ROOT_ID, b"link\0").unwrap());
     let target = guest.call(Opcode::Readlink, link, &[]).unwrap();
     assert_eq!(target, b"../secret");

@@ -60,7 +60,7 @@ fn what_is_there_is_seen_and_nothing_is_changed() {
     let path = directory.path().join("file");
     fs::write(&path, "hello").unwrap();
     let before = fs::metadata(&path).unwrap();
-    let mut guest = Guest::of(directory.path(), true);
+    let mut guest = Guest::initialised(directory.path(), true);
     let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"file\0").unwrap());
     let handle = open(&mut guest, file, libc::O_RDONLY).unwrap();
     let read = ReadIn {
@@ -83,9 +83,9 @@ fn what_is_there_is_seen_and_nothing_is_changed() {
             assert_eq!(opened, Err(libc::EROFS), "{flags:o}");
         }
     }
-    let of_entries = requests("file", "file", file);
+    let with_entries = requests("file", "file", file);
     let of_a_new_one = requests("new", "file", file);
-    for (what, call, request) in of_entries.into_iter().chain(of_a_new_one) {
+    for (what, call, request) in with_entries.into_iter().chain(of_a_new_one) {
         let answer = guest.call(call, ROOT_ID, &request);
         assert_eq!(answer, Err(libc::EROFS), "{what}");
     }
@@ -107,7 +107,7 @@ fn what_may_be_changed_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
     fs::write(&path, "hello").unwrap();
-    let mut guest = Guest::of(directory.path(), false);
+    let mut guest = Guest::initialised(directory.path(), false);
     let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"file\0").unwrap());
     let handle = open(&mut guest, file, libc::O_RDWR).unwrap();
     for (what, call, request) in changes(handle) {
@@ -127,7 +127,7 @@ fn flags_of_a_request_do_nothing_to_an_open_file() {
         path,
         kind: Kind::File,
     };
-    let mut guest = Guest::of_entries(&[entry], true);
+    let mut guest = Guest::with_entries(&[entry], true);
     let file = node(&guest.call(Opcode::Lookup, ROOT_ID, b"0\0").unwrap());
     let handle = open(&mut guest, file, libc::O_RDONLY).unwrap();
     let expected = fs::read(path).unwrap();

@@ -17,7 +17,7 @@ fn kicked(guest: Guest) -> io::Result<()> {
 
 fn guest() -> (tempfile::TempDir, Guest) {
     let directory = tempfile::tempdir().unwrap();
-    let mut guest = Guest::of(directory.path(), false);
+    let mut guest = Guest::initialised(directory.path(), false);
     guest.call(Opcode::Getattr, ROOT_ID, &[0; 16]).unwrap();
     (directory, guest)
 }

@@ -9,7 +9,7 @@ use super::guest::{Guest, NOTHING, body};
 fn what_any_user_of_a_guest_makes_is_the_hosts_user_s() {
     let directory = tempfile::tempdir().unwrap();
     let owner = fs::metadata(directory.path()).unwrap().uid();
-    let mut guest = Guest::of(directory.path(), false);
+    let mut guest = Guest::initialised(directory.path(), false);
     guest.user = 4321;
     let fifo = MknodIn {
         mode: libc::S_IFIFO | 0o644,

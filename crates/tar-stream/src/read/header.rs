@@ -43,7 +43,7 @@ impl Header {
     /// The checksum does not match, or a field is not a number in range.
     pub fn parse(block: &[u8; BLOCK_BYTES]) -> Result<Self, InvalidHeader> {
         check_sum(block)?;
-        let dialect = Dialect::of(block);
+        let dialect = Dialect::detect(block);
         let seconds = signed(&block[136..148], "mtime")?;
         let mode = signed(&block[100..108], "mode")?;
         Ok(Self {
@@ -105,7 +105,7 @@ impl Header {
 }
 
 impl Dialect {
-    fn of(block: &[u8; BLOCK_BYTES]) -> Self {
+    fn detect(block: &[u8; BLOCK_BYTES]) -> Self {
         match (&block[257..265], &block[508..512]) {
             (b"ustar  \0", _) => Self::Gnu,
             (magic, b"tar\0") if magic.starts_with(b"ustar\0") => Self::Star,
@@ -154,7 +154,7 @@ fn has_misplaced_prefix(block: &[u8; BLOCK_BYTES]) -> bool {
 
 /// Returns true if the block is a GNU header.
 pub(super) fn is_gnu(block: &[u8; BLOCK_BYTES]) -> bool {
-    Dialect::of(block) == Dialect::Gnu
+    Dialect::detect(block) == Dialect::Gnu
 }
 
 /// Returns a text field up to its first NUL.

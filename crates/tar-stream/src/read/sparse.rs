@@ -98,7 +98,7 @@ impl SparseMap {
         stream: &mut Stream<R>,
         limits: &Limits,
     ) -> Result<(Self, u64), SparseError> {
-        let version = Version::of(pax).ok_or(INVALID)?;
+        let version = Version::from_pax(pax).ok_or(INVALID)?;
         let number = |key| pax.number(key).map_err(SparseError::Map);
         let size_bytes = match number(b"GNU.sparse.size")? {
             None => number(b"GNU.sparse.realsize")?.unwrap_or(stored_bytes),
@@ -123,7 +123,7 @@ impl SparseMap {
 
 /// Returns true if the records describe a sparse file in a known version.
 pub(super) fn is_sparse_in(pax: &Pax) -> bool {
-    Version::of(pax).is_some()
+    Version::from_pax(pax).is_some()
 }
 
 /// The location of a PAX sparse file's map.
@@ -136,7 +136,7 @@ enum Version {
 
 impl Version {
     /// Returns the version like Go. `None` for an unknown version, so that the file is not sparse.
-    fn of(pax: &Pax) -> Option<Self> {
+    fn from_pax(pax: &Pax) -> Option<Self> {
         match (pax.get(b"GNU.sparse.major"), pax.get(b"GNU.sparse.minor")) {
             (Some(b"1"), Some(b"0")) => Some(Self::InContent),
             (Some(b"0"), Some(b"0" | b"1")) => Some(Self::InRecords),

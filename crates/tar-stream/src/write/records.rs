@@ -13,7 +13,7 @@ pub(super) struct Records {
 impl Records {
     /// Returns the records for the values that do not fit an entry's block. `path` is the entry's
     /// name, and `stored_bytes` the length of its stored content.
-    pub(super) fn of(
+    pub(super) fn for_entry(
         header: &EntryHeader<'_>,
         path: &[u8],
         stored_bytes: u64,

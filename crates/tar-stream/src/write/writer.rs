@@ -43,7 +43,7 @@ impl<W: Write> ArchiveWriter<W> {
             }
             _ => header.path,
         };
-        self.header(header, path, &Records::of(header, path, 0)?, 0)
+        self.header(header, path, &Records::for_entry(header, path, 0)?, 0)
     }
 
     /// Adds a regular file of `size_bytes`.
@@ -63,14 +63,14 @@ impl<W: Write> ArchiveWriter<W> {
         let segments = bounded(segments, size_bytes);
         let data_bytes: u64 = segments.iter().map(|segment| segment.length_bytes).sum();
         let stored_bytes = if data_bytes == size_bytes {
-            let records = Records::of(header, header.path, data_bytes)?;
+            let records = Records::for_entry(header, header.path, data_bytes)?;
             self.header(header, header.path, &records, data_bytes)?;
             data_bytes
         } else {
             let map = sparse_map(&segments, size_bytes);
             let stored_bytes = data_bytes + length_bytes(&map);
             let name = block::sparse_name(header.path);
-            let mut records = Records::of(header, &name, stored_bytes)?;
+            let mut records = Records::for_entry(header, &name, stored_bytes)?;
             records.add_sparse(header.path, size_bytes);
             self.header(header, &name, &records, stored_bytes)?;
             self.write(&map)?;

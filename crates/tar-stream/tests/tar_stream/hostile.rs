@@ -15,7 +15,7 @@ fn sample() -> Vec<u8> {
         .record("GNU.sparse.minor", "0");
     let mut long = TarEntry::new(b'L', "long");
     long.content = b"gnu\0".to_vec();
-    TarBuilder::of([
+    TarBuilder::archive([
         sparse,
         map,
         long,
@@ -51,7 +51,7 @@ proptest! {
 
 #[test]
 fn a_cut_archive_ends_where_it_is_cut() {
-    let tar = TarBuilder::of([TarEntry::file("a", [7; 700]).xattr("user.a", "1")]);
+    let tar = TarBuilder::archive([TarEntry::file("a", [7; 700]).xattr("user.a", "1")]);
     // The archive has two blocks of PAX, a header, 700 bytes and padding.
     for cut in 1..tar.len() - 1024 {
         match read(&tar[..cut]) {

@@ -23,7 +23,7 @@ fn a_record_that_does_not_fit_its_key_is_refused() {
         if key.starts_with("GNU.") {
             entry = entry.record("GNU.sparse.map", "0,0");
         }
-        let reason = refusal(&TarBuilder::of([entry]));
+        let reason = refusal(&TarBuilder::archive([entry]));
         let expected = format!("the PAX record '{key}' has an invalid value");
         assert!(reason.contains(&expected), "{key}={value}: {reason}");
     }
@@ -32,7 +32,7 @@ fn a_record_that_does_not_fit_its_key_is_refused() {
 #[test]
 fn the_size_of_a_record_goes_before_the_headers() {
     let long = TarEntry::file("a", [b'x'; 700]).record("size", "700");
-    let mut tar = TarBuilder::of([long, TarEntry::file("b", "1")]);
+    let mut tar = TarBuilder::archive([long, TarEntry::file("b", "1")]);
     // The header's own size is 0, as it is if it does not fit the field.
     let header: &mut [u8; 512] = (&mut tar[1024..1536]).try_into().expect("a block");
     header[124..136].copy_from_slice(b"00000000000\0");
@@ -50,10 +50,10 @@ fn the_size_of_a_record_goes_before_the_headers() {
 #[test]
 fn unknown_types_wrong_sums_and_lone_blocks_are_refused() {
     for code in *b"7DMNVXZs" {
-        let reason = refusal(&TarBuilder::of([TarEntry::new(code, "a")]));
+        let reason = refusal(&TarBuilder::archive([TarEntry::new(code, "a")]));
         assert!(reason.contains("its type '"), "{reason}");
     }
-    let mut tar = TarBuilder::of([TarEntry::file("a", "1")]);
+    let mut tar = TarBuilder::archive([TarEntry::file("a", "1")]);
     let lone = [&[0; 512][..], &tar].concat();
     assert!(refusal(&lone).contains("it follows a single zero block"));
     tar[3] ^= 1;
@@ -77,14 +77,14 @@ fn limits_are_named_and_hold_before_memory_is_taken() {
         (Limit::Segments, map("0,0"), map("0,0,0,0")),
     ];
     for (limit, fitting, beyond) in cases {
-        let read = |entry| read_with(&TarBuilder::of([entry]), limits);
+        let read = |entry| read_with(&TarBuilder::archive([entry]), limits);
         assert!(read(fitting).is_ok(), "{limit:?}");
         match read(beyond) {
             Err(ReadError::Limit { source, .. }) => assert_eq!(source.limit, limit),
             other => panic!("{limit:?}: {other:?}"),
         }
     }
-    let end = TarBuilder::of([file("a")]);
+    let end = TarBuilder::archive([file("a")]);
     assert!(read_with(&[&end[..], b"abc"].concat(), limits).is_ok());
     let error = read_with(&[&end[..], b"abcd"].concat(), limits).expect_err("too long");
     let expected = "it exceeds a limit at byte 1540: more than 3 bytes follow the archive's end";
@@ -100,7 +100,7 @@ fn limits_are_named_and_hold_before_memory_is_taken() {
 
 #[test]
 fn content_is_read_as_far_as_the_entry_goes() {
-    let tar = TarBuilder::of([TarEntry::file("a", "1234"), TarEntry::file("b", "5")]);
+    let tar = TarBuilder::archive([TarEntry::file("a", "1234"), TarEntry::file("b", "5")]);
     let mut archive = ArchiveReader::new(&tar[..], Limits::default());
     archive.next_entry().expect("valid").expect("an entry");
     let mut two = [0; 2];

@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     let (Some(path), None) = (arguments.next(), arguments.next()) else {
         return fail(&"usage: tree-dump PATH");
     };
-    let dump = match TreeDump::of_directory(path.as_ref()) {
+    let dump = match TreeDump::from_directory(path.as_ref()) {
         Ok(dump) => dump,
         Err(error) => return fail(&error),
     };

@@ -23,17 +23,17 @@ impl Content {
     ///
     /// # Errors
     /// An error while the file is read.
-    pub fn of_file(mut file: File) -> io::Result<Self> {
+    pub fn read_file(mut file: File) -> io::Result<Self> {
         let size_bytes = file.metadata()?.len();
         if size_bytes <= LARGE_BYTES {
-            return Self::of(file);
+            return Self::read(file);
         }
         let mut ends = Vec::new();
         for start in [0, size_bytes - END_BYTES] {
             file.seek(SeekFrom::Start(start))?;
             file.by_ref().take(END_BYTES).read_to_end(&mut ends)?;
         }
-        let sha256 = Self::of(&ends[..])?.sha256;
+        let sha256 = Self::read(&ends[..])?.sha256;
         Ok(Self { size_bytes, sha256 })
     }
 
@@ -41,7 +41,7 @@ impl Content {
     ///
     /// # Errors
     /// An error while the content is read.
-    pub fn of(mut content: impl Read) -> io::Result<Self> {
+    pub fn read(mut content: impl Read) -> io::Result<Self> {
         let mut digest = Sha256::new();
         let mut buffer = vec![0; 64 * 1024];
         let mut size_bytes = 0;

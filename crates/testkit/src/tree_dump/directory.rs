@@ -21,7 +21,7 @@ impl TreeDump {
     ///
     /// # Errors
     /// The first error while an entry is read.
-    pub fn of_directory(root: &Path) -> Result<Self, DumpError> {
+    pub fn from_directory(root: &Path) -> Result<Self, DumpError> {
         let device = lstat(root).map_err(|error| failed(root, error))?.st_dev;
         let mut lines = Vec::new();
         let mut open = vec![Vec::new()];
@@ -77,7 +77,7 @@ fn line(path: &[u8], place: &Path, stat: &Stat) -> io::Result<Line> {
         _ => None,
     };
     let content = match file_type {
-        FileType::Regular => Some(Content::of_file(File::open(place)?)?),
+        FileType::Regular => Some(Content::read_file(File::open(place)?)?),
         _ => None,
     };
     Ok(Line {

@@ -8,7 +8,7 @@ impl TreeDump {
     ///
     /// # Errors
     /// The first error of `content`.
-    pub fn of_tree<D, E>(
+    pub fn from_tree<D, E>(
         tree: &Tree<D>,
         mut content: impl FnMut(&D) -> Result<Content, E>,
     ) -> Result<Self, E> {

@@ -59,8 +59,8 @@ fn a_directory_and_a_tree_of_the_same_files_have_the_same_dump() {
         open.set_modified(time).expect("set");
     }
 
-    let theirs = TreeDump::of_directory(root).expect("readable");
-    let ours = TreeDump::of_tree(&tree(), |bytes| Content::of(*bytes)).expect("in memory");
+    let theirs = TreeDump::from_directory(root).expect("readable");
+    let ours = TreeDump::from_tree(&tree(), |bytes| Content::read(*bytes)).expect("in memory");
     assert_eq!(ours.to_string(), theirs.to_string());
     let lines: Vec<_> = theirs.to_string().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 4);
@@ -72,7 +72,7 @@ fn a_directory_and_a_tree_of_the_same_files_have_the_same_dump() {
     );
 
     symlink("nowhere", root.join("s")).expect("linked");
-    let more = TreeDump::of_directory(root).expect("readable");
+    let more = TreeDump::from_directory(root).expect("readable");
     let new: Vec<_> = theirs
         .differences(&more)
         .into_iter()
@@ -87,7 +87,7 @@ fn a_directory_and_a_tree_of_the_same_files_have_the_same_dump() {
 #[test]
 fn an_error_names_the_path() {
     let error =
-        TreeDump::of_directory("/nonexistent/directory".as_ref()).expect_err("it is not there");
+        TreeDump::from_directory("/nonexistent/directory".as_ref()).expect_err("it is not there");
     assert!(
         error
             .to_string()
@@ -95,7 +95,7 @@ fn an_error_names_the_path() {
         "{error}"
     );
     let empty: Tree<()> = Tree::new(Metadata::with_mode(0o755));
-    let dump = TreeDump::of_tree(&empty, |()| Content::of(&b""[..]));
+    let dump = TreeDump::from_tree(&empty, |()| Content::read(&b""[..]));
     assert_eq!(
         dump.expect("in memory").to_string(),
         "/ d 0755 0:0 - 0.000000000 - - - - -\n"

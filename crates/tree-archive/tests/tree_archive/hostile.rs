@@ -28,7 +28,7 @@ impl Yard {
 
     /// Unpacks, with any result; then checks that everything outside is unchanged.
     fn unpack(&self, entries: Vec<TarEntry>) -> bool {
-        let tar = TarBuilder::of(entries);
+        let tar = TarBuilder::archive(entries);
         let done = unpacked(&tar, &self.path("in"), &UnpackOptions::default());
         let names = |path: &Path| fs::read_dir(path).expect("read").count();
         assert_eq!((names(self.0.path()), names(&self.path("out"))), (2, 1));
@@ -124,7 +124,7 @@ fn memory_is_bounded_and_an_end_is_missed() {
     let yard = Yard::new();
     let long = vec![b'x'; 2 << 20];
     assert!(!yard.unpack(vec![TarEntry::file("f", "").record("comment", &long)]));
-    let tar = TarBuilder::of([TarEntry::file("f", vec![1; 4000])]);
+    let tar = TarBuilder::archive([TarEntry::file("f", vec![1; 4000])]);
     for length in [100, 600, 2000] {
         let cut = unpacked(&tar[..length], &yard.path("in"), &UnpackOptions::default());
         assert!(cut.is_err(), "{length}");

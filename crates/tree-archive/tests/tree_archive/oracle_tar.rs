@@ -29,9 +29,9 @@ fn oracle_gnu_tar_agrees_both_ways() {
     let entry = || tempfile::tempdir().expect("made");
     let (from, theirs, ours, work) = (entry(), entry(), entry(), entry());
     one_of_each(from.path());
-    let expected = TreeDump::of_directory(from.path()).expect("readable");
+    let expected = TreeDump::from_directory(from.path()).expect("readable");
     let agree = |directory: &std::path::Path| {
-        let dump = TreeDump::of_directory(directory).expect("readable");
+        let dump = TreeDump::from_directory(directory).expect("readable");
         let differences = expected.differences(&dump);
         assert!(differences.is_empty(), "{differences:#?}");
         assert!(allocated_bytes(&directory.join("sparse")) < 200 << 10);

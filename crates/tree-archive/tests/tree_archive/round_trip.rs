@@ -8,8 +8,8 @@ use crate::sample::{allocated_bytes, is_root, one_of_each};
 use crate::{packed, trusting, unpacked};
 
 fn same(one: &std::path::Path, other: &std::path::Path) {
-    let one = TreeDump::of_directory(one).expect("readable");
-    let other = TreeDump::of_directory(other).expect("readable");
+    let one = TreeDump::from_directory(one).expect("readable");
+    let other = TreeDump::from_directory(other).expect("readable");
     let differences = one.differences(&other);
     assert!(differences.is_empty(), "{differences:#?}");
 }

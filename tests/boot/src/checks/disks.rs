@@ -39,7 +39,7 @@ pub(super) fn full(env: &TestEnv) -> Result<()> {
 
 /// A host's disk that has errors, which its kernel lets nobody write to any more, or nobody use at all.
 pub(super) fn broken(env: &TestEnv) -> Result<()> {
-    let disk = HostDisk::of_ext4(env)?;
+    let disk = HostDisk::read_ext4(env)?;
     start_both(env)?;
     let spec = directory(env, FIRST)?.join("sandbox.json");
     disk.fail()?;
@@ -243,7 +243,7 @@ impl HostDisk {
         Ok(disk)
     }
 
-    fn of_ext4(env: &TestEnv) -> Result<Self> {
+    fn read_ext4(env: &TestEnv) -> Result<Self> {
         let name = format!("msb-checks-{}.ext4", std::process::id());
         let image = std::env::temp_dir().join(name);
         fs::File::create(&image)?.set_len(256 << 20)?;

@@ -21,6 +21,6 @@ impl HostDirectory {
     }
 
     pub(crate) fn dump(&self, name: &str) -> Result<TreeDump> {
-        Ok(TreeDump::of_directory(&self.0.join(name))?)
+        Ok(TreeDump::from_directory(&self.0.join(name))?)
     }
 }

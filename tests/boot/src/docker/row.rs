@@ -26,7 +26,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) const fn of(case: &'static str) -> Self {
+    pub(super) const fn new(case: &'static str) -> Self {
         Self {
             case,
             image: Image::Full,

@@ -44,7 +44,7 @@ impl InGuest for Pjdfstest {
             );
             let output = guest.tried(&script)?;
             let text = String::from_utf8_lossy(&output.stdout);
-            let tally = Tally::of(&text).with_context(|| format!("pjdfstest said {text}"))?;
+            let tally = Tally::parse(&text).with_context(|| format!("pjdfstest said {text}"))?;
             ensure!(
                 tally.passed + tally.failed.len() >= CASES_AT_LEAST,
                 "only {} cases passed and {} failed: {text}",
@@ -77,7 +77,7 @@ struct Tally {
 impl Tally {
     /// Reads the lines `NAME ok`, `NAME FAILED` and `NAME skipped`. Compares them with the suite's
     /// own summary.
-    fn of(text: &str) -> Result<Self> {
+    fn parse(text: &str) -> Result<Self> {
         // The reason of a failed case stands below it, indented.
         let cases: Vec<&str> = text
             .lines()
@@ -116,9 +116,9 @@ mod tests {
     fn cases_are_counted_as_the_suite_counts_them() {
         let text = "open::a    ok\nopen::char    FAILED\n\tEPERM ok\nlink::max   skipped\n\n\
             Summary: 1 failed, 1 skipped, 1 passed, 0 expected failures, 3 total\n";
-        let tally = Tally::of(text).expect("understood");
+        let tally = Tally::parse(text).expect("understood");
         assert_eq!(tally.figures(), "1 ok, 1 failed, 1 skipped");
         assert!(tally.failed.contains("open::char"));
-        assert!(Tally::of("open::a    ok\n").is_err());
+        assert!(Tally::parse("open::a    ok\n").is_err());
     }
 }

@@ -151,7 +151,7 @@ fn case(number: u64) -> Case {
     let layers = layers(number);
     let tars = layers
         .iter()
-        .map(|steps| TarBuilder::of(steps.iter().map(|step| step.entry())));
+        .map(|steps| TarBuilder::archive(steps.iter().map(|step| step.entry())));
     Case::new(format!("sequence/{number}"), tars.collect())
 }
 
@@ -160,7 +160,7 @@ fn written(number: u64) -> Result<Result<Tree, String>> {
     let Some(tree) = reference(&layers(number)) else {
         return Ok(Err(String::new()));
     };
-    let dump = TreeDump::of_tree(&tree, |bytes| Content::of(bytes.as_slice()))?;
+    let dump = TreeDump::from_tree(&tree, |bytes| Content::read(bytes.as_slice()))?;
     Ok(Ok(Tree::parse(&dump.to_string())))
 }
 
@@ -276,9 +276,9 @@ fn tree(layers: &[Vec<u8>]) -> Result<Result<Tree, String>> {
         Ok(merged) => merged,
         Err(error) => return Ok(Err(format!("{:#}", anyhow::Error::new(error)))),
     };
-    let dump = TreeDump::of_tree(&merged.tree, |data| {
+    let dump = TreeDump::from_tree(&merged.tree, |data| {
         let bytes = content(data, &images).context("an extent lies in its image")?;
-        Ok::<_, anyhow::Error>(Content::of(bytes.as_slice())?)
+        Ok::<_, anyhow::Error>(Content::read(bytes.as_slice())?)
     })?;
     Ok(Ok(Tree::parse(&dump.to_string())))
 }

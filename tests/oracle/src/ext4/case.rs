@@ -23,7 +23,7 @@ pub(super) struct Case {
 
 impl Case {
     /// Returns the image with this number.
-    pub(super) fn of(number: u64) -> Self {
+    pub(super) fn generate(number: u64) -> Self {
         let mut random = Random::new(number);
         let size_bytes = size(number, &mut random);
         let [uuid, hash_seed] = [0; 2].map(|_: u8| {
@@ -56,7 +56,8 @@ impl Case {
         let image = Image::open(File::open(path)?)?;
         image.verify()?;
         let found = dump(&image)?;
-        let expected = TreeDump::of_tree(&self.tree, |content| Content::of(content.as_slice()))?;
+        let expected =
+            TreeDump::from_tree(&self.tree, |content| Content::read(content.as_slice()))?;
         same(&expected, &found)
     }
 }
@@ -70,8 +71,8 @@ pub(super) fn e2fsck(path: &Path) -> Result<()> {
 /// Dumps the tree that msb's reader finds.
 pub(super) fn dump(image: &Image<File>) -> Result<TreeDump> {
     let tree = image.read_tree()?;
-    Ok(TreeDump::of_tree(&tree, |data| {
-        Content::of(image.file_reader(data))
+    Ok(TreeDump::from_tree(&tree, |data| {
+        Content::read(image.file_reader(data))
     })?)
 }
 

@@ -37,7 +37,7 @@ const LOST_FOUND_BLOCKS: u64 = 4;
 /// free space and the position of each group's metadata are compared.
 pub(super) fn check(case: &Case, path: &Path) -> Result<()> {
     case.empty().write(path)?;
-    let ours = Dump::of(path)?;
+    let ours = Dump::read(path)?;
     // mke2fs keeps the inodes of a last group that it leaves out, so it gets a size without that
     // group. First it is checked that it leaves out the same group.
     let blocks = ours.field("Block count")?;
@@ -80,7 +80,7 @@ fn mke2fs(case: &Case, ours: &Dump, path: &Path, blocks: Option<&str>) -> Result
     mke2fs.args(["-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"]);
     mke2fs.arg("-J").arg(format!("size={journal_mib}"));
     quiet(mke2fs.arg(&theirs).args(blocks))?;
-    let dump = Dump::of(&theirs)?;
+    let dump = Dump::read(&theirs)?;
     std::fs::remove_file(&theirs)?;
     Ok(dump)
 }
@@ -89,7 +89,7 @@ fn mke2fs(case: &Case, ours: &Dump, path: &Path, blocks: Option<&str>) -> Result
 struct Dump(String);
 
 impl Dump {
-    fn of(path: &Path) -> Result<Self> {
+    fn read(path: &Path) -> Result<Self> {
         let output = quiet(Command::new("dumpe2fs").arg(path))?;
         Ok(Self(String::from_utf8(output.stdout)?))
     }

@@ -58,7 +58,7 @@ fn run() -> Result<String> {
     let mut tally = Tally::default();
     step("ext4: images of many sizes, judged by e2fsck and our reader");
     for number in first..end {
-        let case = Case::of(number);
+        let case = Case::generate(number);
         let told = || format!("image {number}, {} bytes", case.options.size_bytes);
         case.write(&path).with_context(told)?;
         case.judge(&path).with_context(told)?;

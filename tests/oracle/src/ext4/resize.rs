@@ -19,7 +19,7 @@ pub(super) fn check(case: &Case, path: &Path) -> Result<bool> {
     if size_bytes > SIZE_MAX_BYTES {
         return Ok(false);
     }
-    let expected = TreeDump::of_tree(&case.tree, |content| Content::of(content.as_slice()))?;
+    let expected = TreeDump::from_tree(&case.tree, |content| Content::read(content.as_slice()))?;
     OpenOptions::new()
         .write(true)
         .open(path)?

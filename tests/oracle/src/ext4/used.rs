@@ -26,7 +26,7 @@ pub(super) fn check(number: u64, path: &Path) -> Result<()> {
     let image = Image::open(File::open(path)?)?;
     image.verify()?;
     let mount = Mount::new(path, &directory, "loop,ro")?;
-    let seen = TreeDump::of_directory(&directory)?;
+    let seen = TreeDump::from_directory(&directory)?;
     same(&seen, &dump(&image)?)?;
     mount.unmount()?;
     fs::remove_file(path)?;
@@ -35,7 +35,7 @@ pub(super) fn check(number: u64, path: &Path) -> Result<()> {
 
 /// Returns a disk with content and free space to work in.
 pub(super) fn sized(number: u64) -> Case {
-    let mut case = Case::of(number);
+    let mut case = Case::generate(number);
     case.options.size_bytes = (256 << 20) + (number % 7) * (50 << 20);
     case
 }

@@ -29,7 +29,7 @@ impl History {
     ///
     /// # Errors
     /// If a mark cannot be parsed.
-    pub(super) fn of(entries: &[Entry]) -> Result<Self> {
+    pub(super) fn parse(entries: &[Entry]) -> Result<Self> {
         let mut history = Self::default();
         for entry in entries {
             if let Entry::Mark(mark) = entry {
@@ -73,7 +73,7 @@ mod tests {
             .iter()
             .map(|mark| Entry::Mark((*mark).to_owned()))
             .collect();
-        let history = History::of(&entries).expect("marks");
+        let history = History::parse(&entries).expect("marks");
         history.images.get(image).copied()
     }
 

@@ -143,7 +143,7 @@ impl Run {
             step("record the disk's writes in the lab");
             Recording::make(&workload, &self.judge.env.program)?
         };
-        let mut tally = Tally::of(&recording.log.entries, begun.elapsed());
+        let mut tally = Tally::new(&recording.log.entries, begun.elapsed());
         let entries = &recording.log.entries;
         let mut chosen: Vec<Point> = (0..points)
             .filter(|number| self.only.is_none_or(|only| only == *number))
@@ -166,7 +166,7 @@ impl Run {
     fn cut(&self, recording: &Recording, replay: &mut Replay, point: &Point) -> Result<Verdict> {
         let image = self.judge.work.join("cut.img");
         let torn_at_bytes = replay.build(point, &image)?;
-        let history = History::of(&recording.log.entries[..point.cut])?;
+        let history = History::parse(&recording.log.entries[..point.cut])?;
         if self.only.is_some() {
             println!("{point:?}\n{history:?}");
         }

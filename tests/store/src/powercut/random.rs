@@ -4,7 +4,7 @@ pub(super) struct Random(u64);
 
 impl Random {
     /// Returns the generator for one point of a run.
-    pub(super) fn of(seed: u64, point: u32) -> Self {
+    pub(super) fn for_point(seed: u64, point: u32) -> Self {
         let mut random = Self(seed ^ u64::from(point).wrapping_mul(0xd134_2543_de82_ef95));
         random.next();
         random

@@ -50,7 +50,7 @@ pub(super) struct Point {
 impl Point {
     /// Chooses the point with this number: half of all points anywhere, half near a flush.
     pub(super) fn choose(entries: &[Entry], seed: u64, number: u32) -> Self {
-        let mut random = Random::of(seed, number);
+        let mut random = Random::for_point(seed, number);
         let flushes: Vec<usize> = (0..entries.len())
             .filter(|&index| entries[index] == Entry::Flush)
             .collect();

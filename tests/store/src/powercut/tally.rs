@@ -23,7 +23,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Returns a tally of a recording, without points.
-    pub(super) fn of(entries: &[Entry], recorded_in: Duration) -> Self {
+    pub(super) fn new(entries: &[Entry], recorded_in: Duration) -> Self {
         let count =
             |is_one: fn(&Entry) -> bool| entries.iter().filter(|entry| is_one(entry)).count();
         Self {

@@ -7,7 +7,7 @@ use crate::file_identity;
 /// Returns the kernel in `library` as an ELF that QEMU boots directly.
 /// It is kept in `work`, and made again if the library has changed.
 pub(super) fn cached(library: &Path, work: &Path) -> Result<PathBuf> {
-    let image = work.join(format!("kernel-{:016x}.elf", file_identity::of(library)?));
+    let image = work.join(format!("kernel-{:016x}.elf", file_identity::read(library)?));
     if !image.exists() {
         let wrapped = guest_kernel::wrap(&fs_err::read(library)?)
             .with_context(|| format!("cannot wrap {}", library.display()))?;

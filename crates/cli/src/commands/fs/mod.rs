@@ -261,7 +261,7 @@ async fn set_mode(context: &Context, setting: &ModeSetting) -> Outcome {
         let is_directory = stat.r#type() == FileType::Directory;
         let request = SetModeRequest {
             path: Bytes::copy_from_slice(path),
-            mode: setting.mode.of(stat.mode, is_directory),
+            mode: setting.mode.apply_to(stat.mode, is_directory),
         };
         files.set_mode(request).await?;
     }

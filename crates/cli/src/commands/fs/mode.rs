@@ -34,18 +34,18 @@ const PERMISSIONS: [(char, u32); 5] = [
 
 impl ModeChange {
     /// Returns the new permission bits of a file that has `mode`.
-    pub(super) fn of(&self, mode: u32, is_directory: bool) -> u32 {
+    pub(super) fn apply_to(&self, mode: u32, is_directory: bool) -> u32 {
         match self {
             Self::Set(bits) => *bits,
             Self::Clauses(clauses) => clauses
                 .iter()
-                .fold(mode, |mode, clause| clause.of(mode, is_directory)),
+                .fold(mode, |mode, clause| clause.apply_to(mode, is_directory)),
         }
     }
 }
 
 impl Clause {
-    fn of(self, mode: u32, is_directory: bool) -> u32 {
+    fn apply_to(self, mode: u32, is_directory: bool) -> u32 {
         let may_execute = is_directory || mode & 0o111 != 0;
         let execute = if self.has_conditional_execute && may_execute {
             0o111
@@ -127,14 +127,14 @@ mod tests {
         ] {
             let change: ModeChange = text.parse().expect(text);
             assert_eq!(
-                change.of(before, false),
+                change.apply_to(before, false),
                 after,
                 "{text}: {:o}",
-                change.of(before, false)
+                change.apply_to(before, false)
             );
         }
         let change: ModeChange = "a+X".parse().expect("a mode");
-        assert_eq!(change.of(0o644, true), 0o755);
+        assert_eq!(change.apply_to(0o644, true), 0o755);
         for text in ["", "x", "u", "z+x", "u+z", "888", "77777", "+x,"] {
             assert!(text.parse::<ModeChange>().is_err(), "{text}");
         }

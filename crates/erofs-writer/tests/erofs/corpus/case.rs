@@ -31,9 +31,9 @@ impl Case {
     pub(super) fn new(number: u64) -> Self {
         let tree = random_tree(number);
         let built = if number % 2 == 1 {
-            Built::of_layers(tree.clone(), DEVICES)
+            Built::write_over_layers(tree.clone(), DEVICES)
         } else {
-            Built::of(on_one_device(tree.clone()), 0)
+            Built::write(on_one_device(tree.clone()), 0)
         };
         // EROFS does not mount a file on tmpfs without a loop device.
         let directory = tempfile::tempdir().unwrap();
@@ -65,8 +65,8 @@ impl Case {
 }
 
 fn dump(tree: &Tree<Content>) -> String {
-    let digest = |content: &Content| Digest::of(content.bytes().as_slice());
-    TreeDump::of_tree(tree, digest).unwrap().to_string()
+    let digest = |content: &Content| Digest::read(content.bytes().as_slice());
+    TreeDump::from_tree(tree, digest).unwrap().to_string()
 }
 
 /// Returns a directory on a filesystem in memory, if there is one.

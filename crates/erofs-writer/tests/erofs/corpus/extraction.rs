@@ -19,7 +19,7 @@ pub(super) struct Extraction {
 impl Extraction {
     /// Returns the installed fsck.erofs.
     pub(super) fn installed() -> Self {
-        Self::of(vec!["fsck.erofs".into()])
+        Self::with_program(vec!["fsck.erofs".into()])
     }
 
     /// Returns the fsck.erofs of packages unpacked to `root`, with the libraries it was built for.
@@ -28,7 +28,7 @@ impl Extraction {
         let loader = libraries.join("ld-linux-x86-64.so.2");
         let program = root.join("usr/bin/fsck.erofs");
         let text = |path: &Path| path.display().to_string();
-        Self::of(vec![
+        Self::with_program(vec![
             text(&loader),
             "--library-path".into(),
             text(&libraries),
@@ -36,7 +36,7 @@ impl Extraction {
         ])
     }
 
-    fn of(program: Vec<String>) -> Self {
+    fn with_program(program: Vec<String>) -> Self {
         let output = Command::new(&program[0])
             .args(&program[1..])
             .arg("-V")
@@ -81,7 +81,7 @@ impl Reader for Extraction {
         {
             return Err(said.lines().map(str::to_owned).collect());
         }
-        let extracted = TreeDump::of_directory(&target).unwrap().to_string();
+        let extracted = TreeDump::from_directory(&target).unwrap().to_string();
         fs::remove_dir_all(target).unwrap();
         let dumps = [case.expected.as_str(), &extracted];
         let dumps = self.faults.look_over(case, dumps, tally);

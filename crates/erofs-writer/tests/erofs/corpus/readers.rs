@@ -61,8 +61,8 @@ impl Ours {
     fn dump(image: &[u8], devices: &[&dyn ReadAt]) -> String {
         let image = Image::open(image).unwrap();
         let tree = image.read_tree().unwrap();
-        let content = |data: &_| Content::of(image.file_reader(data, devices));
-        TreeDump::of_tree(&tree, content).unwrap().to_string()
+        let content = |data: &_| Content::read(image.file_reader(data, devices));
+        TreeDump::from_tree(&tree, content).unwrap().to_string()
     }
 }
 
@@ -111,7 +111,9 @@ impl Reader for Kernel {
 }
 
 fn seen(mounted: &Mounted) -> String {
-    TreeDump::of_directory(&mounted.root()).unwrap().to_string()
+    TreeDump::from_directory(&mounted.root())
+        .unwrap()
+        .to_string()
 }
 
 /// Compares link counts, including those of directories.

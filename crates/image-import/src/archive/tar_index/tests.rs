@@ -130,27 +130,27 @@ fn numbers_and_records_are_read_as_a_layers_are() {
     let malformed = {
         let mut header = TarEntry::new(b'x', "pax");
         header.content = b"9 path=b\n7 path=c\n".to_vec();
-        TarBuilder::of([header, file()])
+        TarBuilder::archive([header, file()])
     };
     let cases = [
         (
-            TarBuilder::of([file().record("size", "2x")]),
+            TarBuilder::archive([file().record("size", "2x")]),
             "'size' has an invalid value",
         ),
         (
-            TarBuilder::of([file().record("size", "-2")]),
+            TarBuilder::archive([file().record("size", "-2")]),
             "'size' has an invalid value",
         ),
         (
-            TarBuilder::of([file().record("mtime", "soon")]),
+            TarBuilder::archive([file().record("mtime", "soon")]),
             "'mtime' has an invalid value",
         ),
         (
-            TarBuilder::of([file().record("uid", "root")]),
+            TarBuilder::archive([file().record("uid", "root")]),
             "'uid' has an invalid value",
         ),
         (
-            TarBuilder::of([file().record("path", "a\0b")]),
+            TarBuilder::archive([file().record("path", "a\0b")]),
             "'path' has an invalid value",
         ),
         (malformed, "a PAX record is malformed"),
@@ -178,15 +178,15 @@ fn names_and_targets_that_are_not_utf_8_are_refused() {
         vec![TarEntry::symlink("a", name)],
         vec![TarEntry::hardlink("a", "b").record("linkpath", name)],
     ];
-    let cases = archives.map(|entries| (TarBuilder::of(entries), r"'caf\xe9' at byte"));
+    let cases = archives.map(|entries| (TarBuilder::archive(entries), r"'caf\xe9' at byte"));
     assert_refused(&cases);
-    assert!(refusal(&TarBuilder::of([TarEntry::file("caf\u{e9}", "1")])).is_none());
+    assert!(refusal(&TarBuilder::archive([TarEntry::file("caf\u{e9}", "1")])).is_none());
 }
 
 #[test]
 fn types_ends_and_long_paths_are_judged_as_a_layers_are() {
     let file = || TarEntry::file("a", "1");
-    let lone = [&[0; 512][..], &TarBuilder::of([file()])].concat();
+    let lone = [&[0; 512][..], &TarBuilder::archive([file()])].concat();
     let mut sparse = TarBuilder::default();
     sparse.entry(
         &file()
@@ -195,16 +195,16 @@ fn types_ends_and_long_paths_are_judged_as_a_layers_are() {
     );
     let cases = [
         (
-            TarBuilder::of([TarEntry::new(b'D', "a")]),
+            TarBuilder::archive([TarEntry::new(b'D', "a")]),
             "its type 'D' is unknown",
         ),
         (
-            TarBuilder::of([TarEntry::new(b'7', "a")]),
+            TarBuilder::archive([TarEntry::new(b'7', "a")]),
             "its type '7' is unknown",
         ),
         (lone, "it follows a single zero block"),
         (
-            TarBuilder::of([TarEntry::file("x/".repeat(10_000) + "f", "")]),
+            TarBuilder::archive([TarEntry::file("x/".repeat(10_000) + "f", "")]),
             "limit entry-path=16KiB",
         ),
         (sparse.finish(), "'a' is a sparse file"),
@@ -216,7 +216,7 @@ fn types_ends_and_long_paths_are_judged_as_a_layers_are() {
 fn extended_headers_go_before_each_other_as_in_a_layer() {
     let entry = || TarEntry::file("header", "1").record("path", "pax");
     let found = |entries: Vec<TarEntry>, name: &str| {
-        let index = index(&TarBuilder::of(entries)).expect("an index");
+        let index = index(&TarBuilder::archive(entries)).expect("an index");
         assert_eq!(index.entries.len(), 1);
         index.find(name).is_some()
     };
@@ -229,7 +229,7 @@ fn extended_headers_go_before_each_other_as_in_a_layer() {
 
 #[test]
 fn a_size_that_only_a_record_has_frames_the_content() {
-    let mut tar = TarBuilder::of([
+    let mut tar = TarBuilder::archive([
         TarEntry::file("a", [b'x'; 700]).record("size", "700"),
         TarEntry::file("b", "1"),
     ]);

@@ -10,7 +10,7 @@ use crate::server::{Answer, Content};
 fn changed(change: impl FnOnce(&mut Value)) -> Content {
     let mut config = serde_json::from_slice(&sample().config).expect("a config");
     change(&mut config);
-    Content::of(&TestImage::with_config(sample().layers.clone(), &config))
+    Content::from_image(&TestImage::with_config(sample().layers.clone(), &config))
 }
 
 fn diff_ids(change: impl FnOnce(&mut Vec<Value>)) -> Content {

@@ -11,22 +11,22 @@ use crate::server::{Answer, Content};
 
 /// Returns the sample with one change to its manifest.
 fn changed(change: impl FnOnce(&mut Value)) -> Content {
-    Content::of(&sample().clone().with_manifest(change))
+    Content::from_image(&sample().clone().with_manifest(change))
 }
 
 /// Returns the blobs of the sample, with this text as the manifest.
 fn text(text: impl Into<Vec<u8>>) -> Content {
-    Content::of(sample()).tagged("latest", MANIFEST, &text.into())
+    Content::from_image(sample()).tagged("latest", MANIFEST, &text.into())
 }
 
 fn index(entries: &Value) -> Content {
     let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": entries});
-    Content::of(sample()).tagged("latest", INDEX, index.to_string().as_bytes())
+    Content::from_image(sample()).tagged("latest", INDEX, index.to_string().as_bytes())
 }
 
 /// Returns the sample inside this many nested indexes.
 fn nested(depth: usize) -> Content {
-    let mut content = Content::of(sample());
+    let mut content = Content::from_image(sample());
     let mut inner = platform_entry(sample(), host_architecture());
     let mut bytes = Vec::new();
     for _ in 0..depth {
@@ -96,7 +96,7 @@ async fn documents_are_what_they_say_or_refused() {
                 .expect("an object")
                 .remove("mediaType");
         });
-        Content::of(&manifest).tagged("latest", content_type, &manifest.manifest)
+        Content::from_image(&manifest).tagged("latest", content_type, &manifest.manifest)
     };
     let schema1 =
         json!({"schemaVersion": 1, "name": "app", "tag": "latest", "fsLayers": [], "history": []});
@@ -361,12 +361,14 @@ async fn descriptors_are_checked_before_they_are_used() {
 async fn a_digest_in_the_name_is_what_comes() {
     let other = TestImage::for_architecture(Vec::new(), host_architecture());
     let digest = sample().digest();
-    let lying = Content::of(sample()).tagged(&digest.to_string(), MANIFEST, &other.manifest);
+    let lying =
+        Content::from_image(sample()).tagged(&digest.to_string(), MANIFEST, &other.manifest);
     let sha512 = "sha512:".to_owned() + &"a".repeat(128);
-    let with_sha512 = Content::of(sample()).tagged(&sha512, MANIFEST, &sample().manifest);
+    let with_sha512 = Content::from_image(sample()).tagged(&sha512, MANIFEST, &sample().manifest);
     play(vec![
-        pulled_content("by digest", Content::of(sample())).reference(&format!("app@{digest}")),
-        pulled_content("by tag and digest", Content::of(sample()))
+        pulled_content("by digest", Content::from_image(sample()))
+            .reference(&format!("app@{digest}")),
+        pulled_content("by tag and digest", Content::from_image(sample()))
             .reference(&format!("app:gone@{digest}")),
         refused_content("another manifest", "expected sha256:", lying)
             .reference(&format!("app@{digest}")),
@@ -375,7 +377,7 @@ async fn a_digest_in_the_name_is_what_comes() {
         refused_content(
             "a digest that is not there",
             "has no image '",
-            Content::of(sample()),
+            Content::from_image(sample()),
         )
         .reference(&format!("app@{sha512}")),
     ])

@@ -46,7 +46,7 @@ async fn child_that_reads_without_end() {
     };
     let store = TestStore::new();
     for case in 0..6 {
-        let content = Content::of(sample());
+        let content = Content::from_image(sample());
         let server = Server::new(move |request| {
             let honest = content.answer(request);
             let is_layer = request

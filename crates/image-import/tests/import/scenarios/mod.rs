@@ -61,7 +61,7 @@ fn scenario(
     Scenario {
         name: name.to_owned(),
         reference: "app".to_owned(),
-        content: Content::of(sample()),
+        content: Content::from_image(sample()),
         options: quick(),
         serve: Arc::new(serve),
         expected,

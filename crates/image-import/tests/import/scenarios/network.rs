@@ -16,7 +16,7 @@ use crate::support::{TestStore, assert_good, line, quick};
 
 /// Starts a registry that requires the password.
 async fn behind_password() -> Server {
-    let content = Content::of(sample());
+    let content = Content::from_image(sample());
     Server::new(move |request| match request.headers.get("authorization") {
         Some(sent) if sent == BASIC => content.answer(request),
         _ => Answer::new(401, "").header("WWW-Authenticate", "Basic"),
@@ -50,7 +50,7 @@ async fn pulls(reference: &str, options: PullOptions) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mirror_that_has_the_image_spares_the_registry() {
     let origin = behind_password().await;
-    let mirror = Server::honest(Content::of(sample())).await;
+    let mirror = Server::honest(Content::from_image(sample())).await;
     let options = mirrored(&origin, &[mirror.address.to_string()]);
     pulls(&origin.reference("app"), options).await;
     assert!(origin.requests().is_empty());
@@ -110,7 +110,7 @@ async fn a_mirror_that_fails_is_passed_over_and_sees_no_credentials() {
     ];
     for (name, fault) in faults {
         let origin = behind_password().await;
-        let content = Content::of(sample());
+        let content = Content::from_image(sample());
         let mirror = Server::new(move |request| fault(request, content.answer(request))).await;
         let options = mirrored(
             &origin,
@@ -139,8 +139,11 @@ async fn a_mirror_is_known_by_its_own_name() {
 
     // The digest decides, even if only a mirror is asked.
     let other = TestImage::for_architecture(Vec::new(), crate::images::host_architecture());
-    let lying =
-        Content::of(sample()).tagged(&sample().digest().to_string(), MANIFEST, &other.manifest);
+    let lying = Content::from_image(sample()).tagged(
+        &sample().digest().to_string(),
+        MANIFEST,
+        &other.manifest,
+    );
     let mirror = Server::honest(lying).await;
     let origin = Server::honest(Content::default()).await;
     let store = TestStore::new();
@@ -221,7 +224,7 @@ impl Proxy {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn proxies_lead_to_registries_and_know_their_users() {
-    let server = Server::honest(Content::of(sample())).await;
+    let server = Server::honest(Content::from_image(sample())).await;
     let proxy = Proxy::to(&server).await;
     pulls("registry.invalid/app", proxy.options()).await;
     let log = proxy.log();
@@ -279,7 +282,7 @@ async fn proxies_lead_to_registries_and_know_their_users() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_on_the_internet_leads_to_no_private_address() {
-    let inside = Server::honest(Content::of(sample())).await;
+    let inside = Server::honest(Content::from_image(sample())).await;
     let port = inside.address.port();
     let addresses = [
         format!("http://127.0.0.1:{port}"),
@@ -291,7 +294,7 @@ async fn a_registry_on_the_internet_leads_to_no_private_address() {
         "http://[fd00:ec2::254]".to_owned(),
     ];
     for address in addresses {
-        let (content, there) = (Content::of(sample()), address.clone());
+        let (content, there) = (Content::from_image(sample()), address.clone());
         let public = Server::new(move |request| {
             if is_blob(request) {
                 Answer::new(307, "").header("Location", format!("{there}{}", request.path))

@@ -78,7 +78,7 @@ impl Authority {
     }
 
     async fn honest(&self, request: &CertificateRequest) -> Server {
-        let content = Content::of(sample());
+        let content = Content::from_image(sample());
         Server::with_tls(self.server(request), move |request| content.answer(request)).await
     }
 
@@ -194,7 +194,7 @@ async fn a_registry_is_believed_by_its_certificate() {
 #[tokio::test(flavor = "multi_thread")]
 async fn plain_text_and_tls_are_not_taken_for_each_other() {
     let authority = Authority::new();
-    let plain = Server::honest(Content::of(sample())).await;
+    let plain = Server::honest(Content::from_image(sample())).await;
     fails(&plain, authority.options(&plain), "cannot reach registry").await;
     let secure = authority.honest(&CertificateRequest::default()).await;
     let options = PullOptions {
@@ -224,7 +224,7 @@ async fn a_registry_on_loopback_says_itself_whether_it_speaks_tls() {
     .await;
     assert!(hint.is_some_and(|hint| hint.contains("--tls-ca")));
 
-    let plain = Server::honest(Content::of(sample())).await;
+    let plain = Server::honest(Content::from_image(sample())).await;
     pulls(&plain, quick()).await;
     fails(&plain, with_authority(), "cannot reach registry").await;
     assert_eq!(plain.requests().len(), 4, "nothing more in plain text");
@@ -266,10 +266,10 @@ async fn leading(
     authority: &Authority,
     answer: impl Fn(&Request, Answer, &str, &str) -> Answer + Send + Sync + 'static,
 ) -> (Server, Server, Server) {
-    let plain = Server::honest(Content::of(sample())).await;
+    let plain = Server::honest(Content::from_image(sample())).await;
     let secure = authority.honest(&CertificateRequest::default()).await;
     let (to_plain, to_secure) = (plain.address.to_string(), secure.address.to_string());
-    let content = Content::of(sample());
+    let content = Content::from_image(sample());
     let tls = authority.server(&CertificateRequest::default());
     let server = Server::with_tls(tls, move |request| {
         answer(request, content.answer(request), &to_plain, &to_secure)
@@ -333,18 +333,16 @@ async fn layers_outside_of_the_registry_are_fetched_under_tls_alone() {
         })
     };
     let registry = |addresses: Vec<String>| {
-        let content = Content::of(&image_at(addresses));
-        Server::new(move |request| match is_layer(request) {
-            true => Answer::new(404, ""),
-            false
-                if request
-                    .headers
-                    .get("authorization")
-                    .is_none_or(|sent| sent != BASIC) =>
-            {
+        let content = Content::from_image(&image_at(addresses));
+        Server::new(move |request| {
+            let authorization = request.headers.get("authorization");
+            if is_layer(request) {
+                Answer::new(404, "")
+            } else if authorization.is_none_or(|sent| sent != BASIC) {
                 Answer::new(401, "").header("WWW-Authenticate", "Basic")
+            } else {
+                content.answer(request)
             }
-            false => content.answer(request),
         })
     };
     let options = || PullOptions {
@@ -361,7 +359,7 @@ async fn layers_outside_of_the_registry_are_fetched_under_tls_alone() {
     pulls(&server, options()).await;
     assert!(elsewhere.blob_requests() == 1 && !elsewhere.saw_credentials());
 
-    let plain = Server::honest(Content::of(sample())).await;
+    let plain = Server::honest(Content::from_image(sample())).await;
     let address = format!("http://{}/x/blobs/{digest}", plain.address);
     let server = registry(vec![address]).await;
     fails(&server, options(), "over https alone").await;

@@ -136,7 +136,7 @@ async fn a_proxy_that_cannot_be_reached_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_that_a_registry_lacks_is_called_by_its_name() {
-    let server = Server::honest(Content::of(sample())).await;
+    let server = Server::honest(Content::from_image(sample())).await;
     let store = TestStore::new();
     let error = store.pull(&server.reference("app:nope")).await;
     let said = line(&error.expect_err("no such image"));

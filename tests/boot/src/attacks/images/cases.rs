@@ -54,12 +54,12 @@ impl Case {
 
     pub(super) fn layers(&self) -> Vec<Blob> {
         let program = TarEntry::file(&program::PATH[1..], program::elf()).mode(0o755);
-        let base = Blob::plain(TarBuilder::of([program]));
+        let base = Blob::plain(TarBuilder::archive([program]));
         let mut layers = vec![base];
         for number in 0..self.times {
             let mark = TarEntry::file("mark", number.to_string());
             let entries = self.entries.iter().cloned().chain([mark]);
-            layers.push(Blob::plain(TarBuilder::of(entries)));
+            layers.push(Blob::plain(TarBuilder::archive(entries)));
         }
         layers
     }

@@ -6,7 +6,7 @@ use super::{Case, file};
 use test_support::oci_layout::{gzip, skippable, zstd};
 
 pub(super) fn cases() -> Vec<Case> {
-    let tar = TarBuilder::of([file("a"), file("b")]);
+    let tar = TarBuilder::archive([file("a"), file("b")]);
     let (one, two) = tar.split_at(700);
     let whole = gzip(&tar);
     let changed = |place: usize| {

@@ -139,7 +139,7 @@ fn magics() -> Vec<Case> {
 }
 
 fn ends() -> Vec<Case> {
-    let whole = TarBuilder::of([
+    let whole = TarBuilder::archive([
         file("a"),
         TarEntry::file("b", [7; 1500]).mtime(3, 0),
         file("c"),
@@ -175,12 +175,12 @@ fn ends() -> Vec<Case> {
     cases.push(with("zeros", vec![0; 10_240]));
     cases.push(with("odd-zeros", vec![0; 777]));
     cases.push(with("garbage", vec![0xa5; 5000]));
-    cases.push(with("archive", TarBuilder::of([file("hidden")])));
+    cases.push(with("archive", TarBuilder::archive([file("hidden")])));
     let gap = |blocks: usize| {
         [
-            TarBuilder::of([file("a")])[..1024].to_vec(),
+            TarBuilder::archive([file("a")])[..1024].to_vec(),
             vec![0; 512 * blocks],
-            TarBuilder::of([file("b")]),
+            TarBuilder::archive([file("b")]),
         ]
         .concat()
     };

@@ -26,7 +26,7 @@ impl Case {
 
     /// Returns a case of one layer.
     fn one(name: impl Into<String>, entries: impl IntoIterator<Item = TarEntry>) -> Self {
-        Self::new(name, vec![TarBuilder::of(entries)])
+        Self::new(name, vec![TarBuilder::archive(entries)])
     }
 
     /// Returns a case of two layers.
@@ -35,7 +35,10 @@ impl Case {
         lower: impl IntoIterator<Item = TarEntry>,
         upper: impl IntoIterator<Item = TarEntry>,
     ) -> Self {
-        Self::new(name, vec![TarBuilder::of(lower), TarBuilder::of(upper)])
+        Self::new(
+            name,
+            vec![TarBuilder::archive(lower), TarBuilder::archive(upper)],
+        )
     }
 }
 
