@@ -42,7 +42,7 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The reader of a file's content failed.
-    #[error("cannot read the content that goes to block {start_block}")]
+    #[error("cannot read the content for block {start_block}")]
     Content {
         /// First block of the run that was being filled.
         start_block: u32,
@@ -52,7 +52,7 @@ pub enum WriteError {
     },
     /// The reader of a file's content ended early.
     #[error(
-        "the content that goes to block {start_block} ends after {actual_bytes} of {length_bytes} bytes"
+        "the content for block {start_block} ends after {actual_bytes} of {length_bytes} bytes"
     )]
     ShortContent {
         /// First block of the run that was being filled.
@@ -63,10 +63,10 @@ pub enum WriteError {
         actual_bytes: u64,
     },
     /// The options cannot be stored.
-    #[error("the image's options cannot be stored")]
+    #[error("cannot store the image's options")]
     Options(#[source] InvalidOptions),
     /// A file of the tree cannot be stored.
-    #[error("'{path}' cannot be stored")]
+    #[error("cannot store '{path}'")]
     Input {
         /// The file's path from the root, with bytes outside of ASCII escaped.
         path: String,
@@ -87,19 +87,19 @@ pub enum WriteError {
 #[non_exhaustive]
 pub enum InvalidOptions {
     /// The volume name is longer than 15 bytes or holds a NUL.
-    #[error("volume name {name:?} is longer than 15 bytes or holds a NUL")]
+    #[error("the volume name {name:?} is longer than 15 bytes or contains a NUL")]
     VolumeName {
         /// The name in the options.
         name: String,
     },
     /// A device's tag is longer than 64 bytes or holds a NUL.
-    #[error("device tag {tag:?} is longer than 64 bytes or holds a NUL")]
+    #[error("the device tag {tag:?} is longer than 64 bytes or contains a NUL")]
     DeviceTag {
         /// The tag in the options.
         tag: String,
     },
     /// There are more than 65,535 devices.
-    #[error("{devices} devices, the limit is 65535")]
+    #[error("the image has {devices} devices, the limit is 65535")]
     Devices {
         /// The number of devices in the options.
         devices: usize,
@@ -114,25 +114,25 @@ pub enum InvalidInode {
     #[error("a directory has a second name")]
     SecondDirectoryName,
     /// An inode has more links than 32 bits can count.
-    #[error("{links} links, the limit is 4294967295")]
+    #[error("it has {links} links, the limit is 4294967295")]
     TooManyLinks {
         /// The number of links.
         links: u64,
     },
     /// A timestamp has 1,000,000,000 nanoseconds or more.
-    #[error("{nanoseconds} nanoseconds in a timestamp")]
+    #[error("a timestamp has {nanoseconds} nanoseconds, the limit is 999999999")]
     Nanoseconds {
         /// Nanoseconds of the timestamp.
         nanoseconds: u32,
     },
     /// A symbolic link's target is empty or longer than 4095 bytes; the kernel refuses it.
-    #[error("a symbolic link's target has {length_bytes} bytes, it takes 1 to 4095")]
+    #[error("the target of a symbolic link has {length_bytes} bytes, it must have 1 to 4095")]
     SymlinkLength {
         /// The target's length, in bytes.
         length_bytes: usize,
     },
     /// A symbolic link's target holds a NUL; the kernel refuses it.
-    #[error("a symbolic link's target holds a NUL")]
+    #[error("the target of a symbolic link contains a NUL")]
     SymlinkNul,
     /// A device number exceeds 12 bits of major or 20 bits of minor.
     #[error("device number {major}:{minor} is out of range")]
@@ -143,7 +143,7 @@ pub enum InvalidInode {
         minor: u32,
     },
     /// A file is longer than 2^63 - 1 bytes; the kernel's `loff_t` is signed.
-    #[error("{size_bytes} bytes, the limit is 2^63 - 1")]
+    #[error("it has {size_bytes} bytes, the limit is 2^63 - 1")]
     FileSize {
         /// The file's length, in bytes.
         size_bytes: u64,
@@ -174,21 +174,24 @@ pub enum InvalidInode {
         chunks: u64,
     },
     /// An attribute is not in `user.`, `trusted.` or `security.`, and not a POSIX ACL.
-    #[error("extended attribute '{name}' has a namespace that EROFS does not have")]
+    #[error("the extended attribute '{name}' has a namespace that EROFS does not have")]
     XattrNamespace {
         /// The attribute's full name, escaped.
         name: String,
     },
     /// An attribute's name is too long, is empty after its prefix, or holds a NUL.
     #[error(
-        "extended attribute '{name}' needs at most {XATTR_NAME_MAX_BYTES} bytes and a name after its namespace, without NUL"
+        "the extended attribute '{name}' must have a name of 1 to {XATTR_NAME_MAX_BYTES} bytes \
+         after its namespace, without NUL"
     )]
     XattrName {
         /// The attribute's full name, escaped.
         name: String,
     },
     /// An attribute's value is longer than 65,535 bytes; its length is stored in 16 bits.
-    #[error("extended attribute '{name}' has {length_bytes} bytes, the limit is 65535")]
+    #[error(
+        "the value of the extended attribute '{name}' has {length_bytes} bytes, the limit is 65535"
+    )]
     XattrValue {
         /// The attribute's full name, escaped.
         name: String,
@@ -196,7 +199,7 @@ pub enum InvalidInode {
         length_bytes: usize,
     },
     /// An inode's attributes are too long; their length is stored in 16 bits, in units of 4 bytes.
-    #[error("extended attributes take {length_bytes} bytes, the limit is 262148")]
+    #[error("its extended attributes take {length_bytes} bytes, the limit is 262148")]
     XattrTotal {
         /// The length of the whole xattr area, in bytes.
         length_bytes: usize,

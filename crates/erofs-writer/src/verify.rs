@@ -27,10 +27,10 @@ pub struct Report {
 #[non_exhaustive]
 pub enum VerifyError {
     /// A structure of the image cannot be read.
-    #[error("the image cannot be read to its end")]
+    #[error("cannot read the image to its end")]
     Read(#[from] ReadError),
     /// Two structures of the image contradict each other.
-    #[error("the image contradicts itself")]
+    #[error("the image is inconsistent")]
     Inconsistent(#[source] Corrupt),
 }
 

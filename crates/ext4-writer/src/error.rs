@@ -28,13 +28,19 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The size is outside of [`SIZE_MIN_BYTES`] to [`SIZE_MAX_BYTES`].
-    #[error("a size of {size_bytes} bytes is outside {SIZE_MIN_BYTES} to {SIZE_MAX_BYTES}")]
+    #[error(
+        "a size of {size_bytes} bytes is outside the range from {SIZE_MIN_BYTES} to \
+         {SIZE_MAX_BYTES}"
+    )]
     Size {
         /// Requested size, in bytes.
         size_bytes: u64,
     },
     /// The journal's size is out of range.
-    #[error("a journal of {journal_bytes} bytes is outside {minimum_bytes} to {maximum_bytes}")]
+    #[error(
+        "a journal of {journal_bytes} bytes is outside the range from {minimum_bytes} to \
+         {maximum_bytes}"
+    )]
     Journal {
         /// Requested size, in bytes.
         journal_bytes: u64,
@@ -44,7 +50,7 @@ pub enum WriteError {
         maximum_bytes: u64,
     },
     /// The label is longer than `s_volume_name`, which has 16 bytes.
-    #[error("a label of {length_bytes} bytes is longer than 16")]
+    #[error("the label has {length_bytes} bytes, the limit is 16")]
     Label {
         /// Length of the label, in bytes.
         length_bytes: usize,
@@ -58,7 +64,7 @@ pub enum WriteError {
         available: u64,
     },
     /// The content of a file cannot be read.
-    #[error("cannot read what /{} is to hold", .path.escape_ascii())]
+    #[error("cannot read the content of /{}", .path.escape_ascii())]
     Content {
         /// First path of the file, without a leading slash.
         path: Vec<u8>,
@@ -82,14 +88,14 @@ pub enum WriteError {
 #[non_exhaustive]
 pub enum InvalidInode {
     /// The xattr's namespace is not supported, or its name in the namespace is empty or too long.
-    #[error("the xattr {} is of a namespace that is not supported", .name.escape_ascii())]
+    #[error("the xattr {} has a namespace that is not supported", .name.escape_ascii())]
     XattrNamespace {
         /// Full name of the xattr.
         name: Vec<u8>,
     },
     /// The value is not a list in the kernel's form: version 2, then at least one entry of eight
     /// bytes.
-    #[error("the xattr {} is no access control list", .name.escape_ascii())]
+    #[error("the xattr {} is not an access control list", .name.escape_ascii())]
     Acl {
         /// Full name of the xattr.
         name: Vec<u8>,
@@ -103,7 +109,7 @@ pub enum InvalidInode {
         limit_bytes: usize,
     },
     /// The target of a symlink is empty or too long.
-    #[error("its target has {length_bytes} bytes, the limit is 4095 and at least 1")]
+    #[error("its target has {length_bytes} bytes, it must have 1 to 4095")]
     SymlinkTarget {
         /// Length of the target, in bytes.
         length_bytes: usize,

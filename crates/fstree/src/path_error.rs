@@ -31,7 +31,7 @@ pub enum PathError {
         path: String,
     },
     /// An inode with this path exists already.
-    #[error("'{path}' exists already")]
+    #[error("'{path}' already exists")]
     Exists {
         /// The path that was to be made.
         path: String,
@@ -45,7 +45,7 @@ pub enum PathError {
         limit: u32,
     },
     /// A component of the path cannot be a name.
-    #[error("'{path}' cannot be made")]
+    #[error("cannot create '{path}'")]
     Name {
         /// The path that was to be made.
         path: String,

@@ -179,7 +179,7 @@ mod tests {
         };
         assert_eq!(
             error(builder.file("a/b/c", file.clone(), ())),
-            "'a/b/c' exists already"
+            "'a/b/c' already exists"
         );
         assert_eq!(
             error(builder.file("a/b/c/d", file.clone(), ())),
@@ -187,7 +187,7 @@ mod tests {
         );
         assert_eq!(
             error(builder.file("a/../b", file, ())),
-            "'a/..' cannot be made"
+            "cannot create 'a/..'"
         );
         assert_eq!(
             error(builder.hard_link("x", "a")),

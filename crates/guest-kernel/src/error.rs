@@ -2,7 +2,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// The bytes are neither an ELF file nor an arm64 `Image`.
-    #[error("neither a libkrunfw library nor a kernel")]
+    #[error("the file is neither a libkrunfw library nor a kernel")]
     NotAKernel,
     /// The file is valid, but of a kind that msb does not support.
     #[error("unsupported kernel file: {reason}")]
@@ -26,7 +26,7 @@ pub(crate) enum CorruptKind {
     Elf(#[source] object::Error),
     #[error("the bytes of symbol {symbol} are not in the file")]
     SymbolData { symbol: &'static str },
-    #[error("krunfw_get_kernel does not hand out a load address, an entry and a size")]
+    #[error("krunfw_get_kernel does not return a load address, an entry and a size")]
     Constants,
     #[error(
         "entry {entry:#x} is not inside the kernel of {size_bytes} bytes loaded at {load_address:#x}"
@@ -36,7 +36,9 @@ pub(crate) enum CorruptKind {
         load_address: u64,
         size_bytes: u64,
     },
-    #[error("segment at file offset {offset} with {size_bytes} bytes reaches past the file's end")]
+    #[error(
+        "segment at file offset {offset} with {size_bytes} bytes ends after the end of the file"
+    )]
     Segment { offset: u64, size_bytes: u64 },
 }
 

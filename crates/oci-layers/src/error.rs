@@ -8,7 +8,7 @@ use crate::limits::Limit;
 
 /// A quantity is greater than its limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the {} is beyond the limit {}={}", .limit.description(), .limit.name(), .limit.unit().show(*.value))]
+#[error("the {} exceeds the limit {}={}", .limit.description(), .limit.name(), .limit.unit().show(*.value))]
 pub struct Exceeded {
     /// The limit that is exceeded.
     pub limit: Limit,
@@ -20,13 +20,13 @@ pub struct Exceeded {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLimit {
     /// The text has no `=`.
-    #[error("'{0}' is not NAME=VALUE")]
+    #[error("'{0}' is not a limit: write NAME=VALUE")]
     Form(String),
     /// No limit has this name.
-    #[error("there is no limit '{0}'")]
+    #[error("'{0}' is not the name of a limit; msb help limits lists them")]
     Name(String),
     /// The value is not valid in the limit's unit.
-    #[error("'{value}' is no value for {}, which is {} unless it is set", .limit.name(), .limit.unit().show(.limit.default_value()))]
+    #[error("'{value}' is not a value for the limit {}, whose default is {}", .limit.name(), .limit.unit().show(.limit.default_value()))]
     Value {
         /// The limit of that name.
         limit: Limit,
@@ -39,7 +39,7 @@ pub enum InvalidLimit {
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
     /// The stream of the layer failed.
-    #[error("reading the layer failed at byte {offset_bytes}")]
+    #[error("cannot read the layer at byte {offset_bytes}")]
     Io {
         /// Offset of the failure, in bytes.
         offset_bytes: u64,
@@ -83,7 +83,7 @@ pub enum LayerError {
         source: Exceeded,
     },
     /// The content of a file could not be stored.
-    #[error("storing the content of '{path}' failed")]
+    #[error("cannot store the content of '{path}'")]
     Sink {
         /// The file's path, as stored in the archive.
         path: RawPath,
@@ -136,7 +136,7 @@ pub enum InvalidEntry {
         name: RawPath,
     },
     /// An xattr holds a capability or an access control list that no kernel accepts.
-    #[error("its xattr '{name}' has a value that no kernel takes")]
+    #[error("its xattr '{name}' has a value that no kernel accepts")]
     XattrValue {
         /// The full name of the xattr.
         name: RawPath,
@@ -167,7 +167,7 @@ pub enum InvalidEntry {
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError<E: Error + 'static> {
     /// The tree of a layer could not be read.
-    #[error("layer {layer} could not be read")]
+    #[error("cannot read layer {layer}")]
     Layer {
         /// The layer's number; the base is 0.
         layer: usize,
@@ -191,7 +191,7 @@ pub enum MergeError<E: Error + 'static> {
         source: Exceeded,
     },
     /// A hard link's target is missing in the layers below.
-    #[error("layer {layer} has a hard link to '{target}', which is not there")]
+    #[error("layer {layer} has a hard link to '{target}', which does not exist")]
     HardlinkTarget {
         /// The layer's number; the base is 0.
         layer: usize,

@@ -17,13 +17,13 @@ pub enum OpenError {
     #[error("the upper disk has no directory 'upper'")]
     NoUpper,
     /// Two directories refer to the same directory of the image, which no kernel writes.
-    #[error("the upper disk shows a directory of the image twice, at '{}' too", .path.escape_ascii())]
+    #[error("the upper disk has a directory of the image twice, the second time at '{}'", .path.escape_ascii())]
     ShownTwice {
         /// Name of the second directory, without its parents.
         path: Vec<u8>,
     },
     /// A name in the index is not a handle of a file in the image.
-    #[error("the upper disk's index holds '{}', a handle of unknown kind", .name.escape_ascii())]
+    #[error("the upper disk's index contains '{}', a handle of an unknown kind", .name.escape_ascii())]
     Handle {
         /// Name of the index entry.
         name: Vec<u8>,
@@ -48,7 +48,7 @@ pub enum ResolveError {
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     /// The content should be in the image, but is missing there.
-    #[error("its content should be in the image, which does not have it")]
+    #[error("its content is missing from the image")]
     Lost,
     /// The disk that holds the content cannot be read.
     #[error("cannot read its content")]

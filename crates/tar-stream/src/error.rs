@@ -16,7 +16,7 @@ pub struct RawPath(Box<[u8]>);
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The stream of the archive failed.
-    #[error("reading failed at byte {offset_bytes}")]
+    #[error("cannot read the archive at byte {offset_bytes}")]
     Io {
         /// Offset of the next byte that should have been read.
         offset_bytes: u64,
@@ -102,7 +102,9 @@ pub enum WriteError {
         source: io::Error,
     },
     /// PAX cannot store an xattr of this name, which holds `=` or NUL: a key ends at the first `=`.
-    #[error("the name of the xattr '{name}' of '{path}' holds '=' or NUL, which PAX cannot store")]
+    #[error(
+        "the name of the xattr '{name}' of '{path}' contains '=' or NUL, which PAX cannot store"
+    )]
     XattrName {
         /// The file's path in the archive.
         path: RawPath,
@@ -111,7 +113,7 @@ pub enum WriteError {
     },
     /// A part of a device number exceeds the seven octal digits of a header.
     #[error(
-        "the device number {}:{} of '{path}' is beyond the 2097151 that a header holds",
+        "the device number {}:{} of '{path}' is too large for a tar header, the limit is 2097151",
         .device.major, .device.minor
     )]
     DeviceNumber {

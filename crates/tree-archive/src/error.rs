@@ -39,7 +39,7 @@ pub struct LongPath {
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
     /// The archive is malformed or exceeds a limit, or its stream fails.
-    #[error("the archive cannot be read")]
+    #[error("cannot read the archive")]
     Archive(#[source] ReadError),
     /// A file or its attributes cannot be made.
     #[error("cannot {action} '{path}'")]
@@ -68,7 +68,7 @@ pub enum UnpackError {
         path: RawPath,
     },
     /// A file exists where a directory should be made.
-    #[error("cannot overwrite '{path}', which is no directory, with a directory")]
+    #[error("cannot overwrite '{path}', which is not a directory, with a directory")]
     OverFile {
         /// The path in the archive.
         path: RawPath,
@@ -79,16 +79,16 @@ pub enum UnpackError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
     /// The path has a component `..`.
-    #[error("it has a '..'")]
+    #[error("it contains '..'")]
     Upwards,
     /// A component of the path is not a valid file name.
-    #[error("it is no path of files")]
+    #[error("it is not a valid path")]
     Name(#[from] InvalidName),
     /// The path is not below `UnpackOptions::only_below`.
-    #[error("it is not below what was asked for")]
+    #[error("it is outside the requested path")]
     Foreign,
     /// The path is the destination itself, but the entry is not a directory.
-    #[error("it is the destination itself, and no directory")]
+    #[error("it is the destination itself and not a directory")]
     Destination,
 }
 

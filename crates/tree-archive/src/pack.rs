@@ -132,7 +132,7 @@ impl<W: Write> Packer<'_, W> {
         let stat = match statat(entry.directory, entry.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(Err(Errno::NOENT)),
-            Err(error) => return Err(failed("look at", path, error)),
+            Err(error) => return Err(failed("inspect", path, error)),
         };
         let file_type = u16::try_from(stat.st_mode & 0o170_000).unwrap_or(0);
         let device = Device {
@@ -211,7 +211,7 @@ impl<W: Write> Packer<'_, W> {
         let device = *self.device.get_or_insert(stat.st_dev);
         let is_empty = self.options.empty.contains(&(stat.st_dev, stat.st_ino))
             || (self.options.one_file_system && stat.st_dev != device)
-            || shows_the_kernel(&file).map_err(|error| failed("look at", path, error))?;
+            || shows_the_kernel(&file).map_err(|error| failed("inspect", path, error))?;
         let names = if is_empty {
             Vec::new()
         } else {
@@ -275,7 +275,7 @@ fn open(
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(entry.directory, entry.name, flags, Mode::empty()) {
         Ok(file) => {
-            let stat = fstat(&file).map_err(|error| failed("look at", path, error))?;
+            let stat = fstat(&file).map_err(|error| failed("inspect", path, error))?;
             Ok(Some((file, stat)))
         }
         Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::NXIO) => Ok(None),

@@ -192,7 +192,7 @@ impl Unpacker<'_> {
         let stat = match statat(&target.parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(false),
-            Err(error) => return Err(target.failed("look for")(error)),
+            Err(error) => return Err(target.failed("find")(error)),
         };
         let is_directory =
             stat.st_mode & u32::from(FileType::MASK) == u32::from(FileType::Directory.bits());

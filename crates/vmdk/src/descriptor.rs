@@ -121,9 +121,9 @@ fn fault(name: &str) -> Option<&'static str> {
     } else if name.len() > FILE_NAME_MAX_BYTES {
         Some("it is longer than 255 bytes")
     } else if name.contains('"') {
-        Some("it holds a quote")
+        Some("it contains a quote")
     } else if name.contains(char::is_control) {
-        Some("it holds a control character")
+        Some("it contains a control character")
     } else if name.trim() != name {
         Some("it begins or ends with a space")
     } else if name.starts_with('/') {

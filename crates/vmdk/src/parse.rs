@@ -31,7 +31,7 @@ pub enum ParseError {
         key: &'static str,
     },
     /// The extents do not describe a disk.
-    #[error("the descriptor describes no disk")]
+    #[error("the extents do not form a disk")]
     Disk(#[from] InvalidDescriptor),
 }
 
@@ -40,10 +40,10 @@ pub enum ParseError {
 #[non_exhaustive]
 pub enum Problem {
     /// The line is not a comment, a setting or an extent.
-    #[error("it is no setting and no extent")]
+    #[error("it is neither a setting nor an extent")]
     Unknown,
     /// The line repeats a setting.
-    #[error("the setting was made before")]
+    #[error("the setting is already on an earlier line")]
     Repeated,
     /// The setting has a value that msb does not support.
     #[error("the value is not supported")]
@@ -55,7 +55,7 @@ pub enum Problem {
     #[error("the extent has an offset")]
     ExtentOffset,
     /// The line of the extent does not have the expected form.
-    #[error("the extent does not read: RW SECTORS FLAT \"NAME\" 0")]
+    #[error("the extent does not have the form RW SECTORS FLAT \"NAME\" 0")]
     ExtentForm,
     /// The extent follows an empty line; QEMU would count it twice.
     #[error("the extent follows an empty line")]

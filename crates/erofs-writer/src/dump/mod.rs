@@ -21,7 +21,7 @@ const PIECE_BYTES: u64 = 64 * 1024;
 #[non_exhaustive]
 pub enum DumpError {
     /// A structure of the image cannot be read.
-    #[error("the image cannot be read to its end")]
+    #[error("cannot read the image to its end")]
     Read(#[from] ReadError),
     /// The output for the text failed.
     #[error("cannot write the dump")]

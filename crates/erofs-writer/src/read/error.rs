@@ -52,7 +52,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// An extent names a device that the caller did not give.
-    #[error("device {device} was not given")]
+    #[error("device {device} is missing")]
     MissingDevice {
         /// The device: n for the n-th slot.
         device: u16,
@@ -71,8 +71,8 @@ pub enum ReadError {
 pub enum Unsupported {
     /// Blocks or directory blocks of an unsupported size.
     #[error(
-        "blocks of 2^{block_bits} bytes, 2^{directory_bits} of them in a directory's block: \
-         2^9 to 2^12 and one are supported"
+        "blocks of 2^{block_bits} bytes and directory blocks of 2^{directory_bits} blocks are not \
+         supported; blocks may have 2^9 to 2^12 bytes, and directory blocks one block"
     )]
     BlockSize {
         /// Size of a block, as log2 of bytes.
@@ -194,9 +194,9 @@ pub(crate) enum Fault {
     NameOrder,
     #[error("lacks '.' or '..' or points them elsewhere")]
     Dots,
-    #[error("gives inode {nid} the type {file_type}, which it has not")]
+    #[error("gives inode {nid} the type {file_type}, which it does not have")]
     EntryType { nid: u64, file_type: u8 },
-    #[error("names directory {nid}, which has a name already")]
+    #[error("names directory {nid}, which already has a name")]
     SecondDirectoryName { nid: u64 },
     #[error("blocks {start_block} to {end_block} are not on device {device}")]
     Extent {
@@ -210,7 +210,7 @@ pub(crate) enum Fault {
     InodeCount { stored: u64, counted: u64 },
     #[error("has a target that is empty, too long or holds a NUL")]
     Target,
-    #[error("overlaps what starts at byte {offset_bytes}")]
+    #[error("overlaps the structure at byte {offset_bytes}")]
     Overlap { offset_bytes: u64 },
     #[error("is longer than the image, which has {size_bytes} bytes")]
     Truncated { size_bytes: u64 },

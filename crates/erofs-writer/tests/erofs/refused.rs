@@ -172,7 +172,7 @@ fn a_directory_with_two_names() {
     tree.link(sub, name("up"), root);
     let writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default()).unwrap();
     let error = writer.finish(&tree).unwrap_err();
-    assert_eq!(error.to_string(), "'/' cannot be stored");
+    assert_eq!(error.to_string(), "cannot store '/'");
     assert_eq!(
         error.source().unwrap().to_string(),
         "a directory has a second name"
@@ -214,6 +214,6 @@ fn content_that_ends_early() {
     let mut writer = ImageWriter::new(Cursor::new(Vec::new()), Options::default()).unwrap();
     assert_eq!(writer.append(&mut &b""[..], 0).unwrap(), None);
     let error = writer.append(&mut &b"abc"[..], 5).unwrap_err();
-    let expected = "the content that goes to block 1 ends after 3 of 5 bytes";
+    let expected = "the content for block 1 ends after 3 of 5 bytes";
     assert_eq!(error.to_string(), expected);
 }

@@ -17,7 +17,7 @@ use page::Page;
 #[non_exhaustive]
 pub enum DumpError {
     /// The structures of the image cannot be read, or they overlap.
-    #[error("the image cannot be read to its end")]
+    #[error("cannot read the image to its end")]
     Image(#[from] VerifyError),
     /// The text cannot be written.
     #[error("cannot write the dump")]

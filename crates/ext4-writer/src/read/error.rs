@@ -17,7 +17,7 @@ pub enum OpenError {
     #[error("the image was not unmounted and has no journal")]
     Unclean,
     /// The superblock, the descriptors or the journal cannot be read.
-    #[error("the image cannot be opened")]
+    #[error("cannot open the image")]
     Read(#[from] ReadError),
 }
 
@@ -141,7 +141,7 @@ pub(crate) enum Fault {
     Field { name: &'static str, value: u64 },
     #[error("has checksum {stored:#010x}, its bytes give {computed:#010x}")]
     Checksum { stored: u32, computed: u32 },
-    #[error("names inode {number}, which cannot be")]
+    #[error("names inode {number}, which does not exist")]
     InodeNumber { number: u32 },
     #[error("has a name but is deleted")]
     Deleted,
@@ -153,15 +153,18 @@ pub(crate) enum Fault {
         stored: u64,
         counted: u64,
     },
-    #[error("has {name} {number} wrong: it is used, or not, the other way round")]
+    #[error(
+        "has the wrong bit for {name} {number}: it is used but marked as free, or the other way \
+         round"
+    )]
     Bit { name: &'static str, number: u64 },
     #[error("overlaps {other} at block {block}")]
     Overlap { other: Structure, block: u64 },
-    #[error("has blocks {start_block} to {end_block}, which cannot be")]
+    #[error("has blocks {start_block} to {end_block}, which the image does not have")]
     Blocks { start_block: u64, end_block: u64 },
     #[error("claims more blocks than are left")]
     TooManyBlocks,
-    #[error("is a node of no extent tree")]
+    #[error("is not a node of an extent tree")]
     ExtentHeader,
     #[error("has file block {file_block} out of order")]
     ExtentOrder { file_block: u64 },
@@ -177,15 +180,17 @@ pub(crate) enum Fault {
     DuplicateName,
     #[error("lacks '.' or '..' or points them elsewhere")]
     Dots,
-    #[error("gives inode {number} the type {file_type}, which it has not")]
+    #[error("gives inode {number} the type {file_type}, which it does not have")]
     EntryType { number: u32, file_type: u8 },
-    #[error("names directory {number}, which has a name already")]
+    #[error("names directory {number}, which already has a name")]
     SecondDirectoryName { number: u32 },
     #[error("has a target that is empty, too long or holds a NUL")]
     Target,
-    #[error("has an access control list that cannot be")]
+    #[error("has an access control list that is not valid")]
     Acl,
-    #[error("block {block} is of transaction {sequence}, whose end says that it is whole")]
+    #[error(
+        "block {block} is of transaction {sequence}, whose commit block says that it is complete"
+    )]
     Transaction { block: u64, sequence: u32 },
 }
 

@@ -30,10 +30,10 @@ pub struct Report {
 #[non_exhaustive]
 pub enum VerifyError {
     /// The image cannot be read to its end.
-    #[error("the image cannot be read to its end")]
+    #[error("cannot read the image to its end")]
     Read(#[from] ReadError),
     /// The parts of the image contradict each other.
-    #[error("the image contradicts itself")]
+    #[error("the image is inconsistent")]
     Inconsistent(#[source] Corrupt),
 }
 

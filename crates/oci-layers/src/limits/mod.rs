@@ -183,7 +183,7 @@ mod tests {
         let error = Limits::default().check(Limit::EntryPath, 1 << 20);
         assert_eq!(
             error.expect_err("it exceeds the limit").to_string(),
-            "the length of a path or link target is beyond the limit entry-path=16KiB"
+            "the length of a path or link target exceeds the limit entry-path=16KiB"
         );
     }
 }

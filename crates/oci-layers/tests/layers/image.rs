@@ -229,7 +229,7 @@ fn hard_links_to_lower_files_are_one_inode() {
     for (target, reason) in [
         (
             "nothing",
-            "layer 1 has a hard link to 'nothing', which is not there",
+            "layer 1 has a hard link to 'nothing', which does not exist",
         ),
         ("d", "layer 1 has a hard link to the directory 'd'"),
     ] {
@@ -301,5 +301,5 @@ fn a_layer_that_cannot_be_had_is_named() {
         Err(std::io::Error::other("gone")),
     ];
     let error = merge(layers, &Limits::default()).expect_err("it cannot be merged");
-    assert_eq!(error.to_string(), "layer 1 could not be read");
+    assert_eq!(error.to_string(), "cannot read layer 1");
 }

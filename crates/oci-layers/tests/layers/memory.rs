@@ -253,7 +253,7 @@ fn links_cost_what_they_hold() {
     let count = usize::try_from(up_to(65_000)).expect("fits") + 1;
     assert_names("links", count);
     assert_names("later-links", count);
-    assert_refused("far-links", "which is not there");
+    assert_refused("far-links", "which does not exist");
     assert_refused("too-far-links", "layer-targets=16MiB");
 }
 

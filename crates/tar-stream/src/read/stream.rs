@@ -143,7 +143,7 @@ impl<R: Read> Read for Stream<R> {
             Ok(count) => Ok(count),
             Err(error) => {
                 self.failure = Some(error);
-                Err(io::Error::other("the archive's stream failed"))
+                Err(io::Error::other("the stream of the archive failed"))
             }
         }
     }
