@@ -19,19 +19,19 @@ pub enum AssembleError {
     #[error("cannot write to the store")]
     Io(#[source] io::Error),
     /// The layers cannot be merged.
-    #[error("the layers cannot be merged")]
+    #[error("cannot merge the layers")]
     Merge(#[source] Box<oci_layers::MergeError<StoredLayerError>>),
     /// No VMDK descriptor can describe the disk.
-    #[error("no disk can be made of the layers")]
+    #[error("cannot make a disk of the layers")]
     Descriptor(#[source] vmdk::InvalidDescriptor),
     /// The merged tree cannot be stored.
-    #[error("the merged tree cannot be stored")]
+    #[error("cannot store the merged tree")]
     Write(#[source] erofs_writer::WriteError),
 }
 
 /// An error in a stored layer, which cannot be read or is not the image that was written.
 #[derive(Debug, thiserror::Error)]
-#[error("the stored layer {} cannot be used", path.display())]
+#[error("cannot use the stored layer {}", path.display())]
 pub struct StoredLayerError {
     path: PathBuf,
     #[source]

@@ -45,7 +45,8 @@ pub(crate) fn import_hint(error: &ImportError) -> Option<String> {
 pub(crate) fn limit_hint(exceeded: &Exceeded) -> String {
     let name = exceeded.limit.name();
     format!(
-        "if the image is to be trusted, raise it: --limit {name}=VALUE or MSB_LIMITS={name}=VALUE"
+        "if you trust the image, raise the limit with --limit {name}=VALUE or \
+         MSB_LIMITS={name}=VALUE"
     )
 }
 

@@ -60,7 +60,7 @@ pub enum LoadError {
         images: usize,
     },
     /// The archive contains an invalid name for an image.
-    #[error("cannot load {source_name}: it names an image '{name}'")]
+    #[error("cannot load {source_name}: its image name '{name}' is not valid")]
     Name {
         /// Path of the archive, or `standard input`.
         source_name: String,

@@ -187,7 +187,7 @@ async fn fetch_again(
         Origin::Path(path) => return Err(format!("msb load {} again", path.display())),
         Origin::StandardInput => {
             return Err(format!(
-                "image {image} came from standard input: msb load it again"
+                "load image {image} again with msb load; it came from standard input"
             ));
         }
     };

@@ -11,8 +11,7 @@ use super::record::{self, ReferenceFile, StoredImage};
 const PREFIX_MIN_DIGITS: usize = 6;
 
 /// Hint for a damaged store.
-pub(crate) const REPAIR_HINT: &str =
-    "msb image verify --repair mends what is damaged, or says how to";
+pub(crate) const REPAIR_HINT: &str = "repair the store with msb image verify --repair";
 
 /// A name of an image, or an image without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,13 +37,13 @@ pub enum FindError {
     #[error("cannot read the store")]
     Io(#[from] io::Error),
     /// No image has this name or digest.
-    #[error("no image '{name}' in the store")]
+    #[error("image '{name}' is not in the store")]
     NotFound {
         /// Requested name, shortened and escaped.
         name: String,
     },
     /// The image under the name is for another platform; a name leads to one image.
-    #[error("'{name}' is here for {actual}, not for {wanted}")]
+    #[error("image '{name}' in the store is for {actual}, not for {wanted}")]
     OtherPlatform {
         /// Requested name, shortened and escaped.
         name: String,
@@ -54,7 +53,7 @@ pub enum FindError {
         actual: Box<Platform>,
     },
     /// The digests of several images begin with the given digits.
-    #[error("'{name}' is the beginning of {count} images' digests")]
+    #[error("'{name}' is ambiguous: the digests of {count} images begin with it")]
     Ambiguous {
         /// Requested digits.
         name: String,
@@ -72,13 +71,14 @@ impl FindError {
     /// Returns a hint for the user; `None` if there is no remedy.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotFound { name } => {
-                Some(format!("msb pull {name}, or msb images for those here"))
-            }
-            Self::OtherPlatform { name, wanted, .. } => Some(format!(
-                "msb pull --platform {wanted} {name} takes the other, or leave --platform out"
+            Self::NotFound { name } => Some(format!(
+                "download it with msb pull {name}, or list the images in the store with msb images"
             )),
-            Self::Ambiguous { .. } => Some("give more of the digest".to_owned()),
+            Self::OtherPlatform { name, wanted, .. } => Some(format!(
+                "download the other with msb pull --platform {wanted} {name}, or leave out \
+                 --platform"
+            )),
+            Self::Ambiguous { .. } => Some("give more digits of the digest".to_owned()),
             Self::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
                 Some(REPAIR_HINT.to_owned())
             }

@@ -67,7 +67,7 @@ pub enum PruneError {
     #[error("cannot prune the store")]
     Io(#[from] io::Error),
     /// Pulls or loads did not end in time.
-    #[error("a pull or a load is under way")]
+    #[error("a pull or a load is running")]
     Busy,
 }
 

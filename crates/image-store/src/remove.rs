@@ -54,7 +54,7 @@ pub enum RemoveError {
         digest: Digest,
     },
     /// Pulls or loads did not end in time.
-    #[error("a pull or a load is under way")]
+    #[error("a pull or a load is running")]
     Busy,
 }
 

@@ -20,7 +20,7 @@ pub enum BrokenSeal {
     #[error("its seal is not the digest of its content")]
     Seal,
     /// The sealed content is not the expected record.
-    #[error("its content makes no sense")]
+    #[error("its content cannot be parsed")]
     Content(#[source] serde_json::Error),
 }
 

@@ -62,7 +62,7 @@ pub enum Problem {
     #[error("its content is not what was written")]
     Changed,
     /// The file names an image that does not exist.
-    #[error("it names image {0}, which is not there")]
+    #[error("it names image {0}, which is not in the store")]
     Dangling(Digest),
     /// The file cannot be read.
     #[error("it cannot be read: {0}")]
@@ -79,6 +79,6 @@ pub enum VerifyError {
     #[error("cannot read the store")]
     Io(#[from] io::Error),
     /// A removal did not end in time.
-    #[error("a removal is under way")]
+    #[error("a removal is running")]
     Busy,
 }

@@ -22,7 +22,7 @@ pub struct Platform {
 
 /// An error for a text that is not `OS/ARCHITECTURE[/VARIANT]`, `OS` or `ARCHITECTURE`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a platform: write it like linux/amd64 or linux/arm/v7")]
+#[error("'{text}' is not a platform: write one such as linux/amd64 or linux/arm/v7")]
 pub struct InvalidPlatform {
     text: String,
 }

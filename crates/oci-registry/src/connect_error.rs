@@ -19,13 +19,13 @@ pub enum ConnectError {
     #[error("the connection was refused")]
     Refused,
     /// No network of this host leads there.
-    #[error("no network leads there")]
+    #[error("no network leads to it")]
     NoRoute(#[source] io::Error),
     /// Nobody answered in time.
-    #[error("it does not answer")]
+    #[error("it did not answer in time")]
     TimedOut,
     /// The other side ended the connection before TLS was agreed on.
-    #[error("it ended the connection before TLS was agreed on")]
+    #[error("it closed the connection during the TLS handshake")]
     HungUp,
     /// The answer is not one of TLS.
     #[error("it does not speak TLS")]
@@ -33,8 +33,8 @@ pub enum ConnectError {
     /// The certificate is not one to be trusted.
     #[error("{}", certificate_fault(.0))]
     Certificate(CertificateError),
-    /// TLS was not agreed on.
-    #[error("TLS was not agreed on")]
+    /// The TLS handshake failed.
+    #[error("the TLS handshake failed")]
     Tls(#[source] rustls::Error),
     /// Something else.
     #[error(transparent)]
@@ -115,20 +115,20 @@ impl ConnectError {
                     .to_owned(),
             ),
             Self::Refused => Some(format!(
-                "check that the registry runs, and the port in '{registry}'"
+                "check that the registry is running and that the port in '{registry}' is right"
             )),
             Self::NoRoute(_) | Self::TimedOut | Self::Other(_) => {
                 Some("check the network, and HTTPS_PROXY if there is a proxy".to_owned())
             }
             Self::HungUp | Self::NotTls => Some(format!(
-                "--plain-http if {registry} speaks HTTP without TLS"
+                "use --plain-http if {registry} speaks HTTP without TLS"
             )),
             Self::Certificate(fault) => certificate_hint(fault),
             Self::Tls(_) => None,
         }
     }
 
-    /// Returns true if the other side was reached, but TLS was not agreed on.
+    /// Returns true if the other side was reached, but the TLS handshake failed.
     const fn is_of_tls(&self) -> bool {
         matches!(self, Self::NotTls | Self::Certificate(_) | Self::Tls(_))
     }
@@ -162,13 +162,15 @@ fn certificate_fault(fault: &CertificateError) -> String {
 fn certificate_hint(fault: &CertificateError) -> Option<String> {
     use CertificateError as Fault;
     match fault {
-        Fault::UnknownIssuer => Some("if the authority is to be trusted: --tls-ca FILE".to_owned()),
+        Fault::UnknownIssuer => {
+            Some("if you trust the authority, name its certificate with --tls-ca FILE".to_owned())
+        }
         Fault::Expired
         | Fault::ExpiredContext { .. }
         | Fault::NotValidYet
         | Fault::NotValidYetContext { .. } => Some("check this host's clock".to_owned()),
         Fault::NotValidForName | Fault::NotValidForNameContext { .. } => {
-            Some("name the registry as its certificate does".to_owned())
+            Some("use the name that the registry's certificate has".to_owned())
         }
         _ => None,
     }

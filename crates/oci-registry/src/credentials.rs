@@ -69,7 +69,7 @@ pub enum CredentialsError {
     #[error("cannot read the docker config")]
     Io(#[source] io::Error),
     /// The docker config is not in docker's format.
-    #[error("the docker config {} cannot be parsed", .path.display())]
+    #[error("cannot parse the docker config {}", .path.display())]
     Parse {
         /// Path of the config.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum CredentialsError {
         source: serde_json::Error,
     },
     /// The `auth` of an entry is not `user:password` in base64.
-    #[error("the entry for {registry} in the docker config cannot be decoded")]
+    #[error("cannot decode the entry for {registry} in the docker config")]
     Entry {
         /// Registry of the entry.
         registry: String,
@@ -90,7 +90,7 @@ pub enum CredentialsError {
         helper: String,
     },
     /// A helper could not be run.
-    #[error("credential helper docker-credential-{helper} cannot be run")]
+    #[error("cannot run the credential helper docker-credential-{helper}")]
     Helper {
         /// Name of the helper, without `docker-credential-`.
         helper: String,
@@ -99,7 +99,7 @@ pub enum CredentialsError {
         source: io::Error,
     },
     /// A helper reported a failure.
-    #[error("credential helper docker-credential-{helper} failed: {message}")]
+    #[error("the credential helper docker-credential-{helper} failed: {message}")]
     HelperFailed {
         /// Name of the helper, without `docker-credential-`.
         helper: String,
@@ -147,7 +147,7 @@ pub fn configured_registries() -> Result<Vec<String>, CredentialsError> {
         .map(|key| host(key).to_owned())
         .collect();
     if let Some(store) = config.creds_store.filter(|store| !store.is_empty()) {
-        registries.insert(format!("those in docker-credential-{store}"));
+        registries.insert(format!("credentials of docker-credential-{store}"));
     }
     Ok(registries.into_iter().collect())
 }

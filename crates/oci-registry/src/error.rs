@@ -31,13 +31,13 @@ pub enum RegistryError {
         source: rustls::Error,
     },
     /// An address from the registry, or made of its name, is not valid.
-    #[error("'{address}' is not an address that can be asked")]
+    #[error("'{address}' is not a valid address of a registry")]
     Address {
         /// The address, shortened and escaped.
         address: String,
     },
     /// The connection broke repeatedly.
-    #[error("the connection for {what} broke")]
+    #[error("the connection was lost during the transfer of {what}")]
     Cut {
         /// Object that was requested.
         what: String,
@@ -46,7 +46,7 @@ pub enum RegistryError {
         source: reqwest::Error,
     },
     /// No bytes of the response arrived for too long.
-    #[error("{what} stood still for {} s", .after.as_secs_f32())]
+    #[error("the transfer of {what} stalled for {} s", .after.as_secs_f32())]
     Stalled {
         /// Object that was requested.
         what: String,
@@ -54,7 +54,7 @@ pub enum RegistryError {
         after: Duration,
     },
     /// The response arrived too slowly.
-    #[error("{what} comes too slowly: {bytes} bytes in {} s", .within.as_secs())]
+    #[error("the transfer of {what} is too slow: {bytes} bytes in {} s", .within.as_secs())]
     Slow {
         /// Object that was requested.
         what: String,
@@ -74,7 +74,7 @@ pub enum RegistryError {
         problem: String,
     },
     /// A registry on the internet refers to this host's own network.
-    #[error("registry {registry} leads to a private address: {problem}")]
+    #[error("registry {registry} refers to a private address: {problem}")]
     PrivateAddress {
         /// Host of the registry.
         registry: String,
@@ -83,14 +83,15 @@ pub enum RegistryError {
     },
     /// A layer is outside of its registry, at an address that msb does not use.
     #[error(
-        "the layer is to be fetched from '{address}', and msb goes outside of a registry over https alone"
+        "the manifest says that the layer is at '{address}', and outside of the registry msb \
+         downloads over https alone"
     )]
     Foreign {
         /// The address, shortened and escaped.
         address: String,
     },
     /// A certificate or key that the user gave cannot be read.
-    #[error("cannot use certificate or key {}", .path.display())]
+    #[error("cannot use the certificate or key {}", .path.display())]
     Certificate {
         /// Path of the file.
         path: PathBuf,
@@ -167,7 +168,7 @@ pub enum RegistryError {
         retry_after: Option<Duration>,
     },
     /// The token server asks for credentials over a connection that others can read.
-    #[error("registry {registry} wants credentials sent to {realm}, which is not safe")]
+    #[error("registry {registry} asks for credentials at {realm}, which is not encrypted")]
     UnsafeRealm {
         /// Host of the registry.
         registry: String,
@@ -175,7 +176,7 @@ pub enum RegistryError {
         realm: String,
     },
     /// The response of the token server contains no usable token.
-    #[error("the token from {realm} cannot be used")]
+    #[error("cannot use the token from {realm}")]
     Token {
         /// URL of the token server, shortened and escaped.
         realm: String,
@@ -206,7 +207,7 @@ pub enum RegistryError {
         actual: ManifestDigest,
     },
     /// A document of the image is not valid.
-    #[error("cannot use what registry {registry} gave")]
+    #[error("cannot use the answer of registry {registry}")]
     Manifest {
         /// Host of the registry.
         registry: String,
@@ -215,7 +216,7 @@ pub enum RegistryError {
         source: ManifestError,
     },
     /// The consumer of the bytes no longer exists.
-    #[error("it was given up")]
+    #[error("it was cancelled because another part failed")]
     Abandoned,
 }
 
@@ -288,16 +289,17 @@ impl RegistryError {
                 credentials: false,
                 ..
             } => Some(format!(
-                "no credentials are configured for {registry}: check the name, or docker login {registry} for a private image"
+                "check the name of the image; if the image is private, log in with docker login \
+                 {registry}"
             )),
             Self::Unauthorized { registry, .. } => Some(format!(
-                "the credentials for {registry} are not enough: docker login {registry}"
+                "log in with docker login {registry} as a user who may use the image"
             )),
-            Self::Status { status: 429, .. } => {
-                Some("the registry limits how often it is asked: log in, or wait".to_owned())
-            }
+            Self::Status { status: 429, .. } => Some(
+                "the registry limits the number of requests: log in, or try again later".to_owned(),
+            ),
             Self::Cut { .. } | Self::Short { .. } | Self::Stalled { .. } | Self::Slow { .. } => {
-                Some("check the network and try again: layers that came whole are kept".to_owned())
+                Some("check the network and try again; complete layers are kept".to_owned())
             }
             _ => None,
         }

@@ -10,7 +10,7 @@ use super::connect_error::UnresolvedName;
 
 /// An error for a name from a registry that resolves to an address in this host's own network.
 #[derive(Debug, thiserror::Error)]
-#[error("{host} is {address}, which is not an address of the internet")]
+#[error("{host} has the address {address}, which is not an address of the internet")]
 pub(super) struct PrivateAddress {
     host: String,
     address: IpAddr,

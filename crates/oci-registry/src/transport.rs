@@ -105,7 +105,10 @@ impl Transport {
             request.url = next;
         }
         let limit = self.limits.redirects;
-        Err(self.bad_redirect(&request, &format!("more than {limit} of them")))
+        Err(self.bad_redirect(
+            &request,
+            &format!("it is one of more than {limit} in a row"),
+        ))
     }
 
     async fn send_once(&self, request: &Outgoing<'_>) -> Result<Response, RegistryError> {
@@ -142,18 +145,18 @@ impl Transport {
             return Ok(None);
         }
         let Some(location) = header(response.headers(), LOCATION.as_str()) else {
-            return bad("it leads nowhere");
+            return bad("it has no Location");
         };
         let Ok(next) = request.url.join(location) else {
-            return bad("it leads to no address");
+            return bad("its Location is not a valid address");
         };
         if request.form.is_some() {
-            return bad("it would send credentials on");
+            return bad("it would pass on credentials");
         }
         match (request.url.scheme(), next.scheme()) {
             ("https", "http") => bad("it leads from TLS to plain text"),
             (_, "http" | "https") => Ok(Some(without_credentials(next))),
-            _ => bad("it leads to no address of HTTP"),
+            _ => bad("its Location is not an HTTP address"),
         }
     }
 

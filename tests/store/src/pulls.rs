@@ -128,7 +128,7 @@ fn disturb(msb: &Msb, command: &[&str], over: &AtomicBool, others: &AtomicU32) -
         let output = msb.command(command).output()?;
         let text = told(&output);
         ensure!(
-            output.status.success() || text.contains("no image"),
+            output.status.success() || text.contains("is not in the store"),
             "{command:?} gave {text}"
         );
         others.fetch_add(1, Ordering::Relaxed);

@@ -51,7 +51,8 @@ pub enum ArchiveError {
     },
     /// A file of the tar is stored with its holes left out.
     #[error(
-        "{} is refused: '{name}' is a sparse file, write the archive without sparse files (tar without -S)",
+        "{} is refused: '{name}' is a sparse file; write the archive without sparse files (tar \
+         without -S)",
         .path.display()
     )]
     Sparse {
@@ -98,7 +99,7 @@ pub enum ArchiveError {
         source: serde_json::Error,
     },
     /// A document of an image is malformed or unsuitable.
-    #[error("cannot use an image of {}", .path.display())]
+    #[error("cannot use an image in {}", .path.display())]
     Manifest {
         /// The path of the archive.
         path: PathBuf,
@@ -107,7 +108,7 @@ pub enum ArchiveError {
         source: ManifestError,
     },
     /// The archive has no image in it.
-    #[error("{} has no image in it", .path.display())]
+    #[error("{} contains no image", .path.display())]
     Empty {
         /// The path of the archive.
         path: PathBuf,

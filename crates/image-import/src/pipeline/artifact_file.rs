@@ -49,7 +49,9 @@ impl ArtifactFile {
                 Ok(&bytes[..bytes.len().min(room_bytes)])
             }
             _ if self.offset_bytes == self.end_bytes => Ok(bytes),
-            _ => Err(io::Error::other("an image's blocks come in order")),
+            _ => Err(io::Error::other(
+                "the blocks of an image must be written in order",
+            )),
         }
     }
 

@@ -23,13 +23,13 @@ pub enum ConvertError {
     #[error("cannot write its image")]
     Io(#[source] io::Error),
     /// msb does not support the blob's compression.
-    #[error("unsupported {compression} compression")]
+    #[error("{compression} compression is not supported")]
     Compression {
         /// Compression that was detected.
         compression: Compression,
     },
     /// The compressed stream is invalid.
-    #[error("broken {compression} stream")]
+    #[error("the {compression} stream is corrupt")]
     Broken {
         /// Compression that was detected.
         compression: Compression,
@@ -41,7 +41,7 @@ pub enum ConvertError {
     #[error("it exceeds a limit")]
     Limit(#[source] Exceeded),
     /// The blob's length differs from the manifest.
-    #[error("it has {actual_bytes} bytes or more, the manifest says {expected_bytes}")]
+    #[error("it has at least {actual_bytes} bytes, the manifest says {expected_bytes}")]
     BlobSize {
         /// Length in the manifest, in bytes.
         expected_bytes: u64,
@@ -65,12 +65,12 @@ pub enum ConvertError {
         actual: Digest,
     },
     /// The layer's tar stream is not valid.
-    #[error("cannot follow its archive")]
+    #[error("cannot read its tar stream")]
     Layer(#[source] oci_layers::LayerError),
     /// The layer's tree cannot be stored.
     #[error("cannot store its tree")]
     Write(#[source] erofs_writer::WriteError),
     /// The conversion was stopped because something else failed first.
-    #[error("it was given up")]
+    #[error("it was cancelled because another part failed")]
     Abandoned,
 }

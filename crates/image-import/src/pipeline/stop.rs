@@ -47,7 +47,7 @@ impl<R: Read> Read for Stoppable<R> {
         if self.signal.is_given() {
             return Err(io::Error::new(
                 io::ErrorKind::ConnectionAborted,
-                "it was given up",
+                "it was cancelled because another part failed",
             ));
         }
         self.source.read(buffer)

@@ -229,7 +229,7 @@ async fn other_artifacts_than_images_are_unsupported() {
         });
         let line = refused(&Server::honest(Content::from_image(&image)).await).await;
         assert!(
-            line.contains("unsupported media type") && line.contains(media_type),
+            line.contains("which is not supported") && line.contains(media_type),
             "{line}"
         );
     }
@@ -245,7 +245,7 @@ async fn a_token_that_breaks_its_header_is_refused() {
         Answer::new(401, "").header("WWW-Authenticate", realm)
     })
     .await;
-    assert!(refused(&server).await.contains("cannot be used"));
+    assert!(refused(&server).await.contains("cannot use the token"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

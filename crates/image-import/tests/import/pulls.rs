@@ -150,7 +150,7 @@ async fn an_index_gives_the_image_of_the_platform_or_names_those_it_has() {
         stored
     );
     let refused = found(&own).expect_err("another platform");
-    let words = format!("is here for linux/riscv64, not for {own}");
+    let words = format!("in the store is for linux/riscv64, not for {own}");
     assert!(refused.to_string().contains(&words), "{refused}");
     assert!(
         refused

@@ -74,7 +74,7 @@ pub enum ManifestError {
         layers: usize,
     },
     /// The media type is not that of a container image.
-    #[error("unsupported media type '{media_type}' of the {what}")]
+    #[error("the {what} has the media type '{media_type}', which is not supported")]
     MediaType {
         /// Object that has the media type.
         what: &'static str,
@@ -82,7 +82,7 @@ pub enum ManifestError {
         media_type: String,
     },
     /// The index has no image for the platform.
-    #[error("no image for platform {wanted}, there is {}", offered(.available))]
+    #[error("no image for platform {wanted}: {}", offered(.available))]
     Platform {
         /// Platform that was requested.
         wanted: Platform,
@@ -93,13 +93,10 @@ pub enum ManifestError {
 
 fn offered(available: &[Platform]) -> String {
     if available.is_empty() {
-        return "none".to_owned();
+        return "the index has no images".to_owned();
     }
-    available
-        .iter()
-        .map(Platform::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+    let names: Vec<String> = available.iter().map(Platform::to_string).collect();
+    format!("it exists for {}", names.join(", "))
 }
 
 /// A parsed manifest or index.
@@ -272,7 +269,7 @@ impl Document {
                 problem: "neither layers nor manifests",
             }),
             _ => Err(ManifestError::Ambiguous {
-                problem: "not the members that its media type has",
+                problem: "other members than its media type requires",
             }),
         }
     }
@@ -371,7 +368,7 @@ fn check_members(bytes: &[u8]) -> Result<(), ManifestError> {
     match reader.deserialize_map(Members) {
         Ok(true) => Ok(()),
         Ok(false) => Err(ManifestError::Ambiguous {
-            problem: "a member that differs from another in capitals alone",
+            problem: "two members whose names differ only in case",
         }),
         Err(source) => Err(ManifestError::Json {
             what: "manifest",
@@ -472,7 +469,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "no image for platform linux/arm/v7, there is linux/arm64"
+            "no image for platform linux/arm/v7: it exists for linux/arm64"
         );
         let silent = [entry(Some("linux/arm64")), entry(None)];
         assert!(

@@ -5,7 +5,9 @@ use crate::digest::InvalidDigest;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidReference {
     /// The text is 64 hexadecimal digits, which docker reserves for the IDs of images.
-    #[error("invalid image name '{text}': 64 hexadecimal digits are a digest: put sha256: before")]
+    #[error(
+        "invalid image name '{text}': 64 hexadecimal digits are a digest; write sha256: before them"
+    )]
     Identifier {
         /// The text, shortened and escaped.
         text: String,

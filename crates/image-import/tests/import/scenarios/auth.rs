@@ -162,7 +162,7 @@ async fn realms_that_trick_are_seen_through() {
         (
             "a realm on another host in plain text",
             "Bearer realm=\"http://localhost:1/token\"",
-            "which is not safe",
+            "which is not encrypted",
         ),
     ]
     .into_iter()
@@ -198,7 +198,7 @@ async fn realms_that_trick_are_seen_through() {
             },
         )),
         pulled("an unclosed quote", tokens("Bearer realm=\"http://HOST/token", good)),
-        refused("a token server that sends the password elsewhere", "cannot be used", |request, _, other| {
+        refused("a token server that sends the password elsewhere", "cannot use the token", |request, _, other| {
             if request.path.starts_with("/token") {
                 let there = format!("http://{other}/v2/app/manifests/latest");
                 return Answer::new(307, "").header("Location", there);
@@ -206,7 +206,7 @@ async fn realms_that_trick_are_seen_through() {
             challenge(request, other, USUAL)
         })
         .password(),
-        refused("a token server that sends an identity token elsewhere", "would send credentials on", |request, _, other| {
+        refused("a token server that sends an identity token elsewhere", "would pass on credentials", |request, _, other| {
             if request.path.starts_with("/token") {
                 let there = format!("http://{other}/token");
                 return Answer::new(307, "").header("Location", there);
@@ -242,7 +242,7 @@ async fn tokens_that_fail_are_asked_for_again_or_refused() {
     .map(|text| {
         refused(
             &format!("token {text}"),
-            "cannot be used",
+            "cannot use the token",
             tokens(USUAL, body(text)),
         )
     })

@@ -286,7 +286,7 @@ async fn a_blob_that_stands_still_is_asked_for_again() {
     let pause = Duration::from_secs(30);
     let mut slow = refused(
         "a byte now and then",
-        "comes too slowly",
+        "is too slow",
         layer_is(|_, honest| honest.pausing(1, Duration::from_millis(50))),
     )
     .most_requests(12);
@@ -309,14 +309,14 @@ async fn a_blob_that_stands_still_is_asked_for_again() {
         .idle(500),
         refused(
             "stands still whenever asked",
-            "stood still for 0.3 s",
+            "stalled for 0.3 s",
             layer_is(move |_, honest| honest.pausing(1, pause)),
         )
         .idle(300)
         .most_requests(70),
         refused(
             "an answer whose body never begins",
-            "stood still for 0.3 s",
+            "stalled for 0.3 s",
             layer_is(move |_, honest| {
                 let mut silent = honest.pausing(1, pause);
                 silent.content_length = Some(silent.body.len() as u64);

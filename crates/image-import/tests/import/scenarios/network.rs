@@ -309,7 +309,7 @@ async fn a_registry_on_the_internet_leads_to_no_private_address() {
             .pull_with("registry.invalid/app", proxy.options())
             .await;
         let error = error.expect_err(&address);
-        check_line(&line(&error), "leads to a private address").expect(&address);
+        check_line(&line(&error), "refers to a private address").expect(&address);
         // A token server at such an address is refused as well.
         let there = address.clone();
         let public = Server::new(move |_| {
@@ -323,7 +323,7 @@ async fn a_registry_on_the_internet_leads_to_no_private_address() {
             .await;
         check_line(
             &line(&error.expect_err(&address)),
-            "leads to a private address",
+            "refers to a private address",
         )
         .expect(&address);
         let given = PullOptions {

@@ -93,24 +93,28 @@ async fn redirects_are_followed_without_credentials() {
 #[tokio::test(flavor = "multi_thread")]
 async fn redirects_that_lead_astray_are_refused() {
     let mut scenarios: Vec<Scenario> = [
-        ("a file", "file:///etc/passwd", "no address of HTTP"),
+        ("a file", "file:///etc/passwd", "not an HTTP address"),
         (
             "a socket",
             "unix:///var/run/docker.sock",
-            "no address of HTTP",
+            "not an HTTP address",
         ),
-        ("FTP", "ftp://HOST/x", "no address of HTTP"),
-        ("data", "data:text/plain,hello", "no address of HTTP"),
-        ("a script", "javascript:alert(1)", "no address of HTTP"),
-        ("no address", "http://[", "no address"),
-        ("a port that is none", "http://HOST99999/", "no address"),
-        ("nothing", "", "more than 10 of them"),
+        ("FTP", "ftp://HOST/x", "not an HTTP address"),
+        ("data", "data:text/plain,hello", "not an HTTP address"),
+        ("a script", "javascript:alert(1)", "not an HTTP address"),
+        ("no address", "http://[", "not a valid address"),
+        (
+            "a port that is none",
+            "http://HOST99999/",
+            "not a valid address",
+        ),
+        ("nothing", "", "more than 10 in a row"),
         (
             "where nobody listens",
             "http://127.0.0.1:1/x",
             "cannot reach registry 127.0.0.1:1",
         ),
-        ("itself", "PATH", "more than 10 of them"),
+        ("itself", "PATH", "more than 10 in a row"),
     ]
     .into_iter()
     .map(|(name, location, words)| {
@@ -122,15 +126,15 @@ async fn redirects_that_lead_astray_are_refused() {
     })
     .collect();
     scenarios.extend([
-        refused("without Location", "leads nowhere", |_, _, _| {
+        refused("without Location", "has no Location", |_, _, _| {
             Answer::new(307, "")
         })
         .most_requests(1),
-        refused("a hundred redirects", "more than 10 of them", hops(100)).most_requests(11),
-        refused("eleven redirects", "more than 10 of them", hops(11)).most_requests(11),
+        refused("a hundred redirects", "more than 10 in a row", hops(100)).most_requests(11),
+        refused("eleven redirects", "more than 10 in a row", hops(11)).most_requests(11),
         refused(
             "there and back without end",
-            "more than 10 of them",
+            "more than 10 in a row",
             |request, _, _| {
                 let there = if request.path.ends_with('a') {
                     "b"
@@ -143,7 +147,7 @@ async fn redirects_that_lead_astray_are_refused() {
         .most_requests(11),
         refused(
             "an ever longer path",
-            "more than 10 of them",
+            "more than 10 in a row",
             |request, _, _| Answer::new(302, "").header("Location", format!("{}/x", request.path)),
         )
         .most_requests(11),

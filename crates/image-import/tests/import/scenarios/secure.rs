@@ -186,7 +186,7 @@ async fn a_registry_is_believed_by_its_certificate() {
     fails(
         &server,
         missing,
-        "cannot use certificate or key /nowhere/ca.pem",
+        "cannot use the certificate or key /nowhere/ca.pem",
     )
     .await;
 }
@@ -258,7 +258,7 @@ async fn certificates_lie_where_docker_has_them() {
     fs::write(own.join("client.key"), key.serialize_pem()).expect("written");
     pulls(&server, options()).await;
     fs::remove_file(own.join("client.key")).expect("removed");
-    fails(&server, options(), "cannot use certificate or key").await;
+    fails(&server, options(), "cannot use the certificate or key").await;
 }
 
 /// Starts a TLS registry with this answer, and a plain and a TLS server beside it.
@@ -315,8 +315,13 @@ async fn nothing_that_began_under_tls_leaves_it() {
         Answer::new(401, "").header("WWW-Authenticate", realm)
     })
     .await;
-    fails(&server, given(&server), "which is not safe").await;
-    fails(&server, authority.options(&server), "which is not safe").await;
+    fails(&server, given(&server), "which is not encrypted").await;
+    fails(
+        &server,
+        authority.options(&server),
+        "which is not encrypted",
+    )
+    .await;
     assert!(plain.requests().is_empty());
 }
 

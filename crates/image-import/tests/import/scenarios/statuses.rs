@@ -72,7 +72,7 @@ async fn a_registry_is_asked_again_but_not_for_ever() {
         .most_requests(5),
         refused(
             "no answer for a long time",
-            "stood still for 0.3 s",
+            "stalled for 0.3 s",
             |_, honest, _| honest.pausing(1, Duration::from_secs(5)),
         )
         .idle(300)

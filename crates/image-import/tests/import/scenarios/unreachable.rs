@@ -91,14 +91,20 @@ async fn a_refused_connection_is_told_from_a_silent_one() {
         });
     })
     .await;
-    fails(&silent, tls(&silent), "it does not answer", "the network").await;
+    fails(
+        &silent,
+        tls(&silent),
+        "it did not answer in time",
+        "the network",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_without_tls_is_told_from_one_that_cannot_be_reached() {
     let hint = "--plain-http if ";
     let closing = listening(drop).await;
-    fails(&closing, tls(&closing), "it ended the connection", hint).await;
+    fails(&closing, tls(&closing), "it closed the connection", hint).await;
     let plain = listening(|stream| {
         tokio::spawn(async move {
             stream.writable().await.expect("connected");
