@@ -162,7 +162,7 @@ same shared cat "$work/shared/file"
 gives 0 "$msb" exec walk sh -c 'echo of the volume > /data/file'
 gives 1 "$msb" exec walk dd if=/dev/zero of=/scratch/full bs=1M count=8
 same "$((4 << 20))" "$msb" exec walk stat --format %s /scratch/full
-refuses 'belongs to walk\|in use' "$msb" volume rm walk-data
+refuses 'use it: walk\|in use' "$msb" volume rm walk-data
 
 step 'jobs'
 job=$("$msb" exec -d walk sh -c 'echo of a job; exit 5')

@@ -15,13 +15,19 @@ pub enum ClientError {
     #[error("the connection with the guest's agent failed")]
     Connection(#[source] hyper::Error),
     /// The agent is older than the call.
-    #[error("the guest's agent is too old for this: {call}; stop the sandbox and start it again")]
+    #[error(
+        "the guest's agent is older than this msb and does not support {call}; stop the sandbox and \
+         start it again"
+    )]
     Unimplemented {
         /// The name of the call.
         call: &'static str,
     },
     /// The agent's version is not one that this host supports.
-    #[error("the guest's agent speaks version {version}, this msb {oldest} to {newest}")]
+    #[error(
+        "the guest's agent speaks protocol version {version}, this msb speaks versions {oldest} to \
+         {newest}"
+    )]
     Version {
         /// The agent's version.
         version: u32,
@@ -34,7 +40,7 @@ pub enum ClientError {
     #[error(transparent)]
     TooLong(#[from] TooLong),
     /// The call failed.
-    #[error("the guest's agent gave no answer to {call}: {message}")]
+    #[error("the guest's agent did not answer {call}: {message}")]
     Call {
         /// The name of the call.
         call: &'static str,
@@ -50,7 +56,7 @@ pub enum ClientError {
         message: String,
     },
     /// The agent's answer does not fit the call.
-    #[error("the guest's agent answered out of turn")]
+    #[error("the guest's agent sent an unexpected answer")]
     OutOfTurn,
     /// The command ended before a client attached to it.
     #[error("the command has ended")]

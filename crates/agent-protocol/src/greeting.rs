@@ -44,7 +44,10 @@ async fn receive(io: &mut (impl AsyncRead + Unpin), words: &[u8; 12]) -> io::Res
                 TRANSPORT => Ok(()),
                 _ => Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("the peer speaks transport {transport}, this side {TRANSPORT}"),
+                    format!(
+                        "the peer speaks transport version {transport}, this side speaks version \
+                         {TRANSPORT}"
+                    ),
                 )),
             };
         }

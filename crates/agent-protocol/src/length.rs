@@ -9,8 +9,8 @@ const AROUND_BYTES: usize = 16;
 /// The error for a command that is longer than the agent accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the command, its arguments and its environment take {bytes} bytes, and the guest's agent takes {limit_bytes}; \
-     put what is long into a file"
+    "the command, its arguments and its environment have {bytes} bytes, the limit is {limit_bytes}; \
+     pass long values in a file"
 )]
 pub struct TooLong {
     /// The encoded length of the command, in bytes.

@@ -33,7 +33,11 @@ pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
         // Without a host every greeting fails alike; one report is enough.
         let failure = served.err().map(|error| error.to_string());
         if failure != last_failure {
-            console::log(failure.as_deref().unwrap_or("the host is gone"));
+            console::log(
+                failure
+                    .as_deref()
+                    .unwrap_or("the host has closed the connection"),
+            );
             last_failure = failure;
         }
         sleep(GREETING_INTERVAL).await;
@@ -48,7 +52,7 @@ async fn find() -> io::Result<String> {
             return Ok(device);
         }
         if tokio::time::Instant::now() > deadline {
-            let message = format!("there is no virtio-console port named {PORT_NAME}");
+            let message = format!("the machine has no virtio-console port named {PORT_NAME}");
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
         sleep(POLL_INTERVAL).await;

@@ -66,7 +66,7 @@ impl Sandbox for Service {
         let mut inputs = request.into_inner();
         let first = inputs.message().await?.and_then(|input| input.input);
         let Some(exec_input::Input::Start(start)) = first else {
-            return Err(Status::invalid_argument("the first input is no command"));
+            return Err(Status::invalid_argument("the first input is not a command"));
         };
         if self.running.is_closed() {
             return Err(Status::unavailable("the sandbox is shutting down"));
@@ -146,7 +146,7 @@ impl Sandbox for Service {
         let mut inputs = request.into_inner();
         let first = inputs.message().await?.and_then(|input| input.input);
         let Some(write_file_input::Input::Start(start)) = first else {
-            return Err(Status::invalid_argument("the first input is no start"));
+            return Err(Status::invalid_argument("the first input is not a start"));
         };
         files::write(start, inputs, &self.running)
             .await
@@ -187,7 +187,7 @@ impl Sandbox for Service {
         let mut inputs = request.into_inner();
         let first = inputs.message().await?.and_then(|input| input.input);
         let Some(put_archive_input::Input::Start(start)) = first else {
-            return Err(Status::invalid_argument("the first input is no start"));
+            return Err(Status::invalid_argument("the first input is not a start"));
         };
         files::put(start, inputs, &self.running)
             .await
@@ -242,5 +242,5 @@ impl Sandbox for Service {
 }
 
 fn ended(exec_id: u64) -> Status {
-    Status::not_found(format!("no command {exec_id} runs"))
+    Status::not_found(format!("command {exec_id} is not running"))
 }

@@ -7,7 +7,7 @@ use crate::Layer;
 #[derive(Debug, thiserror::Error)]
 pub enum JailError {
     /// A file that the jail allows cannot be found.
-    #[error("cannot let {} through the jail", .path.display())]
+    #[error("cannot allow {} in the jail", .path.display())]
     File {
         /// The path of the file.
         path: PathBuf,

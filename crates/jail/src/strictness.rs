@@ -38,7 +38,7 @@ impl fmt::Display for Strictness {
 
 /// The error for a word that does not name a strictness.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{word}' is no strictness of the jail: expected off, auto or required")]
+#[error("'{word}' is not a mode of the jail: write off, auto or required")]
 pub struct UnknownStrictness {
     /// The word that was refused.
     pub word: String,

@@ -36,7 +36,7 @@ pub enum NetworkProcessError {
         source: io::Error,
     },
     /// The process cannot be confined, so it serves no guest.
-    #[error("cannot confine the process of the network")]
+    #[error("cannot confine the network process")]
     Jail(#[from] JailError),
     /// The network failed while it was opened or served.
     #[error("the network failed")]
@@ -56,7 +56,7 @@ pub enum NetworkStartError {
         source: io::Error,
     },
     /// The network process ended; it has printed the reason itself.
-    #[error("its process ended ({outcome})")]
+    #[error("the network process ended with {outcome}")]
     Ended {
         /// The exit status of the process.
         outcome: ExitStatus,
@@ -107,11 +107,11 @@ pub(crate) fn start(
     command: &VmmCommand,
 ) -> Result<(OwnedFd, OwnedFd), NetworkStartError> {
     let io_error = |action| move |source| NetworkStartError::Io { action, source };
-    let (mut guest_end, network_end) = UnixStream::pair().map_err(io_error("make its socket"))?;
+    let (mut guest_end, network_end) = UnixStream::pair().map_err(io_error("create its socket"))?;
     let held = network_end
         .as_fd()
         .try_clone_to_owned()
-        .map_err(io_error("keep its socket"))?;
+        .map_err(io_error("pass on its socket"))?;
     let mut child = Command::new(&command.program)
         .args(&command.arguments)
         .arg(directory)
@@ -131,7 +131,7 @@ pub(crate) fn start(
 
 fn await_ready(guest_end: &mut UnixStream, child: &mut Child) -> Result<(), NetworkStartError> {
     let io_error = |source| NetworkStartError::Io {
-        action: "hear that it is ready",
+        action: "wait until it is ready",
         source,
     };
     let deadline = Instant::now() + READY_TIMEOUT;

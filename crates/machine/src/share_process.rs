@@ -29,16 +29,16 @@ pub enum ShareProcessError {
         source: io::Error,
     },
     /// The machine has no share with this number, or the VMM serves it.
-    #[error("the sandbox has no share {index} with entries")]
+    #[error("the sandbox has no shared directory {index}")]
     Missing {
         /// The number of the share, from 0.
         index: usize,
     },
     /// The process cannot be confined, so it serves no guest.
-    #[error("cannot confine the process of a share")]
+    #[error("cannot confine the process of a shared directory")]
     Jail(#[from] JailError),
     /// The shared files cannot be opened or served.
-    #[error("cannot share what is the host's")]
+    #[error("cannot serve the shared directory")]
     Share(#[from] ShareError),
 }
 

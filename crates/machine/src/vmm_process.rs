@@ -38,28 +38,28 @@ pub enum VmmProcessError {
     #[error("cannot open the image store")]
     Store(#[from] OpenError),
     /// The image cannot be found in the store.
-    #[error("cannot hold the image")]
+    #[error("cannot lease the image")]
     Image(#[from] FindError),
     /// This build has no VMM of this name.
-    #[error("there is no VMM '{name}'")]
+    #[error("'{name}' is not a VMM of this build")]
     UnknownVmm {
         /// The name in the launch spec.
         name: String,
     },
     /// A volume of the machine cannot be taken.
-    #[error("cannot take the sandbox's volumes")]
+    #[error("cannot lock the sandbox's volumes")]
     Volumes(#[from] VolumeLockError),
     /// The network process could not be started.
     #[error("cannot start the sandbox's network")]
     Network(#[from] NetworkStartError),
     /// The network's jail cannot be tried.
-    #[error("cannot try the jail of the sandbox's network")]
+    #[error("cannot test the jail of the network process")]
     NetworkProbe(#[from] NetworkProcessError),
     /// The process cannot be confined, so no guest runs.
     #[error("cannot confine the virtual machine's process")]
     Jail(#[from] JailError),
     /// The timeline of the start cannot be written.
-    #[error("cannot note how far the start is")]
+    #[error("cannot record the progress of the start")]
     Timeline(#[from] TimelineError),
     /// The machine did not run, or it failed.
     #[error("the virtual machine failed")]
@@ -99,7 +99,7 @@ pub fn serve(
     let launch_spec = read_launch_spec(&files)?;
     let vmm = find_vmm(&launch_spec, backends)?;
     let strictness = launch_spec.jail;
-    let _machine = MachineLock::take(&files).map_err(io_error("take the lock of the machine"))?;
+    let _machine = MachineLock::take(&files).map_err(io_error("lock the machine"))?;
     let _hold = hold(&launch_spec)?;
     let _volumes = lock_volumes(&Home::new(&launch_spec.home), &launch_spec.volumes)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
@@ -111,13 +111,13 @@ pub fn serve(
         Vec::new()
     } else {
         share_process::start(&files, &launch_spec, &helpers.share)
-            .map_err(io_error("start the process of a share"))?
+            .map_err(io_error("start the process of a shared directory"))?
     };
     renounce(
         &confinement::limits(&launch_spec.machine, vmm.serves_shares(), &launch_spec.home)?,
         strictness,
     )?;
-    let (host_end, guest_end) = UnixStream::pair().map_err(io_error("make the agent's port"))?;
+    let (host_end, guest_end) = UnixStream::pair().map_err(io_error("create the agent's port"))?;
     let jail = confinement::supervisor_jail(&files);
     let config = launch_spec.supervisor.clone();
     let disks = WatchedDisk::all(&launch_spec.machine);
@@ -163,7 +163,7 @@ fn start_supervisor(
 }
 
 fn log_lacking(lacking: &Layer) {
-    supervisor::log_line(&format!("not wholly confined: {lacking}"));
+    supervisor::log_line(&format!("the process is not fully confined: {lacking}"));
 }
 
 pub(crate) fn read_launch_spec(files: &SandboxPaths) -> Result<LaunchSpec, VmmProcessError> {
@@ -184,7 +184,7 @@ pub(crate) fn find_vmm<'a>(
 fn hold(launch_spec: &LaunchSpec) -> Result<ImageLease, VmmProcessError> {
     let store = Store::open(&launch_spec.home)?;
     let image = store.find(&launch_spec.image_digest)?;
-    store.lease(&image).map_err(io_error("hold the image"))
+    store.lease(&image).map_err(io_error("lease the image"))
 }
 
 fn inherited_listener() -> io::Result<UnixListener> {

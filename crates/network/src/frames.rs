@@ -101,7 +101,8 @@ impl FrameBuffer {
             };
             let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
             if length > STREAM_FRAME_MAX_BYTES {
-                let what = format!("a frame of {length} bytes, more than {STREAM_FRAME_MAX_BYTES}");
+                let what =
+                    format!("a frame has {length} bytes, the limit is {STREAM_FRAME_MAX_BYTES}");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));
             }
             if length > FRAME_MAX_BYTES {

@@ -122,7 +122,7 @@ async fn switch_frames(
     socket
         .write_all(&READY)
         .await
-        .map_err(io_error("say that the network is ready"))?;
+        .map_err(io_error("report that the network is ready"))?;
     let (reader, writer) = socket.into_split();
     let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
     let mut writing = tokio::spawn(write_frames(writer, frames));

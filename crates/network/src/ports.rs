@@ -24,7 +24,7 @@ impl Ports {
 
 /// The error for text that is neither a port nor a range of ports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a port from 1 to 65535, nor a range of ports as 8000-8010")]
+#[error("'{text}' is neither a port from 1 to 65535 nor a range of ports such as 8000-8010")]
 pub struct InvalidPorts {
     /// The text that was refused.
     pub text: String,

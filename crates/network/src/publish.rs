@@ -38,8 +38,8 @@ pub enum Protocol {
 pub enum InvalidPublish {
     /// The text does not have the form of a published port.
     #[error(
-        "'{text}' is not [[HOST_IP:][HOST_PORT]:]PORT[/tcp|udp] with an IPv4 address, and ports or \
-         ranges of ports as 8000-8010"
+        "'{text}' is not a published port: write [[HOST_IP:][HOST_PORT]:]PORT[/tcp|udp], with an \
+         IPv4 address, and with ports or ranges such as 8000-8010"
     )]
     Form {
         /// The text that was refused.

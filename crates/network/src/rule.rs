@@ -27,21 +27,23 @@ pub(crate) enum Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRule {
     /// The ports cannot be parsed.
-    #[error("'{rule}': a port is 1 to 65535, and a range of ports is written 8000-8010")]
+    #[error(
+        "'{rule}' has an invalid port: write a port from 1 to 65535, or a range such as 8000-8010"
+    )]
     Ports {
         /// The rule that was refused.
         rule: String,
     },
     /// The rule names IPv6 addresses, which sandboxes do not support.
-    #[error("'{rule}': sandboxes have no IPv6")]
+    #[error("'{rule}' is an IPv6 address, and the network of a sandbox has IPv4 alone")]
     Ipv6 {
         /// The rule that was refused.
         rule: String,
     },
     /// The target is neither an address, nor a range, nor a name.
     #[error(
-        "'{rule}' is no rule: an IPv4 address, a range as 10.0.0.0/8, a name or *.name, \
-         each with or without :port"
+        "'{rule}' is not a rule: write an IPv4 address, a range such as 10.0.0.0/8, a name or \
+         *.name, each with or without :PORT"
     )]
     Target {
         /// The rule that was refused.
@@ -165,14 +167,14 @@ mod tests {
     #[test]
     fn what_is_no_rule_says_why() {
         for (text, said) in [
-            ("", "is no rule"),
-            ("10.0.0.0/33", "is no rule"),
-            ("1.2.3", "is no rule"),
-            ("a b", "is no rule"),
+            ("", "is not a rule"),
+            ("10.0.0.0/33", "is not a rule"),
+            ("1.2.3", "is not a rule"),
+            ("a b", "is not a rule"),
             ("::1", "no IPv6"),
             ("fe80::/10", "no IPv6"),
-            ("1.2.3.4:0", "a port is 1 to 65535"),
-            ("example.com:http", "a port is"),
+            ("1.2.3.4:0", "has an invalid port"),
+            ("example.com:http", "has an invalid port"),
         ] {
             let error = text.parse::<Rule>().unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

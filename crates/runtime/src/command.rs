@@ -33,7 +33,7 @@ pub struct Overrides {
 
 /// Neither the image nor the user names a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no command specified: the image has neither Entrypoint nor Cmd")]
+#[error("no command specified, and the image has neither Entrypoint nor Cmd")]
 pub struct NoCommand;
 
 /// Returns the command that `config` and `overrides` make together, by docker's rules.

@@ -80,16 +80,18 @@ pub fn diagnose(home: &Home, backends: &[&dyn Vmm]) -> Vec<Health> {
 
 /// Inspects each layer that confines a VMM process.
 fn jail() -> Vec<Health> {
-    let health = |layer: Layer| match layer.status {
+    let health = |layer: Layer| {
+        match layer.status {
         LayerStatus::On(detail) => Health::good(&format!("jail {}", layer.name), detail),
         LayerStatus::Partly(detail) | LayerStatus::Off(detail) => Health::bad(
             &format!("jail {}", layer.name),
             Level::Degraded,
             detail,
-            "use a newer kernel; without it, treat the process of a sandbox's machine as having \
-             the rights of the user who started it"
+            "use a newer kernel; without it, assume that the process of a sandbox's machine has the \
+             rights of the user who started it"
                 .to_owned(),
         ),
+    }
     };
     survey().layers.into_iter().map(health).collect()
 }
@@ -116,7 +118,8 @@ fn home_health(home: &Home) -> Health {
         let user = geteuid().as_raw();
         let finding = format!("user {user} cannot write to {root}: {}", error.kind());
         let remedy = format!(
-            "chown it to user {user}, or set MSB_HOME to a directory that this user can write to"
+            "give it to user {user} with chown, or set MSB_HOME to a directory that this user can \
+             write to"
         );
         return Health::bad(SUBJECT, Level::Broken, finding, remedy);
     }
@@ -126,7 +129,7 @@ fn home_health(home: &Home) -> Health {
             SUBJECT,
             Level::Degraded,
             format!("other users of this host can enter {root} (mode {mode:03o})"),
-            format!("chmod 700 {root}; the next command that uses it does that, too"),
+            format!("run chmod 700 {root}, or any msb command that uses it, which does the same"),
         ),
         Err(error) => Health::bad(SUBJECT, Level::Broken, error.to_string(), error.remedy()),
     }
@@ -143,8 +146,8 @@ fn kernel_without_home() -> Health {
     Health::bad(
         "guest kernel",
         Level::Degraded,
-        "not looked for: it is kept in the home".to_owned(),
-        "mend the home first".to_owned(),
+        "not checked, because it is kept in the home".to_owned(),
+        "repair the home first".to_owned(),
     )
 }
 
@@ -158,7 +161,7 @@ fn kernel(home: &Home) -> Health {
         Ok(kernel) => {
             let release = kernel
                 .release
-                .unwrap_or_else(|| "of unknown release".to_owned());
+                .unwrap_or_else(|| "unknown release".to_owned());
             Health::good(
                 "guest kernel",
                 format!("{release} from {}", kernel.source.display()),
@@ -180,7 +183,7 @@ fn disk(home: &Home) -> Health {
         .ancestors()
         .find(|path| path.exists())
         .unwrap_or(home.root());
-    let remedy = || "free space, or set MSB_HOME to a directory on a larger disk".to_owned();
+    let remedy = || "free some space, or set MSB_HOME to a directory on a larger disk".to_owned();
     match statvfs(there) {
         Ok(stat) => {
             let free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
@@ -194,7 +197,7 @@ fn disk(home: &Home) -> Health {
         Err(error) => Health::bad(
             "disk",
             Level::Broken,
-            format!("cannot look at {}: {error}", there.display()),
+            format!("cannot inspect {}: {error}", there.display()),
             remedy(),
         ),
     }

@@ -37,7 +37,7 @@ pub struct HostAuthorities {
 #[derive(Debug, thiserror::Error)]
 pub enum NoAuthorities {
     /// The file that `SSL_CERT_FILE` names has no certificates, or cannot be read.
-    #[error("SSL_CERT_FILE is '{}', which holds no certificates", path.display())]
+    #[error("SSL_CERT_FILE names '{}', which contains no certificates", path.display())]
     File {
         /// The path of the file.
         path: PathBuf,
@@ -47,7 +47,8 @@ pub enum NoAuthorities {
     },
     /// The usual places of this host have no certificates.
     #[error(
-        "this host has no certificate authorities: install ca-certificates, or name a file in SSL_CERT_FILE"
+        "this host has no certificate authorities: install ca-certificates, or set SSL_CERT_FILE to \
+         a file that contains some"
     )]
     Host {
         /// The error of the first file that could not be read, if any.

@@ -16,8 +16,8 @@ pub struct Hostname(String);
 /// The text is not a valid host name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{name}' is no host name: at most 64 letters, digits, '-' and '_', in parts of at most 63 between dots, \
-     each with a letter or digit first and last"
+    "'{name}' is not a host name: write at most 64 letters, digits, '-', '_' and dots; each part \
+     between dots has at most 63 characters and begins and ends with a letter or digit"
 )]
 pub struct InvalidHostname {
     /// The refused text, escaped.

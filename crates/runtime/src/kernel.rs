@@ -26,7 +26,7 @@ pub struct Kernel {
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// No kernel exists in the documented places.
-    #[error("no guest kernel found (looked for {})", list(.places))]
+    #[error("cannot find a guest kernel (looked for {})", list(.places))]
     Missing {
         /// The searched paths, in order.
         places: Vec<PathBuf>,

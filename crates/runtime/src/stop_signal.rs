@@ -21,7 +21,7 @@ pub struct StopSignal(u8);
 
 /// The text is not a [`StopSignal`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a signal: write SIGTERM, TERM or 15; real-time signals are not sent")]
+#[error("'{text}' is not a signal: write SIGTERM, TERM or 15; real-time signals are not supported")]
 pub struct NoSignal {
     text: String,
 }

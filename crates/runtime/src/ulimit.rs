@@ -18,19 +18,22 @@ pub struct Ulimit {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UlimitError {
     /// The text is not `NAME=SOFT[:HARD]`.
-    #[error("'{text}' is not NAME=SOFT[:HARD]; a limit is a number, -1 or unlimited")]
+    #[error(
+        "'{text}' is not a ulimit: write NAME=SOFT[:HARD], where a limit is a number, -1 or \
+         unlimited"
+    )]
     Form {
         /// The text that was refused.
         text: String,
     },
     /// No resource has this name.
-    #[error("no ulimit is called '{name}': {}", ULIMIT_NAMES.join(", "))]
+    #[error("'{name}' is not the name of a ulimit: write one of {}", ULIMIT_NAMES.join(", "))]
     Name {
         /// The name that is unknown.
         name: String,
     },
     /// The soft limit exceeds the hard one, so the kernel would refuse it.
-    #[error("ulimit {name}: the soft limit is above the hard one")]
+    #[error("ulimit {name}: the soft limit is above the hard limit")]
     Order {
         /// The resource of the limit.
         name: String,

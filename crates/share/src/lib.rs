@@ -151,14 +151,14 @@ impl Share {
         let mut daemon = ManuallyDrop::new(daemon);
         daemon
             .start(&mut listener.into())
-            .map_err(failed("hear the machine"))?;
+            .map_err(failed("serve the machine"))?;
         match daemon.wait() {
             Err(vhost_user_backend::Error::HandleRequest(
                 vhost::vhost_user::Error::Disconnected
                 | vhost::vhost_user::Error::PartialMessage
                 | vhost::vhost_user::Error::SocketBroken(_),
             )) => Ok(()),
-            ended => ended.map_err(failed("go on hearing the machine")),
+            ended => ended.map_err(failed("continue to serve the machine")),
         }
     }
 }

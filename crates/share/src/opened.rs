@@ -105,7 +105,7 @@ fn path_of_directory(directory: &OwnedFd) -> String {
 fn expect_regular(file: &Stat) -> io::Result<()> {
     match FileType::from_raw_mode(file.st_mode) {
         FileType::RegularFile => Ok(()),
-        _ => Err(io::Error::other("this is not a regular file")),
+        _ => Err(io::Error::other("it is not a regular file")),
     }
 }
 
@@ -115,6 +115,6 @@ fn expect_same(files: &PassthroughFs<()>, file: &Stat) -> io::Result<()> {
     if (root.st_dev, root.st_ino) == (file.st_dev, file.st_ino) {
         Ok(())
     } else {
-        Err(io::Error::other("another file has taken its place"))
+        Err(io::Error::other("it has been replaced by another file"))
     }
 }

@@ -23,7 +23,7 @@ impl Console {
     /// Makes one whose output goes to the end of a file. The thread that sees to it is confined.
     pub(crate) fn start(log: &Path, strictness: Strictness) -> Result<Self, RunError> {
         let failed = |source| RunError::Io {
-            action: format!("keep the console's output in {}", log.display()),
+            action: format!("write the console's output to {}", log.display()),
             source,
         };
         let (output, pipe) = io::pipe().map_err(failed)?;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_written_is_named() {
         let error = Console::start(Path::new("/no/console.log"), Strictness::Off);
-        let expected = "cannot keep the console's output in /no/console.log";
+        let expected = "cannot write the console's output to /no/console.log";
         assert_eq!(error.unwrap_err().to_string(), expected);
     }
 }

@@ -23,8 +23,8 @@ impl Programs {
         let path = path.unwrap_or(OsStr::new("/usr/bin:/bin"));
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(Unavailable {
-                reason: "the QEMU backend knows Linux on x86-64 only".to_owned(),
-                remedy: "run msb on such a machine".to_owned(),
+                reason: "the QEMU backend supports only Linux on x86-64".to_owned(),
+                remedy: "run msb on a machine of that kind".to_owned(),
             });
         }
         Ok(Self {

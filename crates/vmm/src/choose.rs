@@ -34,7 +34,7 @@ impl fmt::Display for Choice {
 
 /// The error for a word that does not name a VMM.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{word}' is no VMM: expected auto, krun or qemu")]
+#[error("'{word}' is not a VMM: write auto, krun or qemu")]
 pub struct UnknownVmm {
     /// The word that was refused.
     pub word: String,
@@ -83,7 +83,7 @@ pub enum ChooseError {
         source: Unavailable,
     },
     /// The requested VMM is not part of this build.
-    #[error("this build of msb has no {vmm}")]
+    #[error("this build of msb does not have {vmm}")]
     NotBuilt {
         /// The VMM's name, as in `--vmm`.
         vmm: &'static str,
@@ -165,8 +165,8 @@ fn choose_first<'a>(backends: &'a [&'a dyn Vmm]) -> Result<Selection<'a>, Choose
 fn fallback_notice(tried: &[(&'static str, Unavailable)]) -> Option<String> {
     let (_, missing) = tried.first()?;
     Some(format!(
-        "no hardware virtualisation ({missing}): running under QEMU's software emulation, several \
-         times slower"
+        "this host has no hardware virtualisation ({missing}): the sandbox runs several times \
+         slower under QEMU's software emulation"
     ))
 }
 
@@ -222,8 +222,8 @@ mod tests {
         assert_eq!(second.vmm.name(), "qemu");
         assert_eq!(
             second.notice.unwrap(),
-            "no hardware virtualisation (no luck): running under QEMU's software emulation, \
-             several times slower"
+            "this host has no hardware virtualisation (no luck): the sandbox runs several times \
+             slower under QEMU's software emulation"
         );
     }
 

@@ -66,15 +66,15 @@ pub enum InvalidMachine {
     #[error("a machine needs at least one processor")]
     NoCpus,
     /// The memory is too small for the kernel.
-    #[error("{memory_mib} MiB of memory are too little, the least is {MEMORY_MIN_MIB} MiB")]
+    #[error("{memory_mib} MiB of memory are too little, the minimum is {MEMORY_MIN_MIB} MiB")]
     TooLittleMemory {
         /// The requested memory, in MiB.
         memory_mib: u32,
     },
     /// There are more disks and shares than the VMM has slots.
     #[error(
-        "{disks} disks and {shares} shares are too many, the most is {limit} together, and three disks \
-         are every sandbox's own"
+        "{disks} disks and {shares} shares are too many: the limit is {limit} together, with the \
+         three disks that every sandbox has"
     )]
     TooManyDevices {
         /// The number of disks.
@@ -85,7 +85,7 @@ pub enum InvalidMachine {
         limit: usize,
     },
     /// The index of the root disk is out of range.
-    #[error("the root disk is number {index}, and there are {disks} disks counted from 0")]
+    #[error("the root disk is number {index}, but the machine has {disks} disks, counted from 0")]
     NoRootDisk {
         /// The index, from 0.
         index: usize,
@@ -111,13 +111,13 @@ pub enum InvalidMachine {
         tag: String,
     },
     /// More than one directory in a device of a VMM that serves shares itself.
-    #[error("the share '{tag}' shows other things than one directory")]
+    #[error("the share '{tag}' does not show exactly one directory")]
     ShareContent {
         /// Its tag.
         tag: String,
     },
     /// Shares without a socket each, where the VMM does not serve them itself, or the other way.
-    #[error("{shares} shares and {sockets} sockets for them do not go together")]
+    #[error("the machine has {shares} shares, but {sockets} sockets for them")]
     ShareSockets {
         /// The number of shares.
         shares: usize,
@@ -125,16 +125,18 @@ pub enum InvalidMachine {
         sockets: usize,
     },
     /// A VMDK disk is writable, so writes would go to files that other machines share.
-    #[error("the VMDK disk {} cannot be writable", .path.display())]
+    #[error("the disk {} is a VMDK, which cannot be writable", .path.display())]
     WritableVmdk {
         /// The VMDK descriptor.
         path: PathBuf,
     },
     /// There is a network device without a socket, or a socket without a device.
-    #[error("a network device and a socket for its frames go together")]
+    #[error(
+        "a network device needs a socket for its frames, and such a socket needs a network device"
+    )]
     NetworkSocket,
     /// A path has bytes that this VMM's interface cannot express.
-    #[error("the path {} cannot be passed on: it is not UTF-8 or holds a NUL", .path.display())]
+    #[error("the path {} cannot be passed to the VMM: it is not UTF-8 or contains a NUL", .path.display())]
     Path {
         /// The path that was refused.
         path: PathBuf,

@@ -109,7 +109,7 @@ impl Sandbox for Guest {
 
     async fn stat(&self, _: Request<StatRequest>) -> Result<Response<StatReply>, Status> {
         Err(Status::not_found(
-            "cannot look at '/gone': No such file or directory",
+            "cannot inspect '/gone': No such file or directory",
         ))
     }
 

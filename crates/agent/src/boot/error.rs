@@ -13,12 +13,12 @@ pub(crate) enum BootError {
     /// The target lies in `/run`, and the mount is not a tmpfs. `/run` has to be empty at each
     /// start.
     #[error(
-        "only a tmpfs can be mounted at {target}: it is /run in the image, and every start makes \
-         directories of its own there"
+        "only a tmpfs can be mounted at {target}: it is a symlink to /run in the image, and every \
+         start creates directories there"
     )]
     OfMemory { target: String },
     /// A disk did not appear within the time limit.
-    #[error("there is no disk with the serial {serial}")]
+    #[error("the machine has no disk with the serial {serial}")]
     NoDisk { serial: String },
 }
 

@@ -67,7 +67,7 @@ fn overlay_options() -> Result<CString, BootError> {
         options.push_str(",volatile");
         match fs::remove_dir(VOLATILE_MARK) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(step("take a volatile overlay again")(error));
+                return Err(step("mount the volatile overlay again")(error));
             }
             _ => {}
         }

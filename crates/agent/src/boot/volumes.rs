@@ -57,7 +57,7 @@ pub(super) fn mount_all() -> Result<(), BootError> {
             Kind::Tmpfs => mount_at(&request, &point, "tmpfs").map_err(step(&name))?,
         }
     }
-    shares.leave().map_err(step("leave the shares"))
+    shares.leave().map_err(step("close the shared directories"))
 }
 
 /// Mounts an entry of a share. The host's server refuses writes to a read-only entry; the guest's

@@ -66,7 +66,7 @@ impl Accounts {
         let (uid, own_gid, name, home) = match (known, number) {
             (Some(user), _) => (user.uid, user.gid, user.name, user.home),
             (None, Some(uid)) => (uid, 0, "", ""),
-            (None, None) => return Err(refused(format!("no user '{user}' in the image"))),
+            (None, None) => return Err(refused(format!("the image has no user '{user}'"))),
         };
         let (gid, mut groups) = match group {
             Some(group) => (self.resolve_group(group)?, Vec::new()),
@@ -95,7 +95,7 @@ impl Accounts {
             .map(|group| group.gid);
         by_name
             .or(number)
-            .ok_or_else(|| refused(format!("no group '{wanted}' in the image")))
+            .ok_or_else(|| refused(format!("the image has no group '{wanted}'")))
     }
 
     fn groups_of(&self, user: &str) -> Vec<u32> {
@@ -147,7 +147,9 @@ fn number(word: &str) -> Result<Option<u32>, Failure> {
     }
     match word.parse() {
         Ok(id) if id <= ID_MAX => Ok(Some(id)),
-        _ => Err(refused(format!("the id {word} is larger than {ID_MAX}"))),
+        _ => Err(refused(format!(
+            "the id {word} is too large, the limit is {ID_MAX}"
+        ))),
     }
 }
 

@@ -16,14 +16,18 @@ pub(super) fn read(ulimits: &[Ulimit]) -> Result<Vec<(Resource, Rlimit)>, Failur
 
 fn limit(ulimit: &Ulimit) -> Result<(Resource, Rlimit), Failure> {
     let name = &ulimit.name;
-    let resource = resource(name)
-        .ok_or_else(|| bad_request(&format!("no ulimit is called '{}'", name.escape_default())))?;
+    let resource = resource(name).ok_or_else(|| {
+        bad_request(&format!(
+            "'{}' is not the name of a ulimit",
+            name.escape_default()
+        ))
+    })?;
     let open_files_max = (resource == Resource::Nofile).then(open_files_max);
     if let Some(most) = open_files_max.flatten()
         && ulimit.hard.is_none_or(|hard| hard > most)
     {
         return Err(bad_request(&format!(
-            "ulimit nofile: the guest's kernel allows {most} open files"
+            "ulimit nofile is too high: the guest's kernel allows {most} open files"
         )));
     }
     let rlimit = Rlimit {

@@ -116,7 +116,7 @@ pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
     let path = program::find(word, environment::get(&environment, "PATH"), &directory)?;
     let arguments = request.argv.iter().map(|argument| &argument[..]);
     let replacement = Replacement::new(&path, arguments, &environment)
-        .map_err(|_| program::not_executable(word, "an argument holds a NUL byte"))?;
+        .map_err(|_| program::not_executable(word, "an argument contains a NUL byte"))?;
     let mut command = Command::new(&path);
     command.current_dir(&directory);
     let streams = match request.terminal {

@@ -93,7 +93,8 @@ impl Program {
             }) => foreign(word, interpreter.as_deref(), &architecture),
             Some(Misfit::NoFormat) => not_executable(
                 word,
-                "exec format error: it is no program of this machine, and no script that begins with #!",
+                "exec format error: it is neither a program for this machine nor a script that \
+                 begins with #!",
             ),
             None if error.kind() == io::ErrorKind::NotFound => not_found(word),
             None => not_executable(word, &error.to_string()),

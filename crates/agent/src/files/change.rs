@@ -58,7 +58,7 @@ pub(crate) fn make_directory(request: &MakeDirectoryRequest) -> Result<MakeDirec
     };
     made()
         .map_err(errno)
-        .map_err(failed("make the directory", &bytes))?;
+        .map_err(failed("create the directory", &bytes))?;
     Ok(MakeDirectoryReply {})
 }
 

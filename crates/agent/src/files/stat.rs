@@ -21,7 +21,7 @@ pub(crate) fn stat(request: &StatRequest) -> Result<StatReply, Status> {
     } else {
         AtFlags::SYMLINK_NOFOLLOW
     };
-    let stat = statat(CWD, &path[..], flags).map_err(failed("look at", &path))?;
+    let stat = statat(CWD, &path[..], flags).map_err(failed("inspect", &path))?;
     let target = target(&stat, CWD, &path).map_err(failed("read the link", &path))?;
     Ok(StatReply {
         stat: Some(file_stat(&stat, target)),

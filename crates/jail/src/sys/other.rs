@@ -3,7 +3,7 @@
 use crate::{Calls, Jail, JailError, LayerStatus, Limits, Report, Strictness, jail::require};
 
 fn none() -> LayerStatus {
-    LayerStatus::Off("this system has none".to_owned())
+    LayerStatus::Off("this system does not have it".to_owned())
 }
 
 pub(crate) fn restrict_files(_: &Jail) -> Result<LayerStatus, JailError> {

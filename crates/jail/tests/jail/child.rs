@@ -437,10 +437,7 @@ fn missing_file() {
         .with("/no/such/file", Access::Read)
         .put_on(Strictness::Auto)
         .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cannot let /no/such/file through the jail"
-    );
+    assert_eq!(error.to_string(), "cannot allow /no/such/file in the jail");
 }
 
 #[test]

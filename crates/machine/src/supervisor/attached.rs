@@ -67,7 +67,7 @@ impl AttachedClients {
         senders.retain(|sender| !sender.is_closed());
         if senders.len() >= WATCHERS_MAX {
             return Err(Status::resource_exhausted(format!(
-                "{WATCHERS_MAX} watch this command already"
+                "{WATCHERS_MAX} clients are attached to this command, which is the limit"
             )));
         }
         senders.push(sender);

@@ -29,7 +29,7 @@ pub(super) async fn answered<T>(
 /// Returns the error that a client gets after such a silence.
 fn silent(limit: Duration) -> Status {
     Status::deadline_exceeded(format!(
-        "the guest's agent has said nothing for {} s, as if it were stopped",
+        "the guest's agent has not answered for {} s",
         limit.as_secs()
     ))
 }
@@ -93,7 +93,7 @@ mod tests {
         let outcome: Result<(), Status> = answered(none(), std::future::pending()).await;
         let status = outcome.expect_err("silence");
         assert!(
-            status.message().contains("said nothing for 30 s"),
+            status.message().contains("has not answered for 30 s"),
             "{status}"
         );
         assert!(began.elapsed() < ANSWER_TIMEOUT * 2);

@@ -113,9 +113,9 @@ impl Disks {
         let disk = &self.watched[number];
         let message = match failure.kind() {
             DiskFailureKind::Unknown => return None,
-            DiskFailureKind::Read => format!("reading {} failed", disk.name),
+            DiskFailureKind::Read => format!("cannot read {}", disk.name),
             DiskFailureKind::Write => {
-                format!("writing to {} failed: {}", disk.name, room(&disk.directory))
+                format!("cannot write to {}: {}", disk.name, room(&disk.directory))
             }
             DiskFailureKind::ReadOnly => format!(
                 "{} is read-only for the guest until the sandbox is stopped and started again",
@@ -185,7 +185,7 @@ mod tests {
         let written = disks.note(&failure(UPPER_SERIAL, DiskFailureKind::Write));
         let written = written.expect("new");
         assert!(
-            written.starts_with("writing to its writable disk failed: the disk of "),
+            written.starts_with("cannot write to its writable disk: the disk of "),
             "{written}"
         );
         assert_eq!(

@@ -52,7 +52,7 @@ impl Jobs {
     pub(super) async fn start(&self, mut exec: Exec) -> Result<u64, Status> {
         if *self.running.borrow() >= RUNNING_MAX {
             return Err(Status::resource_exhausted(format!(
-                "{RUNNING_MAX} jobs run already"
+                "{RUNNING_MAX} jobs are running, which is the limit"
             )));
         }
         exec.stdin = false;
@@ -79,7 +79,7 @@ impl Jobs {
     pub(super) async fn signal(&self, id: u64, signal: i32) -> Result<(), Status> {
         let control = self.controls().get(&id).cloned();
         let mut control =
-            control.ok_or_else(|| Status::not_found(format!("job {id} does not run")))?;
+            control.ok_or_else(|| Status::not_found(format!("job {id} is not running")))?;
         answered(self.agent.heartbeat(), async {
             let sent = control.signal(signal).await;
             sent.map_err(|error| Status::failed_precondition(error.to_string()))
@@ -94,7 +94,7 @@ impl Jobs {
     async fn begin(&self, mut job: Job, exec: Exec) -> Result<(), Status> {
         let files = JobPaths::new(&self.directory, job.id);
         let log = self.prepare(&files, &job);
-        let log = log.map_err(|error| Status::internal(format!("cannot keep a job: {error}")))?;
+        let log = log.map_err(|error| Status::internal(format!("cannot record a job: {error}")))?;
         let mut agent = self.agent.clone();
         let command = answered(self.agent.heartbeat(), async {
             let command = agent.exec(exec).await;

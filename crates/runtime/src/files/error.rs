@@ -16,15 +16,18 @@ pub enum FilesError {
     #[error(transparent)]
     Guest(#[from] ClientError),
     /// The operation needs a running machine.
-    #[error("sandbox {name} is stopped: its files can be read, and changed only while it runs")]
+    #[error(
+        "sandbox {name} is stopped: its files can be read, but they can be changed only while it is \
+         running"
+    )]
     Stopped {
         /// Name of the sandbox.
         name: String,
     },
     /// The path is covered by a mount, so it is not on the sandbox's own disk.
     #[error(
-        "{path} of sandbox {name} has to do with what is mounted at {target}, which can be seen only while \
-         the sandbox runs"
+        "cannot read {path} of sandbox {name}: it concerns the mount at {target}, which is visible \
+         only while the sandbox is running"
     )]
     Mounted {
         /// The path in the sandbox.
@@ -36,8 +39,8 @@ pub enum FilesError {
     },
     /// A mount lies below the directory, so its content is not on the sandbox's own disk.
     #[error(
-        "{target} in {path} of sandbox {name} is a mount, which can be seen only while the sandbox runs; \
-         --one-file-system (-x) leaves mounts out"
+        "cannot read all of {path} of sandbox {name}: it contains the mount at {target}, which is \
+         visible only while the sandbox is running; --one-file-system (-x) leaves mounts out"
     )]
     MountBelow {
         /// The path of the directory.
@@ -71,7 +74,7 @@ pub enum FilesError {
         source: io::Error,
     },
     /// A directory has more names than the listing's memory limit permits.
-    #[error("the directory '{path}' has more names than {limit_bytes} bytes hold")]
+    #[error("the names in the directory '{path}' have more than {limit_bytes} bytes together")]
     TooManyNames {
         /// The path of the directory.
         path: RawPath,
@@ -79,7 +82,7 @@ pub enum FilesError {
         limit_bytes: usize,
     },
     /// A task on this host panicked or was cancelled.
-    #[error("the work was broken off")]
+    #[error("the operation was cancelled")]
     BrokenOff,
 }
 
@@ -93,10 +96,10 @@ pub enum DisksError {
     #[error("cannot open the image store")]
     Store(#[from] image_store::OpenError),
     /// The sandbox's image cannot be found.
-    #[error("its image cannot be had")]
+    #[error("cannot use its image")]
     Image(#[from] image_store::FindError),
     /// The content of the disks is not a valid root filesystem.
-    #[error("they make no root filesystem")]
+    #[error("they do not form a root filesystem")]
     View(#[from] rootfs_view::OpenError),
 }
 
@@ -148,7 +151,7 @@ pub enum CopyError {
         source: io::Error,
     },
     /// A path is empty.
-    #[error("a path to copy is empty")]
+    #[error("cannot copy an empty path")]
     EmptyPath,
     /// A directory cannot replace a file.
     #[error("cannot copy a directory onto '{path}', which is a file")]
@@ -157,13 +160,13 @@ pub enum CopyError {
         path: RawPath,
     },
     /// The directory to copy into does not exist.
-    #[error("there is no directory '{path}' to copy into")]
+    #[error("cannot copy into the directory '{path}', which does not exist")]
     NoDirectory {
         /// The path of the missing directory.
         path: RawPath,
     },
     /// The destination of an archive is not a directory.
-    #[error("'{path}' must be a directory: an archive is to be unpacked in it")]
+    #[error("cannot unpack an archive in '{path}', which is not a directory")]
     NotDirectory {
         /// The path of the destination.
         path: RawPath,
@@ -175,10 +178,10 @@ pub enum CopyError {
         path: RawPath,
     },
     /// The host's files cannot be packed.
-    #[error("cannot read what to copy")]
+    #[error("cannot read the source")]
     Pack(#[from] PackError),
     /// The archive from the sandbox cannot be unpacked.
-    #[error("cannot write what was copied")]
+    #[error("cannot write the destination")]
     Unpack(#[from] UnpackError),
     /// The archive cannot be written to its output.
     #[error("cannot write the archive")]

@@ -73,7 +73,7 @@ impl Stopped {
     }
 
     pub(super) fn stat(&self, path: &[u8], follow: bool) -> Result<FileStat, FilesError> {
-        self.find("look at", path, follow)
+        self.find("inspect", path, follow)
             .map(|id| self.describe(id))
     }
 
@@ -114,7 +114,7 @@ impl Stopped {
         name: &[u8],
         one_file_system: bool,
     ) -> Result<ByteStream, FilesError> {
-        let id = self.find("look at", path, false)?;
+        let id = self.find("inspect", path, false)?;
         if !one_file_system && let Some(target) = self.covered.below(self.view.tree(), id) {
             return Err(FilesError::MountBelow {
                 path: path.into(),

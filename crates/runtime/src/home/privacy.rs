@@ -40,8 +40,8 @@ pub enum HomeError {
     },
     /// The home was not made for msb alone, so other programs may need it open.
     #[error(
-        "other users of this host can enter {} (mode {mode:03o}), and msb does not close it to them, because it \
-         holds {entry}, which is not msb's",
+        "other users of this host can enter {} (mode {mode:03o}), and msb does not close it to \
+         them, because it contains {entry}, which is not msb's",
         .path.display()
     )]
     Shared {
@@ -53,7 +53,7 @@ pub enum HomeError {
         entry: String,
     },
     /// The home cannot be inspected.
-    #[error("cannot look at {}", .path.display())]
+    #[error("cannot inspect {}", .path.display())]
     Look {
         /// The path of the home.
         path: PathBuf,
@@ -77,7 +77,8 @@ impl HomeError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Owner { path, .. } | Self::Shared { path, .. } => format!(
-                "set MSB_HOME to a directory for msb alone; or, if nobody else needs this one, chmod 700 {}",
+                "set MSB_HOME to a directory for msb alone, or run chmod 700 {} if nobody else \
+                 needs that directory",
                 path.display()
             ),
             Self::Look { .. } | Self::Close { .. } => {

@@ -17,7 +17,7 @@ pub enum MountError {
         source: io::Error,
     },
     /// The user who runs msb may not read the source, so the guest could not either.
-    #[error("cannot mount the host's {}: this user may not read it", .path.display())]
+    #[error("cannot mount the host's {}: this user cannot read it", .path.display())]
     Unreadable {
         /// The path on the host.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum MountError {
     },
     /// The source existed when the sandbox was created.
     #[error(
-        "the host's {}, which the sandbox has at {target}, is not there any more",
+        "the host's {}, which the sandbox mounts at {target}, no longer exists",
         .path.display()
     )]
     Vanished {
@@ -38,7 +38,8 @@ pub enum MountError {
     },
     /// A symlink leads the recorded path elsewhere; it was recorded without symlinks.
     #[error(
-        "the host's {}, which the sandbox has at {target}, is {} by now: a symlink on its path leads there",
+        "the host's {}, which the sandbox mounts at {target}, now leads to {} through a symlink on \
+         its path",
         .path.display(), .found.display()
     )]
     Elsewhere {
@@ -51,8 +52,8 @@ pub enum MountError {
     },
     /// The source is inside `MSB_HOME`, so a guest would see the data of all sandboxes.
     #[error(
-        "{} cannot be mounted: it is in MSB_HOME ({}), and a guest would have what msb keeps there of all \
-         sandboxes; msb cp copies files out of one",
+        "cannot mount {}: it is in MSB_HOME ({}), so the guest could read the state of all \
+         sandboxes; to copy files out of a sandbox, use msb cp",
         .path.display(), .home.display()
     )]
     InHome {
@@ -63,8 +64,9 @@ pub enum MountError {
     },
     /// The source contains `MSB_HOME`, so a guest would see the data of all sandboxes.
     #[error(
-        "{} cannot be mounted: MSB_HOME ({}) lies in it, and a guest would have what msb keeps there of all \
-         sandboxes; mount a directory in it that does not hold MSB_HOME, or set MSB_HOME to one elsewhere",
+        "cannot mount {}: it contains MSB_HOME ({}), so the guest could read the state of all \
+         sandboxes; mount a directory below it that does not contain MSB_HOME, or set MSB_HOME to \
+         a directory elsewhere",
         .path.display(), .home.display()
     )]
     HoldsHome {
@@ -74,14 +76,14 @@ pub enum MountError {
         home: PathBuf,
     },
     /// The source is a device, a FIFO or a socket.
-    #[error("{} is neither a directory nor a regular file, and nothing else can be mounted", .path.display())]
+    #[error("cannot mount {}: it is neither a directory nor a regular file", .path.display())]
     Special {
         /// The path on the host.
         path: PathBuf,
     },
     /// The source was a directory and is now a file, or the reverse.
     #[error(
-        "the host's {}, which the sandbox has at {target}, is {found} by now",
+        "the host's {}, which the sandbox mounts at {target}, is now {found}",
         .path.display()
     )]
     Changed {
@@ -94,8 +96,9 @@ pub enum MountError {
     },
     /// The VMM cannot share a single file.
     #[error(
-        "{} is a file, and with {vmm} only directories can be mounted: mount a directory that holds nothing \
-         else, copy it with msb cp, or use QEMU (--vmm qemu, MSB_VMM=qemu)",
+        "cannot mount {}: it is a file, and {vmm} can mount only directories; mount a directory \
+         that contains nothing else, copy the file with msb cp, or use QEMU (--vmm qemu, \
+         MSB_VMM=qemu)",
         .path.display()
     )]
     NoFiles {
@@ -106,8 +109,9 @@ pub enum MountError {
     },
     /// The mounts need more devices than the VMM has room for.
     #[error(
-        "{mounts} volumes and host directories are too many: with {vmm}{network} a sandbox has at most \
-         {limit}{more}; memory (--tmpfs) does not count, and QEMU has room for more (--vmm qemu, MSB_VMM=qemu)"
+        "{mounts} volumes and host directories are too many: with {vmm}{network} the limit is \
+         {limit}{more}; --tmpfs mounts do not count, and the limit of QEMU is higher (--vmm qemu, \
+         MSB_VMM=qemu)"
     )]
     NoPlace {
         /// The number of mounts that need room.
@@ -128,27 +132,25 @@ pub enum MountError {
         path: PathBuf,
     },
     /// Each start needs an empty directory there.
-    #[error(
-        "only a tmpfs can be mounted at {target}: every start makes directories of its own there"
-    )]
+    #[error("only a tmpfs can be mounted at {target}: every start creates directories there")]
     OfMemory {
         /// The mount's path in the sandbox.
         target: Target,
     },
     /// Two mounts have the same target.
-    #[error("two mounts at {target}")]
+    #[error("{target} has two mounts; leave one of them out")]
     TargetTwice {
         /// The path in the sandbox that both have.
         target: Target,
     },
     /// Two mounts have the same volume, whose disk a machine can have only once.
-    #[error("volume {volume} is mounted twice")]
+    #[error("volume {volume} is mounted twice; leave one of the mounts out")]
     VolumeTwice {
         /// The volume's name.
         volume: VolumeName,
     },
     /// The sandbox has more mounts than the limit.
-    #[error("{mounts} mounts are too many, the most is {limit}")]
+    #[error("{mounts} mounts are too many, the limit is {limit}")]
     TooMany {
         /// The number of mounts.
         mounts: usize,

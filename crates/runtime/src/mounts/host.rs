@@ -134,15 +134,9 @@ mod tests {
         let file = path.join("file");
         fs::write(&file, "").expect("written");
         let changed = check(&file, true, &target()).expect_err("a file");
-        assert!(
-            changed.to_string().contains("is a file by now"),
-            "{changed}"
-        );
+        assert!(changed.to_string().contains("is now a file"), "{changed}");
         let changed = check(&path, false, &target()).expect_err("a directory");
-        assert!(
-            changed.to_string().contains("a directory by now"),
-            "{changed}"
-        );
+        assert!(changed.to_string().contains("now a directory"), "{changed}");
         drop(root);
         let gone = check(&file, false, &target()).expect_err("gone");
         assert!(matches!(&gone, MountError::Vanished { path, .. } if *path == file));

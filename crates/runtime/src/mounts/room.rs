@@ -262,16 +262,13 @@ mod tests {
         ];
         assert_eq!(places, expected);
         let refused = room.places(&mounts("DDvV")).expect_err("no room");
-        let expected = "4 volumes and host directories are too many: with krun and a network a sandbox has at \
-            most 3 (4 with --network none); memory (--tmpfs) does not count, and QEMU has room for more \
-            (--vmm qemu, MSB_VMM=qemu)";
+        let expected = "4 volumes and host directories are too many: with krun and a network the \
+            limit is 3 (4 with --network none); --tmpfs mounts do not count, and the limit of QEMU \
+            is higher (--vmm qemu, MSB_VMM=qemu)";
         assert_eq!(refused.to_string(), expected);
         let refused = Room::for_krun(false).places(&mounts("DDDDD"));
         let refused = refused.expect_err("no room").to_string();
-        assert!(
-            refused.contains("with krun a sandbox has at most 4;"),
-            "{refused}"
-        );
+        assert!(refused.contains("with krun the limit is 4;"), "{refused}");
         let refused = room.places(&mounts("F")).expect_err("a file");
         assert!(matches!(refused, MountError::NoFiles { .. }));
     }

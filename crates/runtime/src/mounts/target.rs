@@ -19,25 +19,25 @@ pub struct Target(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTarget {
     /// The path is not absolute.
-    #[error("'{path}' is no path in the sandbox: it does not begin with '/'")]
+    #[error("'{path}' is not a path in the sandbox: it does not begin with '/'")]
     Relative {
         /// The path that was given.
         path: String,
     },
     /// The path contains a NUL.
-    #[error("'{}' holds a NUL", .path.escape_debug())]
+    #[error("'{}' contains a NUL", .path.escape_debug())]
     Nul {
         /// The path that was given.
         path: String,
     },
     /// The path is the root, or leads above it.
-    #[error("'{path}' is the sandbox's root, which is its image's")]
+    #[error("cannot mount at '{path}': it is the sandbox's root, which the image provides")]
     Root {
         /// The path that was given.
         path: String,
     },
     /// Every sandbox has its own directory at the path.
-    #[error("nothing can be mounted at '{path}': every sandbox has its own there")]
+    #[error("cannot mount at '{path}': every sandbox has a mount of its own there")]
     Reserved {
         /// The path, without `.`, `..` and double slashes.
         path: String,

@@ -24,19 +24,22 @@ pub enum PatchError {
         path: String,
     },
     /// A path that names no file in a directory.
-    #[error("'{path}' names no file in a directory")]
+    #[error("'{path}' is not the path of a file in a directory")]
     NoName {
         /// The path in the sandbox.
         path: String,
     },
     /// A mount of the machine hides the path.
-    #[error("'{path}' would not be seen: the sandbox has a file or directory of its own there")]
+    #[error(
+        "cannot place '{path}': the sandbox has its own file or directory there, which would hide \
+         it"
+    )]
     Hidden {
         /// The path in the sandbox.
         path: String,
     },
     /// A directory would replace another kind of file, or the reverse.
-    #[error("'{path}' is a directory on one side and not on the other")]
+    #[error("cannot replace '{path}': a directory and a file cannot replace each other")]
     Mismatch {
         /// The path in the sandbox.
         path: String,
@@ -60,7 +63,10 @@ pub enum PatchError {
         source: io::Error,
     },
     /// The files need more space than the upper disk has.
-    #[error("what is copied needs {needed_bytes} bytes, and the upper disk has {upper_bytes}")]
+    #[error(
+        "the copied files need {needed_bytes} bytes, the writable disk has {upper_bytes}; enlarge \
+         it with --upper-size"
+    )]
     TooLarge {
         /// Size of the files, in bytes.
         needed_bytes: u64,

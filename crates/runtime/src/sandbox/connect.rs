@@ -26,7 +26,7 @@ pub enum ConnectError {
         name: String,
     },
     /// The VMM process cannot be reached.
-    #[error("cannot reach the process of sandbox {name}")]
+    #[error("cannot reach the supervisor of sandbox {name}")]
     Io {
         /// The sandbox's name.
         name: String,
@@ -44,7 +44,7 @@ pub enum ConnectError {
         source: ClientError,
     },
     /// The machine still runs after it was killed.
-    #[error("sandbox {name} does not end, even when it is killed")]
+    #[error("sandbox {name} has been killed, but has not ended")]
     Immortal {
         /// The sandbox's name.
         name: String,

@@ -28,7 +28,8 @@ pub enum CreateError {
     },
     /// The name is empty, too long, or has characters that a sandbox's name cannot have.
     #[error(
-        "'{name}' is not a sandbox name: 1 to 63 letters, digits, '-', '_' or '.', a letter or digit first"
+        "'{name}' is not a sandbox name: write 1 to 63 letters, digits, '-', '_' or '.', beginning \
+         with a letter or digit"
     )]
     InvalidName {
         /// The name that was asked for.
@@ -67,7 +68,7 @@ pub enum StartError {
     #[error(transparent)]
     Volume(#[from] VolumeError),
     /// The progress of the start cannot be recorded.
-    #[error("cannot note how far the start is")]
+    #[error("cannot record the progress of the start")]
     Timeline(#[from] TimelineError),
     /// An operation on the host failed.
     #[error("cannot {action}")]
@@ -97,7 +98,7 @@ pub enum StartError {
         log_tail: Vec<String>,
     },
     /// The agent's answer cannot be used.
-    #[error("the guest's agent gave an unusable answer")]
+    #[error("cannot use the answer of the guest's agent")]
     Agent(#[source] msb_agent_protocol::ClientError),
 }
 

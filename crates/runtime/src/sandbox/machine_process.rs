@@ -31,7 +31,7 @@ impl MachineLock {
         match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self(file)),
             Err(Errno::AGAIN | Errno::ACCESS) => {
-                Err(io::Error::other("another process has the machine"))
+                Err(io::Error::other("another process holds the machine's lock"))
             }
             Err(error) => Err(error.into()),
         }
@@ -99,7 +99,8 @@ fn holder(file: &File) -> io::Result<Option<Pid>> {
         return Ok(None);
     };
     // The kernel reports 0 if this process cannot see the holder.
-    let unseen = || io::Error::other("its process is in another PID namespace, as of a container");
+    let unseen =
+        || io::Error::other("its process is in another PID namespace, such as that of a container");
     held.pid.map(Some).ok_or_else(unseen)
 }
 

@@ -16,7 +16,7 @@ pub enum RenameError {
         name: String,
     },
     /// The new name is taken, invalid or cannot be checked.
-    #[error("cannot take the name")]
+    #[error("cannot use the name")]
     Name(#[source] CreateError),
     /// The sandbox's description cannot be read or written.
     #[error("cannot rename sandbox {name}")]

@@ -72,7 +72,7 @@ impl Running {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "the process of the virtual machine ended with {status}"
+            "the virtual machine's process ended with {status}"
         )))
     }
 
@@ -128,7 +128,7 @@ pub(super) fn reason(files: &SandboxPaths, lines: Vec<String>) -> (Option<String
     let of_host = |line: &String| line.strip_prefix(&prefix).map(str::to_owned);
     let of_agent = |line: &String| {
         let (_, said) = line.split_once(AGENT_PREFIX)?;
-        Some(format!("the guest's agent gave up: {said}"))
+        Some(format!("the guest's agent failed: {said}"))
     };
     let reason = lines.iter().find_map(of_host);
     let reason = reason.or_else(|| lines.iter().rev().find_map(of_agent));
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(others, ["warning", "[ 0.1] Linux"]);
         let lines = ["msb: other", "[ 0.2] msb-agent: cannot mount /x"];
         let (said, others) = reason(&files, lines.map(str::to_owned).to_vec());
-        let expected = "the guest's agent gave up: cannot mount /x";
+        let expected = "the guest's agent failed: cannot mount /x";
         assert_eq!(said.as_deref(), Some(expected));
         assert_eq!(others, ["msb: other"]);
         assert_eq!(reason(&files, others).0, None);

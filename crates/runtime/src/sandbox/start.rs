@@ -98,7 +98,7 @@ impl Sandbox {
             .map_err(io_error("prepare the sandbox"))?;
         let process = self
             .spawn(lock, listener, &options.vmm_command)
-            .map_err(io_error("start the process of the virtual machine"))?;
+            .map_err(io_error("start the virtual machine's process"))?;
         let mut process = StartedProcess::starting(process);
         match self.greet(&mut process, options).await {
             Ok((client, info)) => Ok(Running::new(self.clone(), process.up(), client, info)),

@@ -34,13 +34,15 @@ pub enum UpdateError {
         wanted_bytes: u64,
     },
     /// The size exceeds the limit of ext4.
-    #[error("a writable disk has at most {SIZE_MAX_BYTES} bytes, not {wanted_bytes}")]
+    #[error(
+        "a writable disk of {wanted_bytes} bytes is too large, the limit is {SIZE_MAX_BYTES} bytes"
+    )]
     TooLarge {
         /// The requested size, in bytes.
         wanted_bytes: u64,
     },
     /// The sandbox was removed meanwhile.
-    #[error("sandbox {name} is gone")]
+    #[error("sandbox {name} no longer exists")]
     Gone {
         /// The sandbox's name.
         name: String,

@@ -37,10 +37,10 @@ pub enum UpperError {
         source: erofs_writer::OpenError,
     },
     /// A change to the image's files cannot be made.
-    #[error("cannot change the image's files as asked")]
+    #[error("cannot apply the changes to the image's files")]
     Patch(#[from] PatchError),
     /// The disk cannot be laid out as ext4.
-    #[error("cannot lay out {} as an ext4 of {size_bytes} bytes", path.display())]
+    #[error("cannot create {} as an ext4 filesystem of {size_bytes} bytes", path.display())]
     Layout {
         /// The upper disk.
         path: PathBuf,

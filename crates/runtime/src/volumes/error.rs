@@ -18,7 +18,7 @@ pub enum VolumeError {
         source: io::Error,
     },
     /// An ext4 of this size cannot be laid out.
-    #[error("cannot lay out an ext4 of {size_bytes} bytes")]
+    #[error("cannot create an ext4 filesystem of {size_bytes} bytes")]
     Layout {
         /// The requested size, in bytes.
         size_bytes: u64,
@@ -27,7 +27,7 @@ pub enum VolumeError {
         source: ext4_writer::WriteError,
     },
     /// A volume with this name exists.
-    #[error("there is a volume {name} already")]
+    #[error("volume {name} already exists")]
     Exists {
         /// The name that was asked for.
         name: VolumeName,
@@ -39,7 +39,7 @@ pub enum VolumeError {
         name: VolumeName,
     },
     /// A sandbox mounts the volume, and would not start without it.
-    #[error("volume {name} belongs to {}: remove that first", .sandboxes.join(", "))]
+    #[error("cannot remove volume {name}: first remove the sandboxes that use it: {}", .sandboxes.join(", "))]
     Needed {
         /// The volume's name.
         name: VolumeName,
@@ -47,12 +47,13 @@ pub enum VolumeError {
         sandboxes: Vec<String>,
     },
     /// A machine uses the volume's disk.
-    #[error("volume {name} is in use by sandbox {sandbox}, {conflict}")]
+    #[error("volume {name} is in use by {}: {conflict}", user(.sandbox.as_deref()))]
     InUse {
         /// The volume's name.
         name: VolumeName,
-        /// The sandbox's name, or a phrase if it is not known.
-        sandbox: String,
+        /// The name of the sandbox that uses it; `None` if that sandbox is shutting down or being
+        /// removed.
+        sandbox: Option<String>,
         /// The conflict between the two uses.
         conflict: VolumeConflict,
     },
@@ -74,14 +75,22 @@ pub enum VolumeConflict {
 impl fmt::Display for VolumeConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TwoWriters => "and only one at a time can write to it",
+            Self::TwoWriters => "only one sandbox at a time can write to it",
             Self::WriterBeforeReader => {
-                "which may write to it: others can read it only while nobody can write to it"
+                "that sandbox can write to it, and no other sandbox can mount it meanwhile"
             }
             Self::ReaderBeforeWriter => {
-                "which reads it: it can be written to only while no other sandbox has it"
+                "that sandbox reads it, and no other sandbox can write to it meanwhile"
             }
-            Self::Removal => "and cannot be removed meanwhile",
+            Self::Removal => "it cannot be removed meanwhile",
         })
+    }
+}
+
+/// Returns a phrase for the sandbox that uses a volume.
+fn user(sandbox: Option<&str>) -> String {
+    match sandbox {
+        Some(name) => format!("sandbox {name}"),
+        None => "a sandbox that is shutting down".to_owned(),
     }
 }

@@ -17,8 +17,8 @@ pub struct VolumeName(String);
 /// A text that is not a valid volume name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{word}' is no volume name: 1 to 128 letters, digits, '-', '_' or '.', a letter or digit first; a \
-     path of the host begins with '/' or '.'"
+    "'{word}' is not a volume name: write 1 to 128 letters, digits, '-', '_' or '.', beginning with \
+     a letter or digit; a path of the host begins with '/' or '.'"
 )]
 pub struct InvalidVolumeName {
     /// The text that was given.

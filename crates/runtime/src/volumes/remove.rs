@@ -61,15 +61,11 @@ impl Volume {
         match in_use(home, &wanted) {
             Ok(false) => Ok(()),
             // The sandbox of the machine that uses the volume was removed meanwhile.
-            Ok(true) => {
-                let sandbox = "that is being removed".to_owned();
-                let conflict = VolumeConflict::Removal;
-                Err(VolumeError::InUse {
-                    name,
-                    sandbox,
-                    conflict,
-                })
-            }
+            Ok(true) => Err(VolumeError::InUse {
+                name,
+                sandbox: None,
+                conflict: VolumeConflict::Removal,
+            }),
             Err(_) if !self.files.directory.exists() => Err(VolumeError::Missing { name }),
             Err(error) => {
                 let error = io::Error::other(error);

@@ -70,14 +70,14 @@ impl Volume {
             labels,
         };
         let unfinished = durable_files::temporary_directory(&volumes, durable_files::UNFINISHED)
-            .map_err(io_error("make a directory in", &volumes))?;
+            .map_err(io_error("create a directory in", &volumes))?;
         fill(unfinished.path(), &spec)?;
         match fs::rename(unfinished.path(), &files.directory) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
                 return Err(VolumeError::Exists { name: spec.name });
             }
-            Err(error) => return Err(io_error("make", &files.directory)(error)),
+            Err(error) => return Err(io_error("create", &files.directory)(error)),
         }
         // The directory has its final name now.
         let _ = unfinished.keep();
@@ -160,7 +160,7 @@ impl Volume {
             Err(_) if !self.files.directory.exists() => Err(VolumeError::Missing {
                 name: self.spec.name.clone(),
             }),
-            Err(error) => Err(io_error("look at", &disk)(error)),
+            Err(error) => Err(io_error("inspect", &disk)(error)),
         }
     }
 
@@ -202,10 +202,10 @@ impl Volume {
         };
         let sandbox = sandboxes.iter().find(has_it);
         let is_written = sandbox.is_none_or(|sandbox| sandbox.writes_to(&name));
-        let sandbox = sandbox.map_or("that is ending", |sandbox| sandbox.spec.name.as_str());
+        let sandbox = sandbox.map(|sandbox| sandbox.spec.name.clone());
         Err(VolumeError::InUse {
             name: name.clone(),
-            sandbox: sandbox.to_owned(),
+            sandbox,
             conflict: match (is_written, wanted.read_only) {
                 (true, false) => VolumeConflict::TwoWriters,
                 // A reader does not exclude another reader.
@@ -337,17 +337,17 @@ mod tests {
             (
                 false,
                 false,
-                "having, and only one at a time can write to it",
+                "having: only one sandbox at a time can write to it",
             ),
             (
                 false,
                 true,
-                "having, which may write to it: others can read it only while nobody can write to it",
+                "having: that sandbox can write to it, and no other sandbox can mount it meanwhile",
             ),
             (
                 true,
                 false,
-                "having, which reads it: it can be written to only while no other sandbox has it",
+                "having: that sandbox reads it, and no other sandbox can write to it meanwhile",
             ),
         ] {
             let root = tempfile::tempdir().expect("a directory");

@@ -104,7 +104,7 @@ fn first_is_told(env: &TestEnv, reason: &str) -> Result<()> {
     ensure!(
         !filled.status.success()
             && REFUSALS.iter().any(|refusal| said.contains(refusal))
-            && said.contains("writing to its writable disk failed")
+            && said.contains("cannot write to its writable disk")
             && said.contains(reason),
         "the first was not told: {}",
         describe(&filled)

@@ -133,7 +133,7 @@ pub(super) fn refusals(env: &TestEnv) -> Result<()> {
     let cases: [(&[&str], &str); 13] = [
         (
             &["cp", &inside("/nowhere"), &from],
-            "in sandbox checks-files: cannot look at '/nowhere': No such file",
+            "in sandbox checks-files: cannot inspect '/nowhere': No such file",
         ),
         (
             &["cp", &big, &inside("/no/where")],
@@ -143,7 +143,7 @@ pub(super) fn refusals(env: &TestEnv) -> Result<()> {
             &["cp", &inside("/etc/passwd"), "/no/where"],
             "on this host: cannot open the directory /no/: No such file",
         ),
-        (&["cp", &big, &inside("/root/no/")], "no directory"),
+        (&["cp", &big, &inside("/root/no/")], "cannot copy into"),
         (&["cp", &from, &inside("/etc/passwd")], "which is a file"),
         (&["cp", &big, &inside("/run/msb/image/x")], "Read-only"),
         (&["cp", &big, &inside("/mnt/small")], "No space left"),

@@ -184,7 +184,7 @@ pub(super) fn started_again(env: &TestEnv) -> Result<()> {
     let output = env.run(&["--max-duration", "2s"], &["sh", "-c", script])?;
     expect_code(&output, 124)?;
     ensure!(
-        String::from_utf8_lossy(&output.stderr).contains("stopped: --max-duration 2s was over"),
+        String::from_utf8_lossy(&output.stderr).contains("stopped: --max-duration 2s has elapsed"),
         "{}",
         describe(&output)
     );

@@ -134,10 +134,7 @@ pub(super) fn files(env: &TestEnv) -> Result<()> {
     );
     let mounts = ["-v", read.as_str(), "--mount", write.as_str()];
     if env.vmm() == "krun" {
-        return expect_refusal(
-            &create(env, &mounts)?,
-            "with krun only directories can be mounted",
-        );
+        return expect_refusal(&create(env, &mounts)?, "krun can mount only directories");
     }
     let attacked = env.run(&mounts, &["sh", "-c", ATTACK])?;
     expect_code(&attacked, 0)?;

@@ -109,7 +109,7 @@ fn refusals(env: &TestEnv, host: &HostDirectory) -> Result<()> {
         (vec!["--copy".to_owned(), copy("none", "/x")], "none"),
         (
             vec!["--copy".to_owned(), copy("issue", "/none/x")],
-            "there is no directory '/none/'",
+            "cannot copy into the directory '/none/'",
         ),
         (
             vec!["--copy".to_owned(), copy("tree", "/etc/passwd")],
@@ -117,7 +117,7 @@ fn refusals(env: &TestEnv, host: &HostDirectory) -> Result<()> {
         ),
         (
             vec!["--copy".to_owned(), copy("issue", "/tmp/x")],
-            "would not be seen",
+            "which would hide it",
         ),
         (
             vec!["--rm-path".to_owned(), "/none".to_owned()],
@@ -134,7 +134,7 @@ fn refusals(env: &TestEnv, host: &HostDirectory) -> Result<()> {
                 "--copy".to_owned(),
                 copy("big", "/x"),
             ],
-            "needs 25165824 bytes, and the upper disk has 16777216",
+            "need 25165824 bytes, the writable disk has 16777216",
         ),
     ];
     for (options, expected) in cases {

@@ -123,7 +123,7 @@ pub(super) fn impatience(env: &TestEnv) -> Result<()> {
     }
     let ended = speaking.end()?;
     ensure!(
-        ended.stderr == b"msb: still running; once more kills it\n",
+        ended.stderr == b"msb: the command is still running; one more signal kills it\n",
         "{}",
         describe(&ended)
     );

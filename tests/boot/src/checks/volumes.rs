@@ -230,7 +230,7 @@ pub(super) fn volumes(env: &TestEnv) -> Result<()> {
     refused(&of(env, &["volume", "rm", VOLUME])?, NAME)?;
     expect_code(&of(env, &["stop", "-t", "1", NAME])?, 0)?;
     let hidden = of(env, &["fs", "cat", NAME, "/etc/skel/.profile"])?;
-    refused(&hidden, "mounted at /etc/skel")?;
+    refused(&hidden, "the mount at /etc/skel")?;
     read_only_and_memory(env)?;
     refused(&of(env, &["volume", "rm", VOLUME])?, NAME)?;
     remove(env, NAME)?;
@@ -291,9 +291,9 @@ pub(super) fn refusals(env: &TestEnv) -> Result<()> {
         (vec!["-v", &own], "in MSB_HOME"),
         (vec!["-v", &disks], "in MSB_HOME"),
         (vec!["-v", "/:/x:ro"], "MSB_HOME"),
-        (vec!["-v", "a/b:/x"], "no volume name"),
+        (vec!["-v", "a/b:/x"], "is not a volume name"),
         (vec!["-v", "data:x"], "does not begin with '/'"),
-        (vec!["--tmpfs", "/x", "-v", "/x/"], "two mounts at /x"),
+        (vec!["--tmpfs", "/x", "-v", "/x/"], "/x has two mounts"),
         (vec!["--tmpfs", "/x:size=lots"], "lots"),
         (vec!["--mount", "type=nfs,target=/x"], "nfs"),
     ] {

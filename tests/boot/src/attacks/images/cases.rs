@@ -118,25 +118,25 @@ pub(super) fn all() -> Vec<Case> {
         Case::new(
             "a pipe as /etc/passwd, and a user by name",
             vec![pipe("etc/passwd")],
-            Outcome::Fails("no user 'somebody' in the image"),
+            Outcome::Fails("the image has no user 'somebody'"),
         )
         .user(),
         Case::new(
             "/dev/zero as /etc/passwd",
             vec![link("etc/passwd", "/dev/zero")],
-            Outcome::Fails("no user 'somebody' in the image"),
+            Outcome::Fails("the image has no user 'somebody'"),
         )
         .user(),
         Case::new(
             "a device as /etc/passwd",
             vec![TarEntry::char_device("etc/passwd", 1, 5)],
-            Outcome::Fails("no user 'somebody' in the image"),
+            Outcome::Fails("the image has no user 'somebody'"),
         )
         .user(),
         Case::new(
             "a directory as /etc/passwd",
             vec![TarEntry::directory("etc/passwd")],
-            Outcome::Fails("no user 'somebody' in the image"),
+            Outcome::Fails("the image has no user 'somebody'"),
         )
         .user(),
         Case::new(
@@ -146,7 +146,7 @@ pub(super) fn all() -> Vec<Case> {
                     .record("GNU.sparse.map", "0,1")
                     .record("GNU.sparse.size", (10_u64 << 30).to_string()),
             ],
-            Outcome::Fails("no user 'somebody' in the image"),
+            Outcome::Fails("the image has no user 'somebody'"),
         )
         .user(),
         Case::new(
@@ -167,7 +167,7 @@ pub(super) fn all() -> Vec<Case> {
         Case::new(
             "an environment of 2 MiB",
             vec![],
-            Outcome::Fails("put what is long into a file"),
+            Outcome::Fails("pass long values in a file"),
         )
         .config(json!({"Env": [long_env]})),
         Case::new("variables that are none", vec![], Outcome::Runs)
@@ -175,7 +175,7 @@ pub(super) fn all() -> Vec<Case> {
         Case::new(
             "a user that climbs",
             vec![],
-            Outcome::Fails("no user '../../root' in the image"),
+            Outcome::Fails("the image has no user '../../root'"),
         )
         .config(json!({"User": "../../root"})),
         Case::new("a directory to work in that climbs", vec![], Outcome::Runs)
