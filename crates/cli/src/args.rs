@@ -17,11 +17,11 @@ use crate::commands::{
 // As docker has it, the last of several counts: what a script says can be said otherwise behind it.
 #[command(disable_version_flag = true, args_override_self = true)]
 #[command(after_help = "Examples:\n  \
-    msb run --rm alpine echo hello      pull alpine if need be, run a command, print its output\n  \
-    msb run --rm -it debian bash        an interactive shell\n  \
-    msb load -t app:dev image.tar       take an image from `docker save` or an OCI archive\n  \
-    msb doctor                          what this host can do, and what it lacks\n  \
-    msb help limits                     what an image may cost, and how to change that")]
+msb run --rm alpine echo hello      pull alpine if necessary, run a command, print its output\n  \
+msb run --rm -it debian bash        an interactive shell\n  \
+msb load -t app:dev image.tar       take an image from `docker save` or an OCI archive\n  \
+msb doctor                          whether this host can run sandboxes\n  \
+msb help limits                     limits on the cost of an image")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: GlobalArguments,
@@ -70,15 +70,15 @@ pub(crate) enum Command {
     Images(images::Arguments),
     /// Inspect, verify and remove images
     Image(image::Arguments),
-    /// Make, list and remove volumes: disks that outlive sandboxes
+    /// Create, list and remove volumes: disks that outlive sandboxes
     Volume(volume::Arguments),
-    /// Remove images that no sandbox uses, and left-overs of killed processes
+    /// Remove images that no sandbox uses, and leftovers of killed processes
     Prune(prune::Arguments),
     /// Show how much disk space images, sandboxes and volumes use
     Df(df::Arguments),
-    /// Check whether this host can run sandboxes, and advise on what it lacks
+    /// Check whether this host can run sandboxes, and advise on problems
     Doctor(doctor::Arguments),
-    /// Measure what msb costs on this host, beside the least it could cost
+    /// Measure the costs of msb on this host, and compare them with lower bounds
     Bench(bench::Arguments),
     /// Print versions
     Version(version::Arguments),
@@ -93,7 +93,7 @@ pub(crate) enum Command {
     /// Remove images, as docker rmi does
     #[command(hide = true)]
     Rmi(image::RemoveArguments),
-    /// Commands for what msb keeps, as docker groups them
+    /// Commands for images, sandboxes and volumes together, as docker groups them
     #[command(subcommand, hide = true)]
     System(SystemCommand),
     /// The process that a virtual machine runs in
@@ -115,21 +115,21 @@ pub(crate) enum SandboxCommand {
     Run(Box<run::Arguments>),
     /// Create a sandbox of an image without starting it
     Create(Box<create::Arguments>),
-    /// Start sandboxes that do not run
+    /// Start sandboxes that are not running
     Start(start::Arguments),
     /// Stop sandboxes and start them again
     Restart(restart::Arguments),
     /// Attach to the command that a sandbox was created for
     Attach(attach::Arguments),
-    /// Run a command in a sandbox that runs
+    /// Run a command in a running sandbox
     Exec(exec::Arguments),
-    /// Stop running sandboxes; what they wrote is kept
+    /// Stop running sandboxes; their files are kept
     Stop(stop::Arguments),
     /// Kill running sandboxes, as a power cut would, or signal their commands
     Kill(kill::Arguments),
     /// Wait until sandboxes have stopped, and print their commands' exit codes
     Wait(wait::Arguments),
-    /// Print what a sandbox's command, or a job, has printed
+    /// Print the output of a sandbox's command, or of a job
     Logs(logs::Arguments),
     /// List the jobs of a sandbox: the commands that msb exec -d started
     Jobs(jobs::Arguments),
@@ -139,14 +139,14 @@ pub(crate) enum SandboxCommand {
     Cp(cp::Arguments),
     /// List, read and change a sandbox's files
     Fs(fs::Arguments),
-    /// Show what running sandboxes use, updated every second
+    /// Show the resources that running sandboxes use, updated every second
     Stats(stats::Arguments),
     /// List running sandboxes
     Ps(ps::Arguments),
     /// List all sandboxes
     #[command(visible_alias = "list")]
     Ls(ps::Arguments),
-    /// Print which ports of the host lead into a sandbox
+    /// Print the ports of the host that lead into a sandbox
     Port(port::Arguments),
     /// Print everything about sandboxes, images or volumes, as JSON
     Inspect(inspect::Arguments),
@@ -154,7 +154,7 @@ pub(crate) enum SandboxCommand {
     Update(update::Arguments),
     /// Give a sandbox another name
     Rename(rename::Arguments),
-    /// Remove sandboxes that do not run
+    /// Remove sandboxes that are not running
     Rm(rm::Arguments),
 }
 
@@ -164,7 +164,7 @@ pub(crate) enum SandboxCommand {
 pub(crate) enum ContainerCommand {
     #[command(flatten)]
     Sandbox(SandboxCommand),
-    /// Remove every sandbox that does not run
+    /// Remove every sandbox that is not running
     Prune(container_prune::Arguments),
 }
 
@@ -174,7 +174,7 @@ pub(crate) enum ContainerCommand {
 pub(crate) enum SystemCommand {
     /// Show how much disk space images, sandboxes and volumes use
     Df(df::Arguments),
-    /// Remove sandboxes that do not run, images that no sandbox uses, and left-overs
+    /// Remove sandboxes that are not running, images that no sandbox uses, and leftovers
     Prune(system_prune::Arguments),
 }
 

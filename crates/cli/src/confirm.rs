@@ -37,9 +37,11 @@ fn ask(
     let mut answer = String::new();
     if input.take(ANSWER_MAX_BYTES).read_line(&mut answer)? == 0 {
         let _ = writeln!(output);
-        return Err(
-            anyhow!("nobody answered, so nothing was removed; --force does not ask").into(),
-        );
+        return Err(anyhow!(
+            "nothing was removed, because nobody answered the question; use --force to remove \
+             without a question"
+        )
+        .into());
     }
     Ok(matches!(
         answer.trim().to_ascii_lowercase().as_str(),

@@ -33,7 +33,7 @@ fn one_of<T: clap::ValueEnum>(value: &str) -> Result<(), String> {
     if names.iter().any(|name| name == value) {
         Ok(())
     } else {
-        Err(format!("'{value}' is none of {}", names.join(", ")))
+        Err(format!("'{value}' is not one of {}", names.join(", ")))
     }
 }
 

@@ -218,7 +218,7 @@ fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
         .downcast_ref::<CheckError>()
         .and_then(CheckError::hint);
     let files = match cause.downcast_ref::<FilesError>() {
-        Some(FilesError::Stopped { name }) => Some(format!("msb start {name} starts it")),
+        Some(FilesError::Stopped { name }) => Some(format!("start it with msb start {name}")),
         _ => None,
     };
     let home = cause.downcast_ref::<HomeError>().map(HomeError::remedy);

@@ -139,6 +139,11 @@ mod tests {
         "msb never asks",
         "that this holds for",
         "what it lacks of",
+        "left-over",
+        "so many",
+        "what is in",
+        "that do not run",
+        "is no error",
     ];
 
     /// Calls `look` for each visible command below this one, with the command's words.

@@ -11,10 +11,10 @@ pub(crate) const STORE_LIMIT_VARIABLE: &str = "MSB_STORE_LIMIT";
 // The options that limit an image's resources.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LimitArguments {
-    /// Change what an image may cost, as layer-time=3d; msb help limits lists the names
+    /// Change a limit on the cost of an image, such as layer-time=3d; msb help limits lists the names
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = checked)]
     settings: Vec<String>,
-    /// Remove the least recently used images when all take more than this, as 20GiB
+    /// Remove the least recently used images when all together exceed this size, such as 20GiB
     #[arg(long, env = STORE_LIMIT_VARIABLE, value_name = "SIZE", value_parser = output::parse_size)]
     store_limit: Option<u64>,
 }
@@ -49,9 +49,10 @@ fn checked(setting: &str) -> Result<String, InvalidLimit> {
 /// Returns the table of all limits with their defaults.
 pub(crate) fn table() -> String {
     let mut text = format!(
-        "An image that costs more than a limit is refused. Change limits with --limit, as often as you \
-         need it, or for all commands with {VARIABLE}, separated by commas. Sizes take KiB, MiB, GiB, TiB; \
-         times take s, m, h, d.\n\nLimits and their defaults:\n"
+        "An image that exceeds a limit is refused. Change a limit with --limit, which can be repeated, or for \
+        all commands with {VARIABLE}, whose values are separated by commas. Sizes are written with KiB, MiB, \
+        GiB or TiB, times with s, m, h or d.\n\n\
+        Limits and their defaults:\n"
     );
     for limit in Limit::ALL {
         let default = limit.unit().show(limit.default_value());
@@ -80,7 +81,7 @@ mod tests {
         let error = checked("layer-time=3GiB").expect_err("that is no time");
         assert_eq!(
             error.to_string(),
-            "'3GiB' is no value for layer-time, which is 12h unless it is set"
+            "'3GiB' is not a value for the limit layer-time, whose default is 12h"
         );
     }
 }

@@ -28,12 +28,20 @@ impl FromStr for VolumeOption {
             [target] => (anonymous(), target, ""),
             [source, target] => (named(source)?, target, ""),
             [source, target, options] => (named(source)?, target, options),
-            _ => return Err(format!("'{text}' has more colons than HOST:GUEST:ro")),
+            _ => {
+                return Err(format!(
+                    "'{text}' has too many colons: write HOST:GUEST[:ro]"
+                ));
+            }
         };
         let read_only = match options {
             "" | "rw" => false,
             "ro" => true,
-            other => return Err(format!("'{other}' is no option of a volume: ro or rw")),
+            other => {
+                return Err(format!(
+                    "'{other}' is not an option of a volume: write ro or rw"
+                ));
+            }
         };
         Ok(Self(Mount {
             target: target(path)?,
@@ -48,7 +56,7 @@ impl FromStr for VolumeOption {
 fn named(source: &str) -> Result<Source, String> {
     if source.starts_with('~') {
         return Err(format!(
-            "'{source}' begins with ~, which the shell left as it is; write $HOME"
+            "'{source}' begins with ~, which the shell did not expand; write $HOME"
         ));
     }
     if source.starts_with(['/', '.']) {
@@ -98,7 +106,9 @@ impl FromStr for MountOption {
         let source = match keys.kind.unwrap_or("volume") {
             "tmpfs" => keys.tmpfs()?,
             kind if keys.size.is_some() || keys.mode.is_some() => {
-                return Err(format!("a {kind} has no tmpfs-size and no tmpfs-mode"));
+                return Err(format!(
+                    "a {kind} mount cannot have tmpfs-size or tmpfs-mode"
+                ));
             }
             "bind" => bind(keys.source.ok_or("a bind needs source=PATH")?),
             "volume" => match keys.source {
@@ -107,7 +117,11 @@ impl FromStr for MountOption {
                     volume: name.parse().map_err(error)?,
                 },
             },
-            kind => return Err(format!("'{kind}' is none of bind, volume, tmpfs")),
+            kind => {
+                return Err(format!(
+                    "'{kind}' is not a type of mount: write bind, volume or tmpfs"
+                ));
+            }
         };
         Ok(Self(Mount {
             target: target(path)?,
@@ -137,7 +151,8 @@ impl<'a> Keys<'a> {
                 }
                 _ => {
                     return Err(format!(
-                        "'{pair}' is none of type=, source=, target=, readonly, tmpfs-size=, tmpfs-mode="
+                        "'{pair}' is not a setting of a mount: write type=, source=, target=, \
+                         readonly, tmpfs-size= or tmpfs-mode="
                     ));
                 }
             };
@@ -149,7 +164,9 @@ impl<'a> Keys<'a> {
 
     fn tmpfs(&self) -> Result<Source, String> {
         if let Some(source) = self.source {
-            return Err(format!("a tmpfs has no source, and source is '{source}'"));
+            return Err(format!(
+                "a tmpfs cannot have the source '{source}'; leave source= out"
+            ));
         }
         Ok(Source::Tmpfs {
             size_bytes: self.size.map(size).transpose()?,
@@ -163,13 +180,17 @@ fn is_true(key: &str, value: Option<&str>) -> Result<bool, String> {
     match value {
         None | Some("true" | "1") => Ok(true),
         Some("false" | "0") => Ok(false),
-        Some(other) => Err(format!("'{key}' is true or false, not '{other}'")),
+        Some(other) => Err(format!(
+            "'{other}' is not a value of '{key}': write true or false"
+        )),
     }
 }
 
 fn size(text: &str) -> Result<u64, String> {
     match parse_size(text)? {
-        0 => Err("a tmpfs of size 0 would have no limit".to_owned()),
+        0 => {
+            Err("the size of a tmpfs must be at least 1 byte, because 0 means no limit".to_owned())
+        }
         size_bytes => Ok(size_bytes),
     }
 }
@@ -178,7 +199,7 @@ fn mode(text: &str) -> Result<u32, String> {
     u32::from_str_radix(text, 8)
         .ok()
         .filter(|mode| *mode <= 0o7777)
-        .ok_or_else(|| format!("'{text}' is no mode; write octal digits, as 1777 or 700"))
+        .ok_or_else(|| format!("'{text}' is not a mode: write octal digits such as 1777 or 700"))
 }
 
 impl FromStr for TmpfsOption {
@@ -197,7 +218,7 @@ impl FromStr for TmpfsOption {
                 None if ["rw", "noexec", "nosuid", "nodev"].contains(&option) => {}
                 _ => {
                     return Err(format!(
-                        "'{option}' is no option of a tmpfs: size=, mode=, exec, ro"
+                        "'{option}' is not an option of a tmpfs: write size=, mode=, exec or ro"
                     ));
                 }
             }

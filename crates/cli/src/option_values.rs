@@ -20,11 +20,11 @@ impl FromStr for Duration {
         if let Ok(seconds) = text.parse() {
             return Ok(Self(seconds));
         }
-        let wrong = || format!("'{text}' is not a time span; write 90s or 2h30m");
+        let wrong = || format!("'{text}' is not a time span: write one such as 90s or 2h30m");
         let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
         let seconds = u64::try_from(duration.as_secs()).map_err(|_| wrong())?;
         if seconds == 0 {
-            return Err(format!("'{text}' is less than a second"));
+            return Err(format!("'{text}' is too short: the minimum is 1s"));
         }
         Ok(Self(seconds))
     }
@@ -105,7 +105,7 @@ impl FromStr for Label {
             None => (text, None),
         };
         if key.is_empty() {
-            return Err(format!("'{text}' has no key; write KEY=VALUE"));
+            return Err(format!("'{text}' has no key: write KEY=VALUE"));
         }
         Ok(Self {
             key: key.to_owned(),
@@ -122,7 +122,9 @@ impl FromStr for Restart {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is none of no, on-failure[:RETRIES], always");
+        let wrong = || {
+            format!("'{text}' is not a restart policy: write no, on-failure[:RETRIES] or always")
+        };
         let policy = match text.split_once(':') {
             None if text == "no" => RestartPolicy::No,
             // No daemon starts sandboxes after the host's own start, so both policies are the same.

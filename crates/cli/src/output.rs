@@ -206,7 +206,7 @@ pub(crate) fn time(seconds: u64) -> String {
 /// Parses a size as users type it, in bytes. It is a number, which may have a fraction, with `K`,
 /// `M`, `G` or `T` (powers of 1024) after it, and optionally `B` or `iB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is not a size; write 512M or 1.5G");
+    let wrong = || format!("'{text}' is not a size: write one such as 512M or 1.5G");
     let lower = text.to_ascii_lowercase();
     let digits_end = lower
         .find(|c: char| !c.is_ascii_digit() && c != '.')

@@ -79,7 +79,9 @@ pub(crate) async fn forward(
         };
         match counter.count(kind, Instant::now()) {
             SignalEffect::PassedOn => {}
-            SignalEffect::Warning => output::notice(&format!("still running; once more {next}")),
+            SignalEffect::Warning => output::notice(&format!(
+                "the command is still running; one more signal {next}"
+            )),
             SignalEffect::Enough => {
                 // One message is enough, and the receiver may be gone.
                 let _ = enough.try_send(());

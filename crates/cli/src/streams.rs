@@ -101,7 +101,7 @@ pub(crate) async fn join(
     let next = if joint.is_ours {
         "kills it"
     } else {
-        "leaves it to itself"
+        "leaves it running"
     };
     let forwarded = signals::forward(control.clone(), joint.terminal, next, enough);
     tokio::spawn(forwarded);

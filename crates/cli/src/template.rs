@@ -76,7 +76,7 @@ impl FromStr for Template {
         while let Some((before, after)) = rest.split_once("{{") {
             let (action, behind) = after
                 .split_once("}}")
-                .ok_or_else(|| format!("'{text}' has a {{{{ without its }}}}"))?;
+                .ok_or_else(|| format!("'{text}' has {{{{ without }}}}"))?;
             pieces.push(Piece::Text(unescaped(before)));
             pieces.push(field(action)?);
             rest = behind;
@@ -110,8 +110,8 @@ fn field(action: &str) -> Result<Piece, String> {
             is_json,
         }),
         _ => Err(format!(
-            "'{{{{{action}}}}}' is more than msb reads of templates, which is {{{{.Name}}}}, {{{{.Name.Name}}}} and \
-             {{{{json .Name}}}}; --format json prints every key"
+            "'{{{{{action}}}}}' is not supported in a template: write {{{{.Name}}}}, \
+             {{{{.Name.Name}}}} or {{{{json .Name}}}}; --format json prints every key"
         )),
     }
 }
@@ -184,7 +184,7 @@ fn no_field(value: &Value, name: &str) -> Failure {
     });
     let fields = fields.filter(|names| !names.is_empty());
     let fields = fields.unwrap_or_else(|| "none".to_owned());
-    anyhow!("there is no field '.{name}' here; those that there are: {fields}").into()
+    anyhow!("'.{name}' is not a field: write one of {fields}").into()
 }
 
 /// Formats a value as Go does.

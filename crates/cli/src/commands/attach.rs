@@ -16,9 +16,11 @@ use crate::{option_values, output};
 // Arguments of `msb attach`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "What the command prints from now on is shown; msb logs has what it printed before. Signals \
-    go to the command. Ctrl-P Ctrl-Q detaches from one that has a terminal.\n\n\
-    Exit code: the command's own; 124 when the sandbox's time was up; 0 after Ctrl-P Ctrl-Q.\n\nExamples:\n  \
+    after_help = "Shows the output of the command from now on; msb logs prints the earlier output. Signals go \
+    to the command. Ctrl-P Ctrl-Q detaches from a command that has a terminal.\n\n\
+    Exit code: the command's own; 124 when the time limit of the sandbox has elapsed; 0 after Ctrl-P \
+    Ctrl-Q.\n\n\
+    Examples:\n  \
     msb run -dit --name work debian bash; msb attach work"
 )]
 pub(crate) struct Arguments {
@@ -169,7 +171,7 @@ fn say_reason(sandbox: &Sandbox, reason: Option<EndReason>) {
     let Some(limit) = reason.map(|reason| limit_option(reason, sandbox.spec.lifetime)) else {
         return;
     };
-    let text = format!("stopped: {limit} was over");
+    let text = format!("stopped: {limit} has elapsed");
     if sandbox.spec.process.terminal {
         output::notice_below(&text)
     } else {

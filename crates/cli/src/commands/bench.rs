@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 
 /// Executes the benchmark program in place of this process. Returns only if that fails.
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let msb = std::env::current_exe().context("cannot find the program msb itself")?;
+    let msb = std::env::current_exe().context("cannot find the path of the program msb")?;
     let program = msb.with_file_name(PROGRAM);
     if !program.is_file() {
         return Err(anyhow!(

@@ -38,11 +38,14 @@ pub(crate) fn keep(
     for image in &pruned.images {
         let digest = image.digest.to_string();
         let name = image.references.first().unwrap_or(&digest);
-        output::notice(&format!("removed {name} to keep to MSB_STORE_LIMIT"));
+        output::notice(&format!(
+            "removed image {name}, because images exceeded MSB_STORE_LIMIT"
+        ));
     }
     if pruned.kept_bytes > limit_bytes {
         output::notice(&format!(
-            "images take {}, more than MSB_STORE_LIMIT; the others are in use",
+            "the remaining images take {}, which exceeds MSB_STORE_LIMIT, but all of them are in \
+             use",
             output::human_size(pruned.kept_bytes)
         ));
     }

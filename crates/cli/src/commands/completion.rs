@@ -6,14 +6,15 @@ use crate::{completion, output};
 // Arguments of `msb completion`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The script asks msb what may come next: commands, options, and the names of sandboxes, images and \
-    volumes in MSB_HOME. It belongs to the msb that printed it, so let the shell read it anew each time.\n\n\
+    after_help = "The script asks msb for the possible next words: commands, options, and the names of \
+    sandboxes, images and volumes in MSB_HOME. It works with the msb that printed it, so have each new shell \
+    run msb completion.\n\n\
     Examples:\n  \
     echo 'source <(msb completion bash)' >> ~/.bashrc\n  \
     echo 'msb completion fish | source' >> ~/.config/fish/config.fish"
 )]
 pub(crate) struct Arguments {
-    /// For which shell
+    /// The shell
     shell: Shell,
 }
 

@@ -9,14 +9,14 @@ use crate::output;
 // Arguments of `msb container prune`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Asks first unless --force is given. Sandboxes that run are never removed. Filters are those of \
-    msb ps.\n\n\
+    after_help = "Asks first unless --force is given. Running sandboxes are never removed. The filters are \
+    those of msb ps.\n\n\
     Examples:\n  \
     msb container prune\n  \
     msb container prune --force --filter label=job=7"
 )]
 pub(crate) struct Arguments {
-    /// Remove them without asking
+    /// Remove without asking
     #[arg(short, long)]
     force: bool,
     /// Remove only sandboxes that match
@@ -48,7 +48,7 @@ pub(super) fn not_running(context: &Context, filters: &[Filter]) -> Result<Vec<S
 fn consequence(sandboxes: &[Sandbox]) -> String {
     let names: Vec<&str> = (sandboxes.iter().map(|sandbox| sandbox.spec.name.as_str())).collect();
     format!(
-        "This removes every sandbox that does not run, with what it wrote: {}.",
+        "This removes every sandbox that is not running, and the files that it wrote: {}.",
         names.join(", ")
     )
 }

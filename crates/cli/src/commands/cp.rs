@@ -14,31 +14,31 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "msb cp [OPTIONS] SANDBOX:SRC DST|-\n       msb cp [OPTIONS] SRC|- SANDBOX:DST",
-    after_help = "As docker cp: into a directory that is there, otherwise by the destination's name, whose \
-    parent must be there. SRC/. is what is in SRC. - is a tar archive on standard input or output. A \
-    path of this host that has a ':' begins with '/' or '.'.\n\n\
-    Out of a stopped sandbox files are read from its disks, without a machine.\n\n\
+    after_help = "As in docker cp, if DST is a directory, SRC is copied into it; otherwise the copy gets the \
+    name DST, whose parent must exist. SRC/. stands for the content of SRC, and - for a tar archive on \
+    standard input or output. A path of this host that contains ':' must begin with '/' or '.'.\n\n\
+    Files of a stopped sandbox are read from its disks, without starting it.\n\n\
     Examples:\n  \
     msb cp work:/srv/out ./results\n  \
     msb cp ./site/. work:/var/www\n  \
     msb cp work:/etc - | tar t\n  \
     msb cp -x work:/ - > work.tar\n\n\
-    docs/files.md says what is kept, and what not."
+    docs/files.md lists the attributes of files that are kept."
 )]
 pub(crate) struct Arguments {
     /// Keep the numbers of owner and group, setuid bits and capabilities
     #[arg(short, long)]
     archive: bool,
-    /// Copy what a symlink SRC leads to
+    /// Copy the target of SRC if SRC is a symlink
     #[arg(short = 'L', long)]
     follow_link: bool,
-    /// Leave out what is mounted in SRC: volumes, directories of the host
+    /// Leave out mounts in SRC: volumes, directories of the host
     #[arg(short = 'x', long)]
     one_file_system: bool,
-    /// Source: a path here, SANDBOX:PATH, or - for a tar archive
+    /// Source: a path of this host, SANDBOX:PATH, or - for a tar archive
     #[arg(value_name = "SRC")]
     source: OsString,
-    /// Destination: a path here, SANDBOX:PATH, or - for a tar archive
+    /// Destination: a path of this host, SANDBOX:PATH, or - for a tar archive
     #[arg(value_name = "DST")]
     destination: OsString,
 }
@@ -75,15 +75,21 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             }
         }
         (Side::Sandbox(..), Side::Sandbox(..)) => {
-            return Err(anyhow!("cannot copy from sandbox to sandbox; copy through -").into());
+            return Err(anyhow!(
+                "cannot copy from one sandbox to another; pipe an archive: msb cp A:PATH - | msb cp \
+                 - B:PATH"
+            )
+            .into());
         }
         (Side::Host(_), Side::Host(_)) => {
-            return Err(anyhow!("neither path is one of a sandbox; write SANDBOX:PATH").into());
+            return Err(
+                anyhow!("neither path is in a sandbox; write one of them as SANDBOX:PATH").into(),
+            );
         }
     };
     if copied.devices_left_out > 0 {
         let count = copied.devices_left_out;
-        output::notice(&format!("left out {count} device nodes"));
+        output::notice(&format!("{count} device nodes were not copied"));
     }
     Ok(0)
 }
@@ -114,8 +120,9 @@ impl<'a> Side<'a> {
         let Some(colon) = colon else {
             return Ok(Self::Host(argument));
         };
-        let name = std::str::from_utf8(&bytes[..colon])
-            .map_err(|_| anyhow!("the name before ':' in {argument:?} is no sandbox's"))?;
+        let name = std::str::from_utf8(&bytes[..colon]).map_err(|_| {
+            anyhow!("the name before ':' in {argument:?} cannot be the name of a sandbox")
+        })?;
         Ok(Self::Sandbox(name, &bytes[colon + 1..]))
     }
 }

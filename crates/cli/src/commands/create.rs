@@ -34,7 +34,7 @@ const HOLD_ATTEMPTS: u32 = 5;
 #[command(
     disable_help_flag = true,
     override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...",
-    after_help = "What msb run takes before the image, msb create takes too; msb start starts it.\n\n\
+    after_help = "Takes the same options as msb run; msb start starts the sandbox.\n\n\
     Examples:\n  \
     msb create --name work -it debian bash; msb start -ai work\n  \
     msb create --name box --no-command python:3-slim; msb start box; msb exec box python3 -V"
@@ -52,7 +52,7 @@ pub(crate) struct SandboxArguments {
     /// Program to run instead of the image's Entrypoint
     #[arg(long, value_name = "PROGRAM")]
     entrypoint: Option<String>,
-    /// Run no command: the sandbox lives until it is stopped, for msb exec
+    /// Run no command: the sandbox runs until it is stopped, for msb exec
     #[arg(long, conflicts_with_all = ["entrypoint", "interactive", "tty"])]
     pub(crate) no_command: bool,
     /// Remove the sandbox once the command has ended; fsync inside it waits for no disk, except on
@@ -71,14 +71,14 @@ pub(crate) struct SandboxArguments {
     /// Start the command again when it has ended: no, on-failure[:RETRIES], always
     #[arg(long, value_name = "POLICY", default_value = "no")]
     restart: Restart,
-    /// Stop the sandbox this long after its start, as 90s or 2h30m; its exit code is then 124
+    /// Stop the sandbox this long after its start, such as 90s or 2h30m; its exit code is then 124
     #[arg(long, value_name = "TIME")]
     max_duration: Option<Duration>,
-    /// Stop the sandbox once nobody has been connected and no job has run for this long; its exit code is
+    /// Stop the sandbox once no client has been connected and no job has run for this long; its exit code is
     /// then 124
     #[arg(long, value_name = "TIME")]
     idle_timeout: Option<Duration>,
-    /// Size of the writable disk; sparse, so what is not written costs nothing
+    /// Size of the writable disk; sparse, so it uses only the space that is written
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = output::parse_size)]
     upper_size: u64,
     /// Virtual processors [default: the host's, at most 4]
@@ -130,12 +130,12 @@ impl SandboxArguments {
 /// When the image is pulled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 enum PullPolicy {
-    /// When the image is not here
+    /// If the image is not in the store
     #[default]
     Missing,
     /// Every time
     Always,
-    /// Not at all
+    /// Never
     Never,
 }
 
@@ -239,7 +239,7 @@ fn first_process(
     }
     let config = &image.record.config;
     if arguments.no_command && !arguments.command().is_empty() {
-        return Err(anyhow!("--no-command takes no command").into());
+        return Err(anyhow!("a command cannot be given with --no-command").into());
     }
     if arguments.no_command {
         return Ok(process_without_command(config, &overrides));
@@ -299,10 +299,10 @@ fn not_here(failure: Failure, why: FindError) -> Failure {
         return failure;
     }
     let why = match why {
-        FindError::NotFound { name } => format!("'{name}' is not here"),
+        FindError::NotFound { name } => format!("image '{name}' is not in the store"),
         why => why.to_string(),
     };
-    let hint = "msb images lists the images that are here";
+    let hint = "list the images in the store with msb images";
     failure.context(why).with_hint(hint.to_owned())
 }
 
@@ -318,7 +318,10 @@ fn platform_warning(name: &str, platform: &Platform) -> Option<String> {
     let host = Platform::host();
     let is_same = (&platform.os, &platform.architecture) == (&host.os, &host.architecture);
     (!is_same).then(|| {
-        format!("{name} is an image for {platform}, and this sandbox is {host}: its programs may not run")
+        format!(
+            "image {name} is for {platform}, but this sandbox is {host}, so its programs may not \
+             run"
+        )
     })
 }
 
@@ -345,7 +348,7 @@ mod tests {
         let foreign = Platform::new("linux", "riscv64", None);
         let warning = platform_warning("app", &foreign).expect("another architecture");
         assert!(
-            warning.contains("app is an image for linux/riscv64"),
+            warning.contains("app is for linux/riscv64, but this sandbox is"),
             "{warning}"
         );
         let other_system = Platform::new("windows", &host.architecture, None);

@@ -12,8 +12,8 @@ use crate::output::{self, Format};
 // Arguments of `msb df`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reclaimable is what msb prune --all, msb rm of stopped sandboxes and msb volume prune --force would \
-    free.\n\n\
+    after_help = "RECLAIMABLE is the space that msb prune --all, msb rm of stopped sandboxes and msb volume \
+    prune --force would free.\n\n\
     Examples:\n  \
     msb df\n  \
     msb df --verbose            each image by itself\n  \

@@ -16,10 +16,10 @@ const EXIT_TIMED_OUT: u8 = 124;
 // Arguments of `msb exec`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command gets the environment, working directory and user that the sandbox was \
-    created with, and no entrypoint. It is killed when msb exec is.\n\n\
-    Exit code: the command's own; 128+N when signal N killed it; 124 when its time was up; 125 when \
-    msb failed, 126 when the command cannot be executed, 127 when there is no such command.\n\n\
+    after_help = "The command gets the environment, working directory and user that the sandbox was created \
+    with, and no entrypoint. It is killed when msb exec is.\n\n\
+    Exit code: the command's own; 128+N when signal N killed it; 124 after --timeout; 125 when msb failed, \
+    126 when the command cannot be executed, 127 when the command does not exist.\n\n\
     Examples:\n  \
     msb exec work ls -l /root\n  \
     msb exec -it work bash\n  \
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Run in the background and print the job's number; see msb jobs, and --job of logs, wait, kill
     #[arg(short, long, conflicts_with_all = ["interactive", "timeout"])]
     detach: bool,
-    /// Kill the command when it takes longer, as 90s or 2h30m
+    /// Kill the command if it takes longer than this, such as 90s or 2h30m
     #[arg(long, value_name = "TIME")]
     timeout: Option<option_values::Duration>,
     #[command(flatten)]
@@ -101,7 +101,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 
 fn not_reached(error: ConnectError) -> Failure {
     let hint = match &error {
-        ConnectError::NotRunning { name } => Some(format!("msb start {name} starts it")),
+        ConnectError::NotRunning { name } => Some(format!("start it with msb start {name}")),
         _ => None,
     };
     let failure = Failure::from(error);
@@ -115,7 +115,7 @@ fn say_stopped(arguments: &Arguments) {
     let Some(limit) = arguments.timeout else {
         return;
     };
-    let text = format!("stopped: --timeout {limit} was over");
+    let text = format!("stopped: --timeout {limit} has elapsed");
     if arguments.process.has_terminal() {
         output::notice_below(&text)
     } else {

@@ -11,10 +11,10 @@ pub(crate) struct GuestArguments {
     /// Put commands into a group too, by name or number
     #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) group_add: Vec<String>,
-    /// Nothing can be written but to volumes, host directories and what is in memory: /tmp, /run, /dev/shm
+    /// Make the root read-only; volumes, host directories, /tmp, /run and /dev/shm stay writable
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// For docker's sake: msb's agent is the guest's first process in any case, and reaps what others leave
+    /// Accepted for docker's sake: msb's agent is the guest's first process in any case, and reaps orphans
     #[arg(long)]
     init: bool,
     /// Print help; -h is the guest's name here, as docker has it

@@ -7,7 +7,7 @@ use crate::output;
 // The limits of a guest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestLimitArguments {
-    /// Most processes and threads of all commands together [default: the kernel's limit]
+    /// Limit on the processes and threads of all commands together [default: the kernel's limit]
     #[arg(long, value_name = "COUNT")]
     pids_limit: Option<NonZeroU32>,
     /// Size of /dev/shm [default: half of the memory]
@@ -31,7 +31,7 @@ impl GuestLimitArguments {
 /// Parses the size of a tmpfs. A size of 0 is refused, because for a tmpfs it means no limit.
 fn some_size(text: &str) -> Result<u64, String> {
     match output::parse_size(text)? {
-        0 => Err(format!("'{text}' is no room at all")),
+        0 => Err(format!("'{text}' is too small: the minimum is 1 byte")),
         bytes => Ok(bytes),
     }
 }

@@ -28,7 +28,8 @@ impl IdFile {
                 is_written: false,
             }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(anyhow!(
-                "--cidfile {shown}: the file exists; it may have the id of another sandbox, so remove it first"
+                "--cidfile {shown}: the file exists and may contain the id of another sandbox; \
+                 remove it first"
             )
             .into()),
             Err(error) => Err(anyhow::Error::new(error)

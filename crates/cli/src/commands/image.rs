@@ -34,9 +34,9 @@ enum Command {
     /// Remove images
     #[command(alias = "remove")]
     Rm(RemoveArguments),
-    /// Compare images with what was recorded when they were written
+    /// Compare images with the checksums that were recorded when they were written
     Verify(super::verify::Arguments),
-    /// Remove images that no sandbox uses, and left-overs of killed processes
+    /// Remove images that no sandbox uses, and leftovers of killed processes
     Prune(super::prune::Arguments),
     /// Print an image's merged metadata, byte range by byte range
     Dump(DumpArguments),
@@ -50,9 +50,9 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Of one image JSON is an object, of several an array. A template prints a line for each: \
-    {{.Id}}, {{.RepoTags}}, {{.Created}}, {{.Os}}, {{.Architecture}}, {{.Size}}, {{.Config.Cmd}} and what else is \
-    in the image's config, the keys of JSON, and {{json .}}.\n\n\
+    after_help = "JSON is an object for one image, and an array for several. A template prints a line for \
+    each: {{.Id}}, {{.RepoTags}}, {{.Created}}, {{.Os}}, {{.Architecture}}, {{.Size}}, {{.Config.Cmd}} and \
+    what else is in the image's config, the keys of JSON, and {{json .}}.\n\n\
     Examples:\n  \
     msb image inspect alpine\n  \
     msb image inspect --format '{{.Config.Env}}' alpine debian"
@@ -75,7 +75,7 @@ pub(crate) struct RemoveArguments {
     /// Images, by name or digest
     #[arg(required = true, value_name = "IMAGE")]
     images: Vec<String>,
-    /// Remove images of stopped sandboxes too; those sandboxes can then not be started any more
+    /// Remove images of stopped sandboxes too; those sandboxes can then no longer be started
     #[arg(short, long)]
     force: bool,
 }
@@ -235,11 +235,11 @@ fn used(context: &Context, image: &str, digest: &Digest) -> io::Result<Option<Fa
     };
     let names = names.join(" ");
     let advice = if is_running {
-        format!("msb rm -f {names} removes {those} first")
+        format!("remove {those} first with msb rm -f {names}")
     } else {
         format!(
-            "msb rm {names} removes {those} first; msb image rm --force {image} leaves {those} behind without \
-             the image, which a start needs"
+            "remove {those} first with msb rm {names}; or remove the image alone with msb image rm \
+             --force {image}, after which {those} cannot be started"
         )
     };
     let failure = Failure::from(anyhow!("image {image} is used by {users}"));

@@ -41,10 +41,10 @@ pub(crate) struct Arguments {
     /// Output format: table, json, or a template as '{{.Repository}}'
     #[arg(long, default_value = "table")]
     format: ListingFormat,
-    /// For docker's sake: images are all listed in any case
+    /// Accepted for docker's sake: all images are listed in any case
     #[arg(short, long, hide = true)]
     all: bool,
-    /// For docker's sake: digests are shown in any case
+    /// Accepted for docker's sake: digests are shown in any case
     #[arg(long, hide = true)]
     digests: bool,
     /// An older name of --quiet
@@ -69,8 +69,12 @@ impl FromStr for Filter {
             ("reference", _) => Ok(Self::Reference(pattern)),
             ("dangling", "true" | "1") => Ok(Self::Dangling(true)),
             ("dangling", "false" | "0") => Ok(Self::Dangling(false)),
-            ("dangling", _) => Err(format!("'{value}' is neither true nor false")),
-            _ => Err(format!("no filter '{key}': reference, dangling")),
+            ("dangling", _) => Err(format!(
+                "'{value}' is not a value of the filter: write true or false"
+            )),
+            _ => Err(format!(
+                "'{key}' is not a filter: write reference or dangling"
+            )),
         }
     }
 }

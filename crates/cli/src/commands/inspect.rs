@@ -15,11 +15,11 @@ use crate::template::{ListingFormat, fields};
 // Arguments of `msb inspect`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Prints a JSON array with an object for each name, which is looked for among sandboxes, then images, \
-    then volumes.\n\n\
-    A template prints a line for each, of a sandbox: {{.Id}}, {{.Name}}, {{.Image}}, {{.Created}}, \
-    {{.State.Status}}, {{.State.Running}}, {{.State.ExitCode}}, {{.Config.Cmd}}, {{.Config.Env}}, the keys of JSON, \
-    and {{json .}}.\n\n\
+    after_help = "Prints a JSON array with an object for each name. A name is looked up among sandboxes, then \
+    images, then volumes.\n\n\
+    A template prints a line for each object; for a sandbox it can use {{.Id}}, {{.Name}}, {{.Image}}, \
+    {{.Created}}, {{.State.Status}}, {{.State.Running}}, {{.State.ExitCode}}, {{.Config.Cmd}}, \
+    {{.Config.Env}}, the keys of JSON, and {{json .}}.\n\n\
     Examples:\n  \
     msb inspect work\n  \
     msb inspect work | jq -r '.[0].state'\n  \
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Output format: json, or a template as '{{.State.Status}}'
     #[arg(short, long, default_value = "json", value_parser = parse_format)]
     format: ListingFormat,
-    /// Look among things of this kind alone
+    /// Look up names among objects of this kind alone
     #[arg(long, value_enum, value_name = "KIND")]
     r#type: Option<Kind>,
     #[command(flatten)]
@@ -50,7 +50,9 @@ enum Kind {
 
 fn parse_format(text: &str) -> Result<ListingFormat, String> {
     match text.parse()? {
-        ListingFormat::Table => Err("there is no table; write json, or a template".to_owned()),
+        ListingFormat::Table => {
+            Err("the format table is not available: write json, or a template".to_owned())
+        }
         format => Ok(format),
     }
 }

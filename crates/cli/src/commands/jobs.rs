@@ -8,7 +8,8 @@ use crate::output::{self, Format};
 // Arguments of `msb jobs`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Jobs are kept until the sandbox is started again; of those that ended, the newest 256.\n\n\
+    after_help = "Jobs are listed until the sandbox is started again; of the jobs that have ended, the newest \
+    256 are kept.\n\n\
     Examples:\n  \
     msb jobs work\n  \
     job=$(msb exec -d work make); msb wait --job $job work; msb logs --job $job work\n  \

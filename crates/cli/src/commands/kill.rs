@@ -10,9 +10,9 @@ const KILL: i32 = 9;
 // Arguments of `msb kill`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The machine ends at once. Files that the guest had synced are kept; the disk's journal \
-    is replayed at the next start. With --job, or with another signal than SIGKILL, the sandbox goes on: the job, or \
-    the command that it was created for, and what that started get the signal.\n\n\
+    after_help = "The machine ends at once. Files that the guest had synced are kept; the disk's journal is \
+    replayed at the next start. With --job, or with another signal than SIGKILL, the sandbox keeps running: \
+    the signal goes to the job, or to the main command, and to the processes that it started.\n\n\
     Examples:\n  \
     msb kill work\n  \
     msb kill -s HUP web\n  \
@@ -43,7 +43,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 async fn signal_job(sandbox: &Sandbox, id: u64, signal: StopSignal) -> Result<(), Failure> {
     let name = &sandbox.spec.name;
     if !jobs::find(sandbox, id)?.running {
-        return Err(anyhow!("job {id} of sandbox {name} does not run").into());
+        return Err(anyhow!("job {id} of sandbox {name} is not running").into());
     }
     Ok(sandbox
         .connect()

@@ -18,7 +18,7 @@ use crate::{output, terminal};
     msb load -t app:dev ./layout        an OCI layout directory\n  \
     msb load image.oci.tar")]
 pub(crate) struct Arguments {
-    /// Name of the image, instead of what the archive calls it
+    /// Name of the image, instead of the name in the archive
     #[arg(short, long, value_name = "NAME")]
     tag: Option<String>,
     /// Platform of the image [default: linux on this host's architecture]
@@ -39,7 +39,8 @@ impl Arguments {
         match self.path.as_ref().or(self.input.as_ref()) {
             Some(path) if path.as_os_str() != "-" => Ok(LoadSource::Path(path.clone())),
             None if stdin_is_terminal => Err(anyhow!(
-                "name an archive or a layout to load, or give an archive on standard input"
+                "no archive to load: name an archive or a layout directory, or pass an archive on \
+                 standard input"
             )
             .into()),
             Some(_) | None => Ok(LoadSource::Stdin),
@@ -50,7 +51,7 @@ impl Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let name = |name: &String| {
         name.parse::<Reference>()
-            .with_context(|| format!("'{name}' is no name for an image"))
+            .with_context(|| format!("'{name}' cannot be the name of an image"))
     };
     let options = LoadOptions {
         name: arguments.tag.as_ref().map(name).transpose()?,

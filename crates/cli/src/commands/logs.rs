@@ -16,33 +16,36 @@ pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 // Arguments of `msb logs`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "What the command printed on standard output and standard error comes out of msb's own. \
-    Of a long log, the oldest part is gone.\n\n\
-    The console is what the guest's kernel and msb's agent in it say, the machine what its process and \
-    the VMM say; both since the last start, without times, control characters shown as \\u{..}.\n\n\
-    Examples:\n  msb logs -f --tail 100 build\n  msb logs --since 10m -t build\n  msb logs --source console build"
+    after_help = "The command's standard output and standard error are printed on msb's own. Of a long log, \
+    the oldest part is dropped.\n\n\
+    The console has the messages of the guest's kernel and of msb's agent, the machine log those of the VMM \
+    and its process; both begin at the last start, have no times, and show control characters as \\u{..}.\n\n\
+    Examples:\n  \
+    msb logs -f --tail 100 build\n  \
+    msb logs --since 10m -t build\n  \
+    msb logs --source console build"
 )]
 pub(crate) struct Arguments {
-    /// Go on until the sandbox has stopped
+    /// Continue until the sandbox has stopped
     #[arg(short, long)]
     follow: bool,
-    /// Begin with so many lines from the end, or with all
+    /// Number of lines from the end to begin with, or all
     #[arg(short = 'n', long, value_name = "LINES", default_value = "all")]
     tail: Tail,
-    /// Begin with what came at this time or later, as 10m (ago), 2026-11-21 or 2026-11-21T10:00:00Z; a time
+    /// Begin with output of this time or later: 10m (ago), 2026-11-21 or 2026-11-21T10:00:00Z; a time
     /// without a zone is UTC
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
-    /// End with what came before this time
+    /// End with output before this time
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
-    /// Show when each line came
+    /// Show the time of each line
     #[arg(short, long)]
     timestamps: bool,
     /// Log to print: the command's output, the guest's console, or the machine's messages
     #[arg(long, value_enum, default_value_t, value_name = "SOURCE")]
     source: Source,
-    /// Of a job, instead of the sandbox's first command
+    /// Print the log of a job instead of the main command's
     #[arg(long, value_name = "NUMBER")]
     job: Option<u64>,
     /// Sandbox, by name or id
@@ -72,7 +75,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         let of_records = arguments.since.is_some() || arguments.until.is_some();
         if of_records || arguments.timestamps || arguments.job.is_some() {
             let options = "--since, --until, --timestamps and --job";
-            return Err(anyhow!("{options} are for --source output").into());
+            return Err(anyhow!("{options} can be used only with --source output").into());
         }
         return text_log::print(&sandbox, log, arguments.tail.0, arguments.follow).await;
     }

@@ -26,10 +26,10 @@ pub(crate) struct MachineArguments {
     /// VMM that runs the machine: libkrun, QEMU, or libkrun if the host can run it and QEMU otherwise
     #[arg(long, value_enum, default_value_t, env = VMM_VARIABLE)]
     pub(crate) vmm: VmmName,
-    /// Time that the guest may take to answer
+    /// Time limit for the guest to boot and answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     boot_timeout: u64,
-    /// When to read all of the image and compare it with its digests before the boot
+    /// When to compare the whole image with its digests before the boot
     #[arg(long, value_enum, default_value_t, env = "MSB_VERIFY", value_name = "WHEN",
         num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     verify: VerifyPolicy,
@@ -63,7 +63,7 @@ impl MachineArguments {
 /// The VMMs by name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum VmmName {
-    /// libkrun where the host can, QEMU elsewhere
+    /// libkrun if the host can run it, QEMU otherwise
     #[default]
     Auto,
     /// libkrun, with hardware virtualisation
@@ -264,7 +264,7 @@ fn strictness(context: &Context) -> Result<Strictness, Failure> {
 /// Returns the command line that runs this program with another subcommand. The new process has an
 /// empty environment, so its settings are passed as arguments.
 pub(crate) fn this_program(home: &Home, subcommand: &str) -> Result<VmmCommand, Failure> {
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
     let arguments = vec!["--home".into(), home.root().into(), subcommand.into()];
     Ok(VmmCommand { program, arguments })
 }

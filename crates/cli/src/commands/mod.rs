@@ -78,11 +78,9 @@ pub(crate) struct Context {
 
 impl Context {
     fn new(global: &GlobalArguments, timeline: Timeline) -> Result<Self, Failure> {
-        let root = global
-            .home
-            .clone()
-            .or_else(default_home)
-            .ok_or_else(|| anyhow!("no home directory: set MSB_HOME"))?;
+        let root = global.home.clone().or_else(default_home).ok_or_else(|| {
+            anyhow!("this user has no home directory; set MSB_HOME to a directory for msb")
+        })?;
         // The processes that run sandboxes may have other working directories.
         let root: PathBuf = std::path::absolute(&root)
             .with_context(|| format!("cannot use {} as MSB_HOME", root.display()))?;
@@ -103,7 +101,8 @@ impl Context {
         if !self.quiet {
             let home = self.home.root().display();
             output::notice(&format!(
-                "other users of this host could enter {home} (mode {mode:03o}), and cannot any more"
+                "other users of this host could enter {home} (mode {mode:03o}); it is now closed to \
+                 them"
             ));
         }
         Ok(())

@@ -32,18 +32,18 @@ pub(crate) struct NetworkArguments {
     /// Destinations that the sandbox reaches
     #[arg(long, alias = "net", value_enum, default_value_t)]
     network: Mode,
-    /// Let a port of the host lead to one of the sandbox's, or a range of ports; on 127.0.0.1 unless
+    /// Publish a port of the sandbox, or a range, at a port of the host; on 127.0.0.1 unless
     /// HOST_IP says otherwise. Without HOST_PORT the host chooses a free one, which msb port prints
     #[arg(short, long, value_name = "[[HOST_IP:][HOST_PORT]:]PORT[/tcp|udp]", value_parser = parse_published)]
     publish: Vec<Published>,
-    /// Let a free port of the host lead to each port that the image exposes
+    /// Publish each port that the image exposes at a free port of the host
     #[arg(short = 'P', long)]
     publish_all: bool,
-    /// Let the sandbox reach addresses or names, as 10.0.0.0/8, 192.168.1.7:5432, example.com or
+    /// Let the sandbox reach addresses or names, such as 10.0.0.0/8, 192.168.1.7:5432, example.com or
     /// *.example.com:443; opens private addresses too
     #[arg(long, value_name = "RULE")]
     net_allow: Vec<Rule>,
-    /// Keep the sandbox from reaching addresses or names; wins over --net-allow
+    /// Keep the sandbox from reaching addresses or names; takes precedence over --net-allow
     #[arg(long, value_name = "RULE")]
     net_deny: Vec<Rule>,
     /// Resolver to ask instead of the host's
@@ -60,9 +60,9 @@ enum Mode {
     /// Everything but private, link-local and the host's own addresses
     #[default]
     Outbound,
-    /// Only what --net-allow says
+    /// Only the destinations of --net-allow
     Listed,
-    /// Nothing: it has no network device
+    /// Nothing: the sandbox has no network device
     None,
 }
 
@@ -83,7 +83,8 @@ impl NetworkArguments {
         }
         let count = settings.publish.len();
         if count > PUBLISHED_MAX {
-            let what = anyhow!("{count} published ports are more than {PUBLISHED_MAX}");
+            let what =
+                anyhow!("{count} published ports are too many, the limit is {PUBLISHED_MAX}");
             return Err(what.into());
         }
         Ok(Some(settings))
@@ -99,7 +100,10 @@ impl NetworkArguments {
         };
         let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();
         if let Some(rule) = self.net_deny.iter().find(with_ports) {
-            return Err(anyhow!("--net-deny {rule}: a denied name has no ports").into());
+            return Err(anyhow!(
+                "--net-deny {rule}: a name is denied with all its ports; leave the port out"
+            )
+            .into());
         }
         Ok(Some(Settings {
             reach,
@@ -129,7 +133,10 @@ impl NetworkArguments {
         if is_plain {
             return Ok(None);
         }
-        Err(anyhow!("--network none has no ports, no rules and no resolver").into())
+        Err(anyhow!(
+            "-p, -P, --net-allow, --net-deny and --dns cannot be given with --network none"
+        )
+        .into())
     }
 }
 

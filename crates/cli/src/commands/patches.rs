@@ -20,16 +20,16 @@ pub(crate) struct PatchArguments {
     /// root, or as said
     #[arg(long, value_name = "SRC:DST[:UID[:GID]]")]
     copy: Vec<Copy>,
-    /// Make a directory, and those that lead to it
+    /// Make a directory and its parents
     #[arg(long, value_name = "PATH[:MODE]")]
     mkdir: Vec<Directory>,
-    /// Leave a file or a directory of the image out
+    /// Remove a file or a directory of the image
     #[arg(long, value_name = "PATH")]
     rm_path: Vec<String>,
     /// Add a line to /etc/hosts; host-gateway stands for this host's loopback
     #[arg(long, value_name = "NAME:IP")]
     add_host: Vec<Host>,
-    /// Add the lines of a file in the form of /etc/hosts
+    /// Add the lines of a file that has the format of /etc/hosts
     #[arg(long, value_name = "FILE")]
     hosts: Vec<PathBuf>,
 }
@@ -59,7 +59,7 @@ impl FromStr for Copy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not SRC:/DST[:UID[:GID]]");
+        let wrong = || format!("'{text}' is not a path to copy: write SRC:/DST[:UID[:GID]]");
         let colon = text.rfind(":/").ok_or_else(wrong)?;
         let (source, rest) = (&text[..colon], &text[colon + 1..]);
         let mut words: Vec<&str> = rest.split(':').collect();
@@ -98,12 +98,16 @@ impl FromStr for Directory {
         let (path, mode) = match text.rsplit_once(':') {
             Some((path, word)) => match octal(word).filter(|&mode| mode <= 0o7777) {
                 Some(mode) => (path, Some(mode)),
-                None => return Err(format!("'{word}' in '{text}' is not a mode such as 0755")),
+                None => {
+                    return Err(format!(
+                        "'{word}' in '{text}' is not a mode: write octal digits such as 0755"
+                    ));
+                }
             },
             None => (text, None),
         };
         if !path.starts_with('/') {
-            return Err(format!("'{path}' does not begin with a /"));
+            return Err(format!("'{path}' is not an absolute path: begin it with /"));
         }
         Ok(Self(NewDirectory {
             path: path.to_owned(),
@@ -120,7 +124,7 @@ impl FromStr for Host {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not NAME:IP");
+        let wrong = || format!("'{text}' is not a host entry: write NAME:IP");
         let (name, address) = text.split_once([':', '=']).ok_or_else(wrong)?;
         let bare = address
             .strip_prefix('[')
@@ -145,14 +149,16 @@ fn read_hosts(path: &Path) -> Result<Vec<HostEntry>, Failure> {
         .and_then(|file| file.take(HOSTS_MAX_BYTES + 1).read_to_end(&mut bytes))
         .with_context(cannot)?;
     if bytes.len() as u64 > HOSTS_MAX_BYTES {
-        return Err(anyhow!("{name} has more than {HOSTS_MAX_BYTES} bytes, the limit").into());
+        return Err(anyhow!("{name} is too large, the limit is {HOSTS_MAX_BYTES} bytes").into());
     }
     let text = String::from_utf8(bytes).with_context(cannot)?;
     let meant = |line: &str| line.split('#').next().unwrap_or("").trim().to_owned();
     let lines = text.lines().map(meant).filter(|line| !line.is_empty());
     lines
         .map(|line| {
-            entry(&line).ok_or_else(|| anyhow!("{name}: '{line}' is not IP NAME...").into())
+            entry(&line).ok_or_else(|| {
+                anyhow!("{name}: the line '{line}' does not have the form IP NAME...").into()
+            })
         })
         .collect()
 }

@@ -25,7 +25,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let name = &arguments.sandbox;
     let sandbox = context.sandbox(name)?;
     if sandbox.state()? != State::Running {
-        return Err(anyhow!("sandbox {name} does not run, so it has no ports now").into());
+        return Err(
+            anyhow!("sandbox {name} is not running, so none of its ports is published").into(),
+        );
     }
     let published = sandbox.published()?;
     let Some(port) = &arguments.port else {
@@ -33,7 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         return Ok(0);
     };
     let wanted = Publish::from_guest_port(port);
-    let wanted = wanted.with_context(|| format!("'{port}' is not PORT[/tcp|udp]"))?;
+    let wanted = wanted.with_context(|| format!("'{port}' is not a port: write PORT[/tcp|udp]"))?;
     let lines = places(&published, &wanted);
     if lines.is_empty() {
         let (port, protocol) = (wanted.guest_port, wanted.protocol);

@@ -15,11 +15,11 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 // Arguments of `msb prune`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Left-overs of killed processes are always removed. Images that a sandbox uses, running or \
+    after_help = "Leftovers of killed processes are always removed. Images that a sandbox uses, running or \
     stopped, are never removed; msb container prune removes stopped sandboxes, msb system prune both.\n\n\
     Examples:\n  \
     msb prune                             images without a name\n  \
-    msb prune --all --filter until=240h   images that were not used for ten days\n  \
+    msb prune --all --filter until=240h   images that have not been used for ten days\n  \
     msb prune --all --dry-run             what would go"
 )]
 pub(crate) struct Arguments {
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Show what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// until=DURATION: only images that were last used longer ago, as 90m, 24h or 10d
+    /// until=DURATION: only images that were last used longer ago, such as 90m, 24h or 10d
     #[arg(long, value_name = "FILTER", value_parser = parse_filter)]
     filter: Option<Duration>,
     /// Accepted for docker's sake: msb prune does not ask for confirmation
@@ -133,7 +133,7 @@ fn print(report: &Report) -> std::io::Result<()> {
         "reclaimed"
     };
     text.push_str(&format!(
-        "{} images, {} left-overs, {} {what}\n",
+        "{} images, {} leftovers, {} {what}\n",
         report.images.len(),
         report.left_overs,
         output::human_size(report.freed_bytes)
@@ -143,10 +143,13 @@ fn print(report: &Report) -> std::io::Result<()> {
 
 fn parse_filter(text: &str) -> Result<Duration, String> {
     let Some(("until", duration)) = text.split_once('=') else {
-        return Err(format!("'{text}' is not a filter; write until=24h"));
+        return Err(format!(
+            "'{text}' is not a filter: write one such as until=24h"
+        ));
     };
-    parse_duration(duration)
-        .map_err(|error| format!("'{duration}' is not a duration ({error}); write 90m, 24h or 10d"))
+    parse_duration(duration).map_err(|error| {
+        format!("'{duration}' is not a duration ({error}): write one such as 90m, 24h or 10d")
+    })
 }
 
 /// Parses numbers with a unit each, such as `1h30m`.
@@ -156,7 +159,7 @@ fn parse_duration(text: &str) -> Result<Duration, anyhow::Error> {
     while !rest.is_empty() {
         let digits = rest
             .find(|c: char| !c.is_ascii_digit())
-            .ok_or_else(|| anyhow!("a unit is missing"))?;
+            .ok_or_else(|| anyhow!("it has no unit"))?;
         let number: u64 = rest[..digits].parse()?;
         let unit = rest[digits..].chars().next().unwrap_or_default();
         let unit_s = match unit {
@@ -164,7 +167,7 @@ fn parse_duration(text: &str) -> Result<Duration, anyhow::Error> {
             'm' => 60,
             'h' => 3_600,
             'd' => 86_400,
-            _ => return Err(anyhow!("there is no unit '{unit}'")),
+            _ => return Err(anyhow!("'{unit}' is not a unit")),
         };
         let more = number.checked_mul(unit_s);
         seconds = more

@@ -75,17 +75,21 @@ impl FromStr for Filter {
             "image" | "ancestor" => Ok(Self::Image(value.to_owned())),
             "exited" => match value.parse() {
                 Ok(code) => Ok(Self::Exited(code)),
-                Err(_) => Err(format!("'{value}' is no exit code: 0 to 255")),
+                Err(_) => Err(format!(
+                    "'{value}' is not an exit code: write a number from 0 to 255"
+                )),
             },
             "status" => match value {
                 "created" => Ok(Self::Status(Some(State::Created))),
                 "running" => Ok(Self::Status(Some(State::Running))),
                 "stopped" | "exited" => Ok(Self::Status(Some(State::Stopped))),
                 "paused" | "restarting" | "removing" | "dead" => Ok(Self::Status(None)),
-                _ => Err(format!("no status '{value}': created, running, stopped")),
+                _ => Err(format!(
+                    "'{value}' is not a status: write created, running or stopped"
+                )),
             },
             _ => Err(format!(
-                "no filter '{key}': id, name, status, exited, label, image"
+                "'{key}' is not a filter: write id, name, status, exited, label or image"
             )),
         }
     }

@@ -20,10 +20,9 @@ const SETTINGS: &str = "registries.toml";
 // Arguments of `msb pull`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its \
-    credential helpers included; mirrors, proxies and \
-    certificates from $MSB_HOME/registries.toml, the environment and /etc/docker/certs.d. A pull that is \
-    interrupted keeps the layers that came whole.\n\n\
+    after_help = "Credentials come from docker's config.json ($DOCKER_CONFIG, ~/.docker), its credential \
+    helpers included; mirrors, proxies and certificates from $MSB_HOME/registries.toml, the environment and \
+    /etc/docker/certs.d. An interrupted pull keeps the layers that are complete.\n\n\
     Examples:\n  \
     msb pull alpine\n  \
     msb pull --platform linux/arm64 ghcr.io/owner/image:tag\n  \
@@ -81,7 +80,7 @@ pub(crate) async fn pull(
 ) -> Result<StoredImage, Failure> {
     let reference: Reference = name
         .parse()
-        .with_context(|| format!("'{name}' names no image in a registry"))?;
+        .with_context(|| format!("'{name}' is not the name of an image in a registry"))?;
     let mut options = options(context)?;
     options.registries.authorities = source.tls_ca.clone();
     options.platform.clone_from(&source.platform);

@@ -4,8 +4,9 @@ use crate::failure::Outcome;
 // Arguments of `msb rename`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The name is the guest's host name, so a sandbox that runs must be stopped first.\n\n\
-    Examples:\n  msb rename work old-work"
+    after_help = "The name is the guest's host name, so a running sandbox must be stopped first.\n\n\
+    Examples:\n  \
+    msb rename work old-work"
 )]
 pub(crate) struct Arguments {
     /// Sandbox, by name or id

@@ -11,7 +11,9 @@ const CPUS_MAX: u8 = u8::MAX;
 pub(super) fn parse_cpus(text: &str) -> Result<u8, String> {
     match text.parse() {
         Ok(cpus @ 1..=CPUS_MAX) => Ok(cpus),
-        _ => Err(format!("whole processors only, 1 to {CPUS_MAX}")),
+        _ => Err(format!(
+            "write a whole number of processors from 1 to {CPUS_MAX}"
+        )),
     }
 }
 
@@ -20,7 +22,7 @@ pub(super) fn parse_memory(text: &str) -> Result<u32, String> {
     let bytes = output::parse_size(text)?;
     let mib = u32::try_from(bytes >> 20).ok();
     mib.filter(|&mib| mib >= MEMORY_MIN_MIB)
-        .ok_or_else(|| format!("a guest's memory is {MEMORY_MIN_MIB}M to 4096T"))
+        .ok_or_else(|| format!("write a size from {MEMORY_MIN_MIB}M to 4096T"))
 }
 
 #[cfg(test)]
@@ -34,7 +36,7 @@ mod tests {
             let refused = parse_cpus(text);
             assert_eq!(
                 refused,
-                Err("whole processors only, 1 to 255".to_owned()),
+                Err("write a whole number of processors from 1 to 255".to_owned()),
                 "{text}"
             );
         }

@@ -6,7 +6,7 @@ use crate::failure::Outcome;
 // Arguments of `msb restart`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A sandbox that does not run is started.\n\nExamples:\n  msb restart -t 2 web"
+    after_help = "A sandbox that is not running is started.\n\nExamples:\n  msb restart -t 2 web"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

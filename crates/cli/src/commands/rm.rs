@@ -7,14 +7,16 @@ use crate::output;
 // Arguments of `msb rm`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "What the sandbox wrote is lost. With --force, a name that no sandbox has is said and is no \
-    error, as with docker rm.\n\nExamples:\n  msb rm -f work"
+    after_help = "The files of the sandbox are lost. With --force, a name that no sandbox has is reported but \
+    is not an error, as in docker rm.\n\n\
+    Examples:\n  \
+    msb rm -f work"
 )]
 pub(crate) struct Arguments {
-    /// Kill those that run, and do not fail for those that are not there
+    /// Kill running sandboxes, and do not fail for names that do not exist
     #[arg(short, long)]
     force: bool,
-    /// For docker's sake: a volume without a name goes with its sandbox in any case
+    /// Accepted for docker's sake: a volume without a name is removed with its sandbox in any case
     #[arg(short, long, hide = true)]
     volumes: bool,
     /// Sandboxes, by name or id

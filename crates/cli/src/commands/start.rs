@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 // Arguments of `msb start`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The sandbox boots from the disk it was stopped with and runs its command again.\n\n\
+    after_help = "The sandbox boots from its disk as it was when it stopped, and runs its command again.\n\n\
     Examples:\n  \
     msb run -it --name work debian bash; msb start -ai work\n  \
     msb start web; msb logs -f web"
@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             .await;
     }
     let [name] = arguments.sandboxes.as_slice() else {
-        return Err(anyhow!("-a and -i take one sandbox").into());
+        return Err(anyhow!("-a and -i can be used with one sandbox alone").into());
     };
     let found = context.sandbox(name)?;
     let Ready {
@@ -47,7 +47,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         _lease,
     } = Ready::check(context, &found, &arguments.machine)?;
     if sandbox.spec.process.argv.is_empty() {
-        return Err(anyhow!("sandbox {name} was created without a command to attach to").into());
+        return Err(
+            anyhow!("cannot attach to sandbox {name}: it was created without a command").into(),
+        );
     }
     let start = Start {
         context,

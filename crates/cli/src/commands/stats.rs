@@ -22,23 +22,23 @@ const UNKNOWN: &str = "--";
 // Arguments of `msb stats`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "CPU %, HOST MEM and DISK are what the sandbox takes of this host: 100% is one processor. MEM \
-    USAGE, NET I/O, BLOCK I/O and PIDS are what its guest says of itself since its start; a guest can \
-    lie. JSON has both, an array with an object for each sandbox: on one line each second, or once and \
-    indented with --no-stream.\n\n\
-    One that ends is left out from then on; when all that were named have ended, so does msb stats.\n\n\
+    after_help = "CPU %, HOST MEM and DISK are measured on this host: 100% is one processor. MEM USAGE, NET \
+    I/O, BLOCK I/O and PIDS are reported by the guest since its start, and a guest can lie. JSON has both, an \
+    array with an object for each sandbox: on one line each second, or once and indented with \
+    --no-stream.\n\n\
+    A sandbox that ends is no longer shown; when all named sandboxes have ended, msb stats ends.\n\n\
     Examples:\n  \
     msb stats\n  \
     msb stats --no-stream --format json work"
 )]
 pub(crate) struct Arguments {
-    /// Print once and end
+    /// Print one sample and end
     #[arg(long)]
     no_stream: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Sandboxes, by name or id [default: all that run]
+    /// Sandboxes, by name or id [default: all running ones]
     #[arg(value_name = "SANDBOX")]
     sandboxes: Vec<String>,
 }
@@ -167,7 +167,7 @@ fn has_ended(error: &ConnectError) -> bool {
 }
 
 fn failed() -> Failure {
-    anyhow!("looking at a sandbox failed").into()
+    anyhow!("cannot sample a sandbox").into()
 }
 
 fn running(context: &Context) -> io::Result<Vec<Sandbox>> {

@@ -9,11 +9,12 @@ use crate::output;
 // Arguments of `msb stop`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command gets its stop signal, as the image's STOPSIGNAL or --stop-signal has it, and \
-    when it has ended the rest get SIGTERM. What lives when the time is up gets SIGKILL. Then the disks \
-    are synced and unmounted. A guest that does not answer is killed: what it had synced is kept, and msb says so. \
-    One that does not run is left as it is, and that is no error.\n\n\
-    Examples:\n  msb stop -t 2 work"
+    after_help = "The command gets its stop signal, which is the image's STOPSIGNAL or --stop-signal; when it \
+    has ended, the other processes get SIGTERM. Processes that are left after the timeout get SIGKILL. Then \
+    the disks are synced and unmounted. A guest that does not answer is killed, which msb reports; files that \
+    it had synced are kept. It is not an error if a sandbox is not running.\n\n\
+    Examples:\n  \
+    msb stop -t 2 work"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -23,10 +24,10 @@ pub(crate) struct Arguments {
 // The sandboxes to stop, and the options for it.
 #[derive(Debug, clap::Args)]
 pub(super) struct StopArguments {
-    /// Time that processes may take to end [default: what the sandbox was created with, or 10]
+    /// Time limit for processes to end [default: the sandbox's own, or 10]
     #[arg(short, long, value_name = "SECONDS")]
     pub(super) time: Option<u64>,
-    /// Signal that asks the command to end [default: what the sandbox was created with]
+    /// Signal that asks the command to end [default: the sandbox's own]
     #[arg(short, long)]
     pub(super) signal: Option<StopSignal>,
     /// Sandboxes, by name or id
@@ -50,7 +51,7 @@ pub(super) async fn stop(sandbox: &Sandbox, how: &StopArguments) -> Result<(), F
         Ok(false) => {
             let name = &sandbox.spec.name;
             output::notice(&format!(
-                "sandbox {name} did not stop by itself and was killed"
+                "sandbox {name} did not stop in time and was killed"
             ));
             Ok(())
         }

@@ -10,7 +10,7 @@ pub(crate) struct StoppingArguments {
     /// Signal that asks the command to end [default: the image's STOPSIGNAL, or SIGTERM]
     #[arg(long, value_name = "SIGNAL")]
     stop_signal: Option<StopSignal>,
-    /// Time that msb stop gives processes to end
+    /// Time limit for processes to end at msb stop
     #[arg(long, value_name = "SECONDS", default_value_t = Stopping::default().timeout_s)]
     stop_timeout: u64,
 }
@@ -33,7 +33,7 @@ fn images_signal(text: Option<&str>) -> StopSignal {
     };
     text.parse().unwrap_or_else(|error: NoSignal| {
         let error = printable(&error.to_string());
-        output::notice(&format!("the image's STOPSIGNAL is not followed: {error}"));
+        output::notice(&format!("the image's STOPSIGNAL is ignored: {error}"));
         StopSignal::default()
     })
 }

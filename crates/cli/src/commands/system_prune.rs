@@ -7,7 +7,7 @@ use crate::failure::Outcome;
 // Arguments of `msb system prune`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Does what msb container prune, msb prune and, with --volumes, msb volume prune do, and asks first \
+    after_help = "Combines msb container prune, msb prune and, with --volumes, msb volume prune. Asks first \
     unless --force is given.\n\n\
     Examples:\n  \
     msb system prune\n  \
@@ -17,10 +17,10 @@ pub(crate) struct Arguments {
     /// Remove every image that no sandbox uses, not only those without a name
     #[arg(short, long)]
     all: bool,
-    /// Remove the volumes too that no sandbox has
+    /// Also remove volumes that no sandbox uses
     #[arg(long)]
     volumes: bool,
-    /// Remove all without asking
+    /// Remove without asking
     #[arg(short, long)]
     force: bool,
 }
@@ -38,7 +38,8 @@ impl Arguments {
             ""
         };
         format!(
-            "This removes every sandbox that does not run, {images}{volumes}, and what killed processes left."
+            "This removes every sandbox that is not running, {images}{volumes}, and the leftovers \
+             of killed processes."
         )
     }
 }

@@ -7,7 +7,7 @@ const SCRIPT: &str = "ps -fN --ppid 2 -p 2 2>/dev/null || ps -ef";
 // Arguments of `msb top`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Runs ps in the sandbox, so the image must have it; without OPTION also a shell.\n\n\
+    after_help = "Runs ps in the sandbox, so the image must have ps and, if no OPTION is given, a shell.\n\n\
     Examples:\n  \
     msb top work\n  \
     msb top work -eo pid,user,rss,args"

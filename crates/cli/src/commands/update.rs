@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         upper_bytes: arguments.upper_size,
     };
     if changes == Changes::default() {
-        return Err(anyhow!("nothing to change: say --upper-size, --cpus or --memory").into());
+        return Err(anyhow!("nothing to change: give --upper-size, --cpus or --memory").into());
     }
     context
         .each(&arguments.sandboxes, async |mut sandbox| {
@@ -42,7 +42,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             if !context.quiet && sandbox.state()? == State::Running {
                 let name = &sandbox.spec.name;
                 output::notice(&format!(
-                    "sandbox {name} runs on as it is; msb restart {name} makes it otherwise"
+                    "sandbox {name} is still running with the old settings; apply the new ones with \
+                     msb restart {name}"
                 ));
             }
             Ok(())

@@ -18,9 +18,10 @@ const EXIT_DAMAGED: u8 = 1;
 // Arguments of `msb image verify`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Every file of the images is compared with what was recorded when it was written, \
-    byte by byte; without names, every file of the store, wrapped kernels and boot disk too.\n\n\
-    Exit code: 0 when all is whole, or was mended; 1 when something is damaged; 125 when msb failed.\n\n\
+    after_help = "Compares every file of the images with the checksum that was recorded when it was written; \
+    without names, also every other file of the store, the wrapped kernels and the boot disk.\n\n\
+    Exit code: 0 when everything is intact or was repaired; 1 when something is damaged; 125 when msb \
+    failed.\n\n\
     Examples:\n  \
     msb image verify\n  \
     msb image verify --repair debian:12"
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
     /// Images, by name or digest [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Mend what is damaged: from copies, from layers, or from where the image was pulled
+    /// Repair damaged files from copies, from layers, or from the source of the image
     #[arg(long)]
     repair: bool,
     /// Output format
@@ -151,7 +152,7 @@ const fn part_name(part: FileRole) -> &'static str {
 fn print(report: &Report, repair: bool) -> std::io::Result<()> {
     let mut text = String::new();
     for row in &report.damages {
-        let state = if row.repaired { "mended " } else { "DAMAGED" };
+        let state = if row.repaired { "repaired" } else { "DAMAGED " };
         text.push_str(&format!(
             "{state} {}: {}\n",
             row.path.display(),
@@ -159,7 +160,7 @@ fn print(report: &Report, repair: bool) -> std::io::Result<()> {
         ));
     }
     for advice in &report.advice {
-        text.push_str(&format!("to do   {advice}\n"));
+        text.push_str(&format!("to do    {advice}\n"));
     }
     let damaged = report.damages.iter().filter(|row| !row.repaired).count();
     text.push_str(&format!(
@@ -168,10 +169,10 @@ fn print(report: &Report, repair: bool) -> std::io::Result<()> {
         report.files,
         output::human_size(report.bytes),
         match (report.damages.len(), damaged) {
-            (0, _) => "all whole".to_owned(),
-            (count, 0) => format!("{count} damaged, all mended"),
-            (count, left) if repair => format!("{count} damaged, {left} not mended"),
-            (count, _) => format!("{count} damaged; --repair mends them"),
+            (0, _) => "all intact".to_owned(),
+            (count, 0) => format!("{count} damaged, all repaired"),
+            (count, left) if repair => format!("{count} damaged, {left} not repaired"),
+            (count, _) => format!("{count} damaged; repair them with --repair"),
         }
     ));
     output::print(&text)

@@ -14,16 +14,16 @@ use crate::output;
 // Arguments of `msb __vmm`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Directories in which programs are looked up; the environment is empty
+    /// Directories in which programs are looked up, because the environment is empty
     #[arg(long, value_name = "DIR:DIR")]
     search_path: Option<OsString>,
     /// The QEMU program to use
     #[arg(long, value_name = "PROGRAM")]
     qemu: Option<OsString>,
-    /// File to note in how far the start is
+    /// File that records the progress of the start
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
-    /// Run no machine: confine this process as if, and print what it can still do
+    /// Apply the confinement without booting, and report what is still permitted
     #[arg(long)]
     probe: bool,
     /// Directory of the sandbox

@@ -20,11 +20,11 @@ use crate::template::{ListingFormat, fields};
 #[command(next_help_heading = "Mounts")]
 pub(crate) struct MountArguments {
     /// Mount a directory or file of the host (/path or ./path), a named volume, or with PATH alone a volume
-    /// that goes with the sandbox; with :ro nobody in the sandbox can write to it. There is room for 64
-    /// mounts with QEMU; with libkrun for 3 volumes and directories, and for no files
+    /// that is removed with the sandbox; with :ro the sandbox cannot write to it. The limit is 64
+    /// mounts with QEMU, and 3 volumes and directories and no files with libkrun
     #[arg(short, long, value_name = "[SOURCE:]PATH[:ro]")]
     volume: Vec<VolumeOption>,
-    /// The same as key=value pairs: type=bind|volume|tmpfs,source=...,target=...[,readonly][,tmpfs-size=...]
+    /// A mount as key=value pairs: type=bind|volume|tmpfs,source=...,target=...[,readonly][,tmpfs-size=...]
     #[arg(long, value_name = "KEY=VALUE,...")]
     mount: Vec<MountOption>,
     /// Mount memory of the guest, empty at each start; options: size=, mode=, exec, ro
@@ -44,8 +44,8 @@ impl MountArguments {
 // Arguments of `msb volume`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A volume is an ext4 disk that sandboxes mount with -v NAME:PATH. One sandbox at a time \
-    can have it to write, or any number to read (:ro). It is made when it is first named.\n\n\
+    after_help = "A volume is an ext4 disk that sandboxes mount with -v NAME:PATH. One sandbox at a time can \
+    mount it writable, or any number read-only (:ro). It is created when it is first named.\n\n\
     Examples:\n  \
     msb volume create --size 20G data; msb run --rm -v data:/data debian df -h /data\n  \
     msb volume ls; msb volume rm data"
@@ -64,10 +64,10 @@ enum Command {
     Ls(ListArguments),
     /// Print everything about volumes, as JSON
     Inspect(InspectArguments),
-    /// Remove volumes that no sandbox has, with what is in them
+    /// Remove volumes that no sandbox uses, with their files
     #[command(alias = "remove")]
     Rm(RemoveArguments),
-    /// Remove every volume that no sandbox has, with what is in them
+    /// Remove every volume that no sandbox uses, with its files
     Prune(PruneArguments),
 }
 
@@ -76,7 +76,7 @@ enum Command {
     msb volume create cache\n  \
     msb volume create --size 20G --label team=web data")]
 struct CreateArguments {
-    /// Size of its disk; sparse, so what is not written costs nothing
+    /// Size of the disk; sparse, so it uses only the space that is written
     #[arg(long, default_value_t = VOLUME_BYTES, hide_default_value = true, value_name = "SIZE",
         value_parser = output::parse_size)]
     size: u64,
@@ -123,16 +123,17 @@ struct RemoveArguments {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Asks first unless --force is given; where nobody answers it removes nothing and fails.\n\n\
+    after_help = "Asks first unless --force is given; if there is no answer, it removes nothing and \
+    fails.\n\n\
     Examples:\n  \
     msb volume prune\n  \
     msb volume prune --force"
 )]
 struct PruneArguments {
-    /// Remove them without asking
+    /// Remove without asking
     #[arg(short, long)]
     force: bool,
-    /// For docker's sake: volumes with a name are removed in any case
+    /// Accepted for docker's sake: volumes with a name are removed in any case
     #[arg(short, long, hide = true)]
     all: bool,
 }
@@ -297,7 +298,7 @@ pub(super) fn unused(context: &Context) -> Result<(Vec<Volume>, Failures), Failu
 fn consequence(volumes: &[Volume]) -> String {
     let names: Vec<&str> = (volumes.iter().map(|volume| volume.spec.name.as_str())).collect();
     format!(
-        "This removes every volume that no sandbox has, with what is in it: {}.",
+        "This removes every volume that no sandbox uses, and its files: {}.",
         names.join(", ")
     )
 }

@@ -13,11 +13,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 // Arguments of `msb wait`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Prints the exit code of each sandbox's command, in the order given; that of the last is \
-    msb's own.\n\nExamples:\n  msb run -d --name build debian make; msb wait build"
+    after_help = "Prints the exit code of each sandbox's command, in the order given, and exits with the last \
+    one.\n\n\
+    Examples:\n  \
+    msb run -d --name build debian make; msb wait build"
 )]
 pub(crate) struct Arguments {
-    /// Wait for a job of one sandbox instead
+    /// Wait for a job of one sandbox instead of the main command
     #[arg(long, value_name = "NUMBER")]
     job: Option<u64>,
     /// Sandboxes, by name or id
@@ -43,7 +45,7 @@ async fn first_command(sandbox: &Sandbox) -> Result<Exit, Failure> {
     sandbox.wait().await?;
     let name = &sandbox.spec.name;
     let exit = sandbox.condition()?.exit;
-    Ok(exit.ok_or_else(|| anyhow!("no command of sandbox {name} has run"))?)
+    Ok(exit.ok_or_else(|| anyhow!("sandbox {name} has not run a command"))?)
 }
 
 async fn job(sandbox: &Sandbox, id: u64) -> Result<Exit, Failure> {

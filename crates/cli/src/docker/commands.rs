@@ -6,22 +6,24 @@ const fn missing(words: &'static str, instead: super::Instead) -> MissingCommand
 }
 
 const BUILD: super::Instead = Line(
-    "msb builds no images; build with docker, podman or buildah, and give msb load what docker save writes",
+    "msb does not build images; build with docker, podman or buildah, and pass the output of docker \
+     save to msb load",
 );
 const CLUSTER: super::Instead =
-    Line("msb runs sandboxes on this host alone and knows of no others; msb run -d starts one");
+    Line("msb runs sandboxes on this host alone; msb run -d starts one");
 const CONFIG: super::Instead = Line(
-    "msb keeps no configs and secrets; -e, --env-file, --copy and -v bring them into a sandbox",
+    "msb does not store configs or secrets; -e, --env-file, --copy and -v pass them to a sandbox",
 );
 const PAUSE: super::Instead = Line(
-    "msb does not pause sandboxes; msb kill -s STOP NAME stops a sandbox's command, and -s CONT lets it go on",
+    "msb does not pause sandboxes; msb kill -s STOP NAME stops a sandbox's command, and -s CONT \
+     continues it",
 );
 
 /// Every command of Docker, and the common commands of Podman, that msb does not have.
 pub(super) const ALL: &[MissingCommand] = &[
     missing(
         "commit",
-        UntilThen("msb cp takes files out of a sandbox, and a volume hands them to another"),
+        UntilThen("msb cp copies files out of a sandbox, and a volume shares them with another"),
     ),
     missing(
         "diff",
@@ -33,23 +35,25 @@ pub(super) const ALL: &[MissingCommand] = &[
     ),
     missing(
         "login",
-        UntilThen("docker login writes what msb pull reads, ~/.docker/config.json"),
+        UntilThen("docker login writes ~/.docker/config.json, which msb pull reads"),
     ),
     missing(
         "logout",
-        UntilThen("docker logout removes what msb pull reads, in ~/.docker/config.json"),
+        UntilThen(
+            "docker logout removes the credentials in ~/.docker/config.json, which msb pull reads",
+        ),
     ),
     missing(
         "push",
-        UntilThen("skopeo copy sends the archive that an image was loaded from"),
+        UntilThen("skopeo copy uploads the archive that an image was loaded from"),
     ),
     missing(
         "save",
-        UntilThen("skopeo copy takes an image from its registry as an archive"),
+        UntilThen("skopeo copy downloads an image from its registry as an archive"),
     ),
     missing(
         "tag",
-        UntilThen("msb load --tag NAME gives an image its name"),
+        UntilThen("msb load --tag NAME sets the name of an image"),
     ),
     missing("build", BUILD),
     missing("builder", BUILD),
@@ -57,27 +61,25 @@ pub(super) const ALL: &[MissingCommand] = &[
     missing(
         "checkpoint",
         Line(
-            "msb takes no checkpoints; msb stop keeps what a sandbox has written, msb start goes on from there",
+            "msb has no checkpoints; msb stop keeps the files of a sandbox, and msb start boots \
+             from them",
         ),
     ),
     missing(
         "compose",
         Line(
-            "msb reads no compose files; start each service with msb run -d, and let one reach the published port of another with --net-allow",
+            "msb does not read compose files; start each service with msb run -d, and reach \
+             published ports with --net-allow",
         ),
     ),
     missing("config", CONFIG),
     missing(
         "context",
-        Line(
-            "msb runs sandboxes on this host alone; --home or MSB_HOME choose where they are kept",
-        ),
+        Line("msb runs sandboxes on this host alone; --home or MSB_HOME sets their directory"),
     ),
     missing(
         "events",
-        Line(
-            "msb reports no events; msb wait, msb logs -f and msb ps --format json tell what happens",
-        ),
+        Line("msb does not report events; see msb wait, msb logs -f and msb ps --format json"),
     ),
     missing(
         "export",
@@ -85,25 +87,29 @@ pub(super) const ALL: &[MissingCommand] = &[
     ),
     missing(
         "healthcheck",
-        Line("msb runs no health checks; msb exec NAME COMMAND runs one"),
+        Line("msb does not run health checks; msb exec NAME COMMAND runs one"),
     ),
     missing(
         "import",
         Line(
-            "msb makes no image of a directory's archive; docker import does, and docker save | msb load brings it here",
+            "msb does not make an image of an archive of files; use docker import, then docker save \
+             | msb load",
         ),
     ),
     missing(
         "info",
-        Line("msb has no info; msb version, msb doctor and msb df say what docker info says"),
+        Line("msb has no info command; see msb version, msb doctor and msb df"),
     ),
     missing(
         "kube",
-        Line("msb reads no Kubernetes files; start each container of a pod with msb run -d"),
+        Line("msb does not read Kubernetes files; start each container of a pod with msb run -d"),
     ),
     missing(
         "machine",
-        Line("msb needs no machine to run in; msb doctor says whether this host can run sandboxes"),
+        Line(
+            "msb does not need a machine to run in; msb doctor checks whether this host can run \
+             sandboxes",
+        ),
     ),
     missing(
         "manifest",
@@ -115,19 +121,20 @@ pub(super) const ALL: &[MissingCommand] = &[
     ),
     missing(
         "network",
-        Line("msb has no networks to manage, each sandbox has its own; see --network of msb run"),
+        Line(
+            "msb has no networks to manage, because each sandbox has its own; see --network of msb \
+             run",
+        ),
     ),
     missing("node", CLUSTER),
     missing("pause", PAUSE),
     missing(
         "plugin",
-        Line("msb has no plugins; volumes, networks and logs are its own"),
+        Line("msb has no plugins; volumes, networks and logs are built in"),
     ),
     missing(
         "pod",
-        Line(
-            "msb has no pods; let one sandbox reach the published port of another with --net-allow",
-        ),
+        Line("msb has no pods; sandboxes reach each other's published ports with --net-allow"),
     ),
     missing(
         "search",
@@ -142,12 +149,16 @@ pub(super) const ALL: &[MissingCommand] = &[
     missing(
         "trust",
         Line(
-            "msb checks digests and no signatures; name an image by its digest to have that one alone",
+            "msb checks digests, but not signatures; name an image by its digest to get exactly \
+             that image",
         ),
     ),
     missing("unpause", PAUSE),
     missing(
         "upgrade",
-        Line("msb does not replace itself; put a newer msb in its place, running sandboxes go on"),
+        Line(
+            "msb does not replace itself; install a newer msb over it, and running sandboxes \
+             continue",
+        ),
     ),
 ];

@@ -26,7 +26,7 @@ struct MissingCommand {
 enum Instead {
     /// The complete answer, in one line.
     Line(&'static str),
-    /// The alternative until msb has the command; the end of "until then ...".
+    /// The alternative until msb has the command; the end of "until then, ...".
     UntilThen(&'static str),
 }
 
@@ -90,7 +90,7 @@ fn command(path: &str, typed: &[&str]) -> Option<String> {
         Instead::Line(line) => line.to_owned(),
         Instead::UntilThen(until_then) => {
             let words = missing.words;
-            format!("msb {words} is coming; until then {until_then}")
+            format!("msb {words} is not available yet; until then, {until_then}")
         }
     })
 }
@@ -103,7 +103,7 @@ fn option(path: &str, name: &str) -> Option<String> {
         .iter()
         .find(|group| group.commands.contains(&path) && group.names.contains(&name))?;
     match group.effect {
-        Effect::Refused(instead) => Some(format!("msb {path} has no {name}: {instead}")),
+        Effect::Refused(instead) => Some(format!("msb {path} does not support {name}: {instead}")),
         Effect::Needless { .. } => None,
     }
 }
@@ -118,7 +118,7 @@ fn value(error: &clap::Error) -> Option<String> {
             && (missing.value == typed || missing.is_prefix && typed.starts_with(missing.value))
     })?;
     Some(format!(
-        "msb takes no {option} {typed}: {}",
+        "msb does not support {option} {typed}: {}",
         missing.instead
     ))
 }

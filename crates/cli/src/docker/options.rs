@@ -32,9 +32,8 @@ const fn value(why: &'static str) -> Effect {
     }
 }
 
-const CAPABILITIES: &str =
-    "root in a sandbox has every capability of the guest's kernel in any case";
-const NO_SIGNATURES: &str = "msb checks digests and no signatures";
+const CAPABILITIES: &str = "root in a sandbox always has every capability of the guest's kernel";
+const NO_SIGNATURES: &str = "msb checks digests, but not signatures";
 const NO_SWAP: &str = "a guest has no swap";
 
 /// Every option of Docker, and the common options of Podman, that msb does not have.
@@ -63,7 +62,7 @@ pub(super) const ALL: &[OptionGroup] = &[
     group(
         CREATE,
         &["--no-healthcheck"],
-        flag("msb runs no health checks"),
+        flag("msb does not run health checks"),
     ),
     group(
         &["inspect"],
@@ -79,7 +78,7 @@ pub(super) const ALL: &[OptionGroup] = &[
         CREATE,
         &["--attach", "-a"],
         Refused(
-            "msb run shows what the command prints unless -d is given, and -i passes its input on",
+            "msb run shows the command's output unless -d is given, and -i passes on its input",
         ),
     ),
     group(
@@ -98,14 +97,15 @@ pub(super) const ALL: &[OptionGroup] = &[
             "--device-write-iops",
         ],
         Refused(
-            "start msb run in a control group that has such limits, as systemd-run --scope makes them",
+            "start msb run in a control group with such limits, which systemd-run --scope creates",
         ),
     ),
     group(
         CREATE,
         &["--cap-drop"],
         Refused(
-            "its root is root of the guest alone; -u USER runs the command without capabilities",
+            "root in a sandbox is root of the guest alone; -u USER runs the command without \
+             capabilities",
         ),
     ),
     group(
@@ -117,7 +117,7 @@ pub(super) const ALL: &[OptionGroup] = &[
         CREATE,
         &["--cgroupns", "--ipc", "--pid", "--userns", "--uts"],
         Refused(
-            "a sandbox has a kernel of its own and shares no namespace with the host or other sandboxes",
+            "a sandbox has its own kernel and shares no namespace with the host or other sandboxes",
         ),
     ),
     group(
@@ -147,12 +147,12 @@ pub(super) const ALL: &[OptionGroup] = &[
     group(
         CREATE,
         &["--device", "--device-cgroup-rule", "--gpus"],
-        Refused("no device of the host reaches a sandbox, whose machine has its own"),
+        Refused("devices of the host cannot be passed to a sandbox, whose machine has its own"),
     ),
     group(
         CREATE,
         &["--dns-opt", "--dns-option", "--dns-search"],
-        Refused("names are looked up as they stand; --dns asks another resolver"),
+        Refused("names are looked up unchanged; --dns uses another resolver"),
     ),
     group(
         CREATE,
@@ -170,7 +170,7 @@ pub(super) const ALL: &[OptionGroup] = &[
             "--health-start-period",
             "--health-timeout",
         ],
-        Refused("msb runs no health checks; msb exec NAME COMMAND runs one"),
+        Refused("msb does not run health checks; msb exec NAME COMMAND runs one"),
     ),
     group(
         CREATE,
@@ -182,9 +182,7 @@ pub(super) const ALL: &[OptionGroup] = &[
             "--net-alias",
             "--network-alias",
         ],
-        Refused(
-            "each sandbox has the same addresses in a network of its own; -p publishes its ports",
-        ),
+        Refused("each sandbox has its own network with the same addresses; -p publishes its ports"),
     ),
     group(
         CREATE,
@@ -194,24 +192,27 @@ pub(super) const ALL: &[OptionGroup] = &[
     group(
         CREATE,
         &["--kernel-memory"],
-        Refused("--memory is all that a guest has, its kernel's memory included"),
+        Refused("--memory limits the whole guest, including the memory of its kernel"),
     ),
     group(
         CREATE,
         &["--link"],
         Refused(
-            "publish a port of the other sandbox with -p 8080:80, then --net-allow 127.0.0.1:8080 reaches it at host.msb.internal",
+            "publish a port of the other sandbox with -p 8080:80; --net-allow 127.0.0.1:8080 then \
+             reaches it at host.msb.internal",
         ),
     ),
     group(
         CREATE,
         &["--log-driver", "--log-opt"],
-        Refused("msb keeps what a command prints in a log of bounded size, which msb logs prints"),
+        Refused(
+            "msb keeps the output of a command in a log of bounded size, which msb logs prints",
+        ),
     ),
     group(
         CREATE,
         &["--oom-kill-disable", "--oom-score-adj"],
-        Refused("a command can set its own, in /proc/self/oom_score_adj of the guest"),
+        Refused("a command can set its own value in /proc/self/oom_score_adj of the guest"),
     ),
     group(CREATE, &["--pod"], Refused("msb has no pods")),
     group(
@@ -222,17 +223,17 @@ pub(super) const ALL: &[OptionGroup] = &[
     group(
         CREATE,
         &["--secret"],
-        Refused("-e, --env-file, --copy and -v bring secrets into a sandbox"),
+        Refused("-e, --env-file, --copy and -v pass secrets to a sandbox"),
     ),
     group(
         CREATE,
         &["--security-opt"],
-        Refused("what confines a sandbox is its virtual machine, so leave it out"),
+        Refused("leave it out, because a virtual machine confines the sandbox"),
     ),
     group(
         &["run", "attach"],
         &["--sig-proxy"],
-        Refused("signals go to the command; msb run -d starts one that gets none"),
+        Refused("signals go to the command; msb run -d starts a command that gets none"),
     ),
     group(
         CREATE,
@@ -247,18 +248,18 @@ pub(super) const ALL: &[OptionGroup] = &[
     group(
         CREATE,
         &["--systemd"],
-        Refused("an image whose command is systemd runs it as it runs any other"),
+        Refused("leave it out, because an image whose command is systemd runs like any other"),
     ),
     group(
         &["run", "create", "pull"],
         &["--tls-verify"],
-        Refused("--tls-ca FILE trusts another authority, --plain-http does without TLS"),
+        Refused("--tls-ca FILE trusts another authority, and --plain-http uses no TLS"),
     ),
     group(CREATE, &["--tz"], Refused("-e TZ=ZONE sets the time zone")),
     group(
         CREATE,
         &["--volume-driver"],
-        Refused("volumes are disks of msb's own, which msb volume create makes"),
+        Refused("volumes are disks that msb volume create makes"),
     ),
     group(
         CREATE,
@@ -278,27 +279,30 @@ pub(super) const ALL: &[OptionGroup] = &[
     group(
         &["rm"],
         &["--link", "-l"],
-        Refused("sandboxes have no links; without it the sandbox is removed"),
+        Refused("sandboxes have no links; leave it out to remove the sandbox"),
     ),
     group(
         &["rm"],
         &["--all", "-a"],
-        Refused("msb container prune removes all that do not run, msb rm -f $(msb ps -aq) all"),
+        Refused(
+            "msb container prune removes all stopped sandboxes, and msb rm -f $(msb ps -aq) all \
+             sandboxes",
+        ),
     ),
     group(
         &["stop", "kill", "restart"],
         &["--all", "-a"],
-        Refused("msb ps -q lists all that run, as in msb stop $(msb ps -q)"),
+        Refused("msb ps -q lists all running sandboxes, as in msb stop $(msb ps -q)"),
     ),
     group(
         &["stats"],
         &["--all", "-a"],
-        Refused("one that does not run uses nothing but its disk, which msb ps -as shows"),
+        Refused("a stopped sandbox uses only its disk, which msb ps -as shows"),
     ),
     group(
         &["images", "image ls"],
         &["--tree"],
-        Refused("an image here has one platform; msb image inspect lists its layers"),
+        Refused("an image in the store has one platform; msb image inspect lists its layers"),
     ),
     group(
         &["update"],
@@ -311,16 +315,16 @@ pub(super) const ALL: &[OptionGroup] = &[
             "--pids-limit",
             "--restart",
         ],
-        Refused("it is set by msb create; update changes --memory, --cpus and --upper-size"),
+        Refused("msb create sets it; msb update changes --memory, --cpus and --upper-size"),
     ),
     group(
         &["volume create"],
         &["--driver", "--opt", "-d", "-o"],
-        Refused("volumes are disks of msb's own; --size sets the size of one"),
+        Refused("volumes are disks; --size sets the size of one"),
     ),
     group(
         &["volume ls"],
         &["--filter", "-f"],
-        Refused("msb volume ls --format json | jq chooses by any key"),
+        Refused("msb volume ls --format json | jq filters by any key"),
     ),
 ];

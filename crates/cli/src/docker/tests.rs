@@ -106,25 +106,31 @@ const TAKEN: &[&str] = &[
 
 /// Command lines of Docker and Podman that msb refuses, and a part of its answer.
 const ANSWERED: &[(&str, &str)] = &[
-    ("commit a b", "msb commit is coming; until then msb cp"),
-    ("container commit a b", "msb commit is coming"),
-    ("diff a", "msb diff is coming"),
+    (
+        "commit a b",
+        "msb commit is not available yet; until then, msb cp",
+    ),
+    ("container commit a b", "msb commit is not available yet"),
+    ("diff a", "msb diff is not available yet"),
     (
         "history bb",
-        "msb history is coming; until then msb image inspect",
+        "msb history is not available yet; until then, msb image inspect",
     ),
-    ("image history bb", "msb history is coming"),
+    ("image history bb", "msb history is not available yet"),
     (
         "login r.example",
-        "msb login is coming; until then docker login",
+        "msb login is not available yet; until then, docker login",
     ),
-    ("logout", "msb logout is coming"),
-    ("push bb", "msb push is coming"),
-    ("image push bb", "msb push is coming"),
-    ("save bb -o f", "msb save is coming"),
-    ("image save bb", "msb save is coming"),
-    ("tag a b", "msb tag is coming; until then msb load --tag"),
-    ("image tag a b", "msb tag is coming"),
+    ("logout", "msb logout is not available yet"),
+    ("push bb", "msb push is not available yet"),
+    ("image push bb", "msb push is not available yet"),
+    ("save bb -o f", "msb save is not available yet"),
+    ("image save bb", "msb save is not available yet"),
+    (
+        "tag a b",
+        "msb tag is not available yet; until then, msb load --tag",
+    ),
+    ("image tag a b", "msb tag is not available yet"),
     ("build .", "msb load"),
     ("image build .", "msb load"),
     ("buildx build .", "msb load"),
@@ -303,7 +309,7 @@ fn commands_as_markdown() -> String {
     for missing in commands::ALL {
         let line = match missing.instead {
             Instead::Line(line) => line.to_owned(),
-            Instead::UntilThen(until_then) => format!("coming; until then {until_then}"),
+            Instead::UntilThen(until_then) => format!("planned; until then, {until_then}"),
         };
         match rows.iter_mut().find(|(_, others)| *others == line) {
             Some((words, _)) => words.push(missing.words),
@@ -324,7 +330,7 @@ fn options_as_markdown() -> String {
         let (names, commands) = (quoted(group.names), quoted(group.commands));
         let line = match group.effect {
             Effect::Refused(line) => line.to_owned(),
-            Effect::Needless { why, .. } => format!("taken, changes nothing: {why}"),
+            Effect::Needless { why, .. } => format!("accepted, changes nothing: {why}"),
         };
         text.push_str(&format!("| {names} | {commands} | {} |\n", escaped(&line)));
     }

@@ -23,9 +23,10 @@ const fn missing(
     }
 }
 
-const BRIDGE: &str = "leave it out: --network outbound, the default, reaches out as a bridge does, and -p publishes ports";
+const BRIDGE: &str = "leave it out: --network outbound, the default, reaches outside as a bridge \
+    does, and -p publishes ports";
 
-const NO_TEMPLATE: &str = "this command fills in no templates; --format json prints every key";
+const NO_TEMPLATE: &str = "this command does not support templates; --format json prints every key";
 
 /// Values that msb has an alternative to.
 pub(super) const ALL: &[MissingValue] = &[
@@ -33,8 +34,8 @@ pub(super) const ALL: &[MissingValue] = &[
         "--network",
         "host",
         false,
-        "a sandbox has a network of its own; -p publishes its ports, and --net-allow 127.0.0.1:PORT reaches a \
-         port of the host at host.msb.internal",
+        "a sandbox has its own network; -p publishes its ports, and --net-allow 127.0.0.1:PORT \
+         reaches a port of the host at host.msb.internal",
     ),
     missing("--network", "bridge", false, BRIDGE),
     missing("--network", "default", false, BRIDGE),
@@ -44,7 +45,7 @@ pub(super) const ALL: &[MissingValue] = &[
         "--network",
         "container:",
         true,
-        "sandboxes do not share a network; let one reach the published port of another with --net-allow",
+        "sandboxes do not share a network; they reach each other's published ports with --net-allow",
     ),
     missing("--format", "{{", true, NO_TEMPLATE),
     missing("--format", "table {{", true, NO_TEMPLATE),

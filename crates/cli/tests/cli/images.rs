@@ -17,7 +17,7 @@ fn an_image_for_another_platform_is_pulled_or_refused() {
     let name = format!("{NOBODY}/app");
     home.load(&name, "riscv64");
     let host = format!("linux/{}", host_architecture());
-    let both = format!("'{name}' is here for linux/riscv64, not for {host}");
+    let both = format!("image '{name}' in the store is for linux/riscv64, not for {host}");
     let wanted = ["create", "--platform", &host];
 
     let never = [&wanted[..], &["--pull", "never", &name]].concat();
@@ -38,7 +38,9 @@ fn an_image_whose_programs_may_not_run_is_warned_of() {
     let warned = |arguments: &[&str]| {
         let created = home.msb(arguments);
         assert_eq!(created.code, Some(0), "{}", created.stderr);
-        created.stderr.contains("is an image for linux/riscv64")
+        created
+            .stderr
+            .contains("is for linux/riscv64, but this sandbox is")
     };
     assert!(warned(&["create", "foreign"]));
     assert!(warned(&[
@@ -57,13 +59,13 @@ fn an_image_that_is_neither_here_nor_there_is_said_in_one_line() {
     let name = format!("{NOBODY}/app");
     let said = home.msb(&["run", &name]);
     said.assert_refused(&[
-        &format!("'{name}' is not here: "),
+        &format!("image '{name}' is not in the store: "),
         "the connection was refused",
     ]);
     said.assert_hint("msb images lists");
     assert!(!said.stderr.contains("--plain-http"), "{}", said.stderr);
     let never = home.msb(&["run", "--pull", "never", &name]);
-    never.assert_refused(&[&format!("no image '{name}' in the store")]);
+    never.assert_refused(&[&format!("image '{name}' is not in the store")]);
 }
 
 #[test]

@@ -12,11 +12,13 @@ fn a_word_of_dockers_is_answered_with_one_line() {
         ),
         (
             &["--home", "images", "container", "tag", "a", "b"],
-            "msb tag is coming; until then msb load --tag NAME gives an image its name",
+            "msb tag is not available yet; until then, msb load --tag NAME sets the name of an \
+             image",
         ),
         (
             &["run", "--gpus", "all", "x"],
-            "msb run has no --gpus: no device of the host reaches a sandbox, whose machine has its own",
+            "msb run has no --gpus: devices of the host cannot be passed to a sandbox, whose \
+             machine has its own",
         ),
     ] {
         assert_eq!(msb.run(words).refused(), [line]);
@@ -53,9 +55,15 @@ fn a_setting_that_is_none_is_found_by_every_command() {
 fn sizes_are_refused_before_an_image_is_looked_for() {
     let msb = Msb::new();
     for (words, part) in [
-        (["--cpus", "1.5"], "whole processors only, 1 to 255"),
-        (["--cpus", "1000"], "whole processors only, 1 to 255"),
-        (["--memory", "8m"], "a guest's memory is 64M to 4096T"),
+        (
+            ["--cpus", "1.5"],
+            "write a whole number of processors from 1 to 255",
+        ),
+        (
+            ["--cpus", "1000"],
+            "write a whole number of processors from 1 to 255",
+        ),
+        (["--memory", "8m"], "write a size from 64M to 4096T"),
     ] {
         for command in ["run", "update"] {
             let words = [&[command][..], &words, &["nosuch"]].concat();

@@ -8,9 +8,10 @@ fn an_image_that_is_used_names_its_sandbox() {
     msb.run(&["create", "--name", "work", "app:dev"]).printed();
     let refused = msb.run(&["image", "rm", "app:dev"]).refused();
     assert_eq!(refused[0], "msb: image app:dev is used by sandbox work");
-    assert!(
-        refused[1].starts_with("hint: msb rm work removes it first; msb image rm --force app:dev ")
-    );
+    assert!(refused[1].starts_with(
+        "hint: remove it first with msb rm work; or remove the image alone with msb image rm \
+         --force app:dev"
+    ));
     msb.run(&["rm", "-v", "work"]).printed();
     msb.run(&["image", "rm", "app:dev"]).printed();
 }
@@ -36,7 +37,7 @@ fn sandboxes_are_pruned_when_that_is_agreed_to() {
     assert!(
         unanswered
             .stderr
-            .contains("does not run, with what it wrote: ")
+            .contains("is not running, and the files that it wrote: ")
     );
     unanswered.refused();
     let declined = msb.with_input(&prune, b"n\n");

@@ -67,8 +67,8 @@ fn an_id_is_written_to_a_file_that_is_new() {
     let created = msb.run(&["create", "--cidfile", path, "--privileged", "app:dev"]);
     assert_eq!(
         created.stderr,
-        "msb: --privileged changes nothing: root in a sandbox has every capability of the guest's kernel in any \
-         case\n"
+        "msb: --privileged changes nothing: root in a sandbox always has every capability of the guest's \
+        kernel\n"
     );
     let id = created.printed();
     assert_eq!(std::fs::read_to_string(&file).expect("read"), id.trim());

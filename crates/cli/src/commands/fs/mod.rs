@@ -21,8 +21,8 @@ use crate::output::Format;
 // Arguments of `msb fs`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Paths are from the sandbox's root. ls, cat and stat work on a stopped sandbox too: its \
-    disks are read, without a machine.\n\n\
+    after_help = "Paths begin at the sandbox's root. ls, cat and stat also work on a stopped sandbox, by \
+    reading its disks.\n\n\
     Examples:\n  \
     msb fs ls work /srv\n  \
     msb fs stat --format json work /etc/hosts\n  \
@@ -37,9 +37,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List what is in directories
+    /// List the content of directories
     Ls(Looking),
-    /// Print what files hold
+    /// Print the content of files
     #[command(after_help = "Examples:\n  msb fs cat work /var/log/app.log")]
     Cat(Paths),
     /// Show type, mode, owner, size and time of files
@@ -48,7 +48,7 @@ enum Command {
     Rm(Removing),
     /// Make directories
     Mkdir(Making),
-    /// Create or replace a file with what standard input holds
+    /// Create or replace a file with the content of standard input
     Write(Writing),
     /// Rename files, or move them into a directory
     Mv(Moving),
@@ -82,7 +82,7 @@ struct Looking {
     msb fs stat work /etc/hosts\n  \
     msb fs stat -L --format json work /bin/sh")]
 struct Stating {
-    /// Follow symlinks: show what they lead to
+    /// Follow symlinks and show their targets
     #[arg(short = 'L', long)]
     follow_link: bool,
     #[command(flatten)]
@@ -109,7 +109,7 @@ struct Removing {
     msb fs mkdir -p work /srv/a/b\n  \
     msb fs mkdir -m 0700 work /root/keys")]
 struct Making {
-    /// Make parents too; it is no error when the directory exists
+    /// Make parents too, and do not fail if the directory exists
     #[arg(short, long)]
     parents: bool,
     /// Permission bits, in octal
@@ -124,7 +124,7 @@ struct Making {
     echo 'debug = true' | msb fs write work /etc/app.toml\n  \
     msb fs write -m 0755 work /usr/local/bin/tool < tool.sh")]
 struct Writing {
-    /// Permission bits, in octal [default: those of the file that is there, or 0644]
+    /// Permission bits, in octal [default: those of the existing file, or 0644]
     #[arg(short, long, value_parser = parse_mode)]
     mode: Option<u32>,
     /// Sandbox, by name or id
@@ -164,7 +164,7 @@ fn parse_mode(text: &str) -> Result<u32, String> {
     u32::from_str_radix(text, 8)
         .ok()
         .filter(|mode| *mode <= 0o7777)
-        .ok_or_else(|| format!("'{text}' is no mode; write 0755"))
+        .ok_or_else(|| format!("'{text}' is not a mode: write octal digits such as 0755"))
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -240,7 +240,7 @@ async fn rename(context: &Context, moving: &Moving) -> Outcome {
     if sources.len() > 1 && files.stat(to.as_bytes(), true).await?.r#type() != FileType::Directory {
         let to = to.as_bytes().escape_ascii();
         return Err(
-            anyhow!("'{to}' is no directory that several files could be moved into").into(),
+            anyhow!("cannot move several files to '{to}', which is not a directory").into(),
         );
     }
     for from in sources {

@@ -67,7 +67,7 @@ impl FromStr for ModeChange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let no_mode = || format!("'{text}' is no mode; write 0755, or u+x");
+        let no_mode = || format!("'{text}' is not a mode: write one such as 0755 or u+x");
         if text.starts_with(|first: char| first.is_ascii_digit()) {
             return super::parse_mode(text).map(Self::Set);
         }
