@@ -30,7 +30,7 @@ pub(crate) fn interruptible(work: impl FnOnce() -> Result<u8> + Send + 'static) 
     await_signals(sender.clone())?;
     // Sending fails only if the receiver no longer needs the result.
     thread::spawn(move || sender.send(Event::Ended(work())));
-    match events.recv().context("the benchmark broke off")? {
+    match events.recv().context("the benchmark was interrupted")? {
         Event::Ended(outcome) => outcome,
         Event::Interrupted(signal) => {
             sandbox::remove_all();

@@ -16,14 +16,16 @@ pub(crate) fn layer_blobs(layout: &Path) -> Result<Vec<Blob>> {
     let manifest = read(&blob_path(layout, &manifest_digest(layout)?)?)?;
     let layers = manifest["layers"]
         .as_array()
-        .context("no layers in the manifest")?;
+        .context("the manifest has no layers")?;
     layers
         .iter()
         .map(|layer| {
             let digest = layer["digest"]
                 .as_str()
-                .context("a layer without a digest")?;
-            let size_bytes = layer["size"].as_u64().context("a layer without a size")?;
+                .context("the manifest has a layer without a digest")?;
+            let size_bytes = layer["size"]
+                .as_u64()
+                .context("the manifest has a layer without a size")?;
             Ok(Blob {
                 path: blob_path(layout, digest)?,
                 size_bytes,
@@ -36,7 +38,7 @@ pub(crate) fn layer_blobs(layout: &Path) -> Result<Vec<Blob>> {
 pub(crate) fn manifest_digest(layout: &Path) -> Result<String> {
     let index = read(&layout.join("index.json"))?;
     let digest = index["manifests"][0]["digest"].as_str();
-    Ok(digest.context("no manifest in index.json")?.to_owned())
+    Ok(digest.context("index.json has no manifest")?.to_owned())
 }
 
 /// Returns the tag of the layout's first image.
@@ -55,6 +57,6 @@ fn read(path: &Path) -> Result<Value> {
 }
 
 fn blob_path(layout: &Path, digest: &str) -> Result<PathBuf> {
-    let (algorithm, hex) = digest.split_once(':').context("a digest without a colon")?;
+    let (algorithm, hex) = digest.split_once(':').context("a digest has no colon")?;
     Ok(layout.join("blobs").join(algorithm).join(hex))
 }

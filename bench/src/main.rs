@@ -129,7 +129,7 @@ fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
         Benchmark::Disk(arguments) => (disk::run(arguments, msb)?, &arguments.showing),
         Benchmark::Exec(arguments) => (exec::run(arguments, msb)?, &arguments.showing),
         Benchmark::Fs(arguments) => (fs::run(arguments, msb)?, &arguments.showing),
-        Benchmark::Bound(_) | Benchmark::Measure(_) => bail!("it has no report"),
+        Benchmark::Bound(_) | Benchmark::Measure(_) => bail!("this benchmark writes no report"),
     };
     showing.show(&report)?;
     let is_met = report.targets.iter().all(|target| target.met);

@@ -77,7 +77,9 @@ fn written_bytes() -> Result<u64> {
     let line = account
         .lines()
         .find_map(|line| line.strip_prefix("write_bytes: "));
-    Ok(line.context("no account of what was written")?.parse()?)
+    Ok(line
+        .context("the kernel does not say how much was written (/proc/self/io)")?
+        .parse()?)
 }
 
 /// Returns the cost of a command that works with files in `directory`. The files that it leaves

@@ -22,7 +22,7 @@ impl Msb {
         };
         ensure!(
             program.is_file(),
-            "{} is missing; name the msb to measure with --msb",
+            "cannot find {}; name the msb to measure with --msb",
             program.display()
         );
         let default = || std::env::home_dir().map(|home| home.join(".msb"));
@@ -30,7 +30,7 @@ impl Msb {
             program,
             home: home
                 .or_else(default)
-                .context("no home directory: set MSB_HOME")?,
+                .context("this user has no home directory; set MSB_HOME to a directory for msb")?,
         })
     }
 
@@ -66,7 +66,7 @@ impl Msb {
 /// # Errors
 /// If the program's own file cannot be found.
 pub(crate) fn this_program() -> Result<PathBuf> {
-    std::env::current_exe().context("this program cannot be found")
+    std::env::current_exe().context("cannot find the path of this program")
 }
 
 /// Returns a command's output. It must succeed.
@@ -78,7 +78,7 @@ pub(crate) fn text(command: &mut Command) -> Result<String> {
         .with_context(|| format!("cannot run {}", words(command)))?;
     ensure!(
         output.status.success(),
-        "{} ended with {}; it says why above",
+        "{} ended with {}; see its message above",
         words(command),
         output.status
     );
@@ -114,7 +114,10 @@ mod tests {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg("exit 3").env("A", "b");
         let failed = text(&mut shell).unwrap_err().to_string();
-        assert_eq!(failed, "sh -c ended with exit status: 3; it says why above");
+        assert_eq!(
+            failed,
+            "sh -c ended with exit status: 3; see its message above"
+        );
         assert_eq!(words(&Command::new("true")), "true");
     }
 }

@@ -21,7 +21,7 @@ impl Caller<'_> {
     /// Drops this kernel's caches, and the host's if `ask_host` is true.
     pub(crate) fn drop_caches(&mut self, ask_host: bool) -> Result<()> {
         rustix::fs::sync();
-        fs::write("/proc/sys/vm/drop_caches", "3").context("caches cannot be dropped")?;
+        fs::write("/proc/sys/vm/drop_caches", "3").context("cannot drop the caches")?;
         if ask_host {
             self.send(&Line::DropHostCaches)?;
             let mut answer = String::new();

@@ -24,7 +24,7 @@ const OTHERS: [&str; 5] = ["proc", "sys", "dev", "run", "tmp"];
 pub fn facts(root: &Path) -> Result<Facts> {
     let tree = library(root).with_context(|| {
         format!(
-            "there is no usr/lib/python3.* or usr/local/lib/python3.* below {}",
+            "cannot find usr/lib/python3.* or usr/local/lib/python3.* below {}",
             root.display()
         )
     })?;

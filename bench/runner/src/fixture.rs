@@ -45,7 +45,7 @@ impl Fixture {
     pub(crate) fn set(place: &BenchTarget, source: &Lower, with_large: bool) -> Result<Self> {
         let made_work = !place.work.exists();
         fs::create_dir_all(&place.work)
-            .with_context(|| format!("cannot make {}", place.work.display()))?;
+            .with_context(|| format!("cannot create {}", place.work.display()))?;
         remove(&place.work, &[MADE, KEPT])?;
         let (lower, mount) = files(place, source, with_large)?;
         let listing = Listing::read(&lower.tree)?;

@@ -44,7 +44,7 @@ fn plain(count: u32, base: &Path, source: &Lower, with_large: bool) -> Result<Pr
     }
     let middle = directories
         .get(directories.len() / 2)
-        .context("an overlay without layers")?;
+        .context("an overlay needs at least one layer")?;
     let copied = copied(&middle.join(SHARED), source, with_large)?;
     let lower = copied.below(middle)?;
     Ok(PreparedLowers {

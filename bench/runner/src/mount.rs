@@ -30,8 +30,12 @@ impl Mount {
             .args(["--sizelimit", &length.to_string()]);
         let device = output(losetup.arg(disk))?;
         let device = device.trim_end();
-        let mounted = mount(device, target, "erofs", MountFlags::RDONLY, None)
-            .with_context(|| format!("cannot mount what lies at {start} of {}", disk.display()));
+        let mounted = mount(device, target, "erofs", MountFlags::RDONLY, None).with_context(|| {
+            format!(
+                "cannot mount the filesystem at byte {start} of {}",
+                disk.display()
+            )
+        });
         // The device exists for as long as it is mounted.
         output(command("losetup", Path::new("/")).args(["--detach", device]))?;
         mounted.map(|()| Self(target.to_owned()))

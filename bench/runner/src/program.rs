@@ -26,7 +26,7 @@ pub(crate) fn path(name: &str) -> Option<PathBuf> {
 pub(crate) fn lacks(name: &str) -> Option<String> {
     path(name)
         .is_none()
-        .then(|| format!("the image has no {name}"))
+        .then(|| format!("the image does not contain {name}"))
 }
 
 /// Returns a command with only these variables in its environment.
@@ -47,7 +47,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().last().unwrap_or_default().to_owned();
         bail!(
-            "{} gave {}: {last}",
+            "{} ended with {}: {last}",
             command.get_program().display(),
             output.status
         );

@@ -12,7 +12,7 @@ use crate::workloads::{self, Job, Workload};
 /// Measures the request and prints a line of JSON for each run of a workload.
 ///
 /// # Errors
-/// If a place cannot be prepared, caches cannot be dropped, or the output is closed. A workload
+/// If a place cannot be prepared, the caches cannot be dropped, or the output is closed. A workload
 /// that fails is reported in a line, and the others continue.
 pub fn run(request: &Request, output: &mut dyn Write, input: &mut dyn BufRead) -> Result<()> {
     let mut caller = Caller { output, input };
@@ -31,7 +31,7 @@ fn fixtures(request: &Request) -> Result<Vec<Fixture>> {
                 |part: &Part| part.suite == Suite::CopyUp && part.places.contains(&place.name);
             let with_large = request.parts.iter().any(changes);
             Fixture::set(place, &request.source, with_large)
-                .with_context(|| format!("{} cannot be made ready", place.name))
+                .with_context(|| format!("cannot prepare {}", place.name))
         })
         .collect()
 }

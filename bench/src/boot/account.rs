@@ -75,14 +75,14 @@ fn stages(timeline: &Path, typed_us: u64, ended_us: u64) -> Result<Vec<f64>> {
     let text = std::fs::read_to_string(timeline)?;
     let mut marks = BTreeMap::new();
     for line in text.lines() {
-        let line: Line = serde_json::from_str(line).context("the timeline makes no sense")?;
+        let line: Line = serde_json::from_str(line).context("cannot parse the timeline")?;
         marks.insert(line.mark, line.monotonic_us);
     }
     let mut before_us = typed_us;
     let mut seconds = Vec::with_capacity(STAGES.len() + 1);
     for (mark, _) in STAGES {
         let mark_us = marks.get(mark);
-        let mark_us = *mark_us.with_context(|| format!("the timeline lacks {mark}"))?;
+        let mark_us = *mark_us.with_context(|| format!("the timeline has no mark {mark}"))?;
         seconds.push(seconds_between(before_us, mark_us));
         before_us = mark_us;
     }

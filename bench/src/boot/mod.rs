@@ -111,7 +111,7 @@ fn notes(arguments: &Arguments, starts: &Starts) -> Vec<String> {
     let mut notes = vec![format!("{} rounds after one warm-up", arguments.rounds)];
     if starts.lost() > 0 {
         notes.push(format!(
-            "{} starts were lost before their first byte and tried again",
+            "{} starts ended before their first byte and were repeated",
             starts.lost()
         ));
     }

@@ -53,7 +53,7 @@ impl Peer {
         let mut load = peer.command();
         load.args(["load", "--quiet", "--tag", IMAGE, "--input"])
             .arg(archive);
-        text(&mut load).context("the peer does not take the image")?;
+        text(&mut load).context("the peer refused the image")?;
         Ok(peer)
     }
 
@@ -187,7 +187,7 @@ fn judge(row: &Row, most: f64) -> Option<Target> {
     } else {
         Target::new(
             false,
-            format!("{name}: the peer's time cannot be told from nothing"),
+            format!("{name}: the peer's time is too short to be measured"),
         )
     })
 }

@@ -51,7 +51,7 @@ impl Starts {
             if let Some(got) = attempt(self)? {
                 return Ok(got);
             }
-            ensure!(self.lost < self.retries, "a start did not get to its end");
+            ensure!(self.lost < self.retries, "a start did not end");
             self.lost += 1;
         }
     }
@@ -88,7 +88,7 @@ impl Starts {
     /// Kills the process if it exceeds the limit by a margin. msb's own limit expires first.
     fn watch(&self, child: &Child) -> Result<mpsc::Sender<()>> {
         let Some(pid) = Pid::from_raw(child.id().cast_signed()) else {
-            bail!("a process without an id");
+            bail!("a process has no id");
         };
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         let (watched, ended) = mpsc::channel::<()>();

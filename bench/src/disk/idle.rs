@@ -86,7 +86,8 @@ fn start<'a>(
     text(&mut create)?;
     let inspected: Value = serde_json::from_str(&msb.output(["inspect", &sandbox.name])?)?;
     let directory = inspected[0]["directory"].as_str();
-    let upper = PathBuf::from(directory.context("inspect names no directory")?).join("upper.ext4");
+    let upper =
+        PathBuf::from(directory.context("msb inspect prints no directory")?).join("upper.ext4");
     let fresh_bytes = allocated_file_bytes(&upper)?;
     let mut run = msb.command();
     text(run.args(["start", "--vmm", &arguments.vmm, &sandbox.name]))?;

@@ -20,7 +20,7 @@ pub(super) fn measure(sandbox: &Running, count: usize) -> Result<(Table, Vec<Tar
         crowd.push(Member::start(sandbox)?);
     }
     for member in &mut crowd {
-        ensure!(member.line()? == "ready", "a command did not begin");
+        ensure!(member.line()? == "ready", "a command did not start");
     }
     let all_run_s = begun.elapsed().as_secs_f64();
     let during = memory::of_machine(sandbox)?;
@@ -32,7 +32,10 @@ pub(super) fn measure(sandbox: &Running, count: usize) -> Result<(Table, Vec<Tar
         member.ask(number)?;
     }
     for (number, member) in crowd.iter_mut().enumerate() {
-        ensure!(member.line()? == number.to_string(), "answers are mixed up");
+        ensure!(
+            member.line()? == number.to_string(),
+            "a command got the output of another"
+        );
         ensure!(member.child.wait()?.success(), "a command failed");
     }
     let answered_s = begun.elapsed().as_secs_f64();

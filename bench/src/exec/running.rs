@@ -28,7 +28,7 @@ impl Running {
         let inspected: Value = serde_json::from_str(&msb.output(["inspect", &sandbox.name])?)?;
         let directory = inspected[0]["directory"].as_str();
         Ok(Self {
-            directory: directory.context("inspect names no directory")?.into(),
+            directory: directory.context("msb inspect prints no directory")?.into(),
             vmm_has_memory: vmm_words(vmm).starts_with("libkrun"),
             sandbox,
         })

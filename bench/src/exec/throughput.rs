@@ -28,15 +28,15 @@ pub(super) fn measure(
     let console = format!("{exec} of=/dev/hvc0");
     sandbox.output(&exec)?;
     let before = memory::of_machine(sandbox)?;
-    ensure!(!before.is_empty(), "the machine's processes are not found");
+    ensure!(!before.is_empty(), "cannot find the machine's processes");
     let pairs = timing::alternate(
         runs,
         || through_exec(sandbox, &exec, output_mib),
         || sandbox.output(&console).map(drop),
     )?;
     let growth_kib = memory::growth(&before, &memory::of_machine(sandbox)?);
-    let ratio = pairs.a.ratio_to(&pairs.b).context("no runs")?;
-    let time_s = pairs.a.spread().context("no runs")?.median;
+    let ratio = pairs.a.ratio_to(&pairs.b).context("nothing was measured")?;
+    let time_s = pairs.a.spread().context("nothing was measured")?.median;
     let mib_per_s = f64::from(output_mib) / time_s;
     let share = 1.0 / ratio.median;
     let table = Table {
@@ -78,7 +78,7 @@ fn through_exec(sandbox: &Running, line: &str, output_mib: u32) -> Result<()> {
     ensure!(child.wait()?.success(), "msb exec failed");
     ensure!(
         total_bytes == u64::from(output_mib) << 20,
-        "{total_bytes} bytes came"
+        "{total_bytes} bytes arrived"
     );
     Ok(())
 }

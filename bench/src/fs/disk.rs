@@ -27,7 +27,7 @@ struct Artifact {
 impl Disk {
     pub(super) fn from_image(msb: &Msb, image: &str) -> Result<Self> {
         let said = msb.output(["image", "inspect", "--format", "json", image])?;
-        serde_json::from_str(&said).context("the image's description is not what it should be")
+        serde_json::from_str(&said).context("cannot parse the image's description")
     }
 
     /// Returns the positions of the layers on the disk.

@@ -19,18 +19,19 @@ const RUNNER_PATH: &str = "/run/msb-bench-runner";
 pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     ensure!(
         !arguments.host_cold || runner::can_drop_caches(),
-        "--host-cold needs root: the host's caches cannot be dropped"
+        "--host-cold needs root, to drop the host's caches"
     );
     let work = tempfile::tempdir_in(&arguments.work)
-        .with_context(|| format!("cannot make a directory in {}", arguments.work.display()))?;
+        .with_context(|| format!("cannot create a directory in {}", arguments.work.display()))?;
     // A workload changes owners in this directory only from within the guest.
     let guest = Guest::start(arguments, msb, &work.path().canonicalize()?)?;
     guest.send_runner(work.path())?;
     let facts: Facts = serde_json::from_str(&text(&mut guest.runner(&["facts", "/"]))?)
-        .context("the runner's facts are not JSON")?;
+        .context("cannot parse the runner's facts as JSON")?;
     ensure!(
         facts.has_losetup || !arguments.has(Against::Layers),
-        "{} has no losetup, which --against layers needs; say what else to compare with",
+        "{} has no losetup, which --against layers needs; use an image with losetup, or another \
+         --against",
         arguments.image
     );
     let layers = Disk::from_image(msb, &arguments.image)?.extents();

@@ -198,8 +198,8 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     }
     ensure!(
         !tables.is_empty(),
-        "none of the workloads that --suite and --only leave can be run: the image lacks their programs, or \
-         no name contains the words"
+        "no workload can be run with these --suite and --only: the image lacks the programs, or no \
+         name contains the words"
     );
     let machine = Machine::this(Some(vmm_words(&arguments.vmm).to_owned()));
     let tables = tables

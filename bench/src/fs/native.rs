@@ -31,7 +31,10 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     let mut mounts = Mounts::below(&directory);
     let disk = Disk::from_image(msb, &arguments.image)?;
     let roots = mounted(&mut mounts, &disk, &directory)?;
-    let (_, first) = roots.overlays.first().context("no overlay is mounted")?;
+    let (_, first) = roots
+        .overlays
+        .first()
+        .context("cannot find a mounted overlay")?;
     let facts = facts(&program, first)?;
     let places = roots.places(&program)?;
     let parts = places::parts(&places);
@@ -118,5 +121,5 @@ impl Roots {
 
 fn facts(program: &Path, root: &Path) -> Result<Facts> {
     let said = text(Command::new(program).arg("facts").arg(root))?;
-    serde_json::from_str(&said).context("the runner's facts are not JSON")
+    serde_json::from_str(&said).context("cannot parse the runner's facts as JSON")
 }

@@ -38,11 +38,11 @@ pub(super) fn converse(command: &mut Command) -> Result<Vec<Line>> {
         }
         ensure!(
             lines.len() < LINES_MAX,
-            "the runner says more than {LINES_MAX} lines"
+            "the runner printed too many lines, the limit is {LINES_MAX}"
         );
     }
     let status = child.wait()?;
-    ensure!(status.success(), "the runner gave {status}");
+    ensure!(status.success(), "the runner ended with {status}");
     Ok(lines)
 }
 
@@ -54,10 +54,10 @@ fn next_line(output: &mut impl BufRead) -> Result<Option<Line>> {
     }
     ensure!(
         text.ends_with('\n'),
-        "the runner says more than {LINE_MAX_BYTES} bytes in a line"
+        "the runner printed too long a line, the limit is {LINE_MAX_BYTES} bytes"
     );
     let line = serde_json::from_str(&text)
-        .with_context(|| format!("the runner says {:?}", text.trim_end()))?;
+        .with_context(|| format!("cannot parse the runner's line {:?}", text.trim_end()))?;
     Ok(Some(line))
 }
 
@@ -73,5 +73,5 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 fn drop_caches() -> Result<()> {
     ensure!(Command::new("sync").status()?.success(), "sync failed");
-    fs::write(DROP_CACHES, "3").context("the host's caches cannot be dropped")
+    fs::write(DROP_CACHES, "3").context("cannot drop the host's caches")
 }

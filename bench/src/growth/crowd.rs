@@ -82,9 +82,9 @@ fn start(msb: &Msb, vmm: &str, number: usize) -> Result<(Sandbox, f64)> {
 fn memory_bytes(msb: &Msb) -> Result<f64> {
     let stats = msb.output(["stats", "--no-stream", "--format", "json"])?;
     let stats: Value = serde_json::from_str(&stats)?;
-    let all = stats.as_array().context("statistics are a list")?;
+    let all = stats.as_array().context("the statistics are not a list")?;
     let of_one = |stats: &Value| stats["host"]["memory_bytes"].as_f64();
     all.iter()
-        .map(|stats| of_one(stats).context("no memory in the statistics"))
+        .map(|stats| of_one(stats).context("the statistics do not contain the memory"))
         .sum()
 }

@@ -93,7 +93,7 @@ fn started(msb: &Msb, vmm: &str, figures: &mut Figures) -> Result<()> {
     let memory_bytes = stats[0]["host"]["memory_bytes"].as_f64();
     figures
         .memory_bytes
-        .push(memory_bytes.context("no memory in the statistics")?);
+        .push(memory_bytes.context("the statistics do not contain the memory")?);
     Ok(())
 }
 

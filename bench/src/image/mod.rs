@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
                 contestants.push(contestant);
             }
             Err(_) if !contestant.is_ours() => {
-                notes.push(format!("{} fails on this image", contestant.name))
+                notes.push(format!("{} failed on this image", contestant.name))
             }
             Err(error) => return Err(error),
         }

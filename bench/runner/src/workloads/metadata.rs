@@ -107,6 +107,6 @@ fn miss(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
-        Ok(_) => Err(io::Error::other("it is there")),
+        Ok(_) => Err(io::Error::other("the file still exists")),
     }
 }
