@@ -15,7 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "crates/agent",
             "crates/agent-protocol",
             "crates/tree-archive",
-            "crates/oci-layers",
+            "crates/tar-stream",
+            "crates/fstree",
             "Cargo.lock",
         ],
     }
