@@ -60,55 +60,15 @@ fn fraction() -> f64 {
     f64::from(u32::try_from(random >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX)
 }
 
-/// Returns the delay in a `Retry-After` header, which is a number of seconds or a date; `None` if
-/// it cannot be parsed.
+/// Returns the delay in a `Retry-After` header, which is a number of seconds or an HTTP date
+/// (RFC 9110, section 5.6.7); `None` if it cannot be parsed.
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
-    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(http_date(value)?);
+    let then = httpdate::parse_http_date(value).ok()?;
     Some(then.duration_since(now).unwrap_or_default())
-}
-
-/// Parses an HTTP date in the only form that is still sent, `Sun, 06 Nov 1994 08:49:37 GMT`, to
-/// seconds since the epoch; `None` if it has another form.
-fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (_, date) = text.split_once(", ")?;
-    let words: Vec<&str> = date.split(' ').collect();
-    let [day, month, year, time, "GMT"] = words[..] else {
-        return None;
-    };
-    let month = MONTHS.iter().position(|name| *name == month)?;
-    let (day, year): (u64, u64) = (day.parse().ok()?, year.parse().ok()?);
-    let clock: Vec<u64> = time
-        .split(':')
-        .map(|part| part.parse().ok())
-        .collect::<Option<_>>()?;
-    let [hour, minute, second] = clock[..] else {
-        return None;
-    };
-    let in_range = (1970..10_000).contains(&year)
-        && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 61;
-    if !in_range {
-        return None;
-    }
-    // Years begin in March here, so that the leap day is the last day of a year.
-    let shifted = if month < 2 { year - 1 } else { year };
-    let month_from_march = (u64::try_from(month).ok()? + 10) % 12;
-    let days = 365 * shifted + shifted / 4 - shifted / 100
-        + shifted / 400
-        + (153 * month_from_march + 2) / 5
-        + day
-        - 1;
-    let days_since_1970 = days.checked_sub(719_468)?;
-    Some(days_since_1970 * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
 #[cfg(test)]
@@ -118,24 +78,31 @@ mod tests {
     #[test]
     fn registries_ask_for_seconds_or_until_a_date() {
         let seconds = Duration::from_secs;
-        assert_eq!(
-            http_date("Sun, 06 Nov 1994 08:49:37 GMT"),
-            Some(784_111_777)
-        );
-        assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
-        assert_eq!(
-            http_date("Thu, 29 Feb 2024 23:59:59 GMT"),
-            Some(1_709_251_199)
-        );
+        for (date, since_epoch_s) in [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Thu, 29 Feb 2024 23:59:59 GMT", 1_709_251_199),
+            // The two obsolete forms, which a client has to accept.
+            ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
+            ("Sun Nov  6 08:49:37 1994", 784_111_777),
+        ] {
+            let wait = retry_after(date, SystemTime::UNIX_EPOCH);
+            assert_eq!(wait, Some(seconds(since_epoch_s)), "{date}");
+        }
         let now = SystemTime::UNIX_EPOCH + seconds(784_111_770);
         for (value, wait) in [
             ("0", Some(seconds(0))),
             (" 7 ", Some(seconds(7))),
             ("99999999999999999999999", Some(seconds(u64::MAX))),
             ("Sun, 06 Nov 1994 08:49:37 GMT", Some(seconds(7))),
-            ("Sun, 06 Nov 1993 08:49:37 GMT", Some(seconds(0))),
+            ("Sat, 06 Nov 1993 08:49:37 GMT", Some(seconds(0))),
+            // That day was a Saturday.
+            ("Sun, 06 Nov 1993 08:49:37 GMT", None),
             ("Sun, 06 Nov 99999 08:49:37 GMT", None),
             ("Sun, 06 Foo 1994 08:49:37 GMT", None),
+            ("Sun, 06 Nov 1994 24:49:37 GMT", None),
+            ("Sun, 06 Nov 1994 08:49:37", None),
+            ("Sun, 06 Nov 1994 08:49:37 G\u{e4}T", None),
             ("-1", None),
             ("", None),
             ("soon", None),
