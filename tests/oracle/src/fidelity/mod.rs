@@ -34,6 +34,8 @@ use row::Row;
 /// Writes `docs/fidelity.md` from this run, in which every row has to pass.
 const RECORD: &str = "MSB_TEST_RECORD";
 const DOCUMENT: &str = "docs/fidelity.md";
+/// The document that gives the number of the table's rows.
+const SPECIFICATION: &str = "SPECIFICATION.md";
 
 /// The heading of the rows that take long.
 const SIZES: &str = "Sizes";
@@ -168,12 +170,20 @@ fn prepared(fixture: &mut Option<Fixture>) -> Result<&Fixture> {
     }
 }
 
-/// Checks that the document equals the one that a run of the table would write.
+/// Checks that the document equals the one that a run of the table would write, and that the
+/// specification gives the number of its rows.
 fn compare_document() -> Result<String> {
     let text = fs::read_to_string(paths::root().join(DOCUMENT))?;
     ensure!(
         text == report::text(&PARTS),
         "{DOCUMENT} is not what this table gives; run: cargo xtask fidelity --record"
+    );
+    let after_boot = after_boot::CHECKS.len() + after_boot::PROGRAMS.len();
+    let count = format!("`{DOCUMENT}` | {} rows |", rows().count() + after_boot);
+    let specification = fs::read_to_string(paths::root().join(SPECIFICATION))?;
+    ensure!(
+        specification.contains(&count),
+        "{SPECIFICATION} does not say {count}"
     );
     Ok(String::new())
 }
