@@ -50,7 +50,7 @@ gives() {
     "$@" >"$work/out" 2>"$work/err" || code=$?
     [ "$code" = "$expected" ] || {
         echo "walk: '$*' gave $code where $expected was expected" >&2
-        cat "$work/err" >&2
+        cat "$work/out" "$work/err" >&2
         exit 1
     }
 }

@@ -355,8 +355,8 @@ fn is_unanswered(said: &str) -> bool {
 fn program() -> Result<PathBuf> {
     static PROGRAM: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
     let find = || -> Result<PathBuf> {
-        if let Some(program) = settings::path(settings::MSB) {
-            return Ok(std::path::absolute(program)?);
+        if let Some(program) = paths::in_variable(settings::MSB)? {
+            return Ok(program);
         }
         tools::install()?;
         build::msb()

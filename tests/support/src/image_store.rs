@@ -61,10 +61,10 @@ impl ImageStore {
     /// This msb loads the image. Each msb has its own store, so none reads an older one's files.
     pub(crate) fn find(program: &Path, kernel: &Path, debian: DebianImage) -> Result<Self> {
         if let Ok(image) = std::env::var(settings::IMAGE) {
-            let home = settings::path("MSB_HOME");
+            let home = paths::in_variable("MSB_HOME")?;
             let home = home.with_context(|| format!("{} needs MSB_HOME", settings::IMAGE))?;
             return Ok(Self {
-                home: std::path::absolute(home)?,
+                home,
                 image,
                 _lock: None,
             });
