@@ -15,6 +15,7 @@ mod lifecycle;
 mod mounts;
 mod network;
 mod patches;
+mod ports;
 mod resources;
 mod streams;
 mod surroundings;
@@ -179,6 +180,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a guest trusts the authorities that its host trusts",
         host_authorities::trusted,
+    ),
+    (
+        "ports that the host chooses are printed, and lead into the sandbox",
+        ports::chosen_by_the_host,
     ),
     ("what cannot be mounted is said", volumes::refusals),
     (

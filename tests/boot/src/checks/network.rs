@@ -48,7 +48,7 @@ print("whole" if received.digest() == hashlib.sha256(sent).digest() else "not wh
 "#;
 
 /// Serves streams and datagrams at port 80, and answers with the data in capitals.
-const SERVER: &str = r#"
+pub(super) const SERVER: &str = r#"
 import socket, threading
 u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 u.bind(("", 80))
@@ -197,7 +197,7 @@ pub(super) fn published(env: &TestEnv) -> Result<()> {
 }
 
 /// Connects until the server runs: before that, its port refuses.
-fn served(at: SocketAddr) -> Result<()> {
+pub(super) fn served(at: SocketAddr) -> Result<()> {
     let deadline = Instant::now() + SERVE_LIMIT;
     let ask = || -> std::io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect(at)?;
@@ -217,7 +217,7 @@ fn served(at: SocketAddr) -> Result<()> {
     }
 }
 
-fn datagram_served(at: SocketAddr) -> Result<()> {
+pub(super) fn datagram_served(at: SocketAddr) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     socket.set_read_timeout(Some(Duration::from_secs(30)))?;
     socket.send_to(b"datagram", at)?;
