@@ -34,15 +34,18 @@ impl FromStr for VolumeOption {
                 ));
             }
         };
-        let read_only = match options {
-            "" | "rw" => false,
-            "ro" => true,
-            other => {
-                return Err(format!(
-                    "'{other}' is not an option of a volume: write ro or rw"
-                ));
+        let mut read_only = false;
+        for option in options.split(',') {
+            match option {
+                "" | "rw" => read_only = false,
+                "ro" => read_only = true,
+                other => {
+                    return Err(format!(
+                        "'{other}' is not an option of a volume: write ro or rw"
+                    ));
+                }
             }
-        };
+        }
         Ok(Self(Mount {
             target: target(path)?,
             read_only,

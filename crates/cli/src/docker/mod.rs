@@ -66,6 +66,7 @@ pub(crate) fn answer(error: &clap::Error, path: &str, words: &[String]) -> Optio
             option(path, &name)
         }
         ErrorKind::InvalidValue => value(error),
+        ErrorKind::ValueValidation => setting(error),
         _ => None,
     }
 }
@@ -120,6 +121,28 @@ fn value(error: &clap::Error) -> Option<String> {
     Some(format!(
         "msb does not support {option} {typed}: {}",
         missing.instead
+    ))
+}
+
+/// Returns the answer to a setting of a mount that msb does not have. `None` if msb has no answer.
+fn setting(error: &clap::Error) -> Option<String> {
+    let argument = unknown(error, ContextKind::InvalidArg)?;
+    let option = argument.split(' ').next()?;
+    let typed = unknown(error, ContextKind::InvalidValue)?;
+    let names: Vec<&str> = match option {
+        "--volume" => typed.splitn(3, ':').nth(2)?.split(',').collect(),
+        _ => (typed.split(','))
+            .filter_map(|pair| pair.split('=').next())
+            .collect(),
+    };
+    let missing = values::SETTINGS
+        .iter()
+        .filter(|missing| missing.option == option);
+    let (name, instead) = missing
+        .flat_map(|missing| missing.names.iter().map(|name| (*name, missing.instead)))
+        .find(|(name, _)| names.contains(name))?;
+    Some(format!(
+        "msb takes no {name} in {option} {typed}: {instead}"
     ))
 }
 

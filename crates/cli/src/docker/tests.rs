@@ -157,6 +157,23 @@ const ANSWERED: &[(&str, &str)] = &[
     ("run --net=host bb", "host.msb.internal"),
     ("run --network bridge bb", "outbound"),
     ("run --network container:a bb", "--net-allow"),
+    ("run -v /d:/d:z bb", "SELinux labels; leave it out"),
+    ("run -v /d:/d:Z bb", "does not support Z"),
+    ("run -v v:/d:rw,Z bb", "SELinux labels"),
+    ("create --volume=/d:/d:ro,z bb", "SELinux labels"),
+    ("run -v v:/d:nocopy bb", "where the image has none"),
+    ("run -v /d:/d:rslave bb", "do not propagate"),
+    ("run -v /d:/d:ro,cached bb", "Docker Desktop"),
+    ("run -v /d:/d:U bb", "chown"),
+    ("run -v /d:/d:O bb", "--copy"),
+    (
+        "run --mount type=bind,src=/d,dst=/d,bind-propagation=rslave bb",
+        "do not propagate",
+    ),
+    (
+        "run --mount src=v,dst=/d,volume-nocopy bb",
+        "the image has none",
+    ),
     ("run --cap-drop ALL bb", "-u USER"),
     ("run --security-opt no-new-privileges bb", "virtual machine"),
     ("run --device /dev/x bb", "no device of the host"),
@@ -250,7 +267,15 @@ fn what_only_docker_has_is_answered_with_one_line() {
 
 #[test]
 fn a_word_that_nobody_has_stays_a_mistake() {
-    for line in ["comit a", "run --gpu bb", "network", "run --network x bb"] {
+    for line in [
+        "comit a",
+        "run --gpu bb",
+        "network",
+        "run --network x bb",
+        "run -v /d:/d:x bb",
+        "run -v z bb",
+        "run --mount z=1 bb",
+    ] {
         let error = parsed(line).expect_err(line);
         let words = words(line);
         let (path, _) = help::typed_command(&words);
@@ -297,6 +322,7 @@ fn each_row_reads_as_a_line_and_names_nothing_that_msb_has() {
         }
     }
     lines.extend(values::ALL.iter().map(|missing| missing.instead));
+    lines.extend(values::SETTINGS.iter().map(|missing| missing.instead));
     for line in lines {
         let is_one = !line.contains('\n') && !line.ends_with('.') && line.trim() == line;
         assert!(is_one && line.len() < 160, "{line}");
@@ -339,6 +365,15 @@ fn options_as_markdown() -> String {
         let rest = if missing.is_prefix { "..." } else { "" };
         let line = escaped(missing.instead);
         text.push_str(&format!("| `{option} {value}{rest}` | | {line} |\n"));
+    }
+    for missing in values::SETTINGS {
+        let form = |name: &&str| match missing.option {
+            "--volume" => format!("`-v ...:{name}`"),
+            option => format!("`{option} {name}=...`"),
+        };
+        let names: Vec<String> = missing.names.iter().map(form).collect();
+        let line = escaped(missing.instead);
+        text.push_str(&format!("| {} | | {line} |\n", names.join(", ")));
     }
     text
 }
