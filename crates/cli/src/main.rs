@@ -18,6 +18,7 @@ mod progress;
 mod reminder;
 mod signals;
 mod streams;
+mod table;
 mod tail;
 mod template;
 mod terminal;

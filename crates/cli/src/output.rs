@@ -3,8 +3,6 @@ use std::io::{self, IsTerminal as _};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::failure::printable;
-
 /// The format of a listing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -79,49 +77,6 @@ pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
     print(&json)
 }
 
-/// Prints rows in columns, below a header.
-pub(crate) fn print_table<const N: usize>(
-    header: [&str; N],
-    rows: &[[String; N]],
-) -> io::Result<()> {
-    print(&table(header, rows))
-}
-
-/// Formats rows in columns, below a header.
-pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
-    headed(&header, rows.iter().map(<[String; N]>::as_slice))
-}
-
-/// Formats rows with as many columns as the header.
-pub(crate) fn headed<'a>(header: &[&str], rows: impl Iterator<Item = &'a [String]>) -> String {
-    let header = header.iter().map(ToString::to_string).collect();
-    let rows = rows.map(|row| row.iter().map(|cell| printable(cell)).collect());
-    let lines: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
-    columns(&lines)
-}
-
-/// Formats lines of cells. Each cell is as wide as the widest of its column.
-pub(crate) fn columns(lines: &[Vec<String>]) -> String {
-    let mut widths: Vec<usize> = Vec::new();
-    for line in lines {
-        widths.resize(widths.len().max(line.len()), 0);
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let mut text = String::new();
-    for line in lines {
-        let cells: Vec<String> = line
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &width)| format!("{cell:width$}"))
-            .collect();
-        text.push_str(cells.join("   ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 /// Prints a notice on standard error, apart from the data on standard output.
 #[expect(
     clippy::print_stderr,
@@ -140,16 +95,15 @@ pub(crate) fn answer(sentence: &str) {
 /// Prints a notice on a new line: the terminal's cursor may be within a line of the command's
 /// output.
 pub(crate) fn notice_below(text: &str) {
-    if io::stderr().is_terminal() {
-        notice_on(&mut io::stderr().lock(), &format!("\r\nmsb: {text}\n"));
-    } else {
-        notice(text);
-    }
+    let notice = below(text, io::stderr().is_terminal());
+    // A failure is ignored, because the command's work does not depend on a notice.
+    let _ = io::Write::write_all(&mut io::stderr().lock(), notice.as_bytes());
 }
 
-/// Writes a notice. A failure is ignored, because the command's work does not depend on it.
-fn notice_on(out: &mut impl io::Write, text: &str) {
-    let _ = out.write_all(text.as_bytes());
+/// Formats a notice that follows the output of a command.
+fn below(text: &str, is_terminal: bool) -> String {
+    let new_line = if is_terminal { "\r\n" } else { "" };
+    format!("{new_line}msb: {text}\n")
 }
 
 /// Returns true if progress is shown.
@@ -253,6 +207,18 @@ mod tests {
         assert!(!offer_to(&mut writer, "text").expect("no error"));
         let mut full: &mut [u8] = &mut [0; 2];
         assert!(offer_to(&mut full, "text").is_err());
+    }
+
+    #[test]
+    fn a_notice_below_output_has_a_line_of_its_own() {
+        // The cursor of a terminal stands behind a prompt.
+        let screen = format!("/ # {}", below("left work running", true));
+        assert_eq!(screen, "/ # \r\nmsb: left work running\n");
+        // What is no terminal has no prompt, and gets no empty line.
+        assert_eq!(
+            below("left work running", false),
+            "msb: left work running\n"
+        );
     }
 
     #[test]

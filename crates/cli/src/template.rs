@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::{Failure, printable};
-use crate::output;
+use crate::{output, table};
 
 /// A template for the lines of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Template {
         let text: String = if self.is_table {
             let cells = lines.iter().map(|line| line.split('\t').map(str::to_owned));
             let cells: Vec<Vec<String>> = cells.map(Iterator::collect).collect();
-            output::columns(&cells)
+            table::columns(&cells)
         } else {
             lines.iter().map(|line| format!("{line}\n")).collect()
         };

@@ -49,3 +49,10 @@ pub(crate) fn size() -> WindowSize {
         },
     }
 }
+
+/// Returns the number of columns of the terminal that standard output is. `None` if it is no
+/// terminal, or its width is unknown.
+pub(crate) fn stdout_columns() -> Option<usize> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}

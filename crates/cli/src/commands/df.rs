@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
+use crate::table;
 
 // Arguments of `msb df`.
 #[derive(Debug, clap::Args)]
@@ -197,7 +198,7 @@ fn print(report: &Report, verbose: bool) -> io::Result<()> {
         row("Volumes", &report.volumes),
         row("Kernels and boot disks", &report.machine),
     ];
-    output::print_table(["TYPE", "TOTAL", "ACTIVE", "SIZE", "RECLAIMABLE"], &rows)?;
+    table::print(["TYPE", "TOTAL", "ACTIVE", "SIZE", "RECLAIMABLE"], &rows)?;
     if !verbose {
         return Ok(());
     }
@@ -226,7 +227,7 @@ fn print(report: &Report, verbose: bool) -> io::Result<()> {
             ]
         })
         .collect();
-    output::print_table(
+    table::print(
         ["IMAGE", "DIGEST", "LAST USED", "SHARED", "UNIQUE", "IN USE"],
         &rows,
     )

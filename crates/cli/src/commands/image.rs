@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::failure::{Failure, Failures, Outcome};
 use crate::output;
+use crate::table;
 use crate::template::{ListingFormat, fields};
 
 // Arguments of `msb image`.
@@ -144,7 +145,7 @@ fn print_table(image: &StoredImage, inspection: Inspection) -> io::Result<()> {
         ["fsmeta".to_owned(), inspection.fsmeta],
         ["vmdk".to_owned(), inspection.vmdk],
     ];
-    output::print_table(["KEY", "VALUE"], &rows)
+    table::print(["KEY", "VALUE"], &rows)
 }
 
 /// Returns an image's fields for templates, under msb's names and under Docker's.

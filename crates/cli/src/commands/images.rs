@@ -8,6 +8,7 @@ use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::image_pattern::ImagePattern;
 use crate::output;
+use crate::table;
 use crate::template::{ListingFormat, fields};
 
 /// The number of a digest's hexadecimal digits that a table shows.
@@ -166,7 +167,7 @@ fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
             ]
         })
         .collect();
-    output::print_table(
+    table::print(
         ["IMAGE", "DIGEST", "PLATFORM", "LAYERS", "CREATED", "SIZE"],
         &cells,
     )

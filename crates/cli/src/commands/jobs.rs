@@ -4,6 +4,10 @@ use msb_runtime::{JobCondition, Sandbox};
 use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
+use crate::table::{Elastic, Table};
+
+/// The columns that give way on a narrow terminal.
+const ELASTIC: [Elastic; 1] = [Elastic::cut("COMMAND")];
 
 // Arguments of `msb jobs`.
 #[derive(Debug, clap::Args)]
@@ -16,6 +20,9 @@ use crate::output::{self, Format};
     msb kill --job $job work"
 )]
 pub(crate) struct Arguments {
+    /// Show whole commands, even if the terminal is too narrow
+    #[arg(long)]
+    no_trunc: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -33,7 +40,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
                 .map(|condition| format!("{}\n", condition.job.id));
             output::print(&numbers.collect::<String>())?;
         }
-        Format::Table => print_table(&jobs)?,
+        Format::Table => print_table(arguments, &jobs)?,
     }
     Ok(0)
 }
@@ -50,7 +57,7 @@ fn user(text: &str) -> &str {
     if text.is_empty() { "root" } else { text }
 }
 
-fn print_table(jobs: &[JobCondition]) -> std::io::Result<()> {
+fn print_table(arguments: &Arguments, jobs: &[JobCondition]) -> std::io::Result<()> {
     let now_s = durable_files::now_s();
     let rows: Vec<_> = jobs
         .iter()
@@ -69,5 +76,11 @@ fn print_table(jobs: &[JobCondition]) -> std::io::Result<()> {
             ]
         })
         .collect();
-    output::print_table(["JOB", "PID", "USER", "COMMAND", "STARTED", "STATE"], &rows)
+    let header = ["JOB", "PID", "USER", "COMMAND", "STARTED", "STATE"];
+    let table = Table::new(&header, rows.iter().map(<[String; 6]>::as_slice));
+    output::print(&if arguments.no_trunc {
+        table.whole()
+    } else {
+        table.for_stdout(&ELASTIC)
+    })
 }

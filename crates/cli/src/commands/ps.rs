@@ -9,10 +9,18 @@ use super::Context;
 use crate::failure::{Failure, Outcome, printable};
 use crate::option_values::Label;
 use crate::output;
+use crate::table::{Elastic, Table};
 use crate::template::{ListingFormat, fields};
 
 /// The number of a command's characters that a table shows, as in Docker.
 const COMMAND_SHOWN: usize = 20;
+/// The columns that give way on a narrow terminal. Those that are left out first stand first.
+const ELASTIC: [Elastic; 4] = [
+    Elastic::whole("CREATED"),
+    Elastic::cut("COMMAND"),
+    Elastic::cut("PORTS"),
+    Elastic::cut("IMAGE"),
+];
 
 // Arguments of `msb ps` and `msb ls`.
 #[derive(Debug, clap::Args)]
@@ -43,7 +51,7 @@ pub(crate) struct Arguments {
     /// Show what their writable disks take
     #[arg(short, long)]
     size: bool,
-    /// Show whole commands
+    /// Show whole commands and every column, even if the terminal is too narrow
     #[arg(long)]
     no_trunc: bool,
     /// Output format: table, json, or a template as '{{.Names}}'
@@ -240,7 +248,15 @@ fn print_ids(rows: &[Row]) -> std::io::Result<()> {
 }
 
 fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
-    let now_s = durable_files::now_s();
+    let table = table(arguments, rows, durable_files::now_s());
+    output::print(&if arguments.no_trunc {
+        table.whole()
+    } else {
+        table.for_stdout(&ELASTIC)
+    })
+}
+
+fn table(arguments: &Arguments, rows: &[Row], now_s: u64) -> Table {
     let mut header = vec![
         "SANDBOX ID",
         "IMAGE",
@@ -270,7 +286,7 @@ fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
         cells
     });
     let cells: Vec<Vec<String>> = cells.collect();
-    output::print(&output::headed(&header, cells.iter().map(Vec::as_slice)))
+    Table::new(&header, cells.iter().map(Vec::as_slice))
 }
 
 impl Row {
@@ -353,6 +369,63 @@ mod tests {
     use msb_runtime::Exit;
 
     use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn running_row() -> Row {
+        Row {
+            id: "0123456789ab".to_owned(),
+            name: "web".to_owned(),
+            image: "python:3-slim".to_owned(),
+            image_digest: String::new(),
+            command: ["python3", "-m", "http.server", "8000"]
+                .map(str::to_owned)
+                .to_vec(),
+            created_s: 70,
+            labels: BTreeMap::new(),
+            ports: vec!["127.0.0.1:8080:8000/tcp".to_owned()],
+            allocated_bytes: Some(1_500),
+            condition: Condition {
+                state: State::Running,
+                started_s: Some(80),
+                exit: None,
+            },
+            disk_errors: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rows_fit_into_80_columns_of_a_terminal_and_are_whole_elsewhere() {
+        let formatted = |words: &[&str], width: Option<usize>| {
+            let line = [&["ps"], words].concat();
+            let line = <Line as clap::Parser>::try_parse_from(line).expect("options");
+            let table = table(&line.arguments, &[running_row()], 100);
+            match width {
+                Some(width) => table.within(width, &ELASTIC),
+                None => table.whole(),
+            }
+        };
+        for words in [&[][..], &["-s"], &["--no-trunc"]] {
+            let narrow = formatted(words, Some(80));
+            assert!(
+                narrow.lines().all(|line| line.chars().count() <= 80),
+                "{narrow}"
+            );
+            for kept in ["0123456789ab", "python:3-slim", "Up 20 seconds", "web"] {
+                assert!(narrow.contains(kept), "{narrow}");
+            }
+        }
+        let whole = formatted(&[], None);
+        assert!(whole.contains("127.0.0.1:8080:8000/tcp"), "{whole}");
+        assert!(whole.contains("30 seconds ago"), "{whole}");
+        assert!(!whole.contains("8000   "), "{whole}");
+        let whole = formatted(&["--no-trunc"], None);
+        assert!(whole.contains("python3 -m http.server 8000"), "{whole}");
+    }
 
     #[test]
     fn a_status_says_that_a_disk_has_failed() {

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::Context;
 use crate::failure::{Failure, Failures, Outcome, printable};
 use crate::output::{self, Format};
+use crate::table::{Elastic, Table};
 
 /// The interval between two samples of a sandbox.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -18,6 +19,25 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const CLEAR: &str = "\x1b[H\x1b[J";
 /// The text in place of an unknown value.
 const UNKNOWN: &str = "--";
+
+/// The headings of the table.
+const HEADER: [&str; 8] = [
+    "NAME",
+    "CPU %",
+    "MEM USAGE / LIMIT",
+    "HOST MEM",
+    "NET I/O",
+    "BLOCK I/O",
+    "PIDS",
+    "DISK",
+];
+/// The columns that a narrow terminal does not show, the first ones first.
+const ELASTIC: [Elastic; 4] = [
+    Elastic::whole("BLOCK I/O"),
+    Elastic::whole("NET I/O"),
+    Elastic::whole("DISK"),
+    Elastic::whole("PIDS"),
+];
 
 // Arguments of `msb stats`.
 #[derive(Debug, clap::Args)]
@@ -35,6 +55,9 @@ pub(crate) struct Arguments {
     /// Print one sample and end
     #[arg(long)]
     no_stream: bool,
+    /// Show every column, even if the terminal is too narrow
+    #[arg(long)]
+    no_trunc: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -270,19 +293,12 @@ fn print(arguments: &Arguments, rows: &[Row]) -> Result<bool, Failure> {
 
 fn table(arguments: &Arguments, rows: &[Row]) -> String {
     let cells: Vec<_> = rows.iter().map(Row::cells).collect();
-    let table = output::table(
-        [
-            "NAME",
-            "CPU %",
-            "MEM USAGE / LIMIT",
-            "HOST MEM",
-            "NET I/O",
-            "BLOCK I/O",
-            "PIDS",
-            "DISK",
-        ],
-        &cells,
-    );
+    let table = Table::new(&HEADER, cells.iter().map(<[String; 8]>::as_slice));
+    let table = if arguments.no_trunc {
+        table.whole()
+    } else {
+        table.for_stdout(&ELASTIC)
+    };
     if !arguments.no_stream && io::stdout().is_terminal() {
         format!("{CLEAR}{table}")
     } else {
@@ -312,6 +328,28 @@ mod tests {
                 memory_mib: 64,
                 upper_bytes: 0,
             },
+        }
+    }
+
+    #[test]
+    fn rows_fit_into_80_columns_of_a_terminal() {
+        let cells = [
+            "work",
+            "100.00%",
+            "73.4MB / 1.0GB",
+            "210MB",
+            "12.3kB / 45.6kB",
+            "84.1MB / 12.0MB",
+            "12",
+            "81.9MB",
+        ];
+        let cells = cells.map(str::to_owned);
+        let table = Table::new(&HEADER, std::iter::once(cells.as_slice()));
+        assert!(table.whole().lines().all(|line| line.len() > 80));
+        let narrow = table.within(80, &ELASTIC);
+        assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
+        for kept in ["work", "100.00%", "73.4MB / 1.0GB", "12.3kB / 45.6kB"] {
+            assert!(narrow.contains(kept), "{narrow}");
         }
     }
 

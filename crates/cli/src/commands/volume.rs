@@ -13,6 +13,7 @@ use crate::failure::{Failure, Failures, Outcome};
 use crate::mount_options::{MountOption, TmpfsOption, VolumeOption};
 use crate::option_values::Label;
 use crate::output;
+use crate::table;
 use crate::template::{ListingFormat, fields};
 
 // The options for host directories, volumes and tmpfs in a sandbox.
@@ -249,7 +250,7 @@ fn print_table(reports: &[Report]) -> std::io::Result<()> {
         ]
     };
     let rows: Vec<_> = reports.iter().map(row).collect();
-    output::print_table(["NAME", "SIZE", "TAKEN", "CREATED", "SANDBOXES"], &rows)
+    table::print(["NAME", "SIZE", "TAKEN", "CREATED", "SANDBOXES"], &rows)
 }
 
 fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {

@@ -6,6 +6,7 @@ use super::entry::{Entry, row};
 use super::{Context, Looking, Stating};
 use crate::failure::{Outcome, printable};
 use crate::output::{self, Format};
+use crate::table;
 
 /// Lists the content of each directory; any other file is listed itself.
 pub(super) async fn list(context: &Context, looking: &Looking) -> Outcome {
@@ -61,7 +62,7 @@ fn print(found: &[(Vec<u8>, FileStat)], format: Format, is_quiet: bool) -> Outco
                 output::print(&names.collect::<String>())?;
                 return Ok(0);
             }
-            output::print_table(["MODE", "OWNER", "SIZE", "MODIFIED", "NAME"], &rows)?;
+            table::print(["MODE", "OWNER", "SIZE", "MODIFIED", "NAME"], &rows)?;
         }
     }
     Ok(0)
