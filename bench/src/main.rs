@@ -135,3 +135,42 @@ fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
     let is_met = report.targets.iter().all(|target| target.met);
     Ok(if is_met { 0 } else { EXIT_MISSED })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// Returns the first line of prose that ends within a sentence. Examples are commands, not prose.
+    fn broken_line(help: &str) -> Option<&str> {
+        let prose = help.split("Examples:").next().unwrap_or(help);
+        let lines: Vec<&str> = prose.lines().collect();
+        let is_broken = |pair: &&[&str]| {
+            let (line, next) = (pair[0], pair[1]);
+            let indent = |line: &str| line.len() - line.trim_start().len();
+            // An entry of a list has its description behind a gap.
+            let is_prose = |line: &str| !line.trim().is_empty() && !line.trim().contains("  ");
+            is_prose(line)
+                && is_prose(next)
+                && indent(line) == indent(next)
+                && next.trim_start().starts_with(char::is_lowercase)
+        };
+        lines.windows(2).find(is_broken).map(|pair| pair[0])
+    }
+
+    #[test]
+    fn help_leaves_the_breaking_of_lines_to_the_terminal() {
+        assert_eq!(
+            broken_line("The host\ntimes nothing."),
+            Some("The host"),
+            "the test finds what it looks for"
+        );
+        let mut command = Arguments::command().term_width(10_000);
+        command.build();
+        for benchmark in command.get_subcommands_mut() {
+            let help = benchmark.render_long_help().to_string();
+            assert_eq!(broken_line(&help), None, "{help}");
+        }
+    }
+}
