@@ -178,6 +178,57 @@ mod tests {
         assert!(faults.is_empty(), "{faults:#?}");
     }
 
+    /// Returns the first line of prose that ends within a sentence. Examples are commands, not prose.
+    fn broken_line(help: &str) -> Option<&str> {
+        let prose = help.split("Examples:").next().unwrap_or(help);
+        let lines: Vec<&str> = prose.lines().collect();
+        let is_broken = |pair: &&[&str]| {
+            let (line, next) = (pair[0], pair[1]);
+            let indent = |line: &str| line.len() - line.trim_start().len();
+            // An entry of a list has its description behind a gap.
+            let is_prose = |line: &str| !line.trim().is_empty() && !line.trim().contains("  ");
+            is_prose(line)
+                && is_prose(next)
+                && indent(line) == indent(next)
+                && next.trim_start().starts_with(char::is_lowercase)
+        };
+        lines.windows(2).find(is_broken).map(|pair| pair[0])
+    }
+
+    #[test]
+    fn help_leaves_the_breaking_of_lines_to_the_terminal() {
+        assert_eq!(broken_line("The host\ntimes nothing."), Some("The host"));
+        let mut command = ordered().term_width(10_000);
+        command.build();
+        each(&command, "msb", &mut |words, command| {
+            let help = command.clone().render_long_help().to_string();
+            assert_eq!(broken_line(&help), None, "{words}: {help}");
+        });
+    }
+
+    #[test]
+    fn options_of_run_and_create_have_a_line_each() {
+        for name in ["run", "create"] {
+            let words = ["msb", name, "--help"];
+            let asked = ordered().term_width(100).try_get_matches_from(words);
+            let help = asked.expect_err("help").render().to_string();
+            let lines = help.lines().count();
+            assert!(lines <= 130, "{name} has {lines} lines\n{help}");
+            assert!(
+                help.contains("\nExamples:\n") && help.contains("docs/cli.md"),
+                "{help}"
+            );
+            let is_long = |line: &&str| line.chars().count() > 100;
+            assert_eq!(help.lines().find(is_long), None);
+            // msb help has the rest.
+            let words = ["msb", "help", name];
+            let asked = ordered().term_width(100).try_get_matches_from(words);
+            let long = asked.expect_err("help").render().to_string();
+            let long: Vec<&str> = long.split_whitespace().collect();
+            assert!(long.join(" ").contains("The limit is 64 mounts with QEMU"));
+        }
+    }
+
     #[test]
     fn global_options_stand_last_and_words_stand_under_arguments() {
         let command = all();

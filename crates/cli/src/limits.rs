@@ -11,10 +11,12 @@ pub(crate) const STORE_LIMIT_VARIABLE: &str = "MSB_STORE_LIMIT";
 // The options that limit an image's resources.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LimitArguments {
-    /// Change a limit on the cost of an image, such as layer-time=3d; msb help limits lists the names
+    /// Change a limit on images, as layer-time=3d; see msb help limits
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = checked)]
     settings: Vec<String>,
-    /// Remove the least recently used images when all together exceed this size, such as 20GiB
+    /// Limit on the space of all images, such as 20GiB
+    ///
+    /// The least recently used images are removed when all together exceed it.
     #[arg(long, env = STORE_LIMIT_VARIABLE, value_name = "SIZE", value_parser = output::parse_size)]
     store_limit: Option<u64>,
 }

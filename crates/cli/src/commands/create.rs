@@ -34,7 +34,8 @@ const HOLD_ATTEMPTS: u32 = 5;
 #[command(
     disable_help_flag = true,
     override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...",
-    after_help = "Takes the same options as msb run; msb start starts the sandbox.\n\n\
+    after_help = "Takes the same options as msb run; msb start starts the sandbox. msb help create explains each \
+    option in full, and docs/cli.md lists the documents about them.\n\n\
     Examples:\n  \
     msb create --name work -it debian bash; msb start -ai work\n  \
     msb create --name box --no-command python:3-slim; msb start box; msb exec box python3 -V"
@@ -52,11 +53,14 @@ pub(crate) struct SandboxArguments {
     /// Program to run instead of the image's Entrypoint
     #[arg(long, value_name = "PROGRAM")]
     entrypoint: Option<String>,
-    /// Run no command: the sandbox runs until it is stopped, for msb exec
+    /// Run no command: the sandbox runs until it is stopped
+    ///
+    /// Commands are run in it with msb exec.
     #[arg(long, conflicts_with_all = ["entrypoint", "interactive", "tty"])]
     pub(crate) no_command: bool,
-    /// Remove the sandbox once the command has ended; fsync inside it waits for no disk, except on
-    /// volumes
+    /// Remove the sandbox once the command has ended
+    ///
+    /// An fsync inside it waits for no disk, except on volumes.
     #[arg(long, conflicts_with = "restart")]
     pub(crate) rm: bool,
     /// Name of the sandbox [default: its id]
@@ -65,38 +69,46 @@ pub(crate) struct SandboxArguments {
     /// Write the sandbox's id to a new file
     #[arg(long, value_name = "FILE")]
     cidfile: Option<PathBuf>,
-    /// Label of the sandbox; msb ps --filter label=KEY lists those that have it
+    /// Label of the sandbox, for msb ps --filter label=KEY
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     label: Vec<Label>,
-    /// Start the command again when it has ended: no, on-failure[:RETRIES], always
+    /// Start the command again: no, on-failure[:RETRIES], always
+    ///
+    /// It is started again in the same machine when it has ended.
     #[arg(long, value_name = "POLICY", default_value = "no")]
     restart: Restart,
-    /// Stop the sandbox this long after its start, such as 90s or 2h30m; its exit code is then 124
+    /// Stop the sandbox this long after its start, such as 2h30m
+    ///
+    /// Its exit code is then 124.
     #[arg(long, value_name = "TIME")]
     max_duration: Option<Duration>,
-    /// Stop the sandbox once no client has been connected and no job has run for this long; its exit code is
-    /// then 124
+    /// Stop the sandbox when it has not been used for this long
+    ///
+    /// It is in use while a client is connected or a job runs. Its exit code is then 124.
     #[arg(long, value_name = "TIME")]
     idle_timeout: Option<Duration>,
-    /// Size of the writable disk; sparse, so it uses only the space that is written
-    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = output::parse_size)]
+    /// Size of the writable disk
+    ///
+    /// The disk is sparse: it uses only the space that is written.
+    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = output::parse_size, help_heading = "Machine")]
     upper_size: u64,
     /// Virtual processors [default: the host's, at most 4]
-    #[arg(long, value_name = "COUNT", value_parser = parse_cpus)]
+    #[arg(long, value_name = "COUNT", value_parser = parse_cpus, help_heading = "Machine")]
     cpus: Option<u8>,
     /// Guest memory
-    #[arg(short, long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory)]
+    #[arg(short, long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory, help_heading = "Machine")]
     memory: u32,
     #[command(flatten)]
     guest: GuestArguments,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Machine")]
     limits: GuestLimitArguments,
-    #[command(flatten)]
+    // A heading holds for everything behind it.
+    #[command(flatten, next_help_heading = None)]
     stopping: StoppingArguments,
     /// When to pull the image
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = "Image")]
     pull: PullPolicy,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Image")]
     source: pull::SourceArguments,
     #[command(flatten)]
     patches: PatchArguments,

@@ -7,13 +7,13 @@ use crate::output;
 // The limits of a guest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestLimitArguments {
-    /// Limit on the processes and threads of all commands together [default: the kernel's limit]
+    /// Limit on all processes and threads [default: the kernel's]
     #[arg(long, value_name = "COUNT")]
     pids_limit: Option<NonZeroU32>,
     /// Size of /dev/shm [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
     shm_size: Option<u64>,
-    /// Size of /tmp, which is in memory [default: half of the memory]
+    /// Size of /tmp, in memory [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
     tmp_size: Option<u64>,
 }

@@ -23,13 +23,15 @@ const VMM_VARIABLE: &str = "MSB_VMM";
 // The options of the machine that runs a sandbox.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MachineArguments {
-    /// VMM that runs the machine: libkrun, QEMU, or libkrun if the host can run it and QEMU otherwise
+    /// VMM that runs the machine
     #[arg(long, value_enum, default_value_t, env = VMM_VARIABLE)]
     pub(crate) vmm: VmmName,
     /// Time limit for the guest to boot and answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     boot_timeout: u64,
-    /// When to compare the whole image with its digests before the boot
+    /// When to compare the whole image with its digests
+    ///
+    /// It is compared before the boot.
     #[arg(long, value_enum, default_value_t, env = "MSB_VERIFY", value_name = "WHEN",
         num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     verify: VerifyPolicy,

@@ -32,24 +32,29 @@ pub(crate) struct NetworkArguments {
     /// Destinations that the sandbox reaches
     #[arg(long, alias = "net", value_enum, default_value_t)]
     network: Mode,
-    /// Publish a port of the sandbox, or a range, at a port of the host; on 127.0.0.1 unless
-    /// HOST_IP says otherwise. Without HOST_PORT the host chooses a free one, which msb port prints
-    #[arg(short, long, value_name = "[[HOST_IP:][HOST_PORT]:]PORT[/tcp|udp]", value_parser = parse_published)]
+    /// Publish a port of the sandbox, on 127.0.0.1 or on IP
+    ///
+    /// PORT and HOST may be ranges, and /tcp or /udp may follow. Without HOST the host chooses a free port,
+    /// which msb port prints. IP is an address of the host.
+    #[arg(short, long, value_name = "[[IP:]HOST:]PORT", value_parser = parse_published)]
     publish: Vec<Published>,
-    /// Publish each port that the image exposes at a free port of the host
+    /// Publish each port that the image exposes at a free port
     #[arg(short = 'P', long)]
     publish_all: bool,
-    /// Let the sandbox reach addresses or names, such as 10.0.0.0/8, 192.168.1.7:5432, example.com or
-    /// *.example.com:443; opens private addresses too
+    /// Let the sandbox reach addresses or names, as *.example.com:443
+    ///
+    /// Other forms are 10.0.0.0/8, 192.168.1.7:5432 and example.com. Private addresses are opened too.
     #[arg(long, value_name = "RULE")]
     net_allow: Vec<Rule>,
-    /// Keep the sandbox from reaching addresses or names; takes precedence over --net-allow
+    /// Keep the sandbox from reaching addresses or names
+    ///
+    /// It takes precedence over --net-allow.
     #[arg(long, value_name = "RULE")]
     net_deny: Vec<Rule>,
     /// Resolver to ask instead of the host's
     #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
     dns: Vec<SocketAddr>,
-    /// Let the sandbox's programs trust the certificate authorities that this host trusts
+    /// Let the sandbox trust the certificate authorities of this host
     #[arg(long)]
     host_ca: bool,
 }

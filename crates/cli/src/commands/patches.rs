@@ -16,8 +16,9 @@ const HOSTS_MAX_BYTES: u64 = 256 << 10;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct PatchArguments {
-    /// Copy a file or a directory of this host in, as docker cp does, before the first boot; owned by
-    /// root, or as said
+    /// Copy a file or directory of this host in before the first boot
+    ///
+    /// It is copied as docker cp does. It belongs to root unless UID says otherwise.
     #[arg(long, value_name = "SRC:DST[:UID[:GID]]")]
     copy: Vec<Copy>,
     /// Make a directory and its parents
@@ -26,7 +27,9 @@ pub(crate) struct PatchArguments {
     /// Remove a file or a directory of the image
     #[arg(long, value_name = "PATH")]
     rm_path: Vec<String>,
-    /// Add a line to /etc/hosts; host-gateway stands for this host's loopback
+    /// Add a line to /etc/hosts
+    ///
+    /// The address host-gateway stands for this host's loopback.
     #[arg(long, value_name = "NAME:IP")]
     add_host: Vec<Host>,
     /// Add the lines of a file that has the format of /etc/hosts

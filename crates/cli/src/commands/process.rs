@@ -9,13 +9,17 @@ use crate::terminal;
 // The options for a command that runs in a sandbox.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ProcessArguments {
-    /// Set an environment variable; NAME alone passes on its value on this host
+    /// Set an environment variable; NAME alone passes on the host's
     #[arg(short, long, value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     env: Vec<String>,
-    /// Read environment variables from a file, one per line; lines that begin with # are comments
+    /// Read environment variables from a file, one per line
+    ///
+    /// Lines that begin with # are comments.
     #[arg(long, value_name = "FILE")]
     env_file: Vec<PathBuf>,
-    /// Working directory of the command, an absolute path; msb run creates it if it is missing
+    /// Working directory of the command, an absolute path
+    ///
+    /// msb run creates it if it is missing.
     #[arg(short, long, value_name = "DIR", value_parser = parse_directory)]
     workdir: Option<String>,
     /// User and group that run the command, by name or number
@@ -27,7 +31,9 @@ pub(crate) struct ProcessArguments {
     /// Run the command on a terminal; with -i for an interactive one
     #[arg(short, long)]
     tty: bool,
-    /// Resource limit of the command and its children, such as nofile=1024:4096; -1 is no limit
+    /// Resource limit, such as nofile=1024:4096; -1 is no limit
+    ///
+    /// It applies to the command and its children.
     #[arg(long, value_name = "NAME=SOFT[:HARD]")]
     ulimit: Vec<Ulimit>,
 }

@@ -13,7 +13,8 @@ use crate::output;
     override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...",
     after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q detaches \
     from a command with -it; msb attach attaches again. A sandbox whose guest does not boot is removed again; \
-    with msb create and msb start it is kept, with its logs.\n\n\
+    with msb create and msb start it is kept, with its logs. msb help run explains each option in full, and \
+    docs/cli.md lists the documents about them.\n\n\
     Exit code: the command's own; 128+N when signal N killed it; 124 after --max-duration or --idle-timeout; \
     125 when msb failed, 126 when the command cannot be executed, 127 when the command does not exist.\n\n\
     Examples:\n  \
@@ -24,13 +25,15 @@ use crate::output;
     msb run --rm -v ./src:/src:ro -v cache:/root/.cache python:3-slim python3 /src/main.py"
 )]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    machine: MachineArguments,
-    /// Run in the background and print the sandbox's id; see msb logs, attach, wait, stop
+    /// Run in the background and print the sandbox's id
+    ///
+    /// The commands msb logs, attach, wait and stop take its name or id.
     #[arg(short, long)]
     detach: bool,
     #[command(flatten)]
     sandbox: SandboxArguments,
+    #[command(flatten, next_help_heading = "Machine")]
+    machine: MachineArguments,
 }
 
 impl Arguments {

@@ -7,7 +7,7 @@ use crate::output;
 // The options for the way a sandbox is stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoppingArguments {
-    /// Signal that asks the command to end [default: the image's STOPSIGNAL, or SIGTERM]
+    /// Signal that asks the command to end [default: the image's, or SIGTERM]
     #[arg(long, value_name = "SIGNAL")]
     stop_signal: Option<StopSignal>,
     /// Time limit for processes to end at msb stop

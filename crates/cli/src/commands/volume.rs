@@ -20,15 +20,22 @@ use crate::template::{ListingFormat, fields};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Mounts")]
 pub(crate) struct MountArguments {
-    /// Mount a directory or file of the host (/path or ./path), a named volume, or with PATH alone a volume
-    /// that is removed with the sandbox; with :ro the sandbox cannot write to it. The limit is 64
-    /// mounts with QEMU, and 3 volumes and directories and no files with libkrun
+    /// Mount a path of the host, a named volume, or a new volume
+    ///
+    /// The path is a directory or a file. A source of the host begins with / or ./, any other is the name
+    /// of a volume. PATH alone is a volume that is removed with the sandbox. With :ro the sandbox cannot
+    /// write to it. The limit is 64 mounts with QEMU, and 3 volumes and directories and no files with
+    /// libkrun.
     #[arg(short, long, value_name = "[SOURCE:]PATH[:ro]")]
     volume: Vec<VolumeOption>,
-    /// A mount as key=value pairs: type=bind|volume|tmpfs,source=...,target=...[,readonly][,tmpfs-size=...]
+    /// Mount type=bind|volume|tmpfs,source=...,target=...
+    ///
+    /// More keys are readonly, tmpfs-size and tmpfs-mode.
     #[arg(long, value_name = "KEY=VALUE,...")]
     mount: Vec<MountOption>,
-    /// Mount memory of the guest, empty at each start; options: size=, mode=, exec, ro
+    /// Mount memory of the guest; options: size=, mode=, exec, ro
+    ///
+    /// It is empty at each start.
     #[arg(long, value_name = "PATH[:OPTIONS]")]
     tmpfs: Vec<TmpfsOption>,
 }
