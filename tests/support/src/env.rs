@@ -54,9 +54,11 @@ impl TestEnv {
     /// # Errors
     /// If something that tests need can be neither found nor made.
     pub fn new(name: &str) -> Result<Self> {
+        // A wrong variable is reported before msb is built.
+        let kernel = kernel::fetch()?;
         Ok(Self {
             program: program()?,
-            kernel: kernel::fetch()?,
+            kernel,
             work: paths::scratch(name)?,
             guests: None,
         })
