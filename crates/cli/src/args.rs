@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -43,6 +44,21 @@ pub(crate) const VMM_COMMAND: &str = "__vmm";
 pub(crate) const NETWORK_COMMAND: &str = "__network";
 /// The command that serves a shared directory.
 pub(crate) const SHARE_COMMAND: &str = "__share";
+
+/// Returns true if a command line, without the program's name, is that of a process of a machine.
+/// Only options may stand before the command.
+pub(crate) fn is_of_a_machine(mut words: impl Iterator<Item = OsString>) -> bool {
+    while let Some(word) = words.next() {
+        if word == "--home" {
+            words.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            return [VMM_COMMAND, NETWORK_COMMAND, SHARE_COMMAND]
+                .iter()
+                .any(|name| word == *name);
+        }
+    }
+    false
+}
 
 // The options that every command has.
 #[derive(Debug, Args)]
@@ -183,6 +199,17 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
+
+    #[test]
+    fn a_process_of_a_machine_is_known_by_its_command() {
+        let known = |line: &str| is_of_a_machine(line.split(' ').map(OsString::from));
+        assert!(known("--home /h __vmm --qemu q /d"));
+        assert!(known("--home=/h -q __network /d"));
+        assert!(known("__share /d 0"));
+        assert!(!known("exec name __vmm"));
+        assert!(!known("--home __vmm ps"));
+        assert!(!known("--home"));
+    }
 
     #[test]
     fn a_command_says_of_itself_what_it_is_listed_with() {

@@ -30,4 +30,4 @@ pub use limits::Limits;
 pub use probe::{Attempt, Outcome, Target, attempt_all};
 pub use report::{Layer, LayerStatus, Report};
 pub use strictness::{JAIL_VARIABLE, Strictness, UnknownStrictness};
-pub use sys::{keep_descriptors_from_children, renounce, survey};
+pub use sys::{close_inherited_descriptors, renounce, survey};

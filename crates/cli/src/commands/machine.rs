@@ -236,8 +236,6 @@ async fn boot_to_end(
         jail: strictness(start.context)?,
         timeline: start.context.timeline.clone(),
     };
-    // Descriptors that this process inherited by mistake are not passed on.
-    msb_jail::keep_descriptors_from_children();
     Ok(sandbox.start(lock, &place).await?)
 }
 

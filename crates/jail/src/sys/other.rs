@@ -33,4 +33,4 @@ pub fn survey() -> Report {
 }
 
 /// Does nothing: the standard library opens every descriptor with close-on-exec.
-pub fn keep_descriptors_from_children() {}
+pub fn close_inherited_descriptors() {}

@@ -131,6 +131,6 @@ fn the_host_of_these_tests_has_every_layer() {
 }
 
 #[test]
-fn descriptors_left_by_mistake_go_to_no_child() {
+fn descriptors_left_by_mistake_are_closed() {
     passes("stray_descriptors");
 }

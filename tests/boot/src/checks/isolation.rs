@@ -33,25 +33,24 @@ pub(super) fn processes(env: &TestEnv) -> Result<()> {
     let machine = isolated.process;
     let mut all = vec![machine];
     all.extend(children(machine)?);
-    // The VMM process, its network, and QEMU if it is used.
-    let expected = if env.vmm() == "qemu" { 3 } else { 2 };
+    // The VMM process and its network; with QEMU also that and the process of a share.
+    let expected = if env.vmm() == "qemu" { 4 } else { 2 };
     ensure!(
         all.len() == expected,
         "the machine has the processes {all:?}"
     );
     for &process in &all {
-        let looked = status(process, &isolated.home)
-            .and_then(|()| environment(process))
-            .and_then(|()| limits(process))
-            .and_then(|()| isolated.descriptors(process));
+        let looked = environment(process).and_then(|()| isolated.descriptors(process));
+        let looked = match runs(process, "__share") {
+            // It has the limits of the user, and the files of every owner.
+            true => looked,
+            false => looked
+                .and_then(|()| status(process, &isolated.home))
+                .and_then(|()| limits(process)),
+        };
         looked.with_context(|| format!("process {process}"))?;
     }
-    let is_network = |process: &&u32| {
-        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0)
-            .any(|word| word == b"__network")
-    };
-    let network = all.iter().find(is_network);
+    let network = all.iter().find(|process| runs(**process, "__network"));
     bounded_memory(*network.context("there is no process of the network")?)?;
     let killed = Command::new("kill")
         .args(["-KILL", &machine.to_string()])
@@ -91,15 +90,24 @@ pub(super) fn probe(env: &TestEnv) -> Result<()> {
 struct Isolated {
     home: PathBuf,
     directory: PathBuf,
+    /// The directory of the host that a sandbox under QEMU shows.
+    share: PathBuf,
     process: u32,
 }
 
 impl Isolated {
     /// Starts the sandbox from a shell that leaves a descriptor open.
     fn start(env: &TestEnv) -> Result<Self> {
+        let share = env.work.join("share");
+        fs::create_dir_all(&share)?;
+        let share = fs::canonicalize(share)?;
+        let shared = format!("{}:/mnt:ro", share.display());
         let line = || {
             let _ = remove(env, NAME);
-            let options = ["-d", "--name", NAME, "-p", "80"];
+            let mut options = vec!["-d", "--name", NAME, "-p", "80"];
+            if env.vmm() == "qemu" {
+                options.extend(["-v", &shared]);
+            }
             let run = env.run_command(&options, &["sleep", "600"]);
             let mut shell = Command::new("sh");
             shell.args(["-c", &format!("exec \"$@\" 9<{STRAY}"), "sh"]);
@@ -114,6 +122,7 @@ impl Isolated {
         Ok(Self {
             home,
             directory,
+            share,
             process: env.machine_pid(NAME)?,
         })
     }
@@ -132,11 +141,19 @@ impl Isolated {
             let text = target.to_string_lossy();
             let is_known = HARMLESS.iter().any(|kind| text.starts_with(kind))
                 || target.starts_with(&own)
+                || target.starts_with(&self.share)
                 || places.iter().any(|place| target.starts_with(place));
             ensure!(is_known, "an open descriptor of {text}");
         }
         Ok(())
     }
+}
+
+/// Returns true if a process was started with this command of msb.
+fn runs(process: u32, command: &str) -> bool {
+    let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0)
+        .any(|word| word == command.as_bytes())
 }
 
 fn children(process: u32) -> Result<Vec<u32>> {

@@ -25,8 +25,12 @@ pub fn survey() -> Report {
     }
 }
 
-/// Closes every descriptor above standard error in the programs that this process starts. This
-/// includes descriptors that this process inherited by mistake.
-pub fn keep_descriptors_from_children() {
-    close_fds::set_fds_cloexec_threadsafe(3, &[]);
+/// Closes every descriptor above standard error, which this process inherited by mistake.
+/// It must be the first action of the process: nothing that it opened itself may be open.
+pub fn close_inherited_descriptors() {
+    let inherited: Vec<_> = close_fds::iter_open_fds_threadsafe(3).collect();
+    for descriptor in inherited {
+        // The descriptor of the listing may be among them; it is closed already.
+        let _ = nix::unistd::close(descriptor);
+    }
 }
