@@ -27,7 +27,7 @@ const PENDING_INPUTS: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) sandbox: SandboxClient<Connection>,
-    supervisor: SupervisorClient<Connection>,
+    pub(crate) supervisor: SupervisorClient<Connection>,
     heartbeat: Heartbeat,
 }
 

@@ -13,6 +13,7 @@ mod files;
 mod greeting;
 mod heartbeat;
 mod length;
+mod ownership;
 mod services;
 
 /// The generated code of `proto/`: the messages, the clients, and the servers' traits.
@@ -37,6 +38,7 @@ pub use exec::{Command, Control, Inputs, Output, Outputs};
 pub use files::{Archive, Listing};
 pub use heartbeat::Heartbeat;
 pub use length::{TooLong, check_length};
+pub use ownership::Ownership;
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 
 /// The version of the service. An older peer answers calls that it lacks with `UNIMPLEMENTED`.

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use fs_err as fs;
 use msb_jail::Strictness;
@@ -66,6 +67,23 @@ pub struct SupervisorConfig {
     /// The signal that asks the main command to end.
     #[serde(default)]
     pub stop_signal: StopSignal,
+    /// The client that starts the sandbox and is to own it, if it is.
+    #[serde(default)]
+    pub owner: Option<AwaitedOwner>,
+}
+
+/// A client that connects before the VMM process starts, and owns the sandbox from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedOwner {
+    /// Milliseconds that processes have to end themselves once the client is gone.
+    pub grace_ms: u64,
+}
+
+impl AwaitedOwner {
+    /// Returns the time that processes have to end themselves once the client is gone.
+    pub const fn grace(self) -> Duration {
+        Duration::from_millis(self.grace_ms)
+    }
 }
 
 impl LaunchSpec {
@@ -95,6 +113,7 @@ impl LaunchSpec {
                 restart: RestartPolicy::default(),
                 lifetime: Lifetime::default(),
                 stop_signal: StopSignal::default(),
+                owner: None,
             },
             network: None,
             volumes: Vec::new(),

@@ -55,7 +55,7 @@ pub use home::{Home, HomeError};
 pub use host_authorities::{HostAuthorities, NoAuthorities};
 pub use hostname::{Hostname, InvalidHostname};
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
-pub use launch_spec::{LaunchSpec, SupervisorConfig, VmmCommand};
+pub use launch_spec::{AwaitedOwner, LaunchSpec, SupervisorConfig, VmmCommand};
 pub use lifetime::{Lifetime, RestartPolicy};
 pub use mounts::{Mount, MountError, Room, Source, Target, check_mounts};
 pub use msb_network as network;
@@ -65,9 +65,9 @@ pub use patches::{HostCopy, HostEntry, NewContent, NewDirectory, PatchError, Pat
 pub use process::Process;
 pub use sandbox::{
     Changes, Condition, ConnectError, CreateError, CreateOptions, Job, JobCondition, JobPaths,
-    Limits, Lock, MachineLock, RemoveError, RenameError, Resources, Running, Sandbox, SandboxId,
-    SandboxPaths, Spec, StartError, StartOptions, State, Stopping, UNMOUNT_TIMEOUT, UPPER_SERIAL,
-    UpdateError, UpperError,
+    Limits, Lock, MachineLock, OwnOptions, Owner, RemoveError, RenameError, Resources, Running,
+    Sandbox, SandboxId, SandboxPaths, Spec, StartError, StartOptions, State, Stopping,
+    UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError,
 };
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};

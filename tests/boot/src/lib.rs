@@ -21,6 +21,7 @@ mod docker;
 mod guest_tree;
 mod kernel_check;
 mod lab;
+mod owner;
 mod pulled;
 pub mod seccomp_list;
 mod soak;
@@ -50,6 +51,11 @@ pub fn main() -> Result<ExitCode> {
         // Attacks the paths on standard input as another user.
         Some("--intrude") => {
             attacks::intrude()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        // Owns a sandbox until it is killed.
+        Some(owner::OPTION) => {
+            owner::run(words.get(1..).unwrap_or_default())?;
             Ok(ExitCode::SUCCESS)
         }
         // Prints the tree that a guest sees, with a program that is copied into it.

@@ -208,6 +208,7 @@ pub(crate) async fn create(
         image: arguments.image().to_owned(),
         resources: resources(arguments),
         remove_when_stopped: arguments.rm,
+        removed_with_owner: false,
         labels: labels(&arguments.label),
         process: first_process(&image, arguments, authorities.is_some())?,
         restart: arguments.restart.0,

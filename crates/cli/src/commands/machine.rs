@@ -233,6 +233,7 @@ async fn boot_to_end(
         boot_timeout: start.machine.boot_timeout(),
         attached,
         window: window.map(|size| (size.rows, size.columns)),
+        owner: None,
         jail: strictness(start.context)?,
         timeline: start.context.timeline.clone(),
     };

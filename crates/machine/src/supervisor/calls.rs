@@ -1,5 +1,6 @@
 //! The calls that the supervisor serves. It passes the agent's calls on over the guest's one port.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use msb_agent_protocol::v1::exec_input::Input;
@@ -9,13 +10,15 @@ use msb_agent_protocol::v1::supervisor_server::Supervisor as SupervisorCalls;
 use msb_agent_protocol::v1::{
     Chunk, DiskErrorsReply, DiskErrorsRequest, DiskFailure, Exec, ExecEvent, ExecInput,
     GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
-    MakeDirectoryRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
-    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
-    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalJobRequest,
-    SignalReply, SignalRequest, StartJobReply, StatReply, StatRequest, StatsReply, StatsRequest,
-    WatchDisksRequest, WriteFileInput, WriteFileReply,
+    MakeDirectoryRequest, OwnEvent, OwnInput, Owned, PowerOffReply, PowerOffRequest,
+    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
+    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
+    ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest, StartJobReply, StatReply,
+    StatRequest, StatsReply, StatsRequest, WatchDisksRequest, WriteFileInput, WriteFileReply,
+    own_event, own_input,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
+use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -233,6 +236,40 @@ impl SupervisorCalls for Supervisor {
         let events = ReceiverStream::new(events);
         let heartbeat = self.agent.heartbeat();
         Ok(Response::new(answers(events, heartbeat, COMMAND_TIMEOUT)))
+    }
+
+    type OwnStream = ReceiverStream<Result<OwnEvent, Status>>;
+
+    async fn own(
+        &self,
+        request: Request<Streaming<OwnInput>>,
+    ) -> Result<Response<Self::OwnStream>, Status> {
+        let mut inputs = request.into_inner();
+        let first_input = inputs.message().await?.and_then(|input| input.input);
+        let Some(own_input::Input::Start(own)) = first_input else {
+            return Err(Status::invalid_argument("the first input is no start"));
+        };
+        if self.is_ending.load(Ordering::Relaxed) {
+            return Err(Status::unavailable("the sandbox is shutting down"));
+        }
+        let grace = Duration::from_millis(own.grace_ms.into());
+        let owner = match self.take_awaited_owner() {
+            Some(owner) => owner.with_grace(grace),
+            None => self.owners.add(grace),
+        };
+        let (sender, events) = mpsc::channel(1);
+        let event = Some(own_event::Event::Owned(Owned {}));
+        // The channel is empty, so there is room.
+        let _ = sender.try_send(Ok(OwnEvent { event }));
+        tokio::spawn(async move {
+            let last_input = inputs.message().await.ok().flatten();
+            let last_input = last_input.and_then(|input| input.input);
+            if matches!(last_input, Some(own_input::Input::Release(_))) {
+                owner.release();
+            }
+            drop(sender);
+        });
+        Ok(Response::new(ReceiverStream::new(events)))
     }
 
     async fn start_job(&self, request: Request<Exec>) -> Result<Response<StartJobReply>, Status> {

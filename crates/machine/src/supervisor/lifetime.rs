@@ -28,6 +28,7 @@ pub(super) async fn begin(
 ) -> io::Result<()> {
     limit_duration(supervisor, config.lifetime);
     limit_idleness(supervisor, config.lifetime);
+    end_with_owners(supervisor);
     let Some(first) = supervisor.first.clone() else {
         return Ok(());
     };
@@ -137,6 +138,16 @@ fn limit_duration(supervisor: &Supervisor, lifetime: Lifetime) {
         ));
         let reason = Some(EndReason::MaxDuration);
         supervisor.end(Some(GRACE), reason).await;
+    });
+}
+
+/// Ends the sandbox once its last owner is gone.
+fn end_with_owners(supervisor: &Supervisor) {
+    let supervisor = supervisor.clone();
+    tokio::spawn(async move {
+        let grace = supervisor.owners.lost().await;
+        log_line("the sandbox ends: its last owner is gone");
+        supervisor.end(Some(grace), None).await;
     });
 }
 

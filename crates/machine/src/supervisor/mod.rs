@@ -9,12 +9,13 @@ mod disks;
 mod jobs;
 mod lifetime;
 mod main_command;
+mod owners;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use clients::ClientConnection;
@@ -25,6 +26,7 @@ use main_command::MainCommand;
 use msb_agent_protocol::v1::StopFirst;
 use msb_agent_protocol::{Client, serve_kept};
 use msb_runtime::{EndReason, Exit, SandboxPaths, StopSignal, SupervisorConfig, UNMOUNT_TIMEOUT};
+use owners::{Owner, Owners, StartingClient};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -46,10 +48,25 @@ pub(crate) async fn keep(
     disks: Vec<WatchedDisk>,
     config: SupervisorConfig,
 ) -> io::Result<()> {
-    let agent = Client::connect_port(port).await.map_err(io::Error::other)?;
+    let owners = Owners::default();
+    let starting_client = match config.owner {
+        Some(awaited) => {
+            Some(StartingClient::accept(&listener, owners.add(awaited.grace())).await?)
+        }
+        None => None,
+    };
+    let agent = tokio::select! {
+        agent = Client::connect_port(port) => agent.map_err(io::Error::other)?,
+        () = StartingClient::hung_up(starting_client.as_ref()) => {
+            log_line("the sandbox ends: its owner was gone before the guest was up");
+            process::exit(1);
+        }
+    };
     let clients = watch::Sender::new(0);
     let supervisor = Supervisor {
         connection: Arc::new(ClientConnection::new(clients.clone())),
+        awaited_owner: Arc::default(),
+        owners,
         first: (!config.process.argv.is_empty()).then(MainCommand::new),
         jobs: Jobs::new(agent.clone(), files.jobs()),
         noted: watch::Sender::new(config.process.argv.is_empty()),
@@ -63,14 +80,12 @@ pub(crate) async fn keep(
     };
     tokio::spawn(supervisor.disks.clone().follow(supervisor.agent.clone()));
     lifetime::begin(&supervisor, &files, config).await?;
+    if let Some(client) = starting_client {
+        supervisor.serve(client.stream, Some(client.owner));
+    }
     loop {
         let (stream, _) = listener.accept().await?;
-        let supervisor = Supervisor {
-            connection: Arc::new(ClientConnection::new(supervisor.clients.clone())),
-            ..supervisor.clone()
-        };
-        // A client may disconnect at any time.
-        tokio::spawn(async move { serve_kept(stream, supervisor).await });
+        supervisor.serve(stream, None);
     }
 }
 
@@ -86,6 +101,9 @@ pub(super) struct Supervisor {
     clients: watch::Sender<usize>,
     /// The connection that this clone serves.
     connection: Arc<ClientConnection>,
+    owners: Owners,
+    /// The owner that this clone's connection stands for until it makes the call.
+    awaited_owner: Arc<Mutex<Option<Owner>>>,
     stop_signal: StopSignal,
     disks: Disks,
     is_ending: Arc<AtomicBool>,
@@ -96,6 +114,26 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
+    /// Serves a client until it disconnects. It may do so at any time.
+    fn serve(&self, stream: UnixStream, awaited_owner: Option<Owner>) {
+        let supervisor = Self {
+            connection: Arc::new(ClientConnection::new(self.clients.clone())),
+            awaited_owner: Arc::new(Mutex::new(awaited_owner)),
+            ..self.clone()
+        };
+        tokio::spawn(async move {
+            let _ = serve_kept(stream, supervisor.clone()).await;
+            drop(supervisor.take_awaited_owner());
+        });
+    }
+
+    /// Takes the owner that the connection stands for; `None` if it has made the call, or stands
+    /// for none.
+    fn take_awaited_owner(&self) -> Option<Owner> {
+        let awaited = self.awaited_owner.lock();
+        awaited.unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Shuts the machine down, or kills it if the guest does not answer, and ends this process.
     /// `reason` is the limit that was reached, if any. A second caller waits for the end.
     async fn end(&self, grace: Option<Duration>, reason: Option<EndReason>) -> ! {

@@ -2,6 +2,7 @@ use std::io;
 use std::time::Duration;
 
 use msb_agent_protocol::{Client, ClientError};
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::machine_process::MachineProcess;
@@ -58,20 +59,22 @@ impl Sandbox {
     /// If the sandbox does not run or does not answer.
     pub async fn connect(&self) -> Result<Client, ConnectError> {
         self.expect_running()?;
-        let stream = socket::connect(&self.files.socket()).await;
-        let stream = stream.map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => self.starting(),
-            _ => self.io_error(source),
-        })?;
-        let agent_error = |source| ConnectError::Agent {
-            name: self.spec.name.clone(),
-            source,
-        };
+        let stream = self.connect_to_socket().await?;
+        let agent_error = |source| self.agent_error(source);
         let mut client = Client::connect(stream).await.map_err(agent_error)?;
         match timeout(ANSWER_TIMEOUT, client.hello()).await {
             Ok(answer) => answer.map(|_| client).map_err(agent_error),
             Err(_) => Err(self.io_error(io::ErrorKind::TimedOut.into())),
         }
+    }
+
+    /// Connects to the supervisor's socket.
+    pub(super) async fn connect_to_socket(&self) -> Result<UnixStream, ConnectError> {
+        let stream = socket::connect(&self.files.socket()).await;
+        stream.map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => self.starting(),
+            _ => self.io_error(source),
+        })
     }
 
     /// Returns the VMM process, which leads the process group of the network and the shares.
@@ -112,6 +115,13 @@ impl Sandbox {
     pub(crate) fn starting(&self) -> ConnectError {
         ConnectError::Starting {
             name: self.spec.name.clone(),
+        }
+    }
+
+    pub(super) fn agent_error(&self, source: ClientError) -> ConnectError {
+        ConnectError::Agent {
+            name: self.spec.name.clone(),
+            source,
         }
     }
 

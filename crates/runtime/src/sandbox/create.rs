@@ -36,6 +36,9 @@ pub struct CreateOptions {
     pub resources: Resources,
     /// True if the sandbox is removed once it has stopped.
     pub remove_when_stopped: bool,
+    /// True if the sandbox is removed once it has stopped and has no owner: for a client that is
+    /// going to own it, and may end before it does.
+    pub removed_with_owner: bool,
     /// Labels that the user gave.
     pub labels: BTreeMap<String, String>,
     /// The main command.
@@ -93,6 +96,7 @@ impl Sandbox {
             memory_mib: options.resources.memory_mib,
             upper_bytes: options.resources.upper_bytes,
             remove_when_stopped: options.remove_when_stopped,
+            removed_with_owner: options.removed_with_owner,
             labels: options.labels,
             process: options.process,
             restart: options.restart,

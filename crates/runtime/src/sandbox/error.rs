@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use msb_network::PublishError;
 
-use super::UpperError;
+use super::{ConnectError, UpperError};
 use crate::mounts::MountError;
 use crate::volumes::VolumeError;
 use crate::{BootDiskError, KernelError, TimelineError};
@@ -100,6 +100,9 @@ pub enum StartError {
     /// The agent's answer cannot be used.
     #[error("cannot use the answer of the guest's agent")]
     Agent(#[source] msb_agent_protocol::ClientError),
+    /// The starting process cannot become the sandbox's owner.
+    #[error("cannot own the sandbox")]
+    Own(#[source] ConnectError),
 }
 
 fn unexplained(outcome: &str) -> String {
@@ -112,7 +115,7 @@ impl StartError {
     pub const fn is_of_the_machine(&self) -> bool {
         matches!(
             self,
-            Self::Ended { .. } | Self::Silent { .. } | Self::Agent(_)
+            Self::Ended { .. } | Self::Silent { .. } | Self::Agent(_) | Self::Own(_)
         )
     }
 }

@@ -6,6 +6,7 @@ use fs_err as fs;
 use msb_network::Publish;
 
 use super::lock::ChangeLock;
+use super::own::OwnerLock;
 use super::{Lock, ReadLock, RemoveError, Sandbox, SandboxPaths, Spec, State};
 use crate::published_ports::read_published;
 use crate::{Home, allocated_bytes};
@@ -164,11 +165,17 @@ impl Sandbox {
         present(fs::remove_file(self.files.spec()))?;
         present(fs::remove_dir_all(&self.files.directory))?;
         match self.files.directory.parent() {
-            Some(sandboxes) if !self.spec.remove_when_stopped => {
+            Some(sandboxes) if !self.spec.is_removed_when_stopped() => {
                 durable_files::sync_directory(sandboxes).map_err(io_error)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns true if a sweep removes the sandbox, provided that it has stopped. An owner may still
+    /// want to read it.
+    fn is_removed_by_sweep(&self) -> bool {
+        self.spec.is_removed_when_stopped() && matches!(OwnerLock::is_held(&self.files), Ok(false))
     }
 
     /// Removes the leftovers of processes that no longer run.
@@ -179,7 +186,7 @@ impl Sandbox {
     /// If the directory of sandboxes cannot be read.
     pub fn sweep(home: &Home) -> io::Result<()> {
         for sandbox in Self::all(home)? {
-            if sandbox.spec.remove_when_stopped {
+            if sandbox.is_removed_by_sweep() {
                 // A running sandbox refuses, and another process's sweep may be faster.
                 let _ = sandbox.remove();
             }

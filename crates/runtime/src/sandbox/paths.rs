@@ -48,6 +48,11 @@ impl SandboxPaths {
         self.directory.join("machine.lock")
     }
 
+    /// Returns the path of the lock that the sandbox's owners share.
+    pub fn owner_lock(&self) -> PathBuf {
+        self.directory.join("owner.lock")
+    }
+
     /// Returns the only directory in which the VMM process creates files. Its content is untrusted.
     pub fn written(&self) -> PathBuf {
         self.directory.join("written")

@@ -4,7 +4,7 @@ use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 
 use super::started_process::StartedProcess;
-use super::{Sandbox, SandboxPaths};
+use super::{ConnectError, OwnOptions, Owner, Sandbox, SandboxPaths};
 use crate::text_log::last_lines;
 use crate::{LogReader, TextLog};
 
@@ -25,6 +25,7 @@ pub struct Running {
     process: StartedProcess,
     client: Client,
     info: HelloReply,
+    owner: Option<Owner>,
 }
 
 impl Running {
@@ -33,13 +34,29 @@ impl Running {
         process: StartedProcess,
         client: Client,
         info: HelloReply,
+        owner: Option<Owner>,
     ) -> Self {
         Self {
             sandbox,
             process,
             client,
             info,
+            owner,
         }
+    }
+
+    /// Returns the owner that the sandbox was started with; `None` if it was started without, or
+    /// the owner was taken before.
+    pub const fn take_owner(&mut self) -> Option<Owner> {
+        self.owner.take()
+    }
+
+    /// Becomes an owner of the sandbox.
+    ///
+    /// # Errors
+    /// Those of [`Sandbox::own`].
+    pub async fn own(&self, options: OwnOptions) -> Result<Owner, ConnectError> {
+        self.sandbox.own(options).await
     }
 
     /// Returns what the agent reported about itself and the boot.

@@ -42,6 +42,10 @@ pub struct Spec {
     pub upper_bytes: u64,
     /// True if the sandbox is removed once it has stopped.
     pub remove_when_stopped: bool,
+    /// True if the sandbox is removed once it has stopped and has no owner. An owner sets it, and
+    /// clears it when it gives the sandbox up.
+    #[serde(default)]
+    pub removed_with_owner: bool,
     /// Labels that the user gave.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
@@ -110,6 +114,11 @@ impl Spec {
         }
         .spec();
         serde_json::from_slice(&fs::read(path)?).map_err(Into::into)
+    }
+
+    /// Returns true if the sandbox is not kept once it has stopped and has no owner.
+    pub(super) const fn is_removed_when_stopped(&self) -> bool {
+        self.remove_when_stopped || self.removed_with_owner
     }
 
     /// Returns the machine that boots this sandbox, with its mounts as `layout` arranges them.
@@ -217,6 +226,7 @@ impl Spec {
             memory_mib: 64,
             upper_bytes: 0,
             remove_when_stopped: false,
+            removed_with_owner: false,
             labels: BTreeMap::default(),
             process: Process::default(),
             restart: RestartPolicy::default(),

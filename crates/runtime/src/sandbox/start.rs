@@ -13,9 +13,11 @@ use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
 use msb_network::{Settings, check_published};
 use rustix::fs::{FallocateFlags, fallocate};
+use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
+use super::own::{OwnOptions, Owner, OwnerLock};
 use super::running::{log_tail, reason};
 use super::started_process::StartedProcess;
 use super::{BootFiles, Lock, Running, Sandbox, StartError, upper};
@@ -48,10 +50,20 @@ pub struct StartOptions {
     pub attached: bool,
     /// The rows and columns of the main command's terminal, if they are known.
     pub window: Option<(u32, u32)>,
+    /// The ownership that the starting process has from before the VMM process exists; `None` if
+    /// the sandbox runs on without it.
+    pub owner: Option<OwnOptions>,
     /// The strictness of the VMM process's confinement.
     pub jail: Strictness,
     /// The record of the start's progress.
     pub timeline: Timeline,
+}
+
+/// An owner of a machine whose guest is not up yet.
+struct StartingOwner {
+    lock: OwnerLock,
+    stream: std::os::unix::net::UnixStream,
+    options: OwnOptions,
 }
 
 impl Sandbox {
@@ -85,6 +97,7 @@ impl Sandbox {
                 restart: self.spec.restart,
                 lifetime: self.spec.lifetime,
                 stop_signal: self.spec.stopping.signal,
+                owner: options.owner.as_ref().map(OwnOptions::awaited),
             },
             network: self.spec.network.clone(),
             volumes: self.spec.volumes(),
@@ -96,18 +109,59 @@ impl Sandbox {
         let listener = self
             .prepare(&launch_spec)
             .map_err(io_error("prepare the sandbox"))?;
+        let owner = options.owner.map(|owner| self.starting_owner(owner));
+        let owner = owner.transpose().map_err(io_error("own the sandbox"))?;
         let process = self
             .spawn(lock, listener, &options.vmm_command)
             .map_err(io_error("start the virtual machine's process"))?;
         let mut process = StartedProcess::starting(process);
-        match self.greet(&mut process, options).await {
-            Ok((client, info)) => Ok(Running::new(self.clone(), process.up(), client, info)),
+        let greeted = match self.greet(&mut process, options).await {
+            Ok((client, info)) => self
+                .own_started(owner)
+                .await
+                .map(|owner| (client, info, owner)),
+            Err(error) => Err(error),
+        };
+        match greeted {
+            Ok((client, info, owner)) => Ok(Running::new(
+                self.clone(),
+                process.up(),
+                client,
+                info,
+                owner,
+            )),
             Err(error) => {
                 // The process may have ended by itself; it is gone in either case.
                 let _ = process.kill().await;
                 Err(error)
             }
         }
+    }
+
+    /// Prepares the ownership of a machine that does not run yet. The connection waits in the
+    /// socket's queue, and the supervisor accepts it first.
+    fn starting_owner(&self, options: OwnOptions) -> io::Result<StartingOwner> {
+        let lock = OwnerLock::take(&self.files)?;
+        if options.remove {
+            self.remove_with_owner(true)?;
+        }
+        let stream = socket::connect_now(&self.files.socket())?;
+        stream.set_nonblocking(true)?;
+        Ok(StartingOwner {
+            lock,
+            stream,
+            options,
+        })
+    }
+
+    /// Becomes the owner of the machine that this process has started, once the guest is up.
+    async fn own_started(&self, owner: Option<StartingOwner>) -> Result<Option<Owner>, StartError> {
+        let Some(owner) = owner else {
+            return Ok(None);
+        };
+        let stream = UnixStream::from_std(owner.stream).map_err(io_error("own the sandbox"))?;
+        let owned = self.own_through(stream, owner.lock, owner.options).await;
+        Ok(Some(owned.map_err(StartError::Own)?))
     }
 
     /// Checks that the sources of all mounts exist and are free. The VMM process takes them later.

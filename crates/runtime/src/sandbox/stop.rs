@@ -60,10 +60,7 @@ impl Sandbox {
     /// # Errors
     /// If the main command does not run, or the guest's agent does not answer.
     pub async fn signal(&self, signal: StopSignal) -> Result<(), ConnectError> {
-        let agent_error = |source| ConnectError::Agent {
-            name: self.spec.name.clone(),
-            source,
-        };
+        let agent_error = |source| self.agent_error(source);
         let mut client = self.connect().await?;
         let attached = client.attach(Attach { stdin: false }).await;
         let mut command = attached.map_err(agent_error)?;

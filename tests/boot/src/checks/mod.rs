@@ -14,6 +14,7 @@ mod keeping;
 mod lifecycle;
 mod mounts;
 mod network;
+mod owners;
 mod patches;
 mod ports;
 mod resources;
@@ -60,6 +61,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "a sandbox goes on without who started it",
         keeping::without_its_user,
+    ),
+    (
+        "a sandbox ends with its last owner, also a killed one",
+        owners::killed,
     ),
     (
         "a sandbox reaches neither the host nor private networks",
