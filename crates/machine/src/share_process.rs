@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use fs_err as fs;
 use msb_jail::{Jail, JailError, Limits, renounce};
-use msb_runtime::{LaunchSpec, SandboxPaths, VmmCommand, socket};
+use msb_runtime::{LaunchSpec, LaunchSpecError, SandboxPaths, VmmCommand, socket};
 use msb_share::{Entry, Kind, ShareError};
 use msb_vmm::{DiskAccess, Share, ShareEntry, ShareKind, Shown};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -19,7 +19,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The process of a share failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareProcessError {
-    /// The launch spec cannot be read, or the socket cannot be used.
+    /// The launch spec cannot be run.
+    #[error(transparent)]
+    LaunchSpec(#[from] LaunchSpecError),
+    /// The socket cannot be used.
     #[error("cannot {action}")]
     Io {
         /// The failed operation, a verb and an object.
@@ -53,7 +56,7 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
     let files = SandboxPaths {
         directory: directory.to_owned(),
     };
-    let launch_spec = LaunchSpec::read(&files).map_err(io_error("read machine.json"))?;
+    let launch_spec = LaunchSpec::read_to_run(&files)?;
     let share = launch_spec.machine.shares.get(index);
     let Some(Share {
         access,

@@ -13,8 +13,8 @@ use std::sync::mpsc;
 use image_store::{FindError, ImageLease, OpenError, Store};
 use msb_jail::{Jail, JailError, Layer, Strictness, renounce};
 use msb_runtime::{
-    Home, LaunchSpec, MachineLock, Mark, SandboxPaths, SupervisorConfig, Timeline, TimelineError,
-    VmmCommand, VolumeLockError, lock_volumes,
+    Home, LaunchSpec, LaunchSpecError, MachineLock, Mark, SandboxPaths, SupervisorConfig, Timeline,
+    TimelineError, VmmCommand, VolumeLockError, lock_volumes,
 };
 use msb_vmm::{RunError, Sockets, Vmm};
 
@@ -34,6 +34,9 @@ pub enum VmmProcessError {
         #[source]
         source: io::Error,
     },
+    /// The launch spec cannot be run.
+    #[error(transparent)]
+    LaunchSpec(#[from] LaunchSpecError),
     /// The store cannot be opened.
     #[error("cannot open the image store")]
     Store(#[from] OpenError),
@@ -167,7 +170,7 @@ fn log_lacking(lacking: &Layer) {
 }
 
 pub(crate) fn read_launch_spec(files: &SandboxPaths) -> Result<LaunchSpec, VmmProcessError> {
-    LaunchSpec::read(files).map_err(io_error("read machine.json"))
+    Ok(LaunchSpec::read_to_run(files)?)
 }
 
 pub(crate) fn find_vmm<'a>(

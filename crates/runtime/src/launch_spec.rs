@@ -24,9 +24,16 @@ pub struct VmmCommand {
     pub arguments: Vec<OsString>,
 }
 
+/// The format of launch specs that this build writes, and the only one that it runs. It is raised
+/// with each change after which an older or newer VMM process would misunderstand a launch spec.
+pub const LAUNCH_FORMAT: u32 = 1;
+
 /// The launch spec: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchSpec {
+    /// The format, [`LAUNCH_FORMAT`]; 0 if an msb wrote it that had no formats yet.
+    #[serde(default)]
+    pub format: u32,
     /// The machine to run.
     pub machine: Machine,
     /// The name of the VMM.
@@ -86,8 +93,51 @@ impl AwaitedOwner {
     }
 }
 
+/// The part of a launch spec that every format has.
+#[derive(Deserialize)]
+struct WithFormat {
+    #[serde(default)]
+    format: u32,
+}
+
+/// A launch spec cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchSpecError {
+    /// The file cannot be read or parsed.
+    #[error("cannot read machine.json")]
+    Io(#[source] io::Error),
+    /// The client that wrote the file is of another build than this program.
+    #[error(
+        "the launch spec has format {found}, this msb runs format {known}; let the client start the \
+        msb that it came with, or install both in one version"
+    )]
+    Format {
+        /// The format in the file.
+        found: u32,
+        /// The only format that this build runs.
+        known: u32,
+    },
+}
+
 impl LaunchSpec {
-    /// Reads the launch spec of a sandbox.
+    /// Reads the launch spec of a sandbox to run its machine.
+    ///
+    /// # Errors
+    /// If the file does not exist or cannot be parsed, or its format is another than this build's.
+    pub fn read_to_run(files: &SandboxPaths) -> Result<Self, LaunchSpecError> {
+        let json = fs::read(files.launch_spec()).map_err(LaunchSpecError::Io)?;
+        let WithFormat { format } =
+            serde_json::from_slice(&json).map_err(|error| LaunchSpecError::Io(error.into()))?;
+        if format != LAUNCH_FORMAT {
+            return Err(LaunchSpecError::Format {
+                found: format,
+                known: LAUNCH_FORMAT,
+            });
+        }
+        serde_json::from_slice(&json).map_err(|error| LaunchSpecError::Io(error.into()))
+    }
+
+    /// Reads the launch spec of a sandbox, in any format whose fields are known.
     ///
     /// # Errors
     /// If the file does not exist or cannot be parsed.
@@ -101,6 +151,7 @@ impl LaunchSpec {
     /// A launch spec for this machine, without a command.
     pub(crate) fn for_tests(machine: Machine) -> Self {
         Self {
+            format: LAUNCH_FORMAT,
             machine,
             vmm: String::new(),
             home: PathBuf::new(),
@@ -118,6 +169,50 @@ impl LaunchSpec {
             network: None,
             volumes: Vec::new(),
             jail: Strictness::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(root: &std::path::Path, json: &str) -> SandboxPaths {
+        let files = SandboxPaths {
+            directory: root.to_owned(),
+        };
+        fs::write(files.launch_spec(), json).expect("written");
+        files
+    }
+
+    #[test]
+    fn a_launch_spec_of_another_format_is_not_run() {
+        let root = tempfile::tempdir().expect("a directory");
+        // The rest of another format may be anything.
+        let newer = files(root.path(), r#"{"format": 4000000000, "machine": 7}"#);
+        let error = LaunchSpec::read_to_run(&newer).expect_err("refused");
+        let message = error.to_string();
+        let expected = format!("has format 4000000000, this msb runs format {LAUNCH_FORMAT}");
+        assert!(message.contains(&expected), "{message}");
+        let older = files(root.path(), "{}");
+        let error = LaunchSpec::read_to_run(&older).expect_err("refused");
+        assert!(
+            matches!(error, LaunchSpecError::Format { found: 0, .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_launch_spec_that_makes_no_sense_is_not_run() {
+        let root = tempfile::tempdir().expect("a directory");
+        for json in [
+            "",
+            "[]",
+            r#"{"format": -1}"#,
+            &format!(r#"{{"format": {LAUNCH_FORMAT}}}"#),
+        ] {
+            let error = LaunchSpec::read_to_run(&files(root.path(), json)).expect_err("refused");
+            assert!(matches!(error, LaunchSpecError::Io(_)), "{json}: {error}");
         }
     }
 }

@@ -41,6 +41,10 @@ mod ulimit;
 mod untrusted_file;
 mod volumes;
 
+/// The id of this build: the version, and a digest of the code that clients of a sandbox and its VMM
+/// process share. A client and a program of msb with one id understand each other.
+pub const BUILD: &str = env!("MSB_BUILD");
+
 pub(crate) use allocation::allocated_bytes;
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
@@ -55,7 +59,9 @@ pub use home::{Home, HomeError};
 pub use host_authorities::{HostAuthorities, NoAuthorities};
 pub use hostname::{Hostname, InvalidHostname};
 pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
-pub use launch_spec::{AwaitedOwner, LaunchSpec, SupervisorConfig, VmmCommand};
+pub use launch_spec::{
+    AwaitedOwner, LAUNCH_FORMAT, LaunchSpec, LaunchSpecError, SupervisorConfig, VmmCommand,
+};
 pub use lifetime::{Lifetime, RestartPolicy};
 pub use mounts::{Mount, MountError, Room, Source, Target, check_mounts};
 pub use msb_network as network;

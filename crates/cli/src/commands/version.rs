@@ -20,6 +20,8 @@ struct Versions {
     store_format: u32,
     agent_protocol: u32,
     agent: String,
+    build: &'static str,
+    launch_format: u32,
     os: &'static str,
     architecture: &'static str,
 }
@@ -30,17 +32,22 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         store_format: image_store::FORMAT_VERSION,
         agent_protocol: msb_agent_protocol::VERSION,
         agent: msb_runtime::agent_identity(),
+        build: msb_runtime::BUILD,
+        launch_format: msb_runtime::LAUNCH_FORMAT,
         os: std::env::consts::OS,
         architecture: std::env::consts::ARCH,
     };
     match arguments.format {
         Format::Json => output::print_json(&versions)?,
         Format::Table => output::print(&format!(
-            "msb {}\nstore format {}\nagent protocol {}\nagent {}\nhost {}/{}\n",
+            "msb {}\nstore format {}\nagent protocol {}\nagent {}\nbuild {}\n\
+            launch format {}\nhost {}/{}\n",
             versions.msb,
             versions.store_format,
             versions.agent_protocol,
             versions.agent,
+            versions.build,
+            versions.launch_format,
             versions.os,
             versions.architecture,
         ))?,

@@ -22,7 +22,7 @@ use super::running::{log_tail, reason};
 use super::started_process::StartedProcess;
 use super::{BootFiles, Lock, Running, Sandbox, StartError, upper};
 use crate::boot::boot_disk;
-use crate::launch_spec::{LaunchSpec, SupervisorConfig, VmmCommand};
+use crate::launch_spec::{LAUNCH_FORMAT, LaunchSpec, SupervisorConfig, VmmCommand};
 use crate::mounts::{Layout, Room};
 use crate::volumes::Volume;
 use crate::{Home, Kernel, Timeline, mounts, socket, untrusted_file};
@@ -85,6 +85,7 @@ impl Sandbox {
             now_s,
         };
         let launch_spec = LaunchSpec {
+            format: LAUNCH_FORMAT,
             machine: self.spec.machine(&self.files, &boot_files, layout),
             vmm: options.vmm.to_owned(),
             home: options.home.root().to_owned(),
