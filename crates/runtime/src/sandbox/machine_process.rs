@@ -2,7 +2,7 @@
 //! A number in a file is not believed, because it outlives its process.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use fs_err::File;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,6 +12,9 @@ use rustix::process::{
     Flock, FlockType, Pid, PidfdFlags, Signal, fcntl_getlk, getpgid, kill_process_group,
     pidfd_open, pidfd_send_signal,
 };
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use super::SandboxPaths;
 
@@ -84,6 +87,15 @@ impl MachineProcess {
             gone_is_fine(kill_process_group(self.id, Signal::KILL))?;
         }
         gone_is_fine(pidfd_send_signal(&self.handle, Signal::KILL))
+    }
+
+    /// Waits until the process has ended, without looking at it again and again.
+    ///
+    /// # Errors
+    /// If the event loop cannot watch the process.
+    pub(crate) async fn ended(&self) -> io::Result<()> {
+        let handle = AsyncFd::with_interest(self.handle.as_fd(), Interest::READABLE)?;
+        handle.readable().await.map(drop)
     }
 
     /// Returns true if the process has ended, even if its parent has not reaped it.
@@ -186,6 +198,54 @@ mod tests {
         // The other process of the group has the pipe open too.
         said.read_to_end(&mut Vec::new()).expect("read");
         assert_eq!(sandbox.machine_process_id().expect("asked"), None);
+    }
+
+    /// Returns the number of times that this thread has gone to sleep.
+    fn sleeps() -> u64 {
+        let status = fs::read_to_string("/proc/thread-self/status").expect("read");
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count
+            .and_then(|count| count.trim().parse().ok())
+            .expect("a count")
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_the_end_of_a_machine_sleeps_until_then() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = sandbox(root.path());
+        let (mut child, _said) = machine(sandbox.directory());
+        let waiting = |_| {
+            let sandbox = sandbox.clone();
+            tokio::spawn(async move { sandbox.wait().await })
+        };
+        let waiting: Vec<_> = (0..100).map(waiting).collect();
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        let before = sleeps();
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        // A client that looked every 10 ms would have slept 100 times.
+        let count = sleeps() - before;
+        assert!(count < 20, "it woke up {count} times");
+        let found = MachineProcess::find(&sandbox.files).expect("asked");
+        found.expect("it runs").kill().expect("killed");
+        for waiting in waiting {
+            waiting.await.expect("no panic").expect("waited for");
+        }
+        child.wait().expect("waited for");
+    }
+
+    #[tokio::test]
+    async fn a_sandbox_that_is_being_started_is_waited_for_too() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = sandbox(root.path());
+        let starting = sandbox.lock().expect("a lock file").expect("free");
+        let waiting = sandbox.wait();
+        tokio::pin!(waiting);
+        let soon = std::time::Duration::from_millis(100);
+        assert!(tokio::time::timeout(soon, &mut waiting).await.is_err());
+        drop(starting);
+        waiting.await.expect("waited for");
     }
 
     #[tokio::test]

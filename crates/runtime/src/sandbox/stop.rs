@@ -4,9 +4,10 @@ use std::time::Duration;
 use durable_files::now_s;
 use fs_err as fs;
 use msb_agent_protocol::v1::{Attach, StopFirst};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::connect::ConnectError;
+use super::machine_process::MachineProcess;
 use super::{Lock, Sandbox};
 use crate::{Exit, StopSignal};
 
@@ -14,7 +15,13 @@ use crate::{Exit, StopSignal};
 pub const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The timeout for the host's kernel to end a killed process.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The shortest and the longest interval in which the lock is looked at while no VMM process can be
+/// watched. The interval doubles each time.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const POLL_MAX_INTERVAL: Duration = Duration::from_millis(500);
+/// The interval in which the lock is looked at while the VMM process is watched: the lock decides,
+/// and a process that was taken over may have let it go.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Sandbox {
     /// Asks the guest to end its processes, sync and power off; kills the machine if it does not.
@@ -109,20 +116,33 @@ impl Sandbox {
     /// # Errors
     /// If the sandbox's lock cannot be opened.
     pub async fn wait(&self) -> Result<(), ConnectError> {
+        let mut pause = POLL_INTERVAL;
         while self.is_running()? {
-            sleep(POLL_INTERVAL).await;
+            if self.machine_ended().await {
+                pause = POLL_INTERVAL;
+                continue;
+            }
+            // The machine is not started yet, or its lock is about to go.
+            sleep(pause).await;
+            pause = (pause * 2).min(POLL_MAX_INTERVAL);
         }
         Ok(())
     }
 
-    async fn ends_within(&self, limit: Duration) -> Result<bool, ConnectError> {
-        let deadline = Instant::now() + limit;
-        while self.is_running()? {
-            if Instant::now() > deadline {
-                return Ok(false);
-            }
-            sleep(POLL_INTERVAL).await;
+    /// Waits until the VMM process has ended, at most for `LOOK_INTERVAL`. Returns false at once if
+    /// there is no such process, or it cannot be watched from here.
+    async fn machine_ended(&self) -> bool {
+        let Ok(Some(process)) = MachineProcess::find(&self.files) else {
+            return false;
+        };
+        match timeout(LOOK_INTERVAL, process.ended()).await {
+            Ok(ended) => ended.is_ok(),
+            Err(_) => true,
         }
-        Ok(true)
+    }
+
+    async fn ends_within(&self, limit: Duration) -> Result<bool, ConnectError> {
+        let ended = timeout(limit, self.wait()).await;
+        ended.map_or(Ok(false), |ended| ended.map(|()| true))
     }
 }
