@@ -20,6 +20,9 @@ use crate::{
 
 /// The origin of all requests; the servers ignore it.
 const ORIGIN: &str = "http://sandbox";
+/// The silence after which a supervisor is taken for stopped. It answers pings, one every 3 s, from
+/// an event loop that does little else; on an overloaded host an answer takes seconds.
+const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 /// The number of inputs that may wait for the connection.
 const PENDING_INPUTS: usize = 4;
 
@@ -33,6 +36,7 @@ pub struct Client {
 
 impl Client {
     /// Connects to a sandbox over a stream on which the server expects HTTP/2 from the first byte.
+    /// The server is a supervisor: if it is silent for 15 s after its first answer, all calls fail.
     ///
     /// # Errors
     /// If the stream fails.
@@ -40,7 +44,26 @@ impl Client {
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let (connection, heartbeat) = Connection::open(stream)
+        Self::open(stream, Some(SILENCE_LIMIT)).await
+    }
+
+    /// Connects like [`connect`](Self::connect), and keeps the connection however long the server is
+    /// silent.
+    ///
+    /// # Errors
+    /// If the stream fails.
+    pub async fn connect_without_limit<T>(stream: T) -> Result<Self, ClientError>
+    where
+        T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        Self::open(stream, None).await
+    }
+
+    async fn open<T>(stream: T, silence_limit: Option<Duration>) -> Result<Self, ClientError>
+    where
+        T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (connection, heartbeat) = Connection::open(stream, silence_limit)
             .await
             .map_err(ClientError::Connection)?;
         let origin = http::Uri::from_static(ORIGIN);
@@ -64,7 +87,8 @@ impl Client {
         greeting::greet_guest(&mut port)
             .await
             .map_err(ClientError::Io)?;
-        Self::connect(port).await
+        // A paused machine continues where it stopped.
+        Self::connect_without_limit(port).await
     }
 
     /// Returns the agent's version and times. The answer comes once the guest is up.

@@ -1,6 +1,6 @@
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -13,7 +13,7 @@ use tonic::body::Body;
 use tower_service::Service;
 
 use crate::greeting;
-use crate::heartbeat::{self, Heard, Heartbeat};
+use crate::heartbeat::{self, Heard, Heartbeat, SilentPeer};
 use crate::services::{Services, agent_service};
 use crate::v1::sandbox_server::Sandbox;
 use crate::v1::supervisor_server::Supervisor;
@@ -34,16 +34,34 @@ const SIGN_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The client's end of an HTTP/2 connection.
 #[derive(Debug, Clone)]
-pub struct Connection(SendRequest<Body>);
+pub struct Connection {
+    requests: SendRequest<Body>,
+    heartbeat: Heartbeat,
+}
+
+/// A call failed because of its connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    /// The peer has sent nothing for so long that the connection was given up.
+    #[error(transparent)]
+    Silent(#[from] SilentPeer),
+    /// The connection failed.
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+}
 
 impl Connection {
-    /// Opens a connection, which its own task drives.
-    pub(crate) async fn open<T>(stream: T) -> Result<(Self, Heartbeat), hyper::Error>
+    /// Opens a connection, which its own task drives. With `silence_limit` it is given up after
+    /// such a silence of the peer, counted from the first bytes that the peer sends.
+    pub(crate) async fn open<T>(
+        stream: T,
+        silence_limit: Option<Duration>,
+    ) -> Result<(Self, Heartbeat), hyper::Error>
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let heartbeat = Heartbeat::default();
-        let stream = Heard::new(stream, heartbeat.clone());
+        let stream = Heard::new(stream, heartbeat.clone(), silence_limit);
         let (requests, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(heartbeat::INTERVAL)
@@ -55,21 +73,38 @@ impl Connection {
             .handshake(TokioIo::new(stream))
             .await?;
         tokio::spawn(connection);
-        Ok((Self(requests), heartbeat))
+        let connection = Self {
+            requests,
+            heartbeat: heartbeat.clone(),
+        };
+        Ok((connection, heartbeat))
     }
 }
 
 impl Service<Request<Body>> for Connection {
     type Response = Response<Incoming>;
-    type Error = hyper::Error;
+    type Error = ConnectionError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+        match ready!(self.requests.poll_ready(context)) {
+            // The call itself fails with the reason, which gRPC would drop here.
+            Err(_) if self.heartbeat.given_up().is_some() => Poll::Ready(Ok(())),
+            ready => Poll::Ready(ready.map_err(Into::into)),
+        }
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        Box::pin(self.0.send_request(request))
+        let (answer, heartbeat) = (self.requests.send_request(request), self.heartbeat.clone());
+        Box::pin(async move { answer.await.map_err(|error| why(&heartbeat, error)) })
+    }
+}
+
+/// Returns the reason for a failure: if the peer was silent, any other error follows from that.
+fn why(heartbeat: &Heartbeat, error: hyper::Error) -> ConnectionError {
+    match heartbeat.given_up() {
+        Some(silent) => silent.into(),
+        None => error.into(),
     }
 }
 

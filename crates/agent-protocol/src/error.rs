@@ -1,8 +1,11 @@
+use std::error::Error as _;
 use std::io;
+use std::iter::successors;
 
 use tonic::{Code, Status};
 
 use crate::TooLong;
+use crate::heartbeat::SilentPeer;
 use crate::v1::{ExitStatus, Failure};
 
 /// The error of a call to a sandbox.
@@ -100,10 +103,22 @@ impl ClientError {
                 call,
                 message: status.message().to_owned(),
             },
-            _ => Self::Call {
-                call,
-                message: status.message().to_owned(),
+            _ => match silence(&status) {
+                Some(message) => Self::Silent { call, message },
+                None => Self::Call {
+                    call,
+                    message: status.message().to_owned(),
+                },
             },
         }
     }
+}
+
+/// Returns the message of a connection that was given up because the peer was silent; `None` if the
+/// call failed for another reason. HTTP/2 passes on the text of such an error only.
+fn silence(status: &Status) -> Option<String> {
+    let first = status.source();
+    let errors = successors(first, |&error| error.source());
+    let mut messages = errors.map(ToString::to_string);
+    messages.find(|message| SilentPeer::is_message(message))
 }

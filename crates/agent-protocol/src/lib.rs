@@ -32,11 +32,11 @@ pub mod v1 {
 pub use bytes::Bytes;
 pub use chunks::{ChunkReader, ChunkWriter};
 pub use client::Client;
-pub use connection::{Connection, serve, serve_kept, serve_port};
+pub use connection::{Connection, ConnectionError, serve, serve_kept, serve_port};
 pub use error::ClientError;
 pub use exec::{Command, Control, Inputs, Output, Outputs};
 pub use files::{Archive, Listing};
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{Heartbeat, SilentPeer};
 pub use length::{TooLong, check_length};
 pub use ownership::Ownership;
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};

@@ -14,7 +14,8 @@ use msb_agent_protocol::v1::{
     write_file_input,
 };
 use msb_agent_protocol::{
-    Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, async_trait, serve_port,
+    Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, VERSION, async_trait,
+    serve_port,
 };
 use tokio::io::DuplexStream;
 use tokio::sync::{Notify, mpsc};
@@ -40,6 +41,15 @@ pub(crate) async fn boot(version: u32) -> Client {
 pub(crate) fn serve(port: DuplexStream, version: u32) {
     let signalled = Arc::default();
     tokio::spawn(serve_port(port, Guest { version, signalled }));
+}
+
+/// Serves a stream as the supervisor of such a guest does: without a greeting.
+pub(crate) fn serve_clients(stream: DuplexStream) {
+    let (version, signalled) = (VERSION, Arc::default());
+    tokio::spawn(msb_agent_protocol::serve(
+        stream,
+        Guest { version, signalled },
+    ));
 }
 
 async fn tell(events: &Events, event: Event) -> bool {

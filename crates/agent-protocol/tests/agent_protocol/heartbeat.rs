@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
-use msb_agent_protocol::{Client, VERSION};
+use msb_agent_protocol::v1::Exec;
+use msb_agent_protocol::{Client, ClientError, VERSION};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use crate::guest::{boot, serve};
+use crate::guest::{boot, serve, serve_clients};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// The shortest silence that a caller judges.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The time within which calls on a stopped supervisor fail.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Copies bytes while the guest is not stopped.
 async fn pass_on(
@@ -26,18 +30,31 @@ async fn pass_on(
     }
 }
 
-/// Returns a host's client of a guest that can be stopped in both directions.
-async fn boot_stoppable() -> (Client, watch::Sender<bool>) {
+/// Returns the two ends of a stream that can be stopped in both directions.
+fn stoppable() -> (DuplexStream, DuplexStream, watch::Sender<bool>) {
     let (host, outer) = duplex(4096);
     let (inner, guest) = duplex(4096);
-    serve(guest, VERSION);
     let stopped = watch::Sender::new(false);
     let (outer_read, outer_write) = tokio::io::split(outer);
     let (inner_read, inner_write) = tokio::io::split(inner);
     tokio::spawn(pass_on(outer_read, inner_write, stopped.subscribe()));
     tokio::spawn(pass_on(inner_read, outer_write, stopped.subscribe()));
+    (host, guest, stopped)
+}
+
+/// Returns a host's client of a guest that can be stopped.
+async fn boot_stoppable() -> (Client, watch::Sender<bool>) {
+    let (host, guest, stopped) = stoppable();
+    serve(guest, VERSION);
     let client = Client::connect_port(host).await.expect("greeted");
     (client, stopped)
+}
+
+fn sleep() -> Exec {
+    Exec {
+        argv: vec!["sleep".into()],
+        ..Exec::default()
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,11 +90,7 @@ async fn a_guest_with_as_many_calls_as_it_takes_is_not_silent() {
     let mut client = boot(VERSION).await;
     let mut running = Vec::new();
     for _ in 0..256 {
-        let exec = msb_agent_protocol::v1::Exec {
-            argv: vec!["sleep".into()],
-            ..Default::default()
-        };
-        running.push(client.exec(exec).await.expect("started"));
+        running.push(client.exec(sleep()).await.expect("started"));
     }
     let heartbeat = client.heartbeat();
     assert!(
@@ -85,4 +98,56 @@ async fn a_guest_with_as_many_calls_as_it_takes_is_not_silent() {
             .await
             .is_err()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_on_a_stopped_supervisor_fail() {
+    let (host, other, stopped) = stoppable();
+    serve_clients(other);
+    let mut client = Client::connect(host).await.expect("connected");
+    let mut command = client.exec(sleep()).await.expect("started");
+    // A command that says nothing is no silence.
+    let quiet = timeout(TIMEOUT * 1000, command.outputs.next()).await;
+    assert!(quiet.is_err(), "{quiet:?}");
+    stopped.send_replace(true);
+    let mut waiting = client.clone();
+    let waiting = tokio::spawn(async move { waiting.hello().await });
+    let failed = timeout(SILENCE_TIMEOUT, command.outputs.next()).await;
+    let failed = failed.expect("in time").expect_err("silent");
+    assert!(matches!(failed, ClientError::Silent { .. }), "{failed:?}");
+    let expected = "has sent nothing for 15 s, as if it were stopped; msb waited for exec";
+    assert!(failed.to_string().contains(expected), "{failed}");
+    let waiting = timeout(SILENCE_TIMEOUT, waiting).await;
+    for failed in [
+        waiting.expect("in time").expect("joined"),
+        client.hello().await,
+    ] {
+        let failed = failed.expect_err("silent");
+        assert!(matches!(failed, ClientError::Silent { .. }), "{failed:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_supervisor_whose_guest_boots_is_waited_for() {
+    let (host, other, stopped) = stoppable();
+    stopped.send_replace(true);
+    serve_clients(other);
+    let mut client = Client::connect(host).await.expect("connected");
+    let asked = tokio::spawn(async move { client.hello().await });
+    tokio::time::sleep(TIMEOUT * 100).await;
+    stopped.send_replace(false);
+    asked.await.expect("joined").expect("answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_limit_outlives_a_stopped_supervisor() {
+    let (host, other, stopped) = stoppable();
+    serve_clients(other);
+    let connected = Client::connect_without_limit(host).await;
+    let mut client = connected.expect("connected");
+    client.hello().await.expect("answered");
+    stopped.send_replace(true);
+    tokio::time::sleep(TIMEOUT * 100).await;
+    stopped.send_replace(false);
+    client.hello().await.expect("answered");
 }

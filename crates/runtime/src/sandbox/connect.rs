@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use msb_agent_protocol::{Client, ClientError};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::sleep;
 
 use super::machine_process::MachineProcess;
 use super::{Sandbox, State};
@@ -11,6 +11,9 @@ use crate::socket;
 
 /// The timeout for the answer of a guest that is booting.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+/// The interval in which the VMM process of a guest that does not answer is looked at.
+const STOPPED_INTERVAL: Duration = Duration::from_secs(10);
+
 /// A failure to connect to a running sandbox, or to end it.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -34,6 +37,16 @@ pub enum ConnectError {
         /// The error of the connection, the lock or the signal.
         #[source]
         source: io::Error,
+    },
+    /// The VMM process is stopped.
+    #[error(
+        "the process of sandbox {name} is stopped, as by SIGSTOP; kill -CONT {process_id} continues it"
+    )]
+    Stopped {
+        /// The sandbox's name.
+        name: String,
+        /// The id of the VMM process on this host.
+        process_id: i32,
     },
     /// The guest's agent did not answer, or refused the call.
     #[error("cannot reach sandbox {name}")]
@@ -62,9 +75,26 @@ impl Sandbox {
         let stream = self.connect_to_socket().await?;
         let agent_error = |source| self.agent_error(source);
         let mut client = Client::connect(stream).await.map_err(agent_error)?;
-        match timeout(ANSWER_TIMEOUT, client.hello()).await {
-            Ok(answer) => answer.map(|_| client).map_err(agent_error),
-            Err(_) => Err(self.io_error(io::ErrorKind::TimedOut.into())),
+        tokio::select! {
+            answer = client.hello() => answer.map(|_| client).map_err(agent_error),
+            error = self.process_stopped() => Err(error),
+            () = sleep(ANSWER_TIMEOUT) => Err(self.io_error(io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    /// Waits until the VMM process is found stopped. A guest that boots may answer as late as the
+    /// guest of a stopped process, but the process itself runs.
+    async fn process_stopped(&self) -> ConnectError {
+        loop {
+            sleep(STOPPED_INTERVAL).await;
+            if let Ok(Some(process)) = MachineProcess::find(&self.files)
+                && process.is_stopped()
+            {
+                return ConnectError::Stopped {
+                    name: self.spec.name.clone(),
+                    process_id: process.id().as_raw_nonzero().get(),
+                };
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use fs_err::File;
+use fs_err::{self as fs, File};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
@@ -89,6 +89,19 @@ impl MachineProcess {
         gone_is_fine(pidfd_send_signal(&self.handle, Signal::KILL))
     }
 
+    /// Returns true if a signal or a debugger has stopped the process.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let path = format!("/proc/{}/stat", self.id.as_raw_nonzero());
+        let Ok(status) = fs::read_to_string(path) else {
+            return false;
+        };
+        // The name of the program, in parentheses, may contain anything.
+        let state = status
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.chars().next());
+        matches!(state, Some('T' | 't'))
+    }
+
     /// Waits until the process has ended, without looking at it again and again.
     ///
     /// # Errors
@@ -129,8 +142,6 @@ mod tests {
     use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Stdio};
-
-    use fs_err as fs;
 
     use super::*;
     use crate::sandbox::{Lock, Sandbox, Spec};
@@ -232,6 +243,28 @@ mod tests {
         for waiting in waiting {
             waiting.await.expect("no panic").expect("waited for");
         }
+        child.wait().expect("waited for");
+    }
+
+    #[test]
+    fn a_stopped_process_is_known() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = sandbox(root.path());
+        let (mut child, _said) = machine(sandbox.directory());
+        let found = MachineProcess::find(&sandbox.files).expect("asked");
+        let found = found.expect("it runs");
+        assert!(!found.is_stopped());
+        pidfd_send_signal(&found.handle, Signal::STOP).expect("sent");
+        // The signal is delivered by the time that the parent sees the stop.
+        let pid = Some(found.id);
+        let stopped = rustix::process::waitpid(pid, rustix::process::WaitOptions::UNTRACED);
+        assert!(
+            stopped
+                .expect("waited for")
+                .is_some_and(|(_, status)| status.stopped())
+        );
+        assert!(found.is_stopped());
+        found.kill().expect("killed");
         child.wait().expect("waited for");
     }
 

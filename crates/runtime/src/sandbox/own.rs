@@ -86,7 +86,9 @@ impl Sandbox {
         options: OwnOptions,
     ) -> Result<Owner, ConnectError> {
         let agent_error = |source| self.agent_error(source);
-        let mut client = Client::connect(stream).await.map_err(agent_error)?;
+        // A VMM process that is stopped for a while does not end the ownership.
+        let client = Client::connect_without_limit(stream).await;
+        let mut client = client.map_err(agent_error)?;
         let owned = timeout(ANSWER_TIMEOUT, client.own(options.grace)).await;
         let timed_out = |_| self.io_error(io::ErrorKind::TimedOut.into());
         let ownership = owned.map_err(timed_out)?.map_err(agent_error)?;
