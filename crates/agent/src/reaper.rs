@@ -8,6 +8,8 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
+use crate::exec;
+
 type Waiting = HashMap<i32, oneshot::Sender<ExitStatus>>;
 
 /// Reaps every child of PID 1 and delivers the exit status of each that is waited for.
@@ -47,6 +49,7 @@ impl Reaper {
                     let _ = sender.send(status);
                 }
             }
+            exec::remove_empty_groups();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The boot, from the kernel's first process to a sandbox that can run commands.
 
 mod clock;
+mod control_groups;
 mod devices;
 mod disks;
 mod entries;
@@ -13,16 +14,15 @@ mod loop_device;
 mod mount_request;
 mod mounts;
 mod network;
-mod pids;
 mod root;
 mod volumes;
 
 use std::path::PathBuf;
 
+pub(crate) use control_groups::{CommandsGroup, commands_group};
 pub(crate) use disks::written_devices;
 pub(crate) use entries::of_device as entry_of_device;
 pub(crate) use error::BootError;
-pub(crate) use pids::commands_group;
 
 /// The boot disk's mount point, seen from the sandbox's root.
 pub(crate) const BOOT_ROOT: &str = "/run/msb/boot";
@@ -46,7 +46,7 @@ pub(crate) fn boot() -> Result<(), BootError> {
     volumes::mount_all()?;
     root::expose_lower_mounts()?;
     root::pivot()?;
-    pids::limit_commands()?;
+    control_groups::group_commands()?;
     host::set_up();
     clock::set_from_host();
     root::close_if_read_only()

@@ -1,6 +1,7 @@
 //! Commands that the host asks for.
 
 mod accounts;
+mod control_group;
 mod elf;
 mod environment;
 mod failure;
@@ -25,6 +26,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
+pub(crate) use control_group::remove_empty as remove_empty_groups;
 use failure::guest_failure;
 use process::{NotStarted, Output, Prepared, Process};
 pub(crate) use running::Running;
@@ -120,8 +122,8 @@ async fn attend(
     ended: oneshot::Receiver<ExitStatus>,
     running: Running,
 ) {
-    let group = Group::with_leader(process.pid);
-    let exec_id = running.enter(group, process.terminal);
+    let group = Group::new(process.pid, process.control_group);
+    let exec_id = running.enter(group.clone(), process.terminal);
     let (chunks, pending) = mpsc::channel(PENDING_CHUNKS);
     for output in process.outputs {
         tokio::spawn(read_output(output, chunks.clone()));
@@ -132,13 +134,15 @@ async fn attend(
         exec_id,
         pid: process.pid.unsigned_abs(),
     });
+    let mut has_ended = false;
     let told = tokio::select! {
-        told = send_events(started, &host, pending, ended) => told,
+        told = send_events(started, &host, pending, ended, &mut has_ended) => told,
         () = host.0.closed() => Err(Disconnected),
     };
     taking.abort();
     running.leave(exec_id);
-    if told.is_err() {
+    // Processes that a command leaves behind at its own end live on.
+    if told.is_err() && !has_ended {
         group.kill();
     }
 }
@@ -149,6 +153,7 @@ async fn send_events(
     host: &Host,
     mut pending: mpsc::Receiver<Event>,
     mut ended: oneshot::Receiver<ExitStatus>,
+    has_ended: &mut bool,
 ) -> Result<(), Disconnected> {
     host.send_event(started).await?;
     let mut open = true;
@@ -161,6 +166,7 @@ async fn send_events(
             status = &mut ended => break status,
         }
     };
+    *has_ended = true;
     while let Ok(Some(chunk)) = timeout(SILENCE_TIMEOUT, pending.recv()).await {
         host.send_event(chunk).await?;
     }

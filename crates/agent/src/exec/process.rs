@@ -22,11 +22,12 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::accounts::{Accounts, Identity};
+use super::control_group::ControlGroup;
 use super::failure::{bad_request, refused_action};
 use super::program::Program;
 use super::replacement::Replacement;
 use super::{environment, limits, program};
-use crate::boot;
+use crate::boot::{self, CommandsGroup};
 use crate::descriptor::Descriptor;
 use crate::guarded_file::open_as;
 
@@ -37,6 +38,7 @@ pub(super) const END_OF_TRANSMISSION: u8 = 4;
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) pid: i32,
+    pub(super) control_group: Option<ControlGroup>,
     pub(super) stdin: Option<Stdin>,
     pub(super) terminal: Option<Terminal>,
     pub(super) outputs: Vec<Output>,
@@ -85,6 +87,7 @@ pub(super) struct Prepared {
     command: Command,
     streams: Streams,
     program: Program,
+    control_group: Option<ControlGroup>,
 }
 
 /// The reason why a command was not started.
@@ -126,7 +129,22 @@ pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
     let streams = streams.map_err(|error| refused_action("open the command's streams", &error))?;
     let limits = limits::read(&request.ulimits)?;
     let has_terminal = request.terminal.is_some();
-    become_leader(&mut command, identity, has_terminal, limits, replacement);
+    let control_group = ControlGroup::create();
+    let joined = control_group.as_ref().map(ControlGroup::processes);
+    // Without a group of its own, the command is at least counted with all others.
+    let joined = joined.or_else(|| boot::commands_group().map(CommandsGroup::processes));
+    let joined = joined.map(|file| file.try_clone_to_owned()).transpose();
+    let joined = joined.map_err(|error| refused_action("join the command's group", &error))?;
+    let is_limited = boot::commands_group().is_some_and(|all| all.pids_max().is_some());
+    let leader = Leader {
+        identity,
+        has_terminal,
+        control_group: joined,
+        must_join: is_limited,
+        limits,
+        replacement,
+    };
+    leader.set_up(&mut command);
     let program = Program {
         word: word.clone(),
         path,
@@ -136,6 +154,7 @@ pub(super) fn prepare(request: &Exec) -> Result<Prepared, Failure> {
         command,
         streams,
         program,
+        control_group,
     })
 }
 
@@ -200,42 +219,50 @@ fn terminal_streams(command: &mut Command, size: WindowSize) -> io::Result<Strea
     })
 }
 
-/// Sets up the child before it becomes the program. It gets its own session, its terminal if it has
-/// one, its control group and limits, then the user and the groups.
-fn become_leader(
-    command: &mut Command,
+/// The state of a child before it becomes the program.
+struct Leader {
     identity: Identity,
     has_terminal: bool,
+    /// `cgroup.procs` of the control group that the child joins, if there is one.
+    control_group: Option<OwnedFd>,
+    /// True if the command may not run outside the group.
+    must_join: bool,
     limits: Vec<(Resource, Rlimit)>,
     replacement: Replacement,
-) {
-    let group = boot::commands_group();
-    let groups: Vec<Gid> = identity
-        .groups
-        .iter()
-        .map(|&gid| Gid::from_raw(gid))
-        .collect();
-    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
-    let in_child = move || {
-        setsid()?;
-        if has_terminal {
-            ioctl_tiocsctty(io::stdin())?;
-        }
-        if let Some(group) = group {
-            // `0` stands for the process that writes.
-            rustix::io::write(group, b"0")?;
-        }
-        for (resource, limit) in &limits {
-            setrlimit(*resource, *limit)?;
-        }
-        rustix::thread::set_thread_groups(&groups)?;
-        rustix::thread::set_thread_gid(gid)?;
-        rustix::thread::set_thread_uid(uid)?;
-        Err(replacement.execute())
-    };
-    // SAFETY: between fork and exec only system calls are made; nothing is allocated, no lock is
-    // taken, and the captured values were made before the fork.
-    unsafe { command.pre_exec(in_child) };
+}
+
+impl Leader {
+    /// Lets the child set itself up. It gets its own session, its terminal if it has one, its control
+    /// group and limits, then the user and the groups.
+    fn set_up(self, command: &mut Command) {
+        let Identity { uid, gid, .. } = self.identity;
+        let groups = self.identity.groups.iter();
+        let groups: Vec<Gid> = groups.map(|&gid| Gid::from_raw(gid)).collect();
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        let in_child = move || {
+            setsid()?;
+            if self.has_terminal {
+                ioctl_tiocsctty(io::stdin())?;
+            }
+            if let Some(group) = &self.control_group {
+                // `0` stands for the process that writes.
+                match rustix::io::write(group, b"0") {
+                    Err(error) if self.must_join => return Err(error.into()),
+                    _ => {}
+                }
+            }
+            for (resource, limit) in &self.limits {
+                setrlimit(*resource, *limit)?;
+            }
+            rustix::thread::set_thread_groups(&groups)?;
+            rustix::thread::set_thread_gid(gid)?;
+            rustix::thread::set_thread_uid(uid)?;
+            Err(self.replacement.execute())
+        };
+        // SAFETY: between fork and exec only system calls are made; nothing is allocated, no lock is
+        // taken, and the captured values were made before the fork.
+        unsafe { command.pre_exec(in_child) };
+    }
 }
 
 /// Starts a prepared command, and opens the agent's ends of its streams.
@@ -244,6 +271,7 @@ pub(super) fn start(prepared: Prepared) -> Result<Process, NotStarted> {
         mut command,
         streams,
         program,
+        control_group,
     } = prepared;
     let spawned = command.spawn();
     // The child has its own copies of its ends; these copies would keep the streams open.
@@ -268,6 +296,7 @@ pub(super) fn start(prepared: Prepared) -> Result<Process, NotStarted> {
         let is_terminal = streams.terminal.is_some();
         Ok(Process {
             pid,
+            control_group,
             stdin: stream.map(|stream| Stdin {
                 stream,
                 is_terminal,

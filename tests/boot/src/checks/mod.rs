@@ -3,6 +3,7 @@
 //! The same checks run on this machine under QEMU and, inside the KVM lab, under libkrun. Each is a
 //! function that fails with its finding, and each has to clean up after itself.
 
+mod control_groups;
 mod disks;
 mod durability;
 mod ended;
@@ -152,6 +153,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a sandbox is ended from outside while its run waits for it",
         ended::with_its_run_attached,
+    ),
+    (
+        "a kill reaches all that a command started, and no group is left",
+        control_groups::killed,
     ),
     (
         "a detached command is followed, waited for and kept",
