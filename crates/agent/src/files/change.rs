@@ -46,12 +46,10 @@ pub(crate) fn make_directory(request: &MakeDirectoryRequest) -> Result<MakeDirec
         if request.parents && path.is_dir() {
             return Ok(());
         }
-        let mut builder = fs::DirBuilder::new();
-        builder.mode(DIRECTORY_MODE);
         if let Some(parent) = path.parent().filter(|_| request.parents) {
-            builder.recursive(true).create(parent)?;
+            make_directories(parent)?;
         }
-        builder.recursive(false).create(path)?;
+        fs::DirBuilder::new().mode(DIRECTORY_MODE).create(path)?;
         // The agent's umask does not apply.
         let mode = request.mode.unwrap_or(DIRECTORY_MODE) & 0o7777;
         fs::set_permissions(path, fs::Permissions::from_mode(mode))
@@ -60,6 +58,12 @@ pub(crate) fn make_directory(request: &MakeDirectoryRequest) -> Result<MakeDirec
         .map_err(errno)
         .map_err(failed("create the directory", &bytes))?;
     Ok(MakeDirectoryReply {})
+}
+
+/// Creates a directory and its parents, if they are missing.
+pub(super) fn make_directories(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.mode(DIRECTORY_MODE).recursive(true).create(path)
 }
 
 /// Renames a file, and moves it into the target if that is a directory, as `mv` does.

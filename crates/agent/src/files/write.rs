@@ -10,7 +10,7 @@ use msb_agent_protocol::{Bytes, Status, Streaming};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::change::errno;
+use super::change::{errno, make_directories};
 use super::status::failed;
 use super::{PENDING_ANSWERS, absolute, waiting};
 use crate::exec::Running;
@@ -60,6 +60,9 @@ fn write_chunks(
     let bytes = absolute(&start.path);
     let refused = |error| failed("write", &bytes)(errno(error));
     let path = followed(Path::new(OsStr::from_bytes(&bytes))).map_err(refused)?;
+    if let Some(directory) = path.parent().filter(|_| start.parents) {
+        make_directories(directory).map_err(refused)?;
+    }
     let mut file = NewFile::beside(&path, start.mode).map_err(refused)?;
     match file.take(chunks) {
         Ok(true) => {}
@@ -188,6 +191,7 @@ mod tests {
         let start = WriteFile {
             path: Bytes::copy_from_slice(path.as_os_str().as_bytes()),
             mode,
+            parents: false,
         };
         write_chunks(&start, receiver).ok().map(drop)
     }
@@ -219,6 +223,52 @@ mod tests {
             (Vec::new(), 0o600)
         );
         assert_eq!(fs::read_dir(directory.path()).expect("read").count(), 1);
+    }
+
+    #[test]
+    fn readers_see_the_old_content_until_the_new_one_is_complete() {
+        let directory = tempfile::tempdir().expect("made");
+        let file = directory.path().join("file");
+        fs::write(&file, "old").expect("written");
+        let mut open = File::open(&file).expect("opened");
+        let (sender, receiver) = mpsc::channel(1);
+        let start = WriteFile {
+            path: Bytes::copy_from_slice(file.as_os_str().as_bytes()),
+            mode: None,
+            parents: false,
+        };
+        let writing = std::thread::spawn(move || write_chunks(&start, receiver));
+        for _ in 0..100 {
+            let chunk = Bytes::from_static(b"new");
+            sender.blocking_send(Some(chunk)).expect("it is written");
+            assert_eq!(fs::read(&file).expect("read"), b"old");
+        }
+        sender.blocking_send(None).expect("it is written");
+        writing.join().expect("no panic").expect("written");
+        assert_eq!(fs::read(&file).expect("read"), b"new".repeat(100));
+        // Who has the old file open keeps its content.
+        let mut old = String::new();
+        io::Read::read_to_string(&mut open, &mut old).expect("read");
+        assert_eq!(old, "old");
+    }
+
+    #[test]
+    fn missing_parents_are_made_if_that_is_asked_for() {
+        let directory = tempfile::tempdir().expect("made");
+        let file = directory.path().join("a/b/file");
+        assert_eq!(written(&file, None, &[None]), None);
+        let (sender, receiver) = mpsc::channel(1);
+        sender.try_send(None).expect("there is room");
+        let start = WriteFile {
+            path: Bytes::copy_from_slice(file.as_os_str().as_bytes()),
+            mode: Some(0o600),
+            parents: true,
+        };
+        write_chunks(&start, receiver).expect("written");
+        assert_eq!(
+            (mode(&file), mode(&directory.path().join("a"))),
+            (0o600, 0o755)
+        );
     }
 
     #[test]

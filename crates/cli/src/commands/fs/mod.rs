@@ -122,8 +122,11 @@ struct Making {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     echo 'debug = true' | msb fs write work /etc/app.toml\n  \
-    msb fs write -m 0755 work /usr/local/bin/tool < tool.sh")]
+    msb fs write -p -m 0755 work /opt/tools/bin/tool < tool.sh")]
 struct Writing {
+    /// Make missing parents too
+    #[arg(short, long)]
+    parents: bool,
     /// Permission bits, in octal [default: those of the existing file, or 0644]
     #[arg(short, long, value_parser = parse_mode)]
     mode: Option<u32>,
@@ -227,6 +230,7 @@ async fn write(context: &Context, writing: &Writing) -> Outcome {
     let start = WriteFile {
         path: Bytes::copy_from_slice(writing.path.as_bytes()),
         mode: writing.mode,
+        parents: writing.parents,
     };
     write_file(io::stdin(), &files, start).await?;
     Ok(0)
