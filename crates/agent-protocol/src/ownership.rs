@@ -29,7 +29,10 @@ impl Client {
         let _ = inputs.send(OwnInput { input: Some(start) }).await;
         let events = self.supervisor.own(ReceiverStream::new(pending)).await;
         let mut events = events.map_err(ClientError::for_call("own"))?.into_inner();
-        let owned = events.message().await.map_err(ClientError::for_call("own"))?;
+        let owned = events
+            .message()
+            .await
+            .map_err(ClientError::for_call("own"))?;
         match owned.and_then(|event| event.event) {
             Some(own_event::Event::Owned(_)) => Ok(Ownership { inputs, events }),
             None => Err(ClientError::OutOfTurn),

@@ -42,6 +42,18 @@ impl Service {
             boot_times,
         }
     }
+
+    /// Runs work that blocks on a disk, on its own thread. A sandbox that shuts down accepts none,
+    /// because its disks are unmounted meanwhile.
+    async fn waiting<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        if self.running.is_closed() {
+            return Err(files::shutting_down());
+        }
+        files::waiting(work).await
+    }
 }
 
 #[async_trait]
@@ -99,7 +111,7 @@ impl Sandbox for Service {
 
     async fn stat(&self, request: Request<StatRequest>) -> Result<Response<StatReply>, Status> {
         let request = request.into_inner();
-        let reply = files::waiting(move || files::stat(&request)).await;
+        let reply = self.waiting(move || files::stat(&request)).await;
         reply.map(Response::new)
     }
 
@@ -126,7 +138,7 @@ impl Sandbox for Service {
         request: Request<RemoveRequest>,
     ) -> Result<Response<RemoveReply>, Status> {
         let request = request.into_inner();
-        let reply = files::waiting(move || files::remove(&request)).await;
+        let reply = self.waiting(move || files::remove(&request)).await;
         reply.map(Response::new)
     }
 
@@ -135,7 +147,7 @@ impl Sandbox for Service {
         request: Request<MakeDirectoryRequest>,
     ) -> Result<Response<MakeDirectoryReply>, Status> {
         let request = request.into_inner();
-        let reply = files::waiting(move || files::make_directory(&request)).await;
+        let reply = self.waiting(move || files::make_directory(&request)).await;
         reply.map(Response::new)
     }
 
@@ -158,7 +170,7 @@ impl Sandbox for Service {
         request: Request<RenameRequest>,
     ) -> Result<Response<RenameReply>, Status> {
         let request = request.into_inner();
-        let reply = files::waiting(move || files::rename(&request)).await;
+        let reply = self.waiting(move || files::rename(&request)).await;
         reply.map(Response::new)
     }
 
@@ -167,7 +179,7 @@ impl Sandbox for Service {
         request: Request<SetModeRequest>,
     ) -> Result<Response<SetModeReply>, Status> {
         let request = request.into_inner();
-        let reply = files::waiting(move || files::set_mode(&request)).await;
+        let reply = self.waiting(move || files::set_mode(&request)).await;
         reply.map(Response::new)
     }
 
@@ -195,7 +207,7 @@ impl Sandbox for Service {
     }
 
     async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
-        let reply = files::waiting(|| Ok(figures::read())).await;
+        let reply = self.waiting(|| Ok(figures::read())).await;
         reply.map(Response::new)
     }
 
@@ -225,7 +237,7 @@ impl Sandbox for Service {
         }
         shutdown::end_processes(deadline).await;
         self.running.all_left().await;
-        shutdown::unmount_everything();
+        shutdown::unmount_beside_pings().await;
         tokio::spawn(shutdown::power_off_after_answer());
         Ok(Response::new(ShutdownReply {}))
     }

@@ -1,4 +1,4 @@
-use std::thread::sleep;
+use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, open, sync};
@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Signal, WaitId, WaitIdOptions, chdir, pivot_root, waitid};
 use rustix::system::{RebootCommand, reboot};
+use tokio::sync::oneshot;
 
 use crate::boot::{BOOT_ROOT, OLD_ROOT, kept_mounts, written_devices};
 use crate::{console, trim};
@@ -40,8 +41,26 @@ fn has_children() -> bool {
     !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
-/// Gives free space of the disks back, then unmounts them. Blocks; nothing else may run meanwhile.
-pub(crate) fn unmount_everything() {
+/// Gives free space of the disks back, then unmounts them, on a thread of its own: the disks may take
+/// longer than the host waits for an agent that answers no ping. Calls are refused meanwhile.
+pub(crate) async fn unmount_beside_pings() {
+    let (done, unmounted) = oneshot::channel();
+    let work = move || {
+        unmount_everything();
+        // The event loop waits for this answer.
+        let _ = done.send(());
+    };
+    match Builder::new().spawn(work) {
+        // A thread that ends without an answer has panicked; the machine ends all the same.
+        Ok(_) => drop(unmounted.await),
+        Err(error) => {
+            console::log(&format!("cannot unmount on a thread: {error}"));
+            unmount_everything();
+        }
+    }
+}
+
+fn unmount_everything() {
     sync();
     for mount in kept_mounts() {
         if let Err(error) = trim::give_back(&mount) {

@@ -45,6 +45,8 @@ pub(crate) enum Ending {
     Left,
     /// The sandbox ended before the command did.
     Lost,
+    /// The guest's agent says nothing any more; the failure has the reason.
+    Silent(Failure),
     /// The command goes on, and nothing reads its output.
     Unread,
     /// The command goes on, and its output cannot be written.
@@ -183,6 +185,9 @@ impl Streams<'_> {
                         };
                         tokio::spawn(tell_unread(control));
                     }
+                }
+                Err(error @ ClientError::Silent { .. }) => {
+                    return Ok(Ending::Silent(error.into()));
                 }
                 // The error of a broken connection does not tell why the sandbox ended.
                 Ok(None) | Err(_) => return Ok(Ending::Lost),

@@ -19,4 +19,4 @@ mod vmm_process;
 pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use probe::{Finding, Trial, probe};
 pub use share_process::{ShareProcessError, serve_share};
-pub use vmm_process::{Helpers, VmmProcessError, serve};
+pub use vmm_process::{Helpers, VmmProcessError, serve, supervise};

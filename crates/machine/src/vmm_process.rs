@@ -4,11 +4,13 @@
 //! line and SDKs attach: see the module `supervisor`. It is confined before the guest runs: see the
 //! module `confinement`.
 
+use std::convert::Infallible;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use image_store::{FindError, ImageLease, OpenError, Store};
 use msb_jail::{Jail, JailError, Layer, Strictness, renounce};
@@ -21,6 +23,9 @@ use msb_vmm::{RunError, Sockets, Vmm};
 use crate::network_process::{self, NetworkProcessError, NetworkStartError};
 use crate::supervisor::{self, WatchedDisk};
 use crate::{confinement, share_process};
+
+/// The time in which a VMM that ends by itself ends this process.
+const VMM_END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The VMM process could not run the machine.
 #[derive(Debug, thiserror::Error)]
@@ -125,7 +130,7 @@ pub fn serve(
     let config = launch_spec.supervisor.clone();
     let disks = WatchedDisk::all(&launch_spec.machine);
     start_supervisor(jail, strictness, move || {
-        keep(listener, host_end, files, disks, config);
+        keep(listener, host_end, files, disks, config)
     })?;
     let (network, _network_end) = network.unzip();
     let sockets = Sockets {
@@ -137,6 +142,33 @@ pub fn serve(
     // The file is closed before a guest can reach this process.
     drop(timeline);
     Ok(vmm.run(&launch_spec.machine, sockets, strictness)?)
+}
+
+/// Runs a supervisor without a machine, on a thread that is confined as in a VMM process. It serves
+/// the clients of `listener`, and any agent at the other end of `port`. For tests with hostile
+/// agents.
+///
+/// # Errors
+/// If the thread cannot be confined. Otherwise the supervisor ends the process.
+pub fn supervise(
+    directory: &Path,
+    listener: UnixListener,
+    port: UnixStream,
+    config: SupervisorConfig,
+) -> Result<Infallible, VmmProcessError> {
+    listener
+        .set_nonblocking(true)
+        .map_err(io_error("listen on the inherited socket"))?;
+    let files = SandboxPaths {
+        directory: directory.to_owned(),
+    };
+    let jail = confinement::supervisor_jail(&files);
+    start_supervisor(jail, Strictness::Required, move || {
+        keep(listener, port, files, Vec::new(), config)
+    })?;
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Starts the supervisor's thread, and returns once it is confined.
@@ -196,14 +228,19 @@ fn inherited_listener() -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Connects clients to the agent until the process ends.
+/// Connects clients to the agent until the process ends. A supervisor that fails ends the process: a
+/// machine without one would know no limits.
+#[expect(
+    clippy::exit,
+    reason = "the machine is to end, and its own thread does not return"
+)]
 fn keep(
     listener: UnixListener,
     port: UnixStream,
     files: SandboxPaths,
     disks: Vec<WatchedDisk>,
     config: SupervisorConfig,
-) {
+) -> ! {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -215,9 +252,13 @@ fn keep(
             supervisor::keep(listener, port, files, disks, config).await
         })
     });
-    if let Err(error) = served {
-        supervisor::log_line(&error.to_string());
+    match served {
+        Ok(never) => match never {},
+        Err(error) => supervisor::log_line(&error.to_string()),
     }
+    // A machine that ends by itself breaks the port first; its own thread says why.
+    std::thread::sleep(VMM_END_TIMEOUT);
+    std::process::exit(1)
 }
 
 fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> VmmProcessError {

@@ -77,7 +77,7 @@ fn answers<T: Send + 'static>(
     ReceiverStream::new(answers)
 }
 
-fn shutting_down() -> Status {
+pub(crate) fn shutting_down() -> Status {
     Status::unavailable("the sandbox is shutting down")
 }
 

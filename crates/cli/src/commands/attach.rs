@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             Ok(EXIT_INTERRUPTED)
         }
         Ending::Unread => Ok(EXIT_UNREAD),
-        Ending::Unwritable(failure) => Err(failure),
+        Ending::Unwritable(failure) | Ending::Silent(failure) => Err(failure),
         Ending::Lost => lost(&sandbox, sandbox.log_tail()),
     }
 }
@@ -96,6 +96,12 @@ async fn run_attached(
             say_left(sandbox);
             return Ok(None);
         }
+        Ok(Ending::Silent(failure)) => {
+            // A guest that is paused may go on, and its end may never come.
+            running.detach();
+            say_left(sandbox);
+            return Err(failure);
+        }
         Ok(Ending::Lost) => lost(sandbox, log_tail),
         Ok(Ending::Unread) => stopped(sandbox).await.map(|()| EXIT_UNREAD),
         Ok(Ending::Enough) => sandbox
@@ -140,6 +146,14 @@ async fn attach(
     let command = match client.attach(request).await {
         Ok(command) => command,
         Err(ClientError::Over(status)) => return Ok(Ending::exited(status)),
+        // A limit may have ended the sandbox before its command started.
+        Err(_)
+            if sandbox
+                .first_exit()
+                .is_some_and(|exit| exit.reason.is_some()) =>
+        {
+            return Ok(Ending::Lost);
+        }
         Err(error) => return Err(not_started(error)),
     };
     let joint = Joint {

@@ -90,7 +90,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Ok(ending) => match ending? {
             Ending::Exited { code, .. } => Ok(code),
             Ending::Unread => Ok(EXIT_UNREAD),
-            Ending::Unwritable(failure) => Err(failure),
+            Ending::Unwritable(failure) | Ending::Silent(failure) => Err(failure),
             Ending::Enough => Ok(EXIT_KILLED),
             Ending::Left | Ending::Lost => Err(Vanished {
                 log_tail: sandbox.log_tail(),

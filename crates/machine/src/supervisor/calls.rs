@@ -198,7 +198,7 @@ impl Sandbox for Supervisor {
         // The shutdown continues even if its client disconnects.
         let supervisor = self.clone();
         tokio::spawn(async move { supervisor.end_with(grace, signal, None).await });
-        std::future::pending().await
+        Err(self.killed().await)
     }
 
     async fn power_off(

@@ -1,9 +1,10 @@
 use std::io;
 use std::time::Duration;
 
-use msb_agent_protocol::Command;
 use msb_agent_protocol::v1::exec_event::Event;
+use msb_agent_protocol::{Client, Command};
 use msb_runtime::{EndReason, Exit, Lifetime, LogWriter, SandboxPaths, SupervisorConfig};
+use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::main_command::{End, EndEvent, MainCommand};
@@ -11,6 +12,9 @@ use super::{Supervisor, log_line};
 
 /// The timeout for the client that is to attach before the main command starts.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time that a guest may take to come up, beyond the longest time that its sandbox may run. Who
+/// starts a sandbox waits less, and ends its machine; this bound is for a machine whose starter died.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(600);
 /// The time for processes to end by themselves when a limit ends the sandbox.
 const GRACE: Duration = Duration::from_secs(10);
 /// The shortest and the longest pause before a restart.
@@ -18,6 +22,27 @@ const GRACE: Duration = Duration::from_secs(10);
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
 const SETTLED: Duration = Duration::from_secs(10);
+
+/// Connects to the agent, once the guest is up. The limit of a sandbox's time counts from then on; a
+/// guest that does not come up has `BOOT_TIMEOUT` more, and its end is then recorded.
+pub(super) async fn greeted(
+    port: UnixStream,
+    files: &SandboxPaths,
+    lifetime: Lifetime,
+) -> io::Result<Client> {
+    let limit = lifetime.max_duration_s.map(Duration::from_secs);
+    let limit = limit.map_or(Duration::MAX, |limit| limit.saturating_add(BOOT_TIMEOUT));
+    let greeted = timeout(limit, Client::connect_port(port));
+    let Ok(agent) = greeted.await else {
+        let exit = Exit::from_status(EndReason::MaxDuration.status());
+        exit.write(&files.exit())?;
+        return Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the guest did not come up in the time that the sandbox may run (--max-duration)",
+        ));
+    };
+    agent.map_err(io::Error::other)
+}
 
 /// Starts the main command and the limits.
 /// If the command does not wait for a client, it has started or failed to start when this returns.

@@ -9,6 +9,7 @@ use msb_runtime::{Exit, LogStream, LogWriter};
 use tokio::sync::{mpsc, watch};
 
 use super::attached::AttachedClients;
+use super::call_timeout::started;
 
 /// The events that one attached client receives.
 pub(super) type Events = mpsc::Receiver<Result<ExecEvent, Status>>;
@@ -103,17 +104,17 @@ impl MainCommand {
     /// Starts the command. A failure to start is returned as the command's end.
     pub(super) async fn start(&self, exec: Exec, agent: &Client) -> Result<Command, End> {
         let takes_stdin = exec.stdin;
-        let command = agent.clone().exec(exec).await;
+        let command = started(agent, exec).await;
         let command = command.map_err(|error| lost(&error))?;
-        let started = Started {
+        let event = Started {
             exec_id: command.control.exec_id(),
             pid: command.pid,
         };
         self.stage.send_replace(Stage::Running {
-            started,
+            started: event,
             inputs: takes_stdin.then(|| command.inputs.clone()),
         });
-        self.attached.send(Event::Started(started)).await;
+        self.attached.send(Event::Started(event)).await;
         Ok(command)
     }
 

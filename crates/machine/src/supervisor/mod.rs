@@ -6,15 +6,17 @@ mod call_timeout;
 mod calls;
 mod clients;
 mod disks;
+mod end;
 mod jobs;
 mod lifetime;
 mod main_command;
 mod owners;
 
+use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -23,31 +25,27 @@ use disks::Disks;
 pub(crate) use disks::WatchedDisk;
 use jobs::Jobs;
 use main_command::MainCommand;
-use msb_agent_protocol::v1::StopFirst;
 use msb_agent_protocol::{Client, serve_kept};
-use msb_runtime::{EndReason, Exit, SandboxPaths, StopSignal, SupervisorConfig, UNMOUNT_TIMEOUT};
+use msb_runtime::{EndReason, SandboxPaths, StopSignal, SupervisorConfig};
 use owners::{Owner, Owners, StartingClient};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::sleep;
 
-/// The timeout for the guest to shut down, beyond the time that its processes have.
-/// It is longer than that of `msb stop`, which therefore kills the machine first and reports that.
-const END_TIMEOUT: Duration = UNMOUNT_TIMEOUT.saturating_add(Duration::from_secs(10));
-/// The timeout for writing the exits of commands.
-const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause after a client could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves clients until the process ends.
 ///
 /// # Errors
-/// An agent that does not answer, an output log that cannot be created, or a listener that fails.
+/// An agent that does not answer, or an output log that cannot be created.
 pub(crate) async fn keep(
     listener: UnixListener,
     port: UnixStream,
     files: SandboxPaths,
     disks: Vec<WatchedDisk>,
     config: SupervisorConfig,
-) -> io::Result<()> {
+) -> io::Result<Infallible> {
     let owners = Owners::default();
     let starting_client = match config.owner {
         Some(awaited) => {
@@ -56,7 +54,7 @@ pub(crate) async fn keep(
         None => None,
     };
     let agent = tokio::select! {
-        agent = Client::connect_port(port) => agent.map_err(io::Error::other)?,
+        agent = lifetime::greeted(port, &files, config.lifetime) => agent?,
         () = StartingClient::hung_up(starting_client.as_ref()) => {
             log_line("the sandbox ends: its owner was gone before the guest was up");
             process::exit(1);
@@ -74,6 +72,7 @@ pub(crate) async fn keep(
         stop_signal: config.stop_signal,
         disks: Disks::new(disks),
         is_ending: Arc::default(),
+        killed: watch::Sender::new(false),
         reason: Arc::default(),
         exit: files.exit(),
         agent,
@@ -84,8 +83,14 @@ pub(crate) async fn keep(
         supervisor.serve(client.stream, Some(client.owner));
     }
     loop {
-        let (stream, _) = listener.accept().await?;
-        supervisor.serve(stream, None);
+        match listener.accept().await {
+            Ok((stream, _)) => supervisor.serve(stream, None),
+            Err(error) => {
+                // Too many open files, for instance; a client's end may release some.
+                log_line(&format!("a client was not served: {error}"));
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
     }
 }
 
@@ -107,6 +112,8 @@ pub(super) struct Supervisor {
     stop_signal: StopSignal,
     disks: Disks,
     is_ending: Arc<AtomicBool>,
+    /// True once the machine is about to be killed.
+    killed: watch::Sender<bool>,
     /// The limit that ended the sandbox, if a limit did.
     reason: Arc<OnceLock<EndReason>>,
     /// The file of the main command's exit.
@@ -132,60 +139,6 @@ impl Supervisor {
     fn take_awaited_owner(&self) -> Option<Owner> {
         let awaited = self.awaited_owner.lock();
         awaited.unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Shuts the machine down, or kills it if the guest does not answer, and ends this process.
-    /// `reason` is the limit that was reached, if any. A second caller waits for the end.
-    async fn end(&self, grace: Option<Duration>, reason: Option<EndReason>) -> ! {
-        let signal = self.stop_signal.number();
-        self.end_with(grace, signal, reason).await
-    }
-
-    /// Ends the machine like `end`, with the signal of this Linux number for the main command.
-    async fn end_with(&self, grace: Option<Duration>, signal: i32, reason: Option<EndReason>) -> ! {
-        if self.is_ending.swap(true, Ordering::Relaxed) {
-            std::future::pending::<()>().await;
-        }
-        if let Some(reason) = reason {
-            // Only the first caller reaches this line.
-            let _ = self.reason.set(reason);
-        }
-        if let Some(first) = &self.first {
-            first.attached.abandon();
-        }
-        let limit = grace.unwrap_or_default().saturating_add(END_TIMEOUT);
-        let first = self.first.as_ref().and_then(MainCommand::exec_id);
-        let first = first.map(|exec_id| StopFirst { exec_id, signal });
-        let ended = timeout(limit, self.agent.clone().shutdown(grace, first)).await;
-        if !matches!(ended, Ok(Ok(()))) {
-            log_line("the guest did not shut down");
-            self.note_reason();
-            process::exit(1);
-        }
-        let mut noted = self.noted.subscribe();
-        let written = async {
-            let _ = noted.wait_for(|&noted| noted).await;
-            self.jobs.all_noted().await;
-        };
-        if timeout(RECORD_TIMEOUT, written).await.is_err() {
-            log_line("the exits of commands were not recorded in time");
-        }
-        self.note_reason();
-        let _ = timeout(END_TIMEOUT, self.agent.clone().power_off()).await;
-        // A machine that powers off ends this process; some VMMs take a moment.
-        tokio::time::sleep(END_TIMEOUT).await;
-        log_line("the machine did not power off");
-        process::exit(1);
-    }
-
-    /// Records the limit that ended the sandbox, unless the main command's exit already does.
-    fn note_reason(&self) {
-        let is_noted = self.first.is_some() && *self.noted.borrow();
-        if let Some(reason) = self.reason.get().filter(|_| !is_noted)
-            && let Err(error) = Exit::from_status(reason.status()).write(&self.exit)
-        {
-            log_line(&format!("exit.json: {error}"));
-        }
     }
 }
 

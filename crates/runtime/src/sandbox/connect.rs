@@ -71,15 +71,22 @@ impl Sandbox {
     /// # Errors
     /// If the sandbox does not run or does not answer.
     pub async fn connect(&self) -> Result<Client, ConnectError> {
-        self.expect_running()?;
-        let stream = self.connect_to_socket().await?;
-        let agent_error = |source| self.agent_error(source);
-        let mut client = Client::connect(stream).await.map_err(agent_error)?;
+        let mut client = self.connect_supervisor().await?;
         tokio::select! {
-            answer = client.hello() => answer.map(|_| client).map_err(agent_error),
+            answer = client.hello() => {
+                answer.map(|_| client).map_err(|source| self.agent_error(source))
+            }
             error = self.process_stopped() => Err(error),
             () = sleep(ANSWER_TIMEOUT) => Err(self.io_error(io::ErrorKind::TimedOut.into())),
         }
+    }
+
+    /// Connects to the supervisor of a running sandbox, and asks nothing of its guest.
+    pub(super) async fn connect_supervisor(&self) -> Result<Client, ConnectError> {
+        self.expect_running()?;
+        let stream = self.connect_to_socket().await?;
+        let client = Client::connect(stream).await;
+        client.map_err(|source| self.agent_error(source))
     }
 
     /// Waits until the VMM process is found stopped. A guest that boots may answer as late as the

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use durable_files::now_s;
 use fs_err as fs;
+use msb_agent_protocol::ClientError;
 use msb_agent_protocol::v1::{Attach, StopFirst};
 use tokio::time::{sleep, timeout};
 
@@ -13,6 +14,10 @@ use crate::{Exit, StopSignal};
 
 /// The timeout for unmounting and powering off, beyond the time that the guest's processes have.
 pub const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(20);
+/// The timeout of `stop`, beyond the time that the guest's processes have. It is longer than that of
+/// the VMM process, which ends a guest that does not shut down: only a VMM process that does not
+/// answer is killed from outside.
+const STOP_TIMEOUT: Duration = UNMOUNT_TIMEOUT.saturating_add(Duration::from_secs(5));
 /// The timeout for the host's kernel to end a killed process.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The shortest and the longest interval in which the lock is looked at while no VMM process can be
@@ -42,18 +47,18 @@ impl Sandbox {
             signal: signal.number(),
         });
         let asked = async {
-            self.connect()
-                .await?
-                .shutdown(Some(grace), first)
-                .await
-                .ok();
-            Ok::<(), ConnectError>(())
+            // The guest may be silent, so nothing else is asked of it before.
+            let mut supervisor = self.connect_supervisor().await?;
+            Ok::<_, ConnectError>(supervisor.shutdown(Some(grace), first).await)
         };
-        let limit = grace.saturating_add(UNMOUNT_TIMEOUT);
+        let limit = grace.saturating_add(STOP_TIMEOUT);
         let asked = timeout(limit, asked).await;
         // The answer proves nothing: the machine may have ended meanwhile.
-        if matches!(asked, Ok(Ok(()))) && self.ends_within(UNMOUNT_TIMEOUT).await? {
-            return Ok(true);
+        if let Ok(Ok(answer)) = asked
+            && self.ends_within(UNMOUNT_TIMEOUT).await?
+        {
+            let was_killed = matches!(answer, Err(ClientError::Silent { .. }));
+            return Ok(!was_killed);
         }
         match self.kill().await {
             Ok(()) => Ok(false),
