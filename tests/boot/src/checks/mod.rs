@@ -19,6 +19,7 @@ mod owners;
 mod patches;
 mod ports;
 mod resources;
+mod silence;
 mod streams;
 mod surroundings;
 mod unrunnable;
@@ -157,6 +158,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a kill reaches all that a command started, and no group is left",
         control_groups::killed,
+    ),
+    (
+        "a guest whose agent is silent is given up and ended in time",
+        silence::given_up,
     ),
     (
         "a detached command is followed, waited for and kept",
