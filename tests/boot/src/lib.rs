@@ -58,6 +58,12 @@ pub fn main() -> Result<ExitCode> {
             owner::run(words.get(1..).unwrap_or_default())?;
             Ok(ExitCode::SUCCESS)
         }
+        // Is the supervisor that a hostile agent attacks.
+        Some("--supervise") => {
+            let directory = words.get(1).context("--supervise needs a directory")?;
+            attacks::supervise(Path::new(directory))?;
+            Ok(ExitCode::SUCCESS)
+        }
         // Prints the tree that a guest sees, with a program that is copied into it.
         Some("--guest-tree") => {
             let env = TestEnv::with_guests("guest-tree")?;

@@ -90,6 +90,7 @@ pub(super) const TESTS: &[Tests] = &[
                     ("all", "attacks::"),
                     ("images", "attacks::boot_images"),
                     ("network", "attacks::network"),
+                    ("agent", "attacks::agent"),
                     ("users", "attacks::boot_users"),
                 ]),
             ),

@@ -109,6 +109,11 @@ pub(super) const HOST: &[Step] = &[
         "attacks::network",
     ),
     system(
+        "boot: a hostile agent leaves the supervisor its memory and its clients",
+        "boot",
+        "attacks::agent",
+    ),
+    system(
         "bench: a report's page is readable in a browser",
         "oracle",
         "pages::",

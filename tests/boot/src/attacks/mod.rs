@@ -3,6 +3,7 @@
 //! Each part sets up its target, and records every attempt in the [`Tally`]: a line with the
 //! attempt and a figure, or with the attack that succeeded. To add a part, add a line to [`PARTS`].
 
+mod agent;
 mod images;
 pub mod network;
 mod tally;
@@ -14,6 +15,7 @@ use anyhow::{Result, bail};
 use test_support::harness::{self, Trial};
 use test_support::{TestEnv, settings};
 
+pub(crate) use agent::supervise;
 use tally::Tally;
 pub(crate) use users::intrude;
 
@@ -32,6 +34,8 @@ const PARTS: &[(&str, Prepare, Attacks)] = &[
     ("boot_images", TestEnv::with_guests_alone, images::attack),
     // Attacks of a guest and of peers on the process of a network; needs no machine.
     ("network", TestEnv::new, network::attack),
+    // Attacks of a guest's agent on the supervisor of its machine; needs no machine.
+    ("agent", TestEnv::new, agent::attack),
     // Attacks of another user of the host; needs root, to become that user.
     ("boot_users", TestEnv::with_open_home, users::attack),
 ];
