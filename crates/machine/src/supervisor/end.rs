@@ -30,7 +30,7 @@ const LAST_WORDS_TIME: Duration = Duration::from_millis(200);
 /// The guest did not shut down.
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum NotShutDown {
-    #[error("the agent said nothing for {} s", SILENCE_TIMEOUT.as_secs())]
+    #[error("the agent has not answered for {} s", SILENCE_TIMEOUT.as_secs())]
     Silent,
     #[error("the agent could not be asked, or refused")]
     Refused,

@@ -56,7 +56,7 @@ pub(super) fn given_up(env: &TestEnv) -> Result<()> {
         let (output, took) = call.join().map_err(|_| anyhow!("a call panicked"))??;
         expect_code(&output, 125)?;
         ensure!(
-            describe(&output).contains("the guest's agent has said nothing for 15 s"),
+            describe(&output).contains("the guest's agent has not answered for 15 s"),
             "{}",
             describe(&output)
         );
@@ -67,7 +67,7 @@ pub(super) fn given_up(env: &TestEnv) -> Result<()> {
     let took = began.elapsed();
     expect_code(&stopped, 0)?;
     ensure!(
-        describe(&stopped).contains("did not stop by itself and was killed"),
+        describe(&stopped).contains("did not stop in time and was killed"),
         "{}",
         describe(&stopped)
     );

@@ -99,6 +99,7 @@ pub(crate) fn supervise(directory: &Path) -> Result<()> {
         attached: false,
         window: None,
         restart: msb_runtime::RestartPolicy::default(),
+        owner: None,
         lifetime: msb_runtime::Lifetime::default(),
         stop_signal: msb_runtime::StopSignal::default(),
     };
