@@ -77,11 +77,10 @@ fn remove(name: &str) {
     let Some(all) = boot::commands_group() else {
         return;
     };
-    match unlinkat(all.directory(), name, AtFlags::REMOVEDIR) {
+    // The guest's root may have removed the group, which is no error.
+    if unlinkat(all.directory(), name, AtFlags::REMOVEDIR) == Err(Errno::BUSY) {
         // Either processes are left, or the guest's root has made a group in it.
-        Err(Errno::BUSY) => lingering().push(name.to_owned()),
-        // The guest's root may have removed it.
-        _ => {}
+        lingering().push(name.to_owned());
     }
 }
 

@@ -15,7 +15,6 @@ mod owners;
 use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::process;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -56,8 +55,7 @@ pub(crate) async fn keep(
     let agent = tokio::select! {
         agent = lifetime::greeted(port, &files, config.lifetime) => agent?,
         () = StartingClient::hung_up(starting_client.as_ref()) => {
-            log_line("the sandbox ends: its owner was gone before the guest was up");
-            process::exit(1);
+            return Err(io::Error::other("the sandbox's owner was gone before the guest was up"));
         }
     };
     let clients = watch::Sender::new(0);

@@ -106,6 +106,10 @@ impl MachineProcess {
     ///
     /// # Errors
     /// If the event loop cannot watch the process.
+    #[expect(
+        deprecated,
+        reason = "the other constructors are unsafe; the descriptor stays open while it is watched"
+    )]
     pub(crate) async fn ended(&self) -> io::Result<()> {
         let handle = AsyncFd::with_interest(self.handle.as_fd(), Interest::READABLE)?;
         handle.readable().await.map(drop)

@@ -151,7 +151,7 @@ mod tests {
     use crate::Home;
 
     fn stopped(home: &Home) -> Sandbox {
-        let sandbox = Sandbox::of_tests(home, Spec::of_tests("a"));
+        let sandbox = Sandbox::for_tests(home, Spec::for_tests("a"));
         fs::write(sandbox.files.upper(), []).expect("written");
         sandbox
     }
