@@ -142,7 +142,7 @@ fn setting(error: &clap::Error) -> Option<String> {
         .flat_map(|missing| missing.names.iter().map(|name| (*name, missing.instead)))
         .find(|(name, _)| names.contains(name))?;
     Some(format!(
-        "msb takes no {name} in {option} {typed}: {instead}"
+        "msb does not support {name} in {option} {typed}: {instead}"
     ))
 }
 
