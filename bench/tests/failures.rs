@@ -32,7 +32,7 @@ fn a_missing_image_is_reported_in_one_line_below_msbs_own() {
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
         "msb: 'nosuch' is not here\n\
-         msb bench: msb run ended with exit status: 125; it says why above\n"
+         msb bench: msb run ended with exit status: 125; see its message above\n"
     );
     let calls = fs::read_to_string(home.path().join("calls")).expect("calls");
     assert!(calls.starts_with("run --quiet --detach"), "{calls}");

@@ -256,7 +256,7 @@ mod tests {
             assert!(refused.contains("--format json"), "{refused}");
         }
         let refused = line("{{.ID").expect_err("open").line();
-        assert!(refused.contains("without its }}"), "{refused}");
+        assert!(refused.contains("without }}"), "{refused}");
         let refused = line("{{.State.Health}}").expect_err("no field").line();
         assert!(refused.contains("'.Health'") && refused.contains(".ExitCode, .Status"));
         assert!(

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Show the sandbox that was created last, whether or not it runs
     #[arg(short, long)]
     latest: bool,
-    /// Show so many sandboxes that were created last, whether or not they run
+    /// Show the COUNT sandboxes that were created last, whether or not they run
     #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "latest")]
     last: Option<usize>,
     /// Show only sandboxes that match
