@@ -69,7 +69,8 @@ impl Running {
         self.client.clone()
     }
 
-    /// Lets the machine run on without this process.
+    /// Lets the machine run on without this process, unless an owner has to be
+    /// [taken](Self::take_owner) first: it is dropped, and the machine ends if it was the last.
     pub fn detach(self) {}
 
     /// Waits until the machine is off.

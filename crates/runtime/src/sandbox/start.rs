@@ -142,12 +142,13 @@ impl Sandbox {
     /// Prepares the ownership of a machine that does not run yet. The connection waits in the
     /// socket's queue, and the supervisor accepts it first.
     fn starting_owner(&self, options: OwnOptions) -> io::Result<StartingOwner> {
+        // Nothing else comes first: the supervisor takes the first connection for this one.
+        let stream = socket::connect_now(&self.files.socket())?;
+        stream.set_nonblocking(true)?;
         let lock = OwnerLock::take(&self.files)?;
         if options.remove {
             self.remove_with_owner(true)?;
         }
-        let stream = socket::connect_now(&self.files.socket())?;
-        stream.set_nonblocking(true)?;
         Ok(StartingOwner {
             lock,
             stream,
