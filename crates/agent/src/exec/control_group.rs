@@ -67,7 +67,9 @@ impl Drop for ControlGroup {
 
 /// Removes the groups of ended commands whose last process has ended since.
 pub(crate) fn remove_empty() {
-    for name in std::mem::take(&mut *lingering()) {
+    // The lock is released before the loop, which takes it again for a group that still has processes.
+    let names = std::mem::take(&mut *lingering());
+    for name in names {
         remove(&name);
     }
 }
