@@ -41,11 +41,11 @@ pub struct StoredLayerError {
 /// Problem with a stored layer.
 #[derive(Debug, thiserror::Error)]
 enum LayerProblem {
-    #[error("it cannot be opened")]
+    #[error("cannot open it")]
     Open(#[source] erofs_writer::OpenError),
-    #[error("its tree cannot be read")]
+    #[error("cannot read its tree")]
     Read(#[source] erofs_writer::ReadError),
-    #[error("it cannot be read")]
+    #[error("cannot read it")]
     Io(#[source] io::Error),
 }
 

@@ -20,7 +20,7 @@ pub enum BrokenSeal {
     #[error("its seal is not the digest of its content")]
     Seal,
     /// The sealed content is not the expected record.
-    #[error("its content cannot be parsed")]
+    #[error("cannot parse its content")]
     Content(#[source] serde_json::Error),
 }
 

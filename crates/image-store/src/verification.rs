@@ -65,7 +65,7 @@ pub enum Problem {
     #[error("it names image {0}, which is not in the store")]
     Dangling(Digest),
     /// The file cannot be read.
-    #[error("it cannot be read: {0}")]
+    #[error("cannot read it: {0}")]
     Unreadable(String),
 }
 

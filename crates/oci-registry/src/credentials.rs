@@ -147,7 +147,7 @@ pub fn configured_registries() -> Result<Vec<String>, CredentialsError> {
         .map(|key| host(key).to_owned())
         .collect();
     if let Some(store) = config.creds_store.filter(|store| !store.is_empty()) {
-        registries.insert(format!("credentials of docker-credential-{store}"));
+        registries.insert(format!("the registries of docker-credential-{store}"));
     }
     Ok(registries.into_iter().collect())
 }

@@ -84,7 +84,7 @@ impl Exit {
         let exit = exit.unwrap_or_else(|_| Self {
             code: CODE_FAILED,
             reason: None,
-            error: Some("exit.json cannot be parsed".to_owned()),
+            error: Some("cannot parse exit.json".to_owned()),
             ended_s: None,
         });
         Some(Self {
@@ -174,7 +174,7 @@ mod tests {
             let error = exit.error.unwrap_or_default();
             assert_eq!(
                 (exit.code, error.as_str()),
-                (125, "exit.json cannot be parsed"),
+                (125, "cannot parse exit.json"),
                 "{kind}"
             );
         }

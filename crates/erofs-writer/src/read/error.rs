@@ -22,7 +22,7 @@ pub enum OpenError {
         magic: u32,
     },
     /// The image uses a feature that this reader does not support.
-    #[error("the image cannot be read")]
+    #[error("cannot read the image")]
     Unsupported(#[source] Unsupported),
     /// The superblock or the device table is corrupt.
     #[error("the image is corrupt")]
@@ -58,7 +58,7 @@ pub enum ReadError {
         device: u16,
     },
     /// The image uses a feature that this reader does not support.
-    #[error("the image cannot be read")]
+    #[error("cannot read the image")]
     Unsupported(#[source] Unsupported),
     /// A structure of the image is corrupt.
     #[error("the image is corrupt")]

@@ -42,7 +42,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The image is valid, but this reader does not support it.
-    #[error("the image cannot be read")]
+    #[error("cannot read the image")]
     Unsupported(#[source] Unsupported),
     /// The image is not valid.
     #[error("the image is corrupt")]
@@ -96,7 +96,7 @@ pub enum Unsupported {
         inode: u32,
     },
     /// Blocks are allocated in clusters, whose bitmaps are not verified.
-    #[error("bitmaps of clusters cannot be verified")]
+    #[error("cannot verify the bitmaps of clusters")]
     Clusters,
 }
 

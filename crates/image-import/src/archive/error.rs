@@ -62,7 +62,7 @@ pub enum ArchiveError {
         name: String,
     },
     /// The compressed archive cannot be decompressed.
-    #[error("{} cannot be decompressed", .path.display())]
+    #[error("cannot decompress {}", .path.display())]
     Broken {
         /// The path of the archive.
         path: PathBuf,
@@ -88,7 +88,7 @@ pub enum ArchiveError {
         source: Exceeded,
     },
     /// A table of the archive is not JSON of the expected form.
-    #[error("'{name}' in {} cannot be parsed", .path.display())]
+    #[error("cannot parse '{name}' in {}", .path.display())]
     Json {
         /// The path of the archive.
         path: PathBuf,

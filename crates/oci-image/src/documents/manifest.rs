@@ -17,7 +17,7 @@ const URLS_MAX: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// The document is not JSON of the expected form.
-    #[error("the {what} cannot be parsed")]
+    #[error("cannot parse the {what}")]
     Json {
         /// Kind of the document.
         what: &'static str,

@@ -118,7 +118,7 @@ async fn configs_are_checked_against_manifest_and_layers() {
         ),
         refused_content(
             "an environment that is a number",
-            "cannot be parsed",
+            "cannot parse",
             changed(|config| config["config"]["Env"] = json!(5)),
         ),
         pulled_content(

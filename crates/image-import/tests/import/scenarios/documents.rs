@@ -181,17 +181,17 @@ async fn json_that_readers_take_differently_is_refused() {
     ];
     let mut scenarios: Vec<Scenario> = json_cases
         .into_iter()
-        .map(|(name, bytes)| refused_content(name, "cannot be parsed", text(bytes)))
+        .map(|(name, bytes)| refused_content(name, "cannot parse", text(bytes)))
         .collect();
     scenarios.extend([
         refused_content(
             "layers twice",
-            "cannot be parsed",
+            "cannot parse",
             with_member("\"layers\":[]"),
         ),
         refused_content(
             "config twice",
-            "cannot be parsed",
+            "cannot parse",
             with_member("\"config\":null"),
         ),
         refused_content(
@@ -211,17 +211,17 @@ async fn json_that_readers_take_differently_is_refused() {
         ),
         refused_content(
             "an escaped name that is one of ours",
-            "cannot be parsed",
+            "cannot parse",
             with_member(r#""l\u0061yers":[]"#),
         ),
         refused_content(
             "a hundred thousand brackets",
-            "cannot be parsed",
+            "cannot parse",
             with_member(&format!("\"x\":{}", "[".repeat(100_000))),
         ),
         refused_content(
             "a hundred thousand closed brackets in place of layers",
-            "cannot be parsed",
+            "cannot parse",
             text(format!(
                 "{{\"schemaVersion\":2,\"layers\":{}{}}}",
                 "[".repeat(100_000),
@@ -316,9 +316,9 @@ async fn descriptors_are_checked_before_they_are_used() {
         size("/config", json!(config_bytes + 1), "its descriptor says"),
         size("/config", json!(0), "more than 0 bytes"),
         size("/config", json!(1_u64 << 62), "image-document=8MiB"),
-        size("/config", json!(-1), "cannot be parsed"),
-        size("/config", json!(1.5), "cannot be parsed"),
-        size("/config", json!("7"), "cannot be parsed"),
+        size("/config", json!(-1), "cannot parse"),
+        size("/config", json!(1.5), "cannot parse"),
+        size("/config", json!("7"), "cannot parse"),
         size("/layers/0", json!(7), "its descriptor says 7"),
         size(
             "/layers/0",
@@ -330,9 +330,9 @@ async fn descriptors_are_checked_before_they_are_used() {
             json!(u64::MAX),
             "its descriptor says 18446744073709551615",
         ),
-        size("/layers/0", json!(-7), "cannot be parsed"),
-        size("/layers/0", json!(1e30), "cannot be parsed"),
-        size("/layers/0", Value::Null, "cannot be parsed"),
+        size("/layers/0", json!(-7), "cannot parse"),
+        size("/layers/0", json!(1e30), "cannot parse"),
+        size("/layers/0", Value::Null, "cannot parse"),
         pulled_content(
             "embedded data that is wrong",
             changed(|manifest| {
