@@ -32,6 +32,7 @@ pub struct Client {
     pub(crate) sandbox: SandboxClient<Connection>,
     pub(crate) supervisor: SupervisorClient<Connection>,
     heartbeat: Heartbeat,
+    connection: Connection,
 }
 
 impl Client {
@@ -70,9 +71,10 @@ impl Client {
         Ok(Self {
             sandbox: SandboxClient::with_origin(connection.clone(), origin.clone())
                 .max_decoding_message_size(MESSAGE_MAX_BYTES),
-            supervisor: SupervisorClient::with_origin(connection, origin)
+            supervisor: SupervisorClient::with_origin(connection.clone(), origin)
                 .max_decoding_message_size(MESSAGE_MAX_BYTES),
             heartbeat,
+            connection,
         })
     }
 
@@ -233,6 +235,11 @@ impl Client {
     /// Returns the connection's heartbeat, which counts everything that the other end sends.
     pub fn heartbeat(&self) -> Heartbeat {
         self.heartbeat.clone()
+    }
+
+    /// Returns true once the connection has ended, so that every further call fails.
+    pub fn is_closed(&self) -> bool {
+        self.connection.is_closed()
     }
 
     /// Returns the generated client, to forward calls unchanged.

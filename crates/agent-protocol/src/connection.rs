@@ -79,6 +79,11 @@ impl Connection {
         };
         Ok((connection, heartbeat))
     }
+
+    /// Returns true once the connection has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
 }
 
 impl Service<Request<Body>> for Connection {

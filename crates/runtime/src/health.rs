@@ -4,7 +4,7 @@ use std::path::Path;
 
 use image_store::VerifyMode;
 use msb_jail::{Layer, LayerStatus, survey};
-use msb_vmm::Vmm;
+use msb_vmm::Backend;
 use rustix::fs::statvfs;
 use rustix::process::geteuid;
 use serde::Serialize;
@@ -62,14 +62,18 @@ impl Health {
 const LOW_SPACE_BYTES: u64 = 2 << 30;
 
 /// Inspects everything a sandbox needs: VMMs, home, kernel, disk, jail.
-/// The home is made if it does not exist.
-pub fn diagnose(home: &Home, backends: &[&dyn Vmm]) -> Vec<Health> {
+/// The home is made if it does not exist. `msb_kernel` is the kernel that the user gave.
+pub fn diagnose(
+    home: &Home,
+    backends: &[&dyn Backend],
+    msb_kernel: Option<&OsStr>,
+) -> Vec<Health> {
     let mut findings = vmms(backends);
     let home_health = home_health(home);
     let is_usable = home_health.level != Level::Broken;
     findings.push(home_health);
     findings.push(if is_usable {
-        kernel(home)
+        kernel(home, msb_kernel)
     } else {
         kernel_without_home()
     });
@@ -97,10 +101,10 @@ fn jail() -> Vec<Health> {
 }
 
 /// Inspects the VMMs. One is enough; a missing faster one is only a notice.
-fn vmms(backends: &[&dyn Vmm]) -> Vec<Health> {
+fn vmms(backends: &[&dyn Backend]) -> Vec<Health> {
     let any = backends.iter().any(|vmm| vmm.probe().is_ok());
     let lacking = if any { Level::Degraded } else { Level::Broken };
-    let health = |vmm: &&dyn Vmm| {
+    let health = |vmm: &&dyn Backend| {
         let subject = format!("vmm {}", vmm.name());
         match vmm.probe() {
             Ok(()) => Health::good(&subject, "usable".to_owned()),
@@ -151,13 +155,8 @@ fn kernel_without_home() -> Health {
     )
 }
 
-fn kernel(home: &Home) -> Health {
-    let msb_kernel = std::env::var_os("MSB_KERNEL");
-    match Kernel::find(
-        home,
-        msb_kernel.as_deref().map(OsStr::new),
-        VerifyMode::Stamp,
-    ) {
+fn kernel(home: &Home, msb_kernel: Option<&OsStr>) -> Health {
+    match Kernel::find(home, msb_kernel, VerifyMode::Stamp) {
         Ok(kernel) => {
             let release = kernel
                 .release
@@ -217,7 +216,7 @@ mod tests {
     #[test]
     fn a_home_that_cannot_be_written_is_what_is_broken() {
         // No user can make a directory there, not even root.
-        let findings = diagnose(&Home::new("/proc/msb-home"), &[]);
+        let findings = diagnose(&Home::new("/proc/msb-home"), &[], None);
         assert_eq!(level(&findings, "home"), Level::Broken);
         assert_ne!(level(&findings, "guest kernel"), Level::Broken);
         let home = home_health(&Home::new("/proc/msb-home"));

@@ -57,6 +57,11 @@ impl TextLog {
         self.left_bytes = None;
     }
 
+    /// Returns true if reading is not limited to an earlier end of the log.
+    pub const fn goes_on(&self) -> bool {
+        self.left_bytes.is_none()
+    }
+
     /// Returns the next complete line, without its end; `None` if there is none yet.
     ///
     /// # Errors

@@ -19,19 +19,14 @@ use std::path::Path;
 
 use msb_jail::{Access, Calls, Jail, Strictness};
 use msb_vmm::{
-    AGENT_PORT_NAME, InvalidMachine, Machine, RunError, Shown, Sockets, Unavailable, Vmm,
-    hardware_virtualisation,
+    AGENT_PORT_NAME, Backend, InvalidMachine, KrunBackend, Machine, RunError, Shown, Sockets,
+    Unavailable, Vmm,
 };
 
 use crate::console::Console;
 use crate::context::{Context, SetupError};
 
 const NAME: &str = "krun";
-
-/// libkrun has 11 interrupt lines for virtio-mmio devices on x86-64 (IRQ 5 to 15). Four are used by
-/// the balloon, the entropy source, the console and the agent's port. A network device uses one
-/// more.
-const DEVICE_LIMIT: usize = 11 - 4;
 
 /// Kernel arguments for this board.
 const KERNEL_WORDS: [&str; 7] = [
@@ -52,24 +47,25 @@ const KERNEL_WORDS: [&str; 7] = [
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Krun;
 
-impl Vmm for Krun {
+impl Backend for Krun {
     fn name(&self) -> &'static str {
-        NAME
+        KrunBackend.name()
     }
 
     fn probe(&self) -> Result<(), Unavailable> {
-        hardware_virtualisation()
+        KrunBackend.probe()
     }
 
-    /// Returns true: threads of libkrun serve them.
     fn serves_shares(&self) -> bool {
-        true
+        KrunBackend.serves_shares()
     }
 
     fn device_limit(&self, has_network: bool) -> usize {
-        DEVICE_LIMIT - usize::from(has_network)
+        KrunBackend.device_limit(has_network)
     }
+}
 
+impl Vmm for Krun {
     /// The machine's files, its shared directories and `/dev/kvm`; no programs and no sockets.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
         let mut calls = machine

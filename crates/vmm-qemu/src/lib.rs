@@ -21,7 +21,9 @@ use std::ffi::OsString;
 use std::os::fd::AsRawFd as _;
 
 use msb_jail::{Calls, Jail, Strictness};
-use msb_vmm::{Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation};
+use msb_vmm::{
+    Backend, Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation,
+};
 
 use crate::arguments::Accelerator;
 use crate::program::Programs;
@@ -73,7 +75,7 @@ impl Qemu {
     }
 }
 
-impl Vmm for Qemu {
+impl Backend for Qemu {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -89,7 +91,9 @@ impl Vmm for Qemu {
     fn device_limit(&self, has_network: bool) -> usize {
         arguments::device_limit(has_network)
     }
+}
 
+impl Vmm for Qemu {
     /// The machine's files, and QEMU with its libraries and firmware. Programs may be started until
     /// QEMU forbids it itself, once it is set up; no sockets may be made at any time.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Unavailable, Vmm};
+use crate::{Backend, Unavailable};
 
 /// The VMM that the user wants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl FromStr for Choice {
 /// The VMM to use.
 pub struct Selection<'a> {
     /// The VMM.
-    pub vmm: &'a dyn Vmm,
+    pub vmm: &'a dyn Backend,
     /// A notice for the user if this is not the best VMM: the reason and the cost.
     pub notice: Option<String>,
 }
@@ -127,7 +127,7 @@ impl ChooseError {
 /// If the wanted VMM, or every VMM, lacks a requirement.
 pub fn choose<'a>(
     wanted: Choice,
-    backends: &'a [&'a dyn Vmm],
+    backends: &'a [&'a dyn Backend],
 ) -> Result<Selection<'a>, ChooseError> {
     if wanted == Choice::Auto {
         return choose_first(backends);
@@ -146,7 +146,7 @@ pub fn choose<'a>(
     })
 }
 
-fn choose_first<'a>(backends: &'a [&'a dyn Vmm]) -> Result<Selection<'a>, ChooseError> {
+fn choose_first<'a>(backends: &'a [&'a dyn Backend]) -> Result<Selection<'a>, ChooseError> {
     let mut tried = Vec::new();
     for vmm in backends {
         match vmm.probe() {
@@ -172,14 +172,11 @@ fn fallback_notice(tried: &[(&'static str, Unavailable)]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use msb_jail::{Calls, Jail, Strictness};
-
     use super::*;
-    use crate::{Machine, RunError, Sockets};
 
     struct Fake(&'static str, bool);
 
-    impl Vmm for Fake {
+    impl Backend for Fake {
         fn name(&self) -> &'static str {
             self.0
         }
@@ -199,25 +196,17 @@ mod tests {
         fn device_limit(&self, _: bool) -> usize {
             3
         }
-
-        fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
-            machine.jail(Calls::Vmm)
-        }
-
-        fn run(&self, _: &Machine, _: Sockets, _: Strictness) -> Result<(), RunError> {
-            Ok(())
-        }
     }
 
     #[test]
     fn auto_takes_the_first_that_runs_and_says_when_it_is_not_the_best() {
         let (krun, qemu) = (Fake("krun", true), Fake("qemu", true));
-        let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        let backends: [&dyn Backend; 2] = [&krun, &qemu];
         let best = choose(Choice::Auto, &backends).unwrap();
         assert_eq!((best.vmm.name(), best.notice), ("krun", None));
 
         let krun = Fake("krun", false);
-        let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        let backends: [&dyn Backend; 2] = [&krun, &qemu];
         let second = choose(Choice::Auto, &backends).unwrap();
         assert_eq!(second.vmm.name(), "qemu");
         assert_eq!(
@@ -230,7 +219,7 @@ mod tests {
     #[test]
     fn a_named_one_is_taken_or_refused_and_never_replaced() {
         let (krun, qemu) = (Fake("krun", false), Fake("qemu", true));
-        let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        let backends: [&dyn Backend; 2] = [&krun, &qemu];
         let named = choose(Choice::Qemu, &backends).unwrap();
         assert_eq!((named.vmm.name(), named.notice), ("qemu", None));
         let error = choose(Choice::Krun, &backends).unwrap_err();
@@ -245,7 +234,7 @@ mod tests {
     #[test]
     fn with_none_left_every_reason_is_told() {
         let (krun, qemu) = (Fake("krun", false), Fake("qemu", false));
-        let backends: [&dyn Vmm; 2] = [&krun, &qemu];
+        let backends: [&dyn Backend; 2] = [&krun, &qemu];
         let error = choose(Choice::Auto, &backends).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -1,8 +1,8 @@
 //! The description of a virtual machine, common to all VMM backends.
 //!
 //! A [`Machine`] is the description: the kernel, the disks in their order, the memory. A [`Vmm`]
-//! runs it, and [`choose`] picks one. The description is plain data, so the process that decides
-//! what to run need not link the code that runs it.
+//! runs it, and [`choose`] picks a [`Backend`]. Both are plain data, so the process that decides what
+//! to run need not link the code that runs it.
 
 #![warn(clippy::as_conversions)]
 
@@ -12,6 +12,7 @@ mod error;
 mod files;
 mod hardware;
 mod jail;
+mod krun;
 mod machine;
 mod sockets;
 
@@ -20,14 +21,15 @@ use msb_jail::{Jail, Strictness};
 pub use choose::{Choice, ChooseError, Selection, UnknownVmm, choose};
 pub use error::{InvalidMachine, RunError, Unavailable};
 pub use hardware::hardware_virtualisation;
+pub use krun::KrunBackend;
 pub use machine::{
     AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, MEMORY_MIN_MIB, Machine, NetworkDevice,
     SERIAL_MAX_BYTES, SHARE_TAG_MAX_BYTES, Share, ShareEntry, ShareKind, Shown,
 };
 pub use sockets::Sockets;
 
-/// A hypervisor, or an emulator in its place.
-pub trait Vmm {
+/// A hypervisor, or an emulator in its place, as a process sees it that only chooses one.
+pub trait Backend {
     /// Returns the VMM's name for `--vmm`.
     fn name(&self) -> &'static str;
 
@@ -43,7 +45,10 @@ pub trait Vmm {
 
     /// Returns the most disks and shares that a machine may have together, with a network device or without.
     fn device_limit(&self, has_network: bool) -> usize;
+}
 
+/// A hypervisor, or an emulator in its place, that this process can run.
+pub trait Vmm: Backend {
     /// Returns the jail of the process that runs `machine`, and of its children, while the guest runs.
     ///
     /// # Errors

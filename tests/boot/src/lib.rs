@@ -11,6 +11,7 @@
 //! | `walk::`, `tree::`, `pulled::` | a whole life in a script; the guest's tree; a real registry |
 //! | `kernel::` | each option of `kernel-config`, by use |
 //! | `lab::` | walk, checks and tree once more, under libkrun in the KVM lab |
+//! | `sdk::boot_sdk_…` | the SDK, against the msb under test |
 //! | `attacks::…` | SECURITY.md's promises, attacked |
 //! | `soak::boot_…` | crashes, cycles, crowds; long, so `--ignored` |
 //! | `suites::boot_…` | other projects' filesystem suites; long, so `--ignored` |
@@ -23,6 +24,7 @@ mod kernel_check;
 mod lab;
 mod owner;
 mod pulled;
+mod sdk;
 pub mod seccomp_list;
 mod soak;
 mod suites;
@@ -89,6 +91,7 @@ fn tests() -> Result<Vec<Trial>> {
         attacks::tests,
         soak::tests,
         suites::tests,
+        sdk::tests,
         lab::tests,
     ] {
         tests.extend(more());

@@ -13,11 +13,12 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 14] = [
+pub(super) const MAP: [Row; 15] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row("recipes", &["xtask", "test-support"]),
     row("support", &["testkit", "test-fixtures", "guest-program"]),
     row("faces", &["msb", "msb-bench"]),
+    row("sdk", &["msb-sdk"]),
     row("machine", &["msb-machine"]),
     row("clients", &["msb-runtime", "image-import"]),
     row("guest", &["msb-agent", "msb-bench-runner", "boot-disk"]),

@@ -19,7 +19,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let mut checks = diagnose(&context.home, &machine::Backends::from_environment().all());
+    let msb_kernel = std::env::var_os("MSB_KERNEL");
+    let backends = machine::Backends::from_environment();
+    let mut checks = diagnose(&context.home, &backends.all(), msb_kernel.as_deref());
     checks.push(credentials());
     match arguments.format {
         Format::Json => output::print_json(&checks)?,

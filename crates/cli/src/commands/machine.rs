@@ -8,7 +8,7 @@ use msb_jail::{JAIL_VARIABLE, Strictness};
 use msb_runtime::{
     Exit, Home, Lock, Mount, Room, Running, Sandbox, StartError, StartOptions, VmmCommand,
 };
-use msb_vmm::{Choice, Vmm, choose};
+use msb_vmm::{Backend, Choice, Vmm, choose};
 use msb_vmm_krun::Krun;
 use msb_vmm_qemu::{QEMU_VARIABLE, Qemu};
 
@@ -115,7 +115,12 @@ impl Backends {
     }
 
     /// Returns all VMMs, in order of preference.
-    pub(crate) fn all(&self) -> [&dyn Vmm; 2] {
+    pub(crate) fn all(&self) -> [&dyn Backend; 2] {
+        [&self.krun, &self.qemu]
+    }
+
+    /// Returns all VMMs, to run a machine.
+    pub(crate) fn runnable(&self) -> [&dyn Vmm; 2] {
         [&self.krun, &self.qemu]
     }
 }

@@ -1,4 +1,4 @@
-use msb_vmm::{DiskAccess, Vmm};
+use msb_vmm::{Backend, DiskAccess};
 
 use super::{Mount, MountError, Source};
 
@@ -31,7 +31,7 @@ pub(super) enum StartOptions {
 
 impl Room {
     /// Returns the room of a VMM, for machines with a network or without.
-    pub fn for_vmm(vmm: &dyn Vmm, has_network: bool) -> Self {
+    pub fn for_vmm(vmm: &dyn Backend, has_network: bool) -> Self {
         let devices = |has_network| vmm.device_limit(has_network).saturating_sub(OWN_DISKS);
         Self {
             vmm: vmm.name(),

@@ -1,0 +1,29 @@
+//! Starts a server in a sandbox, and connects to it through a port of this host.
+
+use std::time::Duration;
+
+use msb_sdk::{Host, Msb};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let image = std::env::args().nth(1).unwrap_or("python:3-slim".to_owned());
+    let msb = Msb::new()?;
+    let sandbox = msb.sandboxes().run(image).publish(8000, Host::any()).await?;
+    let server = sandbox.spawn(["python3", "-m", "http.server", "8000"]).await?;
+    let port = sandbox.ports().await?[0];
+    let address = (port.host_address, port.host_port);
+    // The server needs a moment to listen.
+    let mut answer = String::new();
+    while answer.is_empty() {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await?;
+        // A connection that is refused behind the port ends without an answer.
+        let _ = stream.read_to_string(&mut answer).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    println!("{}", answer.lines().next().unwrap_or_default());
+    server.kill().await?;
+    Ok(sandbox.close().await?)
+}

@@ -1,0 +1,312 @@
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use image_store::Store;
+use msb_runtime::{Home, Sandbox as StoredSandbox, Timeline};
+use oci_image::Digest;
+use tokio::sync::OnceCell;
+
+use crate::operation::blocking;
+use crate::{
+    Error, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Version, VmmChoice,
+    Volumes, doctor, program, version,
+};
+
+/// A client of msb: the way to its images, sandboxes and volumes.
+///
+/// Clones are cheap and share everything. A client starts no process of its own and keeps no
+/// connection open; sandboxes of all clients with one home are the same.
+///
+/// ```no_run
+/// use msb_sdk::Msb;
+///
+/// # async fn example() -> Result<(), msb_sdk::Error> {
+/// let msb = Msb::new()?;
+/// let sandbox = msb.sandboxes().run("alpine").await?;
+/// let output = sandbox.exec(["uname", "-a"]).await?;
+/// println!("{}", output.text());
+/// sandbox.close().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Msb {
+    shared: Arc<Shared>,
+}
+
+/// What all clones of a client share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    home: Home,
+    settings: Settings,
+    timeline: Timeline,
+    /// The program whose version was checked.
+    program: OnceCell<PathBuf>,
+    /// True once the home has been closed to other users.
+    is_closed: OnceCell<()>,
+    /// Notices of the client itself, until an operation returns them.
+    notices: Mutex<Vec<Notice>>,
+}
+
+impl Msb {
+    /// Returns a client with the settings of the environment: `MSB_HOME`, `MSB_PROGRAM`,
+    /// `MSB_KERNEL`, `MSB_QEMU`, `MSB_VMM`, `MSB_JAIL`, `MSB_LIMITS` and `MSB_STORE_LIMIT`.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a setting that cannot be used.
+    pub fn new() -> Result<Self, Error> {
+        Self::builder().build()
+    }
+
+    /// Returns a builder, to set what the environment does not.
+    ///
+    /// ```no_run
+    /// use msb_sdk::{Msb, VmmChoice};
+    ///
+    /// # fn example() -> Result<(), msb_sdk::Error> {
+    /// let msb = Msb::builder().home("/srv/msb").vmm(VmmChoice::Qemu).build()?;
+    /// # let _ = msb;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder() -> MsbBuilder {
+        MsbBuilder::default()
+    }
+
+    /// Returns a client with these settings, completed from the environment.
+    ///
+    /// # Errors
+    /// Those of [`Msb::new`].
+    pub fn with_settings(settings: Settings) -> Result<Self, Error> {
+        let settings = settings.completed(|name| std::env::var_os(name))?;
+        let home = Home::new(settings.home_path()?);
+        Ok(Self {
+            shared: Arc::new(Shared {
+                home,
+                timeline: Timeline::open(settings.timeline.as_deref())?,
+                settings,
+                program: OnceCell::new(),
+                is_closed: OnceCell::new(),
+                notices: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Returns the images in the store.
+    pub fn images(&self) -> Images {
+        Images::new(Arc::clone(&self.shared))
+    }
+
+    /// Returns the sandboxes.
+    pub fn sandboxes(&self) -> Sandboxes {
+        Sandboxes::new(Arc::clone(&self.shared))
+    }
+
+    /// Returns the volumes.
+    pub fn volumes(&self) -> Volumes {
+        Volumes::new(Arc::clone(&self.shared))
+    }
+
+    /// Inspects everything that sandboxes need on this host.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// for finding in msb.doctor().await? {
+    ///     println!("{}: {}", finding.subject, finding.finding);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn doctor(&self) -> Operation<Vec<Finding>> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move { doctor::diagnose(shared).await })
+    }
+
+    /// Returns the versions of this library.
+    pub fn version(&self) -> Version {
+        version::current()
+    }
+
+    /// Returns the path of the program `msb` that starts sandboxes, once its version is known to be
+    /// this library's.
+    ///
+    /// # Errors
+    /// [`VersionMismatch`](crate::ErrorKind::VersionMismatch) if it is of another build or another
+    /// program of that name, [`VmmMissing`](crate::ErrorKind::VmmMissing) if there is none.
+    pub fn program(&self) -> Operation<PathBuf> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move { shared.program().await })
+    }
+
+    /// Returns the settings, completed from the environment.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// Returns the directory of all of msb's data.
+    pub fn home(&self) -> &std::path::Path {
+        self.shared.home.root()
+    }
+
+    /// Returns the notices of the client that no operation has returned, and forgets them.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.shared.take_notices()
+    }
+}
+
+impl Shared {
+    pub(crate) const fn home(&self) -> &Home {
+        &self.home
+    }
+
+    pub(crate) const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) const fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// Makes the home inaccessible to other users of the host, once for each client.
+    pub(crate) async fn ready(&self) -> Result<(), Error> {
+        let closing = self.is_closed.get_or_try_init(|| async {
+            let home = self.home.clone();
+            let mode = blocking(move || home.close()).await?;
+            if let Some(mode) = mode {
+                let home = self.home.root().display();
+                let message = format!(
+                    "other users of this host could enter {home} (mode {mode:03o}), and cannot any more"
+                );
+                self.note(Notice::new("home-closed", message));
+            }
+            Ok::<_, Error>(())
+        });
+        closing.await.map(|()| ())
+    }
+
+    /// Runs blocking work with the home.
+    pub(crate) async fn with_home<T, E>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Shared) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        Error: From<E>,
+    {
+        self.ready().await?;
+        let shared = Arc::clone(self);
+        let outcome = blocking(move || work(&shared)).await;
+        outcome.map_err(|error| self.in_home(error))
+    }
+
+    /// Adds a hint to the error of a full disk: the home is on it.
+    pub(crate) fn in_home(&self, error: Error) -> Error {
+        let hint = format!("the disk that holds {} is full", self.home.root().display());
+        let is_of_home = error.kind() == crate::ErrorKind::OutOfSpace && error.origin().is_some();
+        if is_of_home && !error.hints().contains(&hint) {
+            error.with_first_hint(hint)
+        } else {
+            error
+        }
+    }
+
+    pub(crate) async fn program(&self) -> Result<PathBuf, Error> {
+        let found = self
+            .program
+            .get_or_try_init(|| program::find(&self.settings));
+        found.await.cloned()
+    }
+
+    pub(crate) fn store(&self) -> Result<Store, Error> {
+        Ok(Store::open(self.home.root())?)
+    }
+
+    /// Returns a function that is true if an image belongs to a sandbox, running or not.
+    pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
+        |digest| StoredSandbox::any_of(&self.home, &digest.to_string())
+    }
+
+    pub(crate) fn note(&self, notice: Notice) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push(notice);
+    }
+
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut notices)
+    }
+}
+
+/// A builder of a [`Msb`]. What it does not set comes from the environment.
+#[derive(Debug, Clone, Default)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct MsbBuilder {
+    settings: Settings,
+}
+
+impl MsbBuilder {
+    /// Sets the directory of all of msb's data.
+    pub fn home(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.home = Some(path.into());
+        self
+    }
+
+    /// Sets the program `msb`, which must be of the same build as this library.
+    pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.program = Some(path.into());
+        self
+    }
+
+    /// Sets the program `msb`, which is the running program itself and is not asked for its
+    /// version.
+    pub fn own_program(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.program = Some(path.into());
+        self.settings.is_own_program = true;
+        self
+    }
+
+    /// Sets the guest kernel, a libkrunfw or a vmlinux.
+    pub fn kernel(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.kernel = Some(path.into());
+        self
+    }
+
+    /// Sets the QEMU program, a path or a name.
+    pub fn qemu(mut self, program: impl Into<PathBuf>) -> Self {
+        self.settings.qemu = Some(program.into());
+        self
+    }
+
+    /// Sets the virtual machine monitor.
+    pub fn vmm(mut self, vmm: VmmChoice) -> Self {
+        self.settings.vmm = Some(vmm);
+        self
+    }
+
+    /// Sets the strictness of the confinement of virtual machines' processes.
+    pub fn jail(mut self, jail: Jail) -> Self {
+        self.settings.jail = Some(jail);
+        self
+    }
+
+    /// Sets the limit of the space that all images take.
+    pub fn store_limit(mut self, limit: Size) -> Self {
+        self.settings.store_limit = Some(limit);
+        self
+    }
+
+    /// Sets the file in which the stages of starts are recorded.
+    pub fn timeline(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.timeline = Some(path.into());
+        self
+    }
+
+    /// Returns the client.
+    ///
+    /// # Errors
+    /// Those of [`Msb::new`].
+    pub fn build(self) -> Result<Msb, Error> {
+        Msb::with_settings(self.settings)
+    }
+}

@@ -1,0 +1,196 @@
+//! The kind, the details and the hints of an error of msb's other crates.
+
+use std::error::Error as StdError;
+use std::io;
+
+use serde_json::{Map, Value};
+
+use super::chain::{causes, line, printable};
+use super::{Error, ErrorKind, Inner, command, exit_code, files, images, machine, sandboxes};
+
+/// The meaning of one error in a chain.
+#[derive(Debug, Default)]
+pub(super) struct Meaning {
+    pub(super) kind: Option<ErrorKind>,
+    pub(super) details: Vec<(&'static str, Value)>,
+    pub(super) hints: Vec<String>,
+    pub(super) last_words: Vec<String>,
+}
+
+impl Meaning {
+    /// Returns the meaning of an error of this kind.
+    pub(super) fn of(kind: ErrorKind) -> Self {
+        Self {
+            kind: Some(kind),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the meaning with a named value.
+    pub(super) fn detail(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.details.push((key, value.into()));
+        self
+    }
+
+    /// Returns the meaning with a remedy, if there is one.
+    pub(super) fn hint(mut self, hint: Option<String>) -> Self {
+        self.hints.extend(hint);
+        self
+    }
+
+    /// Adds what a cause means to the meaning of the errors above it. The outermost kind counts.
+    fn add(&mut self, cause: Self) {
+        self.kind = self.kind.or(cause.kind);
+        self.details.extend(cause.details);
+        self.hints.extend(cause.hints);
+        self.last_words.extend(cause.last_words);
+    }
+}
+
+/// Returns the meaning of an error of any crate; `None` if it has none by itself.
+fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
+    images::meaning(cause)
+        .or_else(|| sandboxes::meaning(cause))
+        .or_else(|| machine::meaning(cause))
+        .or_else(|| command::meaning(cause))
+        .or_else(|| files::meaning(cause))
+        .or_else(|| cause.downcast_ref::<io::Error>().and_then(of_io))
+}
+
+/// Returns the meaning of an error of the host's kernel. A missing file has none: only the
+/// operation knows whose it is.
+fn of_io(error: &io::Error) -> Option<Meaning> {
+    Some(Meaning::of(match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::OutOfSpace,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            ErrorKind::PermissionDenied
+        }
+        _ => return None,
+    }))
+}
+
+/// Returns true if a disk that msb writes to is full.
+fn lacks_space(cause: &(dyn StdError + 'static)) -> bool {
+    let error = cause.downcast_ref::<io::Error>();
+    error.is_some_and(|error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+    })
+}
+
+impl Error {
+    /// Converts an error of another crate. Its kind comes from the outermost error in the chain
+    /// that has one; a full disk counts before all others.
+    pub(super) fn convert<E: StdError + Send + Sync + 'static>(error: E) -> Self {
+        let mut all = Meaning::default();
+        for cause in causes(&error) {
+            if let Some(meaning) = meaning(cause) {
+                all.add(meaning);
+            }
+        }
+        let is_full = causes(&error).any(lacks_space);
+        let kind = if is_full {
+            ErrorKind::OutOfSpace
+        } else {
+            all.kind.unwrap_or(ErrorKind::InternalError)
+        };
+        let mut details = Map::new();
+        for (key, value) in all.details {
+            details.entry(key).or_insert(value);
+        }
+        let mut hints: Vec<String> = Vec::new();
+        for hint in all.hints.iter().map(|hint| printable(hint)) {
+            if !hints.contains(&hint) {
+                hints.push(hint);
+            }
+        }
+        let causes = causes(&error)
+            .skip(1)
+            .map(|cause| printable(&cause.to_string()));
+        let inner = Inner {
+            kind,
+            message: line(&error),
+            causes: causes.collect(),
+            hints,
+            details,
+            exit_code: exit_code(kind),
+            stdout: bytes::Bytes::new(),
+            stderr: bytes::Bytes::new(),
+            origin: None,
+        };
+        let mut converted = Self {
+            inner: Box::new(inner),
+        };
+        if !all.last_words.is_empty() {
+            converted = converted.with_last_words(all.last_words);
+        }
+        converted.inner.origin = Some(Box::new(error));
+        converted
+    }
+}
+
+/// Implements the conversion from errors of other crates, with the kind of those that have no kind
+/// of their own.
+macro_rules! converted {
+    ($($kind:ident: $($error:ty),+;)+) => {
+        $($(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::convert(error).or_kind(ErrorKind::$kind)
+            }
+        })+)+
+    };
+}
+
+converted! {
+    InternalError:
+        io::Error,
+        serde_json::Error,
+        image_store::OpenError,
+        image_store::FindError,
+        image_store::PruneError,
+        image_store::RemoveError,
+        image_store::VerifyError,
+        msb_agent_protocol::ClientError,
+        msb_runtime::ConnectError,
+        msb_runtime::CopyError,
+        msb_runtime::CreateError,
+        msb_runtime::FilesError,
+        msb_runtime::HomeError,
+        msb_runtime::RemoveError,
+        msb_runtime::RenameError,
+        msb_runtime::TimelineError,
+        msb_runtime::UpdateError,
+        msb_runtime::VolumeError;
+    PullError:
+        image_import::PullError,
+        image_import::LoadError;
+    StartError:
+        image_store::CheckError,
+        msb_runtime::StartError,
+        msb_runtime::KernelError,
+        msb_vmm::ChooseError;
+    InvalidArgument:
+        msb_runtime::MountError,
+        msb_runtime::NoCommand,
+        msb_runtime::NoSignal,
+        msb_runtime::NoAuthorities,
+        msb_runtime::InvalidHostname,
+        msb_runtime::InvalidVolumeName,
+        msb_runtime::UlimitError,
+        msb_runtime::network::InvalidPublish,
+        msb_runtime::network::InvalidRule,
+        msb_jail::UnknownStrictness,
+        msb_agent_protocol::TooLong,
+        oci_image::InvalidPlatform,
+        oci_image::InvalidReference,
+        oci_layers::InvalidLimit,
+        oci_registry::RegistriesError;
+}
+
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}

@@ -1,0 +1,101 @@
+//! Errors of images: the store, pulls and loads.
+
+use std::error::Error as StdError;
+use std::io;
+
+use image_import::{ArchiveError, LoadError, PullError};
+use image_store::{CheckError, FindError, OpenError, PruneError, RemoveError};
+use oci_registry::RegistryError;
+
+use super::ErrorKind;
+use super::classify::Meaning;
+
+/// The hint if msb cannot write to its home.
+const HOME_REMEDY: &str =
+    "msb keeps images and sandboxes there; set MSB_HOME to a directory that you can write";
+
+pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
+    if let Some(error) = cause.downcast_ref::<FindError>() {
+        return Some(of_find(error));
+    }
+    if let Some(error) = cause.downcast_ref::<PullError>() {
+        return Some(of_pull(error));
+    }
+    if let Some(error) = cause.downcast_ref::<RegistryError>() {
+        return Some(Meaning::of(of_registry(error)));
+    }
+    if let Some(error) = cause.downcast_ref::<LoadError>() {
+        return Some(Meaning::default().hint(error.hint()));
+    }
+    if let Some(error) = cause.downcast_ref::<ArchiveError>() {
+        return of_archive(error);
+    }
+    // The archive's error is boxed, and the box is what appears among the causes.
+    if let Some(error) = cause.downcast_ref::<Box<ArchiveError>>() {
+        return of_archive(error);
+    }
+    if let Some(error) = cause.downcast_ref::<CheckError>() {
+        return Some(Meaning::default().hint(error.hint()));
+    }
+    if let Some(error) = cause.downcast_ref::<RemoveError>() {
+        return of_remove(error);
+    }
+    if let Some(PruneError::Busy) = cause.downcast_ref::<PruneError>() {
+        return Some(Meaning::of(ErrorKind::Busy));
+    }
+    if cause.is::<OpenError>() {
+        return Some(Meaning::default().hint(Some(HOME_REMEDY.to_owned())));
+    }
+    None
+}
+
+fn of_find(error: &FindError) -> Meaning {
+    let meaning = match error {
+        FindError::NotFound { name } | FindError::OtherPlatform { name, .. } => {
+            Meaning::of(ErrorKind::ImageNotFound).detail("name", name.as_str())
+        }
+        FindError::Ambiguous { name, .. } => {
+            Meaning::of(ErrorKind::InvalidArgument).detail("name", name.as_str())
+        }
+        FindError::Io(_) => Meaning::default(),
+    };
+    meaning.hint(error.hint())
+}
+
+fn of_pull(error: &PullError) -> Meaning {
+    let meaning = match error {
+        PullError::Registry { reference, source } => {
+            Meaning::of(of_registry(source)).detail("name", reference.as_str())
+        }
+        PullError::Import { reference, .. } => Meaning::default().detail("name", reference.as_str()),
+        PullError::Io(_) => Meaning::default(),
+    };
+    meaning.hint(error.hint())
+}
+
+fn of_registry(error: &RegistryError) -> ErrorKind {
+    match error {
+        RegistryError::Unauthorized { .. } => ErrorKind::Unauthorized,
+        RegistryError::NotFound { .. } => ErrorKind::ImageNotFound,
+        _ => ErrorKind::RegistryError,
+    }
+}
+
+fn of_archive(error: &ArchiveError) -> Option<Meaning> {
+    match error {
+        ArchiveError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            Some(Meaning::of(ErrorKind::PathNotFound))
+        }
+        _ => None,
+    }
+}
+
+fn of_remove(error: &RemoveError) -> Option<Meaning> {
+    match error {
+        RemoveError::InUse { digest } | RemoveError::Needed { digest } => {
+            Some(Meaning::of(ErrorKind::ImageInUse).detail("digest", digest.to_string()))
+        }
+        RemoveError::Busy => Some(Meaning::of(ErrorKind::Busy)),
+        RemoveError::Find(_) | RemoveError::Io(_) => None,
+    }
+}

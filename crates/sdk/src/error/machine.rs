@@ -1,0 +1,66 @@
+//! Errors of a start: the kernel, the VMM, the machine.
+
+use std::error::Error as StdError;
+use std::io;
+
+use msb_runtime::network::PublishError;
+use msb_runtime::{KERNEL_REMEDY, KernelError, StartError};
+use msb_vmm::ChooseError;
+
+use super::ErrorKind;
+use super::classify::Meaning;
+use super::sandboxes::{of_mount, of_volume};
+
+pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
+    if let Some(error) = cause.downcast_ref::<StartError>() {
+        return of_start(error);
+    }
+    if cause.is::<KernelError>() {
+        return Some(Meaning::of(ErrorKind::KernelMissing).hint(Some(KERNEL_REMEDY.to_owned())));
+    }
+    if let Some(error) = cause.downcast_ref::<ChooseError>() {
+        let mut meaning = Meaning::of(ErrorKind::VmmMissing);
+        meaning.hints = error.hints();
+        return Some(meaning);
+    }
+    if let Some(error) = cause.downcast_ref::<PublishError>() {
+        return Some(of_publish(error));
+    }
+    None
+}
+
+fn of_start(error: &StartError) -> Option<Meaning> {
+    match error {
+        StartError::Ended { log_tail, .. } => Some(Meaning {
+            last_words: log_tail.clone(),
+            ..Meaning::of(ErrorKind::MachineFailed)
+        }),
+        StartError::Silent { limit_s, log_tail } => Some(
+            Meaning {
+                last_words: log_tail.clone(),
+                ..Meaning::of(ErrorKind::BootTimeout)
+            }
+            .detail("limit_s", *limit_s),
+        ),
+        // Transparent errors do not appear among the causes.
+        StartError::Mount(error) => Some(of_mount(error)),
+        StartError::Volume(error) => of_volume(error),
+        StartError::Agent(_) => Some(Meaning::of(ErrorKind::MachineFailed)),
+        StartError::Kernel(_)
+        | StartError::BootDisk(_)
+        | StartError::Publish(_)
+        | StartError::Timeline(_)
+        | StartError::Io { .. } => None,
+    }
+}
+
+fn of_publish(error: &PublishError) -> Meaning {
+    let kind = match error.source.kind() {
+        io::ErrorKind::AddrInUse => ErrorKind::PortInUse,
+        io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+        _ => ErrorKind::InvalidArgument,
+    };
+    Meaning::of(kind)
+        .detail("host_port", error.publish.host.port())
+        .detail("host_address", error.publish.host.ip().to_string())
+}

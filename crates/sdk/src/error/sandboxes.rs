@@ -1,0 +1,127 @@
+//! Errors of sandboxes and volumes: names, mounts, states.
+
+use std::error::Error as StdError;
+use std::io;
+
+use msb_runtime::{
+    ConnectError, CreateError, HomeError, MountError, PatchError, RemoveError, RenameError,
+    UpdateError, VolumeError,
+};
+
+use super::ErrorKind;
+use super::classify::Meaning;
+
+pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
+    if let Some(error) = cause.downcast_ref::<CreateError>() {
+        return of_create(error);
+    }
+    if let Some(error) = cause.downcast_ref::<ConnectError>() {
+        return of_connect(error);
+    }
+    if let Some(error) = cause.downcast_ref::<MountError>() {
+        return Some(of_mount(error));
+    }
+    if let Some(error) = cause.downcast_ref::<VolumeError>() {
+        return of_volume(error);
+    }
+    if let Some(error) = cause.downcast_ref::<PatchError>() {
+        return Some(of_patch(error));
+    }
+    if let Some(RemoveError::Running { name }) = cause.downcast_ref::<RemoveError>() {
+        return Some(Meaning::of(ErrorKind::SandboxRunning).detail("name", name.as_str()));
+    }
+    if let Some(RenameError::Running { name }) = cause.downcast_ref::<RenameError>() {
+        return Some(Meaning::of(ErrorKind::SandboxRunning).detail("name", name.as_str()));
+    }
+    if let Some(error) = cause.downcast_ref::<UpdateError>() {
+        return of_update(error);
+    }
+    if let Some(error) = cause.downcast_ref::<HomeError>() {
+        return Some(Meaning::of(ErrorKind::PermissionDenied).hint(Some(error.remedy())));
+    }
+    None
+}
+
+fn of_create(error: &CreateError) -> Option<Meaning> {
+    Some(match error {
+        CreateError::NameTaken { name } => {
+            Meaning::of(ErrorKind::NameTaken).detail("name", name.as_str())
+        }
+        CreateError::InvalidName { name } => {
+            Meaning::of(ErrorKind::InvalidArgument).detail("name", name.as_str())
+        }
+        CreateError::Command(_) => Meaning::of(ErrorKind::InvalidArgument),
+        // Transparent errors do not appear among the causes.
+        CreateError::Mount(error) => of_mount(error),
+        CreateError::Volume(error) => return of_volume(error),
+        CreateError::Io { .. } | CreateError::Upper(_) => return None,
+    })
+}
+
+fn of_connect(error: &ConnectError) -> Option<Meaning> {
+    match error {
+        ConnectError::NotRunning { name } => Some(
+            Meaning::of(ErrorKind::NotRunning)
+                .detail("name", name.as_str())
+                .hint(Some(format!("msb start {name} starts it"))),
+        ),
+        ConnectError::Starting { name } => {
+            Some(Meaning::of(ErrorKind::NotRunning).detail("name", name.as_str()))
+        }
+        ConnectError::Io { .. } | ConnectError::Agent { .. } | ConnectError::Immortal { .. } => {
+            None
+        }
+    }
+}
+
+pub(super) fn of_mount(error: &MountError) -> Meaning {
+    match error {
+        MountError::Host { path, source } if source.kind() == io::ErrorKind::NotFound => {
+            Meaning::of(ErrorKind::PathNotFound).detail("path", path.display().to_string())
+        }
+        MountError::Vanished { path, .. } => {
+            Meaning::of(ErrorKind::PathNotFound).detail("path", path.display().to_string())
+        }
+        MountError::Unreadable { path, .. } => {
+            Meaning::of(ErrorKind::PermissionDenied).detail("path", path.display().to_string())
+        }
+        _ => Meaning::of(ErrorKind::InvalidArgument),
+    }
+}
+
+pub(super) fn of_volume(error: &VolumeError) -> Option<Meaning> {
+    let named = |kind, name: &msb_runtime::VolumeName| Meaning::of(kind).detail("name", name.as_str());
+    Some(match error {
+        VolumeError::Exists { name } => named(ErrorKind::NameTaken, name),
+        VolumeError::Missing { name } => named(ErrorKind::VolumeNotFound, name),
+        VolumeError::Needed { name, .. } | VolumeError::InUse { name, .. } => {
+            named(ErrorKind::VolumeInUse, name)
+        }
+        VolumeError::Layout { .. } => Meaning::of(ErrorKind::InvalidArgument),
+        VolumeError::Io { .. } => return None,
+    })
+}
+
+fn of_patch(error: &PatchError) -> Meaning {
+    let missing = error
+        .source()
+        .and_then(|source| source.downcast_ref::<io::Error>())
+        .is_some_and(|source| source.kind() == io::ErrorKind::NotFound);
+    Meaning::of(if missing {
+        ErrorKind::PathNotFound
+    } else {
+        ErrorKind::InvalidArgument
+    })
+}
+
+fn of_update(error: &UpdateError) -> Option<Meaning> {
+    match error {
+        UpdateError::Shrinks { .. } | UpdateError::TooLarge { .. } => {
+            Some(Meaning::of(ErrorKind::InvalidArgument))
+        }
+        UpdateError::Gone { name } => {
+            Some(Meaning::of(ErrorKind::SandboxNotFound).detail("name", name.as_str()))
+        }
+        UpdateError::Io { .. } => None,
+    }
+}

@@ -1,0 +1,326 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use msb_agent_protocol::{Command, Control, Inputs, Output as Received, Outputs};
+use tokio::io::{AsyncRead, AsyncWriteExt as _};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, watch};
+
+use super::collect::send;
+use crate::sandboxes::Handle;
+use crate::{Error, ErrorKind, Exit, Signal, TerminalSize};
+
+/// Bytes of one stream that may wait for their reader.
+const STREAM_BUFFER_BYTES: usize = 64 << 10;
+
+/// A running command whose output is streamed.
+///
+/// A reader that is slow slows the command down: little output waits between them. Dropping the
+/// process kills the command and what it started; one of [`Sandbox::attach`](crate::Sandbox::attach)
+/// leaves the command running.
+#[derive(Debug)]
+pub struct Process {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    handle: Arc<Handle>,
+    pid: u32,
+    control: Control,
+    inputs: Mutex<Option<Inputs>>,
+    /// True if standard input can be written.
+    has_stdin: bool,
+    outputs: AsyncMutex<Option<Outputs>>,
+    exit: Mutex<Option<Exit>>,
+    closing: watch::Sender<bool>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// An event of a running command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Bytes of standard output, or of the terminal.
+    Stdout(Bytes),
+    /// Bytes of standard error.
+    Stderr(Bytes),
+    /// The command has ended; this is the last event.
+    Exit(Exit),
+}
+
+impl Process {
+    pub(super) fn new(
+        handle: Arc<Handle>,
+        command: Command,
+        has_stdin: bool,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        let Command {
+            pid,
+            inputs,
+            outputs,
+            control,
+        } = command;
+        Self {
+            inner: Arc::new(Inner {
+                handle,
+                pid,
+                control,
+                inputs: Mutex::new(Some(inputs)),
+                has_stdin,
+                outputs: AsyncMutex::new(Some(outputs)),
+                exit: Mutex::default(),
+                closing: watch::Sender::new(false),
+                _permit: permit,
+            }),
+        }
+    }
+
+    /// Returns the command's process id in the sandbox.
+    pub fn pid(&self) -> u32 {
+        self.inner.pid
+    }
+
+    /// Returns the next event, and waits for it; `None` after the last one, or once the process is
+    /// closed.
+    ///
+    /// # Errors
+    /// [`SandboxEnded`](ErrorKind::SandboxEnded).
+    pub async fn next(&self) -> Result<Option<Event>, Error> {
+        self.inner.next().await
+    }
+
+    /// Waits until the command has ended. Output that nobody has read is discarded.
+    ///
+    /// # Errors
+    /// [`SandboxEnded`](ErrorKind::SandboxEnded), or [`NotRunning`](ErrorKind::NotRunning) if the
+    /// process was closed.
+    pub async fn wait(&self) -> Result<Exit, Error> {
+        loop {
+            if let Some(exit) = self.inner.exit() {
+                return Ok(exit);
+            }
+            if self.next().await?.is_none() && self.inner.exit().is_none() {
+                return Err(Error::new(ErrorKind::NotRunning, "the process was closed"));
+            }
+        }
+    }
+
+    /// Returns standard output as a stream of bytes. Standard error is discarded meanwhile; a
+    /// failure ends the stream early, and [`wait`](Self::wait) reports it.
+    pub fn stdout(&self) -> impl AsyncRead + Send + Unpin + 'static {
+        self.stream(|event| match event {
+            Event::Stdout(bytes) => Some(bytes),
+            Event::Stderr(_) | Event::Exit(_) => None,
+        })
+    }
+
+    /// Returns standard error as a stream of bytes. Standard output is discarded meanwhile.
+    pub fn stderr(&self) -> impl AsyncRead + Send + Unpin + 'static {
+        self.stream(|event| match event {
+            Event::Stderr(bytes) => Some(bytes),
+            Event::Stdout(_) | Event::Exit(_) => None,
+        })
+    }
+
+    fn stream(
+        &self,
+        wanted: fn(Event) -> Option<Bytes>,
+    ) -> impl AsyncRead + Send + Unpin + 'static {
+        let (reader, mut writer) = tokio::io::simplex(STREAM_BUFFER_BYTES);
+        let inner = Arc::clone(&self.inner);
+        // The task ends with its reader, or with the process.
+        tokio::spawn(async move {
+            while let Ok(Some(event)) = inner.next().await {
+                if let Some(bytes) = wanted(event)
+                    && writer.write_all(&bytes).await.is_err()
+                {
+                    return;
+                }
+            }
+            // The reader may be gone.
+            let _ = writer.shutdown().await;
+        });
+        reader
+    }
+
+    /// Returns standard input.
+    pub fn stdin(&self) -> Stdin {
+        Stdin {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+
+    /// Sets the size of the command's terminal.
+    ///
+    /// # Errors
+    /// If the command has ended.
+    pub async fn resize(&self, rows: u16, cols: u16) -> Result<(), Error> {
+        let size = TerminalSize { rows, cols };
+        let mut control = self.inner.control.clone();
+        match control.resize(size.into()).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.inner.handle.explain(error).await),
+        }
+    }
+
+    /// Sends a signal to the command and what it started.
+    ///
+    /// # Errors
+    /// If the command has ended, or [`InvalidArgument`](ErrorKind::InvalidArgument) for an unknown
+    /// signal.
+    pub async fn signal<S>(&self, signal: S) -> Result<(), Error>
+    where
+        S: TryInto<Signal> + Send,
+        Error: From<S::Error>,
+    {
+        let signal = signal.try_into()?;
+        let mut control = self.inner.control.clone();
+        match control.signal(signal.number()).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.inner.handle.explain(error).await),
+        }
+    }
+
+    /// Kills the command and what it started. A command that has ended is no error.
+    ///
+    /// # Errors
+    /// [`SandboxEnded`](ErrorKind::SandboxEnded).
+    pub async fn kill(&self) -> Result<(), Error> {
+        if self.inner.exit().is_some() {
+            return Ok(());
+        }
+        let mut control = self.inner.control.clone();
+        let killed = control.signal(Signal::KILL.number()).await;
+        match killed {
+            Ok(()) => Ok(()),
+            Err(error) => match self.inner.handle.explain(error).await {
+                error if error.is(ErrorKind::SandboxEnded) => Err(error),
+                // The command has ended by itself.
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Closes the process: a command that runs is killed, and events end. Does not wait.
+    pub fn close(&self) {
+        self.inner.close();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.inner.close();
+    }
+}
+
+impl Inner {
+    fn exit(&self) -> Option<Exit> {
+        let exit = self.exit.lock().unwrap_or_else(PoisonError::into_inner);
+        exit.clone()
+    }
+
+    async fn next(&self) -> Result<Option<Event>, Error> {
+        let mut outputs = self.outputs.lock().await;
+        let Some(stream) = outputs.as_mut() else {
+            return Ok(None);
+        };
+        let mut closing = self.closing.subscribe();
+        let received = tokio::select! {
+            biased;
+            _ = closing.wait_for(|&is_closing| is_closing) => {
+                *outputs = None;
+                return Ok(None);
+            }
+            received = stream.next() => received,
+        };
+        match received {
+            Ok(Some(Received::Stdout(bytes))) => Ok(Some(Event::Stdout(bytes))),
+            Ok(Some(Received::Stderr(bytes))) => Ok(Some(Event::Stderr(bytes))),
+            Ok(Some(Received::Exited(status))) => {
+                *outputs = None;
+                // The inputs of an attached client stay until here: the machine is kept while a
+                // client has not received the exit.
+                self.take_inputs();
+                let exit = Exit::from_status(status);
+                *self.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit.clone());
+                Ok(Some(Event::Exit(exit)))
+            }
+            Ok(None) => {
+                *outputs = None;
+                Err(self.handle.ended())
+            }
+            Err(error) => {
+                *outputs = None;
+                Err(self.handle.explain(error).await)
+            }
+        }
+    }
+
+    fn take_inputs(&self) -> Option<Inputs> {
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        inputs.take()
+    }
+
+    fn close(&self) {
+        self.closing.send_replace(true);
+        self.take_inputs();
+        // A task that waits for an event drops the outputs itself.
+        if let Ok(mut outputs) = self.outputs.try_lock() {
+            *outputs = None;
+        }
+    }
+}
+
+/// Standard input of a running command.
+#[derive(Debug, Clone)]
+pub struct Stdin {
+    inner: Arc<Inner>,
+}
+
+impl Stdin {
+    /// Writes bytes, and waits until the command has room for them.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ErrorKind::NotRunning) if the command reads no more, or
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if it was started without standard input.
+    pub async fn write(&self, bytes: impl Into<Bytes> + Send) -> Result<(), Error> {
+        if !self.inner.has_stdin {
+            return Err(Error::invalid("the command was started without standard input"));
+        }
+        let inputs = {
+            let inputs = self.inner.inputs.lock();
+            inputs.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let is_read = match inputs {
+            Some(inputs) => send(&inputs, bytes.into()).await,
+            None => false,
+        };
+        if is_read {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::NotRunning,
+            "the command reads no more standard input",
+        ))
+    }
+
+    /// Ends standard input, after everything that was written.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if the command was started without standard
+    /// input.
+    pub async fn close(&self) -> Result<(), Error> {
+        if !self.inner.has_stdin {
+            return Err(Error::invalid("the command was started without standard input"));
+        }
+        let inputs = {
+            let inputs = self.inner.inputs.lock();
+            inputs.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        if let Some(inputs) = inputs {
+            inputs.end().await;
+        }
+        Ok(())
+    }
+}

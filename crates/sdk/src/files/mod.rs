@@ -1,0 +1,455 @@
+//! The files of a sandbox: read, written, listed, copied.
+
+mod info;
+mod options;
+mod stream;
+mod tar;
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use msb_agent_protocol::v1::{
+    MakeDirectoryRequest, RemoveRequest, RenameRequest, SetModeRequest, WriteFile,
+};
+use msb_agent_protocol::CHUNK_MAX_BYTES;
+use msb_runtime::SandboxFiles;
+use tokio::sync::mpsc;
+
+pub use info::{FileInfo, FileType};
+pub use options::{Copied, CopyOptions, MkdirOptions, RemoveOptions, WriteOptions};
+pub use stream::FileStream;
+pub use tar::TarUpload;
+
+use crate::sandboxes::Handle;
+use crate::{Error, ErrorKind, Operation, Text};
+
+/// The most bytes that [`Files::read`] returns: what is longer is for [`Files::read_stream`].
+const READ_MAX_BYTES: usize = 1 << 30;
+/// Chunks of a file that wait for the sandbox.
+const PENDING_CHUNKS: usize = 4;
+
+/// The files of a sandbox. Paths start at its root; symlinks are followed as they are for a process
+/// in the sandbox. Files of a stopped sandbox can be read, not changed.
+///
+/// ```no_run
+/// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+/// let files = sandbox.files();
+/// files.write("/tmp/a.txt", "text").await?;
+/// assert_eq!(files.read("/tmp/a.txt").await?, "text");
+/// for info in files.list("/tmp").await? {
+///     println!("{} {}", info.name, info.size_bytes);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Files {
+    handle: Arc<Handle>,
+}
+
+impl Files {
+    pub(crate) const fn new(handle: Arc<Handle>) -> Self {
+        Self { handle }
+    }
+
+    /// Runs an operation on the files, of the running or of the stopped sandbox.
+    fn run<T, F>(
+        &self,
+        work: impl FnOnce(Arc<Handle>, SandboxFiles) -> F + Send + 'static,
+    ) -> Operation<T>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let handle = Arc::clone(&self.handle);
+        Operation::new(async move {
+            let files = open(&handle).await?;
+            match work(Arc::clone(&handle), files).await {
+                Ok(value) => Ok(value),
+                Err(error) => Err(handle.explain(error).await),
+            }
+        })
+    }
+
+    /// Returns the content of a file.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound),
+    /// [`PermissionDenied`](ErrorKind::PermissionDenied),
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a directory or a file over 1 GiB.
+    pub fn read(&self, path: impl Into<Text>) -> Operation<Bytes> {
+        let path = path.into();
+        self.run(|_, files| async move {
+            let mut stream = files.read(path.as_bytes()).await?;
+            let mut content = BytesMut::new();
+            while let Some(chunk) = stream.next().await? {
+                if content.len() + chunk.len() > READ_MAX_BYTES {
+                    let shown = crate::error::printable(&path.to_string());
+                    let message =
+                        format!("'{shown}' has more than {READ_MAX_BYTES} bytes; read it as a stream");
+                    return Err(Error::invalid(message)
+                        .with_detail("path", shown)
+                        .with_detail("limit_bytes", READ_MAX_BYTES));
+                }
+                content.extend_from_slice(&chunk);
+            }
+            Ok(content.freeze())
+        })
+    }
+
+    /// Returns the content of a file as a stream.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read), for a file of any length.
+    pub fn read_stream(&self, path: impl Into<Text>) -> Operation<FileStream> {
+        let path = path.into();
+        self.run(|handle, files| async move {
+            let stream = files.read(path.as_bytes()).await?;
+            Ok(FileStream::new(handle, stream))
+        })
+    }
+
+    /// Creates or replaces a file. Readers see the old content or the new one, never a part.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound) if the directory does not exist,
+    /// [`PermissionDenied`](ErrorKind::PermissionDenied),
+    /// [`OutOfSpace`](ErrorKind::OutOfSpace), [`NotRunning`](ErrorKind::NotRunning).
+    pub fn write(&self, path: impl Into<Text>, content: impl Into<Bytes>) -> Operation<()> {
+        self.write_with(path, content, WriteOptions::default())
+    }
+
+    /// Creates or replaces a file with these options.
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write).
+    pub fn write_with(
+        &self,
+        path: impl Into<Text>,
+        content: impl Into<Bytes>,
+        options: WriteOptions,
+    ) -> Operation<()> {
+        let (path, content) = (path.into(), content.into());
+        self.run(move |_, files| write(files, path, content, options))
+    }
+
+    /// Returns the entries of a directory, in bytewise order of their names.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound),
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a file.
+    pub fn list(&self, path: impl Into<Text>) -> Operation<Vec<FileInfo>> {
+        let path = path.into();
+        self.run(|_, files| async move {
+            let entries = files.list(path.as_bytes()).await?;
+            let entries = entries.iter().map(|entry| {
+                let stat = entry.stat.clone().unwrap_or_default();
+                FileInfo::new(&entry.name[..], &stat)
+            });
+            Ok(entries.collect())
+        })
+    }
+
+    /// Returns the attributes of a file; those of a symlink's target.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound).
+    pub fn stat(&self, path: impl Into<Text>) -> Operation<FileInfo> {
+        self.stat_with(path, true)
+    }
+
+    /// Returns the attributes of a file; of a symlink itself without `follow`.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound).
+    pub fn stat_with(&self, path: impl Into<Text>, follow: bool) -> Operation<FileInfo> {
+        let path = path.into();
+        self.run(move |_, files| async move {
+            let stat = files.stat(path.as_bytes(), follow).await?;
+            Ok(FileInfo::new(file_name(path.as_bytes()), &stat))
+        })
+    }
+
+    /// Returns true if the path exists.
+    ///
+    /// # Errors
+    /// If it cannot be looked at.
+    pub fn exists(&self, path: impl Into<Text>) -> Operation<bool> {
+        let stat = self.stat_with(path, true);
+        Operation::new(async move {
+            match stat.await {
+                Ok(_) => Ok(true),
+                Err(error) if error.kind() == ErrorKind::PathNotFound => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    /// [`PathExists`](ErrorKind::PathExists), [`PathNotFound`](ErrorKind::PathNotFound) for a
+    /// missing directory above it.
+    pub fn mkdir(&self, path: impl Into<Text>) -> Operation<()> {
+        self.mkdir_with(path, MkdirOptions::default())
+    }
+
+    /// Makes a directory with these options.
+    ///
+    /// # Errors
+    /// Those of [`mkdir`](Self::mkdir).
+    pub fn mkdir_with(&self, path: impl Into<Text>, options: MkdirOptions) -> Operation<()> {
+        let path = path.into();
+        self.run(move |_, files| async move {
+            let request = MakeDirectoryRequest {
+                path: path.to_bytes(),
+                parents: options.parents,
+                mode: options.mode,
+            };
+            Ok(files.make_directory(request).await?)
+        })
+    }
+
+    /// Removes a file, or an empty directory.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound),
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a directory that is not empty.
+    pub fn remove(&self, path: impl Into<Text>) -> Operation<()> {
+        self.remove_with(path, RemoveOptions::default())
+    }
+
+    /// Removes a file with these options.
+    ///
+    /// # Errors
+    /// Those of [`remove`](Self::remove).
+    pub fn remove_with(&self, path: impl Into<Text>, options: RemoveOptions) -> Operation<()> {
+        let path = path.into();
+        self.run(move |_, files| async move {
+            let request = RemoveRequest {
+                path: path.to_bytes(),
+                recursive: options.recursive,
+                ignore_missing: options.missing_ok,
+            };
+            Ok(files.remove(request).await?)
+        })
+    }
+
+    /// Renames a file. It moves into `to` if that is an existing directory, and replaces any other
+    /// file.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound).
+    pub fn rename(&self, from: impl Into<Text>, to: impl Into<Text>) -> Operation<()> {
+        let (from, to) = (from.into(), to.into());
+        self.run(move |_, files| async move {
+            let request = RenameRequest {
+                from: from.to_bytes(),
+                to: to.to_bytes(),
+            };
+            Ok(files.rename(request).await?)
+        })
+    }
+
+    /// Sets the 12 permission bits of a file.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound).
+    pub fn chmod(&self, path: impl Into<Text>, mode: u32) -> Operation<()> {
+        let path = path.into();
+        self.run(move |_, files| async move {
+            let request = SetModeRequest {
+                path: path.to_bytes(),
+                mode,
+            };
+            Ok(files.set_mode(request).await?)
+        })
+    }
+
+    /// Copies a file or a directory of the host into the sandbox, with the rules of `docker cp`.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound) on either side, and those of
+    /// [`write`](Self::write).
+    pub fn upload(&self, host: impl Into<PathBuf>, guest: impl Into<Text>) -> Operation<Copied> {
+        self.upload_with(host, guest, CopyOptions::default())
+    }
+
+    /// Copies into the sandbox with these options.
+    ///
+    /// # Errors
+    /// Those of [`upload`](Self::upload).
+    pub fn upload_with(
+        &self,
+        host: impl Into<PathBuf>,
+        guest: impl Into<Text>,
+        options: CopyOptions,
+    ) -> Operation<Copied> {
+        let (host, guest) = (host.into(), guest.into());
+        self.run(move |_, files| async move {
+            let copied =
+                msb_runtime::copy_in(&host, &files, guest.as_bytes(), options.into()).await?;
+            Ok(copied.into())
+        })
+    }
+
+    /// Copies a file or a directory of the sandbox to the host, with the rules of `docker cp`. The
+    /// sandbox has no say in where anything lands.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound) on either side.
+    pub fn download(&self, guest: impl Into<Text>, host: impl Into<PathBuf>) -> Operation<Copied> {
+        self.download_with(guest, host, CopyOptions::default())
+    }
+
+    /// Copies to the host with these options.
+    ///
+    /// # Errors
+    /// Those of [`download`](Self::download).
+    pub fn download_with(
+        &self,
+        guest: impl Into<Text>,
+        host: impl Into<PathBuf>,
+        options: CopyOptions,
+    ) -> Operation<Copied> {
+        let (host, guest) = (host.into(), guest.into());
+        self.run(move |_, files| async move {
+            let copied =
+                msb_runtime::copy_out(&files, guest.as_bytes(), &host, options.into()).await?;
+            Ok(copied.into())
+        })
+    }
+
+    /// Unpacks a tar archive in a directory of the sandbox. `archive` is read on a thread that may
+    /// block.
+    ///
+    /// # Errors
+    /// An archive that cannot be unpacked, or [`InvalidArgument`](ErrorKind::InvalidArgument) if
+    /// the destination is not a directory.
+    pub fn put_tar(
+        &self,
+        archive: impl Read + Send + 'static,
+        directory: impl Into<Text>,
+    ) -> Operation<Copied> {
+        let options = CopyOptions::default();
+        tar::put(Arc::clone(&self.handle), archive, directory.into(), options)
+    }
+
+    /// Begins to unpack a tar archive that is written in parts. Runs on the current Tokio runtime.
+    pub fn put_tar_parts(&self, directory: impl Into<Text>, options: CopyOptions) -> TarUpload {
+        TarUpload::begin(Arc::clone(&self.handle), directory.into(), options)
+    }
+
+    /// Returns a file, or a directory and everything in it, as a tar archive.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound).
+    pub fn get_tar(&self, path: impl Into<Text>) -> Operation<FileStream> {
+        self.get_tar_with(path, CopyOptions::default())
+    }
+
+    /// Returns a tar archive with these options.
+    ///
+    /// # Errors
+    /// Those of [`get_tar`](Self::get_tar).
+    pub fn get_tar_with(
+        &self,
+        path: impl Into<Text>,
+        options: CopyOptions,
+    ) -> Operation<FileStream> {
+        let path = path.into();
+        self.run(move |handle, files| async move {
+            let stream = files.tar(path.as_bytes(), options.into()).await?;
+            Ok(FileStream::new(handle, stream))
+        })
+    }
+}
+
+/// Opens the files of the sandbox: through its agent while it runs, otherwise from its disks.
+async fn open(handle: &Handle) -> Result<SandboxFiles, Error> {
+    match open_running(handle).await {
+        Err(error) if error.kind() == ErrorKind::NotRunning => {
+            let stored = handle.stored();
+            Ok(stored.files(handle.shared().home()).await?)
+        }
+        opened => opened,
+    }
+}
+
+/// Opens the files of the running sandbox.
+async fn open_running(handle: &Handle) -> Result<SandboxFiles, Error> {
+    let client = handle.connect().await?;
+    Ok(SandboxFiles::of_running(&handle.name(), client))
+}
+
+async fn write(
+    files: SandboxFiles,
+    path: Text,
+    content: Bytes,
+    options: WriteOptions,
+) -> Result<(), Error> {
+    if options.parents
+        && let Some(parent) = parent(path.as_bytes())
+    {
+        let request = MakeDirectoryRequest {
+            path: Bytes::copy_from_slice(parent),
+            parents: true,
+            mode: None,
+        };
+        files.make_directory(request).await?;
+    }
+    let start = WriteFile {
+        path: path.to_bytes(),
+        mode: options.mode,
+    };
+    let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
+    let sending = async move {
+        let mut content = content;
+        while !content.is_empty() {
+            let chunk = content.split_to(content.len().min(CHUNK_MAX_BYTES));
+            if sender.send(Some(chunk)).await.is_err() {
+                return;
+            }
+        }
+        // The end of the content: without it the sandbox keeps the old file.
+        let _ = sender.send(None).await;
+    };
+    let (written, ()) = tokio::join!(files.write_file(start, chunks), sending);
+    Ok(written?)
+}
+
+/// Returns the directory above a path; `None` if the path names none.
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    let end = path.iter().rposition(|&byte| byte != b'/')? + 1;
+    let slash = path[..end].iter().rposition(|&byte| byte == b'/')?;
+    (slash > 0).then(|| &path[..slash])
+}
+
+/// Returns the last component of a path.
+fn file_name(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&byte| byte != b'/');
+    let Some(end) = end else {
+        return b"/";
+    };
+    let trimmed = &path[..=end];
+    let slash = trimmed.iter().rposition(|&byte| byte == b'/');
+    &trimmed[slash.map_or(0, |slash| slash + 1)..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_split_at_their_last_component() {
+        assert_eq!(parent(b"/a/b/c"), Some(&b"/a/b"[..]));
+        assert_eq!(parent(b"/a/b/"), Some(&b"/a"[..]));
+        assert_eq!(parent(b"/a"), None);
+        assert_eq!(parent(b"a"), None);
+        assert_eq!(file_name(b"/a/b"), b"b");
+        assert_eq!(file_name(b"/a/b/"), b"b");
+        assert_eq!(file_name(b"/"), b"/");
+        assert_eq!(file_name(b"a"), b"a");
+    }
+}

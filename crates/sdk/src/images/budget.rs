@@ -1,0 +1,78 @@
+//! The limit of the space that images take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use image_store::{PruneError, PruneOptions, Store};
+use oci_image::Digest;
+
+use crate::client::Shared;
+use crate::operation::blocking;
+use crate::{Error, Notice};
+
+/// Removes the least recently used images until the rest keep to the limit. The images `newest`,
+/// which the operation asked for, are kept. Does nothing while other pulls or loads run: the last of
+/// them does it.
+pub(super) async fn keep(
+    shared: &Arc<Shared>,
+    store: &Store,
+    limit_bytes: Option<u64>,
+    newest: &[Digest],
+) -> Result<Vec<Notice>, Error> {
+    let Some(limit_bytes) = limit_bytes else {
+        return Ok(Vec::new());
+    };
+    let (shared, store, newest) = (Arc::clone(shared), store.clone(), newest.to_vec());
+    blocking(move || prune(&shared, &store, limit_bytes, &newest)).await
+}
+
+fn prune(
+    shared: &Shared,
+    store: &Store,
+    limit_bytes: u64,
+    newest: &[Digest],
+) -> Result<Vec<Notice>, Error> {
+    let options = PruneOptions {
+        limit_bytes: Some(limit_bytes),
+        lock_timeout: Duration::ZERO,
+        ..PruneOptions::default()
+    };
+    let by_sandbox = shared.needed();
+    let needed = |digest: &Digest| Ok(newest.contains(digest) || by_sandbox(digest)?);
+    let pruned = match store.prune(&options, &needed) {
+        Err(PruneError::Busy) => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut notices = Vec::new();
+    for image in &pruned.images {
+        let digest = image.digest.to_string();
+        let name = image.references.first().unwrap_or(&digest);
+        let message = format!("removed {name} to keep to MSB_STORE_LIMIT");
+        notices.push(Notice::new("image-pruned", message));
+    }
+    if pruned.kept_bytes > limit_bytes {
+        let message = format!(
+            "images take {}, more than MSB_STORE_LIMIT; the others are in use",
+            human_size(pruned.kept_bytes)
+        );
+        notices.push(Notice::new("store-limit", message));
+    }
+    Ok(notices)
+}
+
+/// Formats a size as docker does: decimal units, three digits.
+fn human_size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut divisor = 1_u64;
+    let mut unit = 0;
+    while bytes / divisor >= 1000 && unit + 1 < UNITS.len() {
+        divisor *= 1000;
+        unit += 1;
+    }
+    let whole = bytes / divisor;
+    if unit == 0 || whole >= 100 {
+        format!("{whole}{}", UNITS[unit])
+    } else {
+        format!("{whole}.{}{}", bytes % divisor * 10 / divisor, UNITS[unit])
+    }
+}

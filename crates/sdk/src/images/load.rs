@@ -1,0 +1,87 @@
+use std::future::IntoFuture;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use image_import::LoadSource;
+use oci_image::Reference;
+
+use super::options::{limits, platform};
+use super::{Image, LoadOptions, budget};
+use crate::client::Shared;
+use crate::{Error, Operation, Size};
+
+/// A load that has not begun: options to set, then `.await`.
+#[derive(Debug, Clone)]
+#[must_use = "a load does nothing until it is awaited"]
+pub struct LoadRequest {
+    shared: Arc<Shared>,
+    options: LoadOptions,
+}
+
+impl LoadRequest {
+    pub(super) fn new(shared: Arc<Shared>, path: PathBuf) -> Self {
+        let options = LoadOptions {
+            path: Some(path),
+            ..LoadOptions::default()
+        };
+        Self { shared, options }
+    }
+
+    /// Sets the name of the image, instead of its name in the archive.
+    pub fn tag(mut self, name: impl Into<String>) -> Self {
+        self.options.tag = Some(name.into());
+        self
+    }
+
+    /// Sets the platform, as `OS/ARCH[/VARIANT]`.
+    pub fn platform(mut self, platform: impl Into<String>) -> Self {
+        self.options.platform = Some(platform.into());
+        self
+    }
+}
+
+impl IntoFuture for LoadRequest {
+    type Output = Result<Vec<Image>, Error>;
+    type IntoFuture = Operation<Vec<Image>>;
+
+    fn into_future(self) -> Operation<Vec<Image>> {
+        load_with(self.shared, self.options)
+    }
+}
+
+pub(super) fn load_with(shared: Arc<Shared>, options: LoadOptions) -> Operation<Vec<Image>> {
+    Operation::new(async move { load(&shared, &options).await })
+}
+
+async fn load(shared: &Arc<Shared>, options: &LoadOptions) -> Result<Vec<Image>, Error> {
+    let load_options = image_import::LoadOptions {
+        name: name(options.tag.as_deref())?,
+        platform: platform(options.platform.as_deref())?,
+        limits: limits(shared, &options.limits)?,
+        ..image_import::LoadOptions::default()
+    };
+    let source = match &options.path {
+        Some(path) => LoadSource::Path(path.clone()),
+        None => LoadSource::Stdin,
+    };
+    let store = shared.with_home(Shared::store).await?;
+    let loaded = image_import::load(&store, &source, &load_options, Arc::new(())).await;
+    let loaded = loaded.map_err(|error| shared.in_home(error.into()))?;
+    let digests = loaded.iter().map(|image| image.record.manifest_digest);
+    let digests: Vec<_> = digests.collect();
+    let limit = options.store_limit.or(shared.settings().store_limit);
+    let warnings = budget::keep(shared, &store, limit.map(Size::bytes), &digests).await?;
+    let images = loaded.into_iter();
+    let images = images.map(|image| Image::stored(shared, image, warnings.clone()));
+    Ok(images.collect())
+}
+
+fn name(tag: Option<&str>) -> Result<Option<Reference>, Error> {
+    let parse = |name: &str| {
+        name.parse().map_err(|error: oci_image::InvalidReference| {
+            let name = crate::error::printable(name);
+            Error::from(error).context(format!("'{name}' is no name for an image"))
+        })
+    };
+    tag.map(parse).transpose()
+}

@@ -1,0 +1,163 @@
+//! Images: pulled, loaded, listed, inspected and removed.
+
+mod budget;
+mod event;
+mod image;
+mod load;
+mod options;
+mod progress;
+mod prune;
+mod pull;
+mod remove;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+pub use event::{LayerSize, PullEvent};
+pub use image::{Image, ImageInfo};
+pub use load::LoadRequest;
+pub use options::{LoadOptions, PruneOptions, PullOptions, PullPolicy, SourceOptions};
+pub use prune::{Pruned, PrunedImage};
+pub use pull::{Pull, PullRequest};
+pub use remove::RemovedImage;
+
+pub(crate) use pull::pull_into;
+
+use crate::client::Shared;
+use crate::{Error, Force, Operation};
+
+/// The images in the store.
+///
+/// ```no_run
+/// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+/// for image in msb.images().list().await? {
+///     println!("{} {}", image.reference().unwrap_or("<none>"), image.digest());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Images {
+    shared: Arc<Shared>,
+}
+
+impl Images {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Pulls an image from a registry.
+    ///
+    /// # Errors
+    /// [`Unauthorized`](crate::ErrorKind::Unauthorized),
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound),
+    /// [`RegistryError`](crate::ErrorKind::RegistryError), or another
+    /// [`PullError`](crate::ErrorKind::PullError).
+    pub fn pull(&self, name: impl Into<String>) -> PullRequest {
+        PullRequest::new(Arc::clone(&self.shared), name.into())
+    }
+
+    /// Pulls an image with these options.
+    ///
+    /// # Errors
+    /// Those of [`pull`](Self::pull).
+    pub fn pull_with(&self, options: PullOptions) -> Operation<Image> {
+        pull::pull_with(Arc::clone(&self.shared), options)
+    }
+
+    /// Begins a pull with these options, on the current Tokio runtime, and returns its progress.
+    pub fn watch_with(&self, options: PullOptions) -> Pull {
+        Pull::begin(Arc::clone(&self.shared), options)
+    }
+
+    /// Loads the images of an archive: a directory with an OCI layout, an OCI archive or a docker
+    /// archive.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let images = msb.images().load("app.tar").tag("app:dev").await?;
+    /// # let _ = images;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`PathNotFound`](crate::ErrorKind::PathNotFound), or [`PullError`](crate::ErrorKind::PullError)
+    /// for an archive that cannot be used.
+    pub fn load(&self, path: impl Into<std::path::PathBuf>) -> LoadRequest {
+        LoadRequest::new(Arc::clone(&self.shared), path.into())
+    }
+
+    /// Loads the images of an archive with these options.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    pub fn load_with(&self, options: LoadOptions) -> Operation<Vec<Image>> {
+        load::load_with(Arc::clone(&self.shared), options)
+    }
+
+    /// Returns the image with this name, digest, or beginning of a digest.
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound) if it is not in the store.
+    pub fn get(&self, name: impl Into<String>) -> Operation<Image> {
+        let (shared, name) = (Arc::clone(&self.shared), name.into());
+        Operation::new(async move {
+            let image = shared
+                .with_home(move |shared| Ok::<_, Error>(shared.store()?.find(&name)?))
+                .await?;
+            Ok(Image::stored(&shared, image, Vec::new()))
+        })
+    }
+
+    /// Returns every image, once for each of its names, sorted by name and digest.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn list(&self) -> Operation<Vec<Image>> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move {
+            let images = shared
+                .with_home(|shared| Ok::<_, Error>(shared.store()?.images()?))
+                .await?;
+            let images = images.into_iter();
+            Ok(images.map(|image| Image::listed(&shared, image)).collect())
+        })
+    }
+
+    /// Returns an image's record and the paths of its artifacts.
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound) if it is not in the store.
+    pub fn inspect(&self, name: impl Into<String>) -> Operation<Map<String, Value>> {
+        image::inspect(Arc::clone(&self.shared), name.into())
+    }
+
+    /// Removes a name of an image, and with its last name the image. [`Force::Yes`] removes images
+    /// of stopped sandboxes too, which can then not be started any more.
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound),
+    /// [`ImageInUse`](crate::ErrorKind::ImageInUse) if a sandbox is of the image.
+    pub fn remove(&self, name: impl Into<String>, force: Force) -> Operation<RemovedImage> {
+        remove::remove(Arc::clone(&self.shared), name.into(), force)
+    }
+
+    /// Removes images that have no name and that no sandbox uses, and unfinished files of processes
+    /// that no longer run.
+    ///
+    /// # Errors
+    /// [`Busy`](crate::ErrorKind::Busy) while images are pulled or loaded.
+    pub fn prune(&self) -> Operation<Pruned> {
+        self.prune_with(PruneOptions::default())
+    }
+
+    /// Removes images with these options.
+    ///
+    /// # Errors
+    /// Those of [`prune`](Self::prune).
+    pub fn prune_with(&self, options: PruneOptions) -> Operation<Pruned> {
+        prune::prune(Arc::clone(&self.shared), options)
+    }
+}

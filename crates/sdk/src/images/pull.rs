@@ -1,0 +1,229 @@
+use std::future::IntoFuture;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use image_store::{Progress, Store, StoredImage};
+use oci_image::Reference;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use super::progress::EventQueue;
+use super::{Image, PullEvent, PullOptions, SourceOptions, budget};
+use crate::client::Shared;
+use crate::operation::blocking;
+use crate::{Error, Notice, Operation, Size};
+
+/// A pull that has not begun: options to set, then `.await` or [`watch`](Self::watch).
+///
+/// ```no_run
+/// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+/// let image = msb.images().pull("alpine").platform("linux/amd64").await?;
+/// println!("{}", image.digest());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a pull does nothing until it is awaited"]
+pub struct PullRequest {
+    shared: Arc<Shared>,
+    options: PullOptions,
+}
+
+impl PullRequest {
+    pub(super) fn new(shared: Arc<Shared>, name: String) -> Self {
+        let options = PullOptions {
+            name,
+            ..PullOptions::default()
+        };
+        Self { shared, options }
+    }
+
+    /// Sets the platform, as `OS/ARCH[/VARIANT]`.
+    pub fn platform(mut self, platform: impl Into<String>) -> Self {
+        self.options.source.platform = Some(platform.into());
+        self
+    }
+
+    /// Uses HTTP without TLS.
+    pub fn plain_http(mut self) -> Self {
+        self.options.source.plain_http = true;
+        self
+    }
+
+    /// Trusts the certificate authorities in a PEM file too.
+    pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
+        self.options.source.tls_ca = Some(path.into());
+        self
+    }
+
+    /// Changes a limit on the cost of the image, such as `layer-time` to `3d`.
+    pub fn limit(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let limits = &mut self.options.source.limits;
+        limits.insert(name.into(), value.into());
+        self
+    }
+
+    /// Removes the least recently used images if all take more than this.
+    pub fn store_limit(mut self, limit: Size) -> Self {
+        self.options.source.store_limit = Some(limit);
+        self
+    }
+
+    /// Begins the pull and returns its progress.
+    ///
+    /// It runs on the current Tokio runtime until it is complete or the [`Pull`] is dropped.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let pull = msb.images().pull("alpine").watch();
+    /// while let Some(event) = pull.next().await? {
+    ///     println!("{event:?}");
+    /// }
+    /// let image = pull.image().await?;
+    /// # let _ = image;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn watch(self) -> Pull {
+        Pull::begin(self.shared, self.options)
+    }
+}
+
+impl IntoFuture for PullRequest {
+    type Output = Result<Image, Error>;
+    type IntoFuture = Operation<Image>;
+
+    fn into_future(self) -> Operation<Image> {
+        pull_with(self.shared, self.options)
+    }
+}
+
+pub(super) fn pull_with(shared: Arc<Shared>, options: PullOptions) -> Operation<Image> {
+    Operation::new(async move {
+        let progress: Arc<dyn Progress> = Arc::new(());
+        pull_image(&shared, &options, progress).await
+    })
+}
+
+async fn pull_image(
+    shared: &Arc<Shared>,
+    options: &PullOptions,
+    progress: Arc<dyn Progress>,
+) -> Result<Image, Error> {
+    let store = shared.with_home(Shared::store).await?;
+    let (stored, warnings) =
+        pull_into(shared, &store, &options.name, &options.source, progress).await?;
+    Ok(Image::stored(shared, stored, warnings))
+}
+
+/// Pulls an image into the store, and keeps to the limit of the space that images take.
+pub(crate) async fn pull_into(
+    shared: &Arc<Shared>,
+    store: &Store,
+    name: &str,
+    source: &SourceOptions,
+    progress: Arc<dyn Progress>,
+) -> Result<(StoredImage, Vec<Notice>), Error> {
+    let reference: Reference = name.parse().map_err(|error: oci_image::InvalidReference| {
+        let name = crate::error::printable(name);
+        Error::from(error)
+            .context(format!("'{name}' names no image in a registry"))
+            .with_detail("name", name)
+    })?;
+    let options = {
+        let (shared, source) = (Arc::clone(shared), source.clone());
+        blocking(move || source.pull_options(&shared)).await?
+    };
+    let pulled = image_import::pull(store, &reference, &options, progress).await;
+    let image = pulled.map_err(|error| shared.in_home(error.into()))?;
+    let newest = [image.record.manifest_digest];
+    let limit_bytes = source.store_limit_bytes(shared);
+    let warnings = budget::keep(shared, store, limit_bytes, &newest).await?;
+    Ok((image, warnings))
+}
+
+/// A pull that runs, and its progress. Dropping it stops the pull; layers that are complete stay in
+/// the store.
+#[derive(Debug)]
+pub struct Pull {
+    queue: Arc<EventQueue>,
+    work: Mutex<Work>,
+}
+
+#[derive(Debug)]
+struct Work {
+    task: JoinHandle<Result<Image, Error>>,
+    outcome: Option<Result<Image, Error>>,
+    is_over: bool,
+}
+
+impl Pull {
+    pub(super) fn begin(shared: Arc<Shared>, options: PullOptions) -> Self {
+        let queue = Arc::new(EventQueue::default());
+        let progress: Arc<dyn Progress> = queue.clone();
+        let task = tokio::spawn(async move { pull_image(&shared, &options, progress).await });
+        Self {
+            queue,
+            work: Mutex::new(Work {
+                task,
+                outcome: None,
+                is_over: false,
+            }),
+        }
+    }
+
+    /// Returns the next event, and waits for it; `None` once the pull is complete.
+    ///
+    /// # Errors
+    /// The failure of the pull, once.
+    pub async fn next(&self) -> Result<Option<PullEvent>, Error> {
+        let mut work = self.work.lock().await;
+        if !work.is_over {
+            tokio::select! {
+                biased;
+                event = self.queue.next() => return Ok(Some(event)),
+                outcome = &mut work.task => {
+                    work.is_over = true;
+                    work.outcome = Some(outcome.unwrap_or_else(|_| Err(broken_off())));
+                }
+            }
+        }
+        if let Some(event) = self.queue.take() {
+            return Ok(Some(event));
+        }
+        match work.outcome.take() {
+            Some(Err(error)) => Err(error),
+            outcome => {
+                work.outcome = outcome;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Waits until the pull is complete, and returns the image.
+    ///
+    /// # Errors
+    /// The failure of the pull, unless [`next`](Self::next) has returned it.
+    pub async fn image(&self) -> Result<Image, Error> {
+        while self.next().await?.is_some() {}
+        let mut work = self.work.lock().await;
+        match work.outcome.take() {
+            Some(Ok(image)) => {
+                work.outcome = Some(Ok(image.clone()));
+                Ok(image)
+            }
+            Some(Err(error)) => Err(error),
+            None => Err(broken_off()),
+        }
+    }
+}
+
+impl Drop for Pull {
+    fn drop(&mut self) {
+        self.work.get_mut().task.abort();
+    }
+}
+
+fn broken_off() -> Error {
+    Error::new(crate::ErrorKind::PullError, "the pull was broken off")
+}

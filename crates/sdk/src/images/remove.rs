@@ -1,0 +1,85 @@
+use std::io;
+use std::sync::Arc;
+
+use image_store::RemoveError;
+use msb_runtime::{Sandbox, State};
+use oci_image::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::client::Shared;
+use crate::{Error, ErrorKind, Force, Operation};
+
+/// The result of the removal of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RemovedImage {
+    /// Removed names, in docker's short form.
+    pub references: Vec<String>,
+    /// Digest of the image that was removed with its last name; `None` if it has further names.
+    pub digest: Option<String>,
+    /// Length of the removed artifacts, in bytes.
+    pub freed_bytes: u64,
+}
+
+pub(super) fn remove(shared: Arc<Shared>, name: String, force: Force) -> Operation<RemovedImage> {
+    Operation::new(async move {
+        shared
+            .with_home(move |shared| remove_now(shared, &name, force))
+            .await
+    })
+}
+
+fn remove_now(shared: &Shared, name: &str, force: Force) -> Result<RemovedImage, Error> {
+    Sandbox::sweep(shared.home())?;
+    let by_sandbox = shared.needed();
+    let needed = |digest: &Digest| Ok(force == Force::No && by_sandbox(digest)?);
+    match shared.store()?.remove(name, &needed) {
+        Err(error @ (RemoveError::Needed { digest } | RemoveError::InUse { digest })) => {
+            Err(used(shared, name, &digest)?.unwrap_or_else(|| error.into()))
+        }
+        removed => {
+            let removed = removed?;
+            Ok(RemovedImage {
+                references: removed.references,
+                digest: removed.image.map(|digest| digest.to_string()),
+                freed_bytes: removed.freed_bytes,
+            })
+        }
+    }
+}
+
+/// Returns an error that names the sandboxes of an image; `None` if it has none.
+fn used(shared: &Shared, image: &str, digest: &Digest) -> io::Result<Option<Error>> {
+    let digest = digest.to_string();
+    let (mut names, mut is_running) = (Vec::new(), false);
+    for sandbox in Sandbox::all(shared.home())? {
+        if sandbox.spec.image_digest == digest {
+            is_running |= sandbox.state()? == State::Running;
+            names.push(sandbox.spec.name);
+        }
+    }
+    let [first, others @ ..] = names.as_slice() else {
+        return Ok(None);
+    };
+    let those = if others.is_empty() { "it" } else { "them" };
+    let users = match others {
+        [] => format!("sandbox {first}"),
+        _ => format!("sandboxes {}", names.join(", ")),
+    };
+    let all = names.join(" ");
+    let advice = if is_running {
+        format!("msb rm -f {all} removes {those} first")
+    } else {
+        format!(
+            "msb rm {all} removes {those} first; msb image rm --force {image} leaves {those} behind without \
+             the image, which a start needs"
+        )
+    };
+    let message = format!("image {image} is used by {users}");
+    Ok(Some(
+        Error::new(ErrorKind::ImageInUse, message)
+            .with_hint(advice)
+            .with_detail("digest", digest)
+            .with_detail("sandboxes", names),
+    ))
+}

@@ -1,0 +1,85 @@
+//! The SDK of msb: every operation of the product as asynchronous Rust.
+//!
+//! msb runs any OCI image in a microVM. A [`Msb`] is the client; it leads to [`Images`],
+//! [`Sandboxes`] and [`Volumes`]. A [`Sandbox`] runs commands, has files, logs and statistics.
+//!
+//! ```no_run
+//! use msb_sdk::Msb;
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), msb_sdk::Error> {
+//!     let msb = Msb::new()?;
+//!     let sandbox = msb.sandboxes().run("python:3-slim").memory("1G").await?;
+//!     sandbox.files().write("/tmp/hello.py", "print('hello')").await?;
+//!     let output = sandbox.exec(["python3", "/tmp/hello.py"]).await?.check()?;
+//!     println!("{}", output.text());
+//!     sandbox.close().await
+//! }
+//! ```
+//!
+//! # Rules
+//!
+//! - Every operation is an [`Operation`]: a future that is `Send + 'static`, runs on Tokio, and is
+//!   cancelled when it is dropped. Cancelling a command kills it; cancelling a start leaves nothing.
+//! - A sandbox from [`Sandboxes::run`] is owned by its handle, and ends with it. Those from
+//!   [`Sandboxes::create`] and [`Sandboxes::get`] are not.
+//! - The library prints nothing, changes nothing of its process, and reads the environment only to
+//!   build a client.
+//! - Nothing is unbounded: collected output has a limit, and streams slow their sender down.
+//! - An [`Error`] has a [kind](ErrorKind), a message with all causes, and hints.
+//!
+//! A sandbox's machine runs in a process of its own, started from the program `msb` of the same
+//! build: see [`MsbBuilder::program`].
+
+mod client;
+mod doctor;
+mod error;
+mod exec;
+mod files;
+mod images;
+mod jobs;
+mod logs;
+mod mount;
+mod network;
+mod operation;
+mod program;
+mod sandboxes;
+mod settings;
+mod stats;
+mod values;
+mod version;
+mod vmm;
+mod volumes;
+
+pub use bytes::Bytes;
+
+pub use client::{Msb, MsbBuilder};
+pub use doctor::{Finding, Severity};
+pub use error::{Error, ErrorKind};
+pub use exec::{Event, ExecOptions, ExecRequest, Output, Process, Stdin};
+pub use files::{
+    Copied, CopyOptions, FileInfo, FileStream, FileType, Files, MkdirOptions, RemoveOptions,
+    TarUpload, WriteOptions,
+};
+pub use images::{
+    Image, ImageInfo, Images, LayerSize, LoadOptions, LoadRequest, PruneOptions, Pruned,
+    PrunedImage, Pull, PullEvent, PullOptions, PullPolicy, PullRequest, RemovedImage,
+    SourceOptions,
+};
+pub use jobs::{Job, JobInfo, Jobs};
+pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
+pub use mount::{Mount, MountKind};
+pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
+pub use operation::Operation;
+pub use sandboxes::{
+    Changes, CopyIn, Force, HostName, NewDirectory, Restart, Sandbox, SandboxFilter, SandboxInfo,
+    SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
+};
+pub use settings::{Jail, Settings, VmmChoice};
+pub use stats::{GuestStats, HostStats, Stats, StatsWatch};
+pub use values::{
+    EndReason, Environment, Exit, IntoSize, Notice, Signal, Size, Stopped, TerminalSize, Text,
+    Ulimit,
+};
+pub use version::Version;
+pub use volumes::{Volume, VolumeInfo, VolumeOptions, Volumes};

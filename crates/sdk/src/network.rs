@@ -1,0 +1,403 @@
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+
+use msb_runtime::network::{DefaultPolicy, Protocol, Publish, Rule, Settings};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::Error;
+
+/// The most ports that a sandbox can publish: each uses a descriptor of its network process.
+const PUBLISHED_MAX: usize = 1024;
+/// The port of DNS servers.
+const DNS_PORT: u16 = 53;
+
+/// The destinations that a sandbox reaches.
+///
+/// ```
+/// use msb_sdk::Network;
+///
+/// let nothing = Network::none();
+/// let packages = Network::listed().allow("*.pypi.org").allow("files.pythonhosted.org");
+/// # let _ = (nothing, packages);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Network {
+    /// The destinations that the sandbox reaches without a rule.
+    pub mode: NetworkMode,
+    /// Rules that allow destinations: addresses, ranges and names, each with or without `:port`.
+    pub allow: Vec<String>,
+    /// Rules that deny destinations; they win over `allow`.
+    pub deny: Vec<String>,
+    /// Resolvers to ask instead of the host's, as `IP` or `IP:PORT`.
+    pub dns: Vec<String>,
+}
+
+/// The destinations that a sandbox reaches without a rule.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NetworkMode {
+    /// Everything but private, link-local and the host's own addresses.
+    #[default]
+    Outbound,
+    /// Only what `allow` says.
+    Listed,
+    /// Nothing: the sandbox has no network device.
+    None,
+}
+
+impl Network {
+    fn new(mode: NetworkMode) -> Self {
+        Self {
+            mode,
+            ..Self::default()
+        }
+    }
+
+    /// Returns a network that reaches everything but private, link-local and the host's own
+    /// addresses. This is the default.
+    pub fn outbound() -> Self {
+        Self::new(NetworkMode::Outbound)
+    }
+
+    /// Returns a network that reaches only what [`allow`](Self::allow) says.
+    pub fn listed() -> Self {
+        Self::new(NetworkMode::Listed)
+    }
+
+    /// Returns no network: the sandbox has no network device.
+    pub fn none() -> Self {
+        Self::new(NetworkMode::None)
+    }
+
+    /// Allows destinations, as `10.0.0.0/8`, `192.168.1.7:5432`, `example.com` or
+    /// `*.example.com:443`.
+    #[must_use]
+    pub fn allow(mut self, rule: impl Into<String>) -> Self {
+        self.allow.push(rule.into());
+        self
+    }
+
+    /// Denies destinations; this wins over [`allow`](Self::allow).
+    #[must_use]
+    pub fn deny(mut self, rule: impl Into<String>) -> Self {
+        self.deny.push(rule.into());
+        self
+    }
+
+    /// Adds a resolver to ask instead of the host's, as `IP` or `IP:PORT`.
+    #[must_use]
+    pub fn dns(mut self, resolver: impl Into<String>) -> Self {
+        self.dns.push(resolver.into());
+        self
+    }
+
+    /// Returns the settings for an image that exposes these ports, all of which are published with
+    /// `publish_all`. `None` if the sandbox has no network.
+    pub(crate) fn settings(
+        &self,
+        ports: &[Port],
+        publish_all: bool,
+        exposed_ports: &[String],
+    ) -> Result<Option<Settings>, Error> {
+        let reach = match self.mode {
+            NetworkMode::Outbound => DefaultPolicy::Outbound,
+            NetworkMode::Listed => DefaultPolicy::Listed,
+            NetworkMode::None => return self.nothing(ports, publish_all),
+        };
+        let mut publish: Vec<Publish> = ports.iter().map(|port| port.publish()).collect();
+        if publish_all {
+            // A port of another protocol cannot be published; it is skipped.
+            for port in exposed_ports.iter().filter_map(|port| Publish::of_guest_port(port)) {
+                if !leads_to(&publish, &port) {
+                    publish.push(port);
+                }
+            }
+        }
+        let count = publish.len();
+        if count > PUBLISHED_MAX {
+            let message = format!("{count} published ports are more than {PUBLISHED_MAX}");
+            return Err(Error::invalid(message));
+        }
+        Ok(Some(Settings {
+            reach,
+            allow: rules(&self.allow)?,
+            deny: self.denied()?,
+            publish,
+            resolvers: self.resolvers()?,
+        }))
+    }
+
+    fn denied(&self) -> Result<Vec<Rule>, Error> {
+        let deny = rules(&self.deny)?;
+        let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();
+        match deny.iter().find(with_ports) {
+            Some(rule) => Err(Error::invalid(format!(
+                "--net-deny {rule}: a denied name has no ports"
+            ))),
+            None => Ok(deny),
+        }
+    }
+
+    fn resolvers(&self) -> Result<Vec<SocketAddr>, Error> {
+        self.dns.iter().map(|text| resolver(text)).collect()
+    }
+
+    fn nothing(&self, ports: &[Port], publish_all: bool) -> Result<Option<Settings>, Error> {
+        let is_plain = ports.is_empty()
+            && !publish_all
+            && self.allow.is_empty()
+            && self.deny.is_empty()
+            && self.dns.is_empty();
+        if is_plain {
+            return Ok(None);
+        }
+        Err(Error::invalid(
+            "--network none has no ports, no rules and no resolver",
+        ))
+    }
+}
+
+fn rules(texts: &[String]) -> Result<Vec<Rule>, Error> {
+    texts.iter().map(|text| Ok(text.parse()?)).collect()
+}
+
+fn resolver(text: &str) -> Result<SocketAddr, Error> {
+    let address = text.parse::<IpAddr>();
+    let address = address.map(|address| SocketAddr::new(address, DNS_PORT));
+    address.or_else(|_| text.parse()).map_err(|_| {
+        let text = crate::error::printable(text);
+        Error::invalid(format!(
+            "'{text}' is not an IP address, with or without :PORT"
+        ))
+    })
+}
+
+/// Returns true if one of `published` has the same guest port and protocol as `other`.
+fn leads_to(published: &[Publish], other: &Publish) -> bool {
+    let end = |publish: &Publish| (publish.guest_port, publish.protocol);
+    published.iter().any(|publish| end(publish) == end(other))
+}
+
+/// The forms of a network in JSON.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NetworkForm {
+    Mode(NetworkMode),
+    Whole(WholeNetwork),
+}
+
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[derive(Default)]
+struct WholeNetwork {
+    mode: NetworkMode,
+    allow: Vec<String>,
+    deny: Vec<String>,
+    dns: Vec<String>,
+}
+
+/// Reads an object, or the mode alone: `"none"`.
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match NetworkForm::deserialize(deserializer)? {
+            NetworkForm::Mode(mode) => Self::new(mode),
+            NetworkForm::Whole(whole) => Self {
+                mode: whole.mode,
+                allow: whole.allow,
+                deny: whole.deny,
+                dns: whole.dns,
+            },
+        })
+    }
+}
+
+/// A port of a sandbox that a port of the host leads to.
+///
+/// In JSON it is an object, or text as `-p` of `msb run` takes it: `"8080:80"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Port {
+    /// The port in the sandbox.
+    pub guest_port: u16,
+    /// The port of the host; 0 lets the host choose a free one at each start.
+    pub host_port: u16,
+    /// The address of the host to listen on.
+    pub host_address: Ipv4Addr,
+    /// The transport protocol.
+    pub protocol: TransportProtocol,
+}
+
+/// A transport protocol that has ports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TransportProtocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// The host's end of a published port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Host {
+    address: Ipv4Addr,
+    port: u16,
+}
+
+impl Host {
+    /// Returns a free port of 127.0.0.1, which the host chooses at each start.
+    pub const fn any() -> Self {
+        Self::port(0)
+    }
+
+    /// Returns this port of 127.0.0.1.
+    pub const fn port(port: u16) -> Self {
+        Self {
+            address: Ipv4Addr::LOCALHOST,
+            port,
+        }
+    }
+
+    /// Returns the same port on another address of this host; 0.0.0.0 is all addresses.
+    #[must_use]
+    pub const fn at(mut self, address: Ipv4Addr) -> Self {
+        self.address = address;
+        self
+    }
+}
+
+impl Port {
+    /// Returns a port of the sandbox with the host's end.
+    pub const fn new(guest_port: u16, host: Host) -> Self {
+        Self {
+            guest_port,
+            host_port: host.port,
+            host_address: host.address,
+            protocol: TransportProtocol::Tcp,
+        }
+    }
+
+    /// Returns the port as one of UDP.
+    #[must_use]
+    pub const fn udp(mut self) -> Self {
+        self.protocol = TransportProtocol::Udp;
+        self
+    }
+
+    fn publish(&self) -> Publish {
+        Publish {
+            host: SocketAddrV4::new(self.host_address, self.host_port),
+            guest_port: self.guest_port,
+            protocol: match self.protocol {
+                TransportProtocol::Tcp => Protocol::Tcp,
+                TransportProtocol::Udp => Protocol::Udp,
+            },
+        }
+    }
+}
+
+impl From<Publish> for Port {
+    fn from(publish: Publish) -> Self {
+        Self {
+            guest_port: publish.guest_port,
+            host_port: publish.host.port(),
+            host_address: *publish.host.ip(),
+            protocol: match publish.protocol {
+                Protocol::Tcp => TransportProtocol::Tcp,
+                Protocol::Udp => TransportProtocol::Udp,
+            },
+        }
+    }
+}
+
+/// The forms of a port in JSON.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum PortForm {
+    Text(String),
+    Whole(WholePort),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WholePort {
+    guest_port: u16,
+    #[serde(default)]
+    host_port: Option<u16>,
+    #[serde(default)]
+    host_address: Option<Ipv4Addr>,
+    #[serde(default)]
+    protocol: TransportProtocol,
+}
+
+impl<'de> Deserialize<'de> for Port {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match PortForm::deserialize(deserializer)? {
+            PortForm::Text(text) => text
+                .parse::<Publish>()
+                .map(Self::from)
+                .map_err(serde::de::Error::custom),
+            PortForm::Whole(whole) => Ok(Self {
+                guest_port: whole.guest_port,
+                host_port: whole.host_port.unwrap_or(0),
+                host_address: whole.host_address.unwrap_or(Ipv4Addr::LOCALHOST),
+                protocol: whole.protocol,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_have_two_forms() {
+        let text: Port = serde_json::from_str("\"8080:80\"").expect("read");
+        assert_eq!(text, Port::new(80, Host::port(8080)));
+        let json = r#"{"guest_port":53,"protocol":"udp"}"#;
+        let whole: Port = serde_json::from_str(json).expect("read");
+        assert_eq!(whole, Port::new(53, Host::any()).udp());
+        assert!(serde_json::from_str::<Port>("\"80-90\"").is_err());
+    }
+
+    #[test]
+    fn a_network_has_two_forms() {
+        let mode: Network = serde_json::from_str("\"none\"").expect("read");
+        assert_eq!(mode, Network::none());
+        let whole = r#"{"mode":"listed","allow":["*.pypi.org"]}"#;
+        let whole: Network = serde_json::from_str(whole).expect("read");
+        assert_eq!(whole, Network::listed().allow("*.pypi.org"));
+        assert!(serde_json::from_str::<Network>(r#"{"modes":"none"}"#).is_err());
+    }
+
+    #[test]
+    fn exposed_ports_are_published_once_and_only_if_asked_for() {
+        let exposed = ["80/tcp", "53/udp", "9/sctp"].map(str::to_owned);
+        let published = |ports: &[Port], all| {
+            let settings = Network::outbound().settings(ports, all, &exposed);
+            let settings = settings.expect("good").expect("a network");
+            let texts = settings.publish.iter().map(ToString::to_string);
+            texts.collect::<Vec<_>>()
+        };
+        assert!(published(&[], false).is_empty());
+        assert_eq!(
+            published(&[Port::new(80, Host::port(8080))], true),
+            ["127.0.0.1:8080:80/tcp", "127.0.0.1:0:53/udp"]
+        );
+    }
+
+    #[test]
+    fn rules_are_checked() {
+        let settings = |network: Network| network.settings(&[], false, &[]);
+        assert!(settings(Network::none()).expect("good").is_none());
+        assert!(settings(Network::none().allow("a.b")).is_err());
+        assert!(settings(Network::outbound().deny("a.b:80")).is_err());
+        assert!(settings(Network::outbound().dns("no address")).is_err());
+        let many = vec![Port::new(1, Host::any()); PUBLISHED_MAX + 1];
+        assert!(Network::outbound().settings(&many, false, &[]).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! The program `msb`, which runs virtual machines: found, and checked before its use.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+
+use crate::{Error, ErrorKind, Settings, Version, version};
+
+/// The name of the program.
+const NAME: &str = "msb";
+/// The time that the program may take to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes of a version that are read.
+const VERSION_MAX_BYTES: u64 = 64 << 10;
+
+/// Finds the program: the given one, the one beside the running program, or the first in `PATH`.
+/// The first one found is asked for its version.
+///
+/// # Errors
+/// No program, or one of another build.
+pub(crate) async fn find(settings: &Settings) -> Result<PathBuf, Error> {
+    let path = candidate(settings).ok_or_else(missing)?;
+    // The processes that run sandboxes may have other working directories.
+    let path = std::path::absolute(&path)?;
+    if settings.is_own_program {
+        return Ok(path);
+    }
+    check(&path, &ask(&path).await?)?;
+    Ok(path)
+}
+
+fn candidate(settings: &Settings) -> Option<PathBuf> {
+    if let Some(program) = &settings.program {
+        return Some(program.clone());
+    }
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|running| Some(running.parent()?.join(NAME)));
+    if let Some(beside) = beside.filter(|path| is_program(path)) {
+        return Some(beside);
+    }
+    let search_path = settings.search_path.as_deref().map(Path::as_os_str);
+    let directories = std::env::split_paths(search_path.unwrap_or(OsStr::new("")));
+    let mut programs = directories.map(|directory| directory.join(NAME));
+    programs.find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    let metadata = std::fs::metadata(path);
+    metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+fn missing() -> Error {
+    let message = "the program msb was not found beside this one or in PATH";
+    Error::new(ErrorKind::VmmMissing, message)
+        .with_hint("install msb, or name it: MSB_PROGRAM=/path/to/msb")
+}
+
+/// Asks a program for its version. Returns the text that it printed.
+async fn ask(path: &Path) -> Result<String, Error> {
+    let asked = async {
+        let mut child = Command::new(path)
+            .args(["version", "--format", "json"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut text = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            stdout.take(VERSION_MAX_BYTES).read_to_string(&mut text).await?;
+        }
+        child.wait().await?;
+        Ok::<_, std::io::Error>(text)
+    };
+    match tokio::time::timeout(VERSION_TIMEOUT, asked).await {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => Ok(String::new()),
+        Ok(Err(error)) => Err(Error::from(error)
+            .with_kind(ErrorKind::VmmMissing)
+            .context(format!("cannot start {}", path.display()))
+            .with_detail("path", path.display().to_string())
+            .with_hint("name the program msb: MSB_PROGRAM=/path/to/msb")),
+        Err(_) => Ok(String::new()),
+    }
+}
+
+/// Checks that the text is the version of a program of this build.
+fn check(path: &Path, text: &str) -> Result<(), Error> {
+    let own = version::current();
+    let shown = path.display();
+    let mismatch = |message: String| {
+        Err(Error::new(ErrorKind::VersionMismatch, message)
+            .with_detail("path", shown.to_string())
+            .with_hint("install the msb of the same version, or name it: MSB_PROGRAM=/path/to/msb"))
+    };
+    match serde_json::from_str::<Version>(text) {
+        Err(_) => mismatch(format!("{shown} is another program of the name msb")),
+        Ok(found) if found.msb != own.msb => mismatch(format!(
+            "{shown} is msb {}, and this library needs {}",
+            crate::error::printable(&found.msb),
+            own.msb
+        )),
+        Ok(found) if found != own => mismatch(format!(
+            "{shown} is another build of msb {}, with the guest agent {}, and this library needs {}",
+            own.msb,
+            crate::error::printable(&found.agent),
+            own.agent
+        )),
+        Ok(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> Option<ErrorKind> {
+        let checked = check(Path::new("/bin/msb"), text);
+        checked.err().map(|error| error.kind())
+    }
+
+    #[test]
+    fn only_a_program_of_this_build_is_used() {
+        let mut version = version::current();
+        let text = serde_json::to_string(&version).expect("written");
+        assert_eq!(kind(&text), None);
+        version.agent = "other".to_owned();
+        let other = serde_json::to_string(&version).expect("written");
+        assert_eq!(kind(&other), Some(ErrorKind::VersionMismatch));
+        for foreign in ["", "microsandbox 0.6.14", "{\"version\":\"0.6\"}"] {
+            assert_eq!(kind(foreign), Some(ErrorKind::VersionMismatch), "{foreign}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_foreign_program_is_asked_once_and_refused() {
+        let settings = Settings {
+            program: Some("/bin/true".into()),
+            ..Settings::default()
+        };
+        let error = find(&settings).await.expect_err("not msb");
+        assert_eq!(error.kind(), ErrorKind::VersionMismatch);
+        let settings = Settings {
+            program: Some("/no/such/msb".into()),
+            ..Settings::default()
+        };
+        let error = find(&settings).await.expect_err("missing");
+        assert_eq!(error.kind(), ErrorKind::VmmMissing);
+        assert!(error.message().contains("/no/such/msb"), "{error}");
+    }
+}

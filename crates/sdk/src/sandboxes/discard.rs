@@ -1,0 +1,48 @@
+//! The removal of a sandbox whose handle is gone.
+
+use std::time::Duration;
+
+use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox, State};
+
+/// The time that an ended machine may take to disappear.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval at which a sandbox is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Removes a sandbox whose machine has ended or is about to, on a thread of its own: the caller may
+/// be dropped on a thread that must not block, or after its runtime has ended.
+pub(super) fn discard(sandbox: StoredSandbox) {
+    let removing = move || {
+        let deadline = std::time::Instant::now() + DISCARD_TIMEOUT;
+        while matches!(
+            sandbox.clone().remove(),
+            Err(RemoveError::Running { .. })
+        ) && std::time::Instant::now() < deadline
+        {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    };
+    // A sandbox that is not removed now is removed by a sweep, or by its user.
+    let _ = std::thread::Builder::new()
+        .name("msb-discard".to_owned())
+        .spawn(removing);
+}
+
+/// Kills a sandbox and removes it.
+///
+/// # Errors
+/// If the sandbox cannot be killed or removed.
+pub(super) async fn kill_and_remove(sandbox: StoredSandbox) -> Result<(), crate::Error> {
+    let state = {
+        let sandbox = sandbox.clone();
+        crate::operation::blocking(move || sandbox.state()).await?
+    };
+    if state == State::Running {
+        match sandbox.kill().await {
+            // The sandbox ended by itself meanwhile.
+            Ok(()) | Err(ConnectError::NotRunning { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    crate::operation::blocking(move || sandbox.remove()).await
+}

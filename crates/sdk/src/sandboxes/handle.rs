@@ -1,0 +1,196 @@
+//! The state behind a sandbox's handles: its description, its connection, its machine, its owner.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use msb_agent_protocol::Client;
+use msb_runtime::{ConnectError, Running, Sandbox as StoredSandbox, State};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, sleep};
+
+use super::owner::Owner;
+use crate::client::Shared;
+use crate::operation::blocking;
+use crate::{Error, ErrorKind, Notice};
+
+/// The time that the process of an ended machine may take to disappear, after its connection broke.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most calls of one handle that last, such as commands. A connection has room for 256 calls, and
+/// signals must find some.
+const STREAMS_MAX: usize = 200;
+/// The interval at which the state of a sandbox is read whose connection broke.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The end of a machine that this process started; `None` while it runs. An error says that it did
+/// not end cleanly.
+type MachineEnd = Option<Result<(), String>>;
+
+/// What all handles of one sandbox share.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(super) shared: Arc<Shared>,
+    stored: RwLock<StoredSandbox>,
+    connection: AsyncMutex<Option<Client>>,
+    machine: Mutex<Option<watch::Receiver<MachineEnd>>>,
+    owner: Mutex<Option<Owner>>,
+    /// Permits for calls that last, which leave room on the connection for others.
+    streams: Arc<Semaphore>,
+    pub(super) warnings: Vec<Notice>,
+}
+
+impl Handle {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        stored: StoredSandbox,
+        warnings: Vec<Notice>,
+    ) -> Self {
+        Self {
+            shared,
+            stored: RwLock::new(stored),
+            connection: AsyncMutex::default(),
+            machine: Mutex::default(),
+            owner: Mutex::default(),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            warnings,
+        }
+    }
+
+    /// Returns the shared state of the client.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Returns the sandbox as it was last read.
+    pub(crate) fn stored(&self) -> StoredSandbox {
+        let stored = self.stored.read().unwrap_or_else(PoisonError::into_inner);
+        stored.clone()
+    }
+
+    /// Replaces the sandbox's description, which has changed.
+    pub(super) fn replace(&self, stored: StoredSandbox) {
+        let mut current = self.stored.write().unwrap_or_else(PoisonError::into_inner);
+        *current = stored;
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.stored().spec.name
+    }
+
+    /// Keeps a machine that this process started: its connection, and its process until it has
+    /// ended, so that no zombie is left.
+    pub(super) async fn keep(&self, running: Running) {
+        *self.connection.lock().await = Some(running.client());
+        let (sender, end) = watch::channel(None);
+        tokio::spawn(async move {
+            let ended = running.ended().await.map_err(|error| error.to_string());
+            // The handle may be gone.
+            let _ = sender.send(Some(ended));
+        });
+        *self.machine.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+    }
+
+    /// Waits until the machine that this process started has ended. An error says that it did not
+    /// end cleanly. `None` if this process started no machine.
+    pub(super) async fn machine_end(&self) -> Option<Result<(), String>> {
+        let machine = {
+            let machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+            machine.clone()
+        };
+        let mut machine = machine?;
+        let end = machine.wait_for(Option::is_some).await;
+        end.ok()?.clone()
+    }
+
+    pub(super) fn set_owner(&self, owner: Owner) {
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(owner);
+    }
+
+    pub(super) fn take_owner(&self) -> Option<Owner> {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        owner.take()
+    }
+
+    pub(super) fn is_owned(&self) -> bool {
+        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        owner.is_some()
+    }
+
+    /// Returns a connection with the running sandbox. Calls share it, unless the sandbox ends when
+    /// no client is connected.
+    pub(crate) async fn connect(&self) -> Result<Client, Error> {
+        let stored = self.stored();
+        if stored.spec.lifetime.idle_timeout_s.is_some() {
+            return Ok(stored.connect().await?);
+        }
+        let mut connection = self.connection.lock().await;
+        if let Some(client) = connection.as_ref().filter(|client| !client.is_closed()) {
+            return Ok(client.clone());
+        }
+        *connection = None;
+        let client = stored.connect().await?;
+        *connection = Some(client.clone());
+        Ok(client)
+    }
+
+    /// Returns a permit for a call that lasts, and waits for it.
+    pub(crate) async fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let permit = Arc::clone(&self.streams).acquire_owned().await;
+        permit.map_err(|_| Error::internal("the sandbox's handle is closed"))
+    }
+
+    /// Drops the connection.
+    pub(super) async fn disconnect(&self) {
+        *self.connection.lock().await = None;
+    }
+
+    /// Returns the error of a call, or of the sandbox's end if that is what broke the call.
+    pub(crate) async fn explain(&self, error: impl Into<Error>) -> Error {
+        let error = error.into();
+        if error.kind() != ErrorKind::InternalError {
+            return error;
+        }
+        if self.has_ended().await {
+            return self.ended();
+        }
+        error
+    }
+
+    /// Returns the error that the sandbox ended during a call.
+    pub(crate) fn ended(&self) -> Error {
+        let stored = self.stored();
+        let message = "the sandbox ended before its command did";
+        Error::new(ErrorKind::SandboxEnded, message)
+            .with_detail("name", stored.spec.name.as_str())
+            .with_last_words(stored.log_tail())
+    }
+
+    /// Returns true if the sandbox has ended, or does so within a moment.
+    async fn has_ended(&self) -> bool {
+        let deadline = Instant::now() + END_TIMEOUT;
+        loop {
+            match self.state().await {
+                Ok(State::Running) => {}
+                Ok(State::Created | State::Stopped) => return true,
+                Err(_) => return false,
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    pub(crate) async fn state(&self) -> Result<State, Error> {
+        let stored = self.stored();
+        blocking(move || stored.state()).await
+    }
+
+    /// Fails unless the sandbox is running.
+    pub(super) async fn expect_running(&self) -> Result<(), Error> {
+        if self.state().await? == State::Running {
+            return Ok(());
+        }
+        let name = self.name();
+        Err(ConnectError::NotRunning { name }.into())
+    }
+}

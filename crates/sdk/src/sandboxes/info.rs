@@ -1,0 +1,190 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use msb_runtime::{Sandbox as StoredSandbox, State};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Error, Exit, Port};
+
+/// The state of a sandbox's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum SandboxState {
+    /// The sandbox has never had a machine.
+    Created,
+    /// The machine is running.
+    Running,
+    /// The machine has ended; the writable disk is kept.
+    Stopped,
+}
+
+impl From<State> for SandboxState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Created => Self::Created,
+            State::Running => Self::Running,
+            State::Stopped => Self::Stopped,
+        }
+    }
+}
+
+/// The description and the state of a sandbox, with the keys of `msb inspect`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SandboxInfo {
+    /// The sandbox's id.
+    pub id: String,
+    /// The sandbox's name; its id if it was given none.
+    pub name: String,
+    /// The image's name as it was given.
+    pub image: String,
+    /// The digest of the image's manifest.
+    pub image_digest: String,
+    /// The creation time, in seconds since the epoch.
+    pub created_s: u64,
+    /// The state of the machine.
+    pub state: SandboxState,
+    /// Seconds since the epoch of the last start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_s: Option<u64>,
+    /// The main command's exit; `None` if it has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Number of virtual processors, from the next start.
+    pub cpus: u8,
+    /// Guest memory, in MiB, from the next start.
+    pub memory_mib: u32,
+    /// Size of the writable disk, in bytes, from the next start.
+    pub upper_bytes: u64,
+    /// True if the sandbox is removed once it has stopped.
+    pub remove_when_stopped: bool,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Published ports; a port that the host chooses is 0 while the sandbox does not run.
+    pub ports: Vec<Port>,
+    /// The process id of the virtual machine's process on this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_pid: Option<u32>,
+    /// Failures of disks, one line for each disk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk_errors: Vec<String>,
+    /// The directory of the sandbox's files.
+    pub directory: PathBuf,
+    /// The space that the writable disk takes on the host, in bytes.
+    pub allocated_bytes: Option<u64>,
+    /// Everything else: the main command, the network, the mounts, the limits.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// The keys of a description that have fields of their own.
+const OWN_KEYS: [&str; 10] = [
+    "id",
+    "name",
+    "image",
+    "image_digest",
+    "created_s",
+    "cpus",
+    "memory_mib",
+    "upper_bytes",
+    "remove_when_stopped",
+    "labels",
+];
+
+impl SandboxInfo {
+    /// Reads the state of a sandbox, and its description.
+    pub(super) fn read(sandbox: &StoredSandbox) -> Result<Self, Error> {
+        let condition = sandbox.condition()?;
+        let spec = &sandbox.spec;
+        let Value::Object(mut rest) = serde_json::to_value(spec)? else {
+            return Err(Error::internal("the sandbox's description is not an object"));
+        };
+        for key in OWN_KEYS {
+            rest.remove(key);
+        }
+        if condition.state == State::Running
+            && let Some(machine) = sandbox.machine_resources()
+        {
+            rest.insert("machine".to_owned(), serde_json::to_value(machine)?);
+        }
+        let ports = sandbox.published()?;
+        Ok(Self {
+            id: spec.id.to_string(),
+            name: spec.name.clone(),
+            image: spec.image.clone(),
+            image_digest: spec.image_digest.clone(),
+            created_s: spec.created_s,
+            state: condition.state.into(),
+            started_s: condition.started_s,
+            exit: condition.exit.map(Into::into),
+            cpus: spec.cpus,
+            memory_mib: spec.memory_mib,
+            upper_bytes: spec.upper_bytes,
+            remove_when_stopped: spec.remove_when_stopped,
+            labels: spec.labels.clone(),
+            ports: ports.into_iter().map(Into::into).collect(),
+            // A VMM process in another PID namespace has no process id here.
+            machine_pid: sandbox.machine_process_id().ok().flatten(),
+            disk_errors: Vec::new(),
+            directory: sandbox.directory().to_owned(),
+            allocated_bytes: sandbox.allocated_bytes().ok(),
+            rest,
+        })
+    }
+}
+
+/// A condition on listed sandboxes; empty fields select all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SandboxFilter {
+    /// Labels that a sandbox must have; a value of `None` accepts any.
+    pub labels: BTreeMap<String, Option<String>>,
+    /// The state.
+    pub state: Option<SandboxState>,
+    /// A part of the name.
+    pub name: Option<String>,
+    /// The image, as it was given at the creation, or its digest.
+    pub image: Option<String>,
+}
+
+impl SandboxFilter {
+    /// Returns a filter that selects all sandboxes.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Selects sandboxes in this state.
+    #[must_use]
+    pub const fn state(mut self, state: SandboxState) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    /// Selects sandboxes with this label.
+    #[must_use]
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.insert(key.into(), Some(value.into()));
+        self
+    }
+
+    pub(super) fn holds(&self, sandbox: &StoredSandbox) -> Result<bool, Error> {
+        let spec = &sandbox.spec;
+        let has_labels = self.labels.iter().all(|(key, wanted)| {
+            let value = spec.labels.get(key);
+            value.is_some_and(|value| wanted.as_ref().is_none_or(|wanted| wanted == value))
+        });
+        let has_name = self.name.as_ref().is_none_or(|part| spec.name.contains(part));
+        let is_image = |image: &String| *image == spec.image || *image == spec.image_digest;
+        let has_image = self.image.as_ref().is_none_or(is_image);
+        if !(has_labels && has_name && has_image) {
+            return Ok(false);
+        }
+        match self.state {
+            None => Ok(true),
+            Some(state) => Ok(SandboxState::from(sandbox.state()?) == state),
+        }
+    }
+}

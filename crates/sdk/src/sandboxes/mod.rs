@@ -1,0 +1,179 @@
+//! Sandboxes: created, started, found, stopped and removed.
+
+mod changes;
+mod create;
+mod discard;
+mod handle;
+mod info;
+mod options;
+mod owner;
+mod request;
+mod run;
+mod sandbox;
+mod spec;
+mod start;
+
+use std::sync::Arc;
+
+use msb_runtime::Sandbox as StoredSandbox;
+
+pub use changes::Changes;
+pub use info::{SandboxFilter, SandboxInfo, SandboxState};
+pub use options::{
+    CopyIn, HostName, NewDirectory, Restart, SandboxOptions, StartOptions, Verify,
+};
+pub use request::SandboxRequest;
+pub use sandbox::Sandbox;
+
+pub(crate) use handle::Handle;
+
+use crate::client::Shared;
+use crate::{Error, Operation};
+
+/// The sandboxes of one home.
+#[derive(Debug, Clone)]
+pub struct Sandboxes {
+    shared: Arc<Shared>,
+}
+
+/// Permission to end or remove what is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Force {
+    /// What is in use stays, and is an error.
+    No,
+    /// What is in use is ended or removed.
+    Yes,
+}
+
+impl Sandboxes {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Creates a sandbox of an image and starts it. The handle owns the sandbox: it is removed when
+    /// the handle is closed or dropped.
+    ///
+    /// Without a [`command`](SandboxRequest::command) it runs none, and lives until it ends with its
+    /// handle.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let sandbox = msb.sandboxes().run("alpine").memory("512M").await?;
+    /// let output = sandbox.exec(["echo", "hello"]).await?;
+    /// assert_eq!(output.text(), "hello\n");
+    /// sandbox.close().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Images::pull`](crate::Images::pull),
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument),
+    /// [`NameTaken`](crate::ErrorKind::NameTaken), [`PortInUse`](crate::ErrorKind::PortInUse),
+    /// [`VolumeInUse`](crate::ErrorKind::VolumeInUse), or one of
+    /// [`StartError`](crate::ErrorKind::StartError). Nothing is left of the sandbox then, and
+    /// neither if the operation is dropped.
+    pub fn run(&self, image: impl Into<String>) -> SandboxRequest {
+        SandboxRequest::new(Arc::clone(&self.shared), image.into(), true)
+    }
+
+    /// Creates and starts an owned sandbox with these options.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub fn run_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
+        run::run(Arc::clone(&self.shared), options, true)
+    }
+
+    /// Creates and starts a sandbox with these options that nobody owns: it is kept, also after
+    /// this process, unless it is to be removed when it stops.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run). A sandbox whose command has run is kept even then.
+    pub fn run_detached_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
+        run::run(Arc::clone(&self.shared), options, false)
+    }
+
+    /// Creates a sandbox of an image, which is kept and not started.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let sandbox = msb.sandboxes().create("debian").name("work").await?;
+    /// sandbox.start().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run) that do not concern the start.
+    pub fn create(&self, image: impl Into<String>) -> SandboxRequest {
+        SandboxRequest::new(Arc::clone(&self.shared), image.into(), false)
+    }
+
+    /// Creates a sandbox with these options, which is kept and not started.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create).
+    pub fn create_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
+        run::create(Arc::clone(&self.shared), options)
+    }
+
+    /// Returns a handle of the sandbox with this name or id, or the beginning of its id alone. The
+    /// handle owns nothing.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let sandbox = msb.sandboxes().get("work").await?;
+    /// # let _ = sandbox;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxNotFound`](crate::ErrorKind::SandboxNotFound).
+    pub fn get(&self, name: impl Into<String>) -> Operation<Sandbox> {
+        let (shared, name) = (Arc::clone(&self.shared), name.into());
+        Operation::new(async move {
+            let stored = shared.with_home(move |shared| find(shared, &name)).await?;
+            Ok(Sandbox::kept(shared, stored, Vec::new()))
+        })
+    }
+
+    /// Returns the sandboxes that a filter selects, oldest first.
+    ///
+    /// ```no_run
+    /// use msb_sdk::{SandboxFilter, SandboxState};
+    ///
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let running = SandboxFilter::all().state(SandboxState::Running);
+    /// for info in msb.sandboxes().list(running).await? {
+    ///     println!("{} {}", info.name, info.image);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the sandboxes cannot be read.
+    pub fn list(&self, filter: SandboxFilter) -> Operation<Vec<SandboxInfo>> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move { shared.with_home(move |shared| list(shared, &filter)).await })
+    }
+}
+
+/// Returns the sandbox with this name or id.
+fn find(shared: &Shared, name: &str) -> Result<StoredSandbox, Error> {
+    let found = StoredSandbox::find(shared.home(), name)?;
+    found.ok_or_else(|| sandbox::not_found(name))
+}
+
+fn list(shared: &Shared, filter: &SandboxFilter) -> Result<Vec<SandboxInfo>, Error> {
+    StoredSandbox::sweep(shared.home())?;
+    let mut infos = Vec::new();
+    for sandbox in StoredSandbox::all(shared.home())? {
+        if filter.holds(&sandbox)? {
+            infos.push(SandboxInfo::read(&sandbox)?);
+        }
+    }
+    Ok(infos)
+}

@@ -1,0 +1,332 @@
+use std::future::IntoFuture;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions};
+use super::{Sandbox, run};
+use crate::client::Shared;
+use crate::images::PullPolicy;
+use crate::{
+    Error, Host, IntoSize, Mount, Network, Operation, Port, Size, TerminalSize, Text, Ulimit,
+    VmmChoice,
+};
+
+/// A sandbox that does not exist yet: options to set, then `.await`.
+///
+/// ```no_run
+/// use msb_sdk::{Mount, Network};
+///
+/// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+/// let sandbox = msb
+///     .sandboxes()
+///     .run("python:3-slim")
+///     .cpus(2)
+///     .memory("1G")
+///     .mount(Mount::bind("./src", "/src").read_only())
+///     .network(Network::listed().allow("*.pypi.org"))
+///     .await?;
+/// # let _ = sandbox;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a sandbox is not created until it is awaited"]
+pub struct SandboxRequest {
+    shared: Arc<Shared>,
+    options: SandboxOptions,
+    /// True if the sandbox is started, and owned.
+    runs: bool,
+    /// The first option that cannot be used.
+    invalid: Option<Error>,
+}
+
+impl SandboxRequest {
+    pub(super) fn new(shared: Arc<Shared>, image: String, runs: bool) -> Self {
+        Self {
+            shared,
+            options: SandboxOptions::new(image),
+            runs,
+            invalid: None,
+        }
+    }
+
+    fn sized(
+        mut self,
+        size: impl IntoSize,
+        set: impl FnOnce(&mut SandboxOptions, Size),
+    ) -> Self {
+        match size.into_size() {
+            Ok(size) => set(&mut self.options, size),
+            Err(error) => {
+                self.invalid.get_or_insert(error);
+            }
+        }
+        self
+    }
+
+    /// Sets the name; without one, the sandbox's id is its name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.options.name = Some(name.into());
+        self
+    }
+
+    /// Adds a label.
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.options.labels.insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets the main command, with which the sandbox ends.
+    pub fn command<T: Into<Text>>(mut self, argv: impl IntoIterator<Item = T>) -> Self {
+        self.options.command = Some(argv.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Runs the image's own command as the main command.
+    pub fn image_command(mut self) -> Self {
+        self.options.command = Some(Vec::new());
+        self
+    }
+
+    /// Sets the program to run instead of the image's Entrypoint; an empty one is no entrypoint.
+    pub fn entrypoint(mut self, program: impl Into<String>) -> Self {
+        self.options.entrypoint = Some(program.into());
+        self
+    }
+
+    /// Sets an environment variable of the main command and later ones.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<Text>) -> Self {
+        self.options.env.set(name, value);
+        self
+    }
+
+    /// Sets the working directory of commands, an absolute path.
+    pub fn cwd(mut self, path: impl Into<String>) -> Self {
+        self.options.cwd = Some(path.into());
+        self
+    }
+
+    /// Sets the user of commands, as `user[:group]`.
+    pub fn user(mut self, user: impl Into<String>) -> Self {
+        self.options.user = Some(user.into());
+        self
+    }
+
+    /// Adds a group of commands besides the user's.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.options.groups.push(group.into());
+        self
+    }
+
+    /// Sets a resource limit of commands, such as `nofile`.
+    pub fn ulimit(mut self, name: impl Into<String>, limit: impl Into<Ulimit>) -> Self {
+        self.options.ulimits.insert(name.into(), limit.into());
+        self
+    }
+
+    /// Gives the main command a terminal.
+    pub fn tty(mut self, rows: u16, cols: u16) -> Self {
+        self.options.tty = Some(TerminalSize { rows, cols });
+        self
+    }
+
+    /// Keeps the main command's standard input open for attached clients.
+    pub fn stdin(mut self) -> Self {
+        self.options.stdin = true;
+        self
+    }
+
+    /// Sets the number of virtual processors.
+    pub fn cpus(mut self, cpus: u8) -> Self {
+        self.options.cpus = Some(cpus);
+        self
+    }
+
+    /// Sets the guest's memory, in bytes or as `1G`.
+    pub fn memory(self, size: impl IntoSize) -> Self {
+        self.sized(size, |options, size| options.memory = Some(size))
+    }
+
+    /// Sets the size of the writable disk, in bytes or as `8G`; it is sparse.
+    pub fn disk(self, size: impl IntoSize) -> Self {
+        self.sized(size, |options, size| options.disk = Some(size))
+    }
+
+    /// Sets the most processes and threads of all commands together.
+    pub fn pids(mut self, count: u32) -> Self {
+        self.options.pids = Some(count);
+        self
+    }
+
+    /// Sets the size of `/dev/shm`.
+    pub fn shm(self, size: impl IntoSize) -> Self {
+        self.sized(size, |options, size| options.shm = Some(size))
+    }
+
+    /// Sets the size of `/tmp`, which is in memory.
+    pub fn tmp(self, size: impl IntoSize) -> Self {
+        self.sized(size, |options, size| options.tmp = Some(size))
+    }
+
+    /// Sets the guest's hostname.
+    pub fn hostname(mut self, name: impl Into<String>) -> Self {
+        self.options.hostname = Some(name.into());
+        self
+    }
+
+    /// Keeps everything but mounts and what is in memory from being written.
+    pub fn read_only(mut self) -> Self {
+        self.options.read_only = true;
+        self
+    }
+
+    /// Adds a mount.
+    pub fn mount(mut self, mount: Mount) -> Self {
+        self.options.mounts.push(mount);
+        self
+    }
+
+    /// Lets a port of the host lead to a TCP port of the sandbox.
+    pub fn publish(self, guest_port: u16, host: Host) -> Self {
+        self.publish_port(Port::new(guest_port, host))
+    }
+
+    /// Lets a port of the host lead to a port of the sandbox.
+    pub fn publish_port(mut self, port: Port) -> Self {
+        self.options.ports.push(port);
+        self
+    }
+
+    /// Lets a free port of the host lead to each port that the image exposes.
+    pub fn publish_all(mut self) -> Self {
+        self.options.publish_all = true;
+        self
+    }
+
+    /// Sets the destinations that the sandbox reaches.
+    pub fn network(mut self, network: Network) -> Self {
+        self.options.network = network;
+        self
+    }
+
+    /// Lets programs trust the certificate authorities that this host trusts.
+    pub fn host_ca(mut self) -> Self {
+        self.options.host_ca = true;
+        self
+    }
+
+    /// Copies a file or a directory of the host before the first boot, owned by root.
+    pub fn copy(mut self, source: impl Into<PathBuf>, destination: impl Into<String>) -> Self {
+        self.options.copy.push(CopyIn {
+            source: source.into(),
+            destination: destination.into(),
+            uid: 0,
+            gid: 0,
+        });
+        self
+    }
+
+    /// Makes a directory before the first boot.
+    pub fn make_directory(mut self, path: impl Into<String>) -> Self {
+        self.options.make_directories.push(NewDirectory {
+            path: path.into(),
+            mode: None,
+        });
+        self
+    }
+
+    /// Leaves a path of the image out.
+    pub fn remove_path(mut self, path: impl Into<String>) -> Self {
+        self.options.remove_paths.push(path.into());
+        self
+    }
+
+    /// Adds a line to `/etc/hosts`; `host-gateway` stands for this host's loopback.
+    pub fn add_host(mut self, name: impl Into<String>, address: impl Into<String>) -> Self {
+        self.options.hosts.push(HostName {
+            names: vec![name.into()],
+            address: address.into(),
+        });
+        self
+    }
+
+    /// Stops the sandbox this long after its start.
+    pub fn max_duration(mut self, duration: Duration) -> Self {
+        self.options.max_duration_ms = Some(ms(duration));
+        self
+    }
+
+    /// Stops the sandbox once no client was connected and no job has run for this long.
+    pub fn idle_timeout(mut self, duration: Duration) -> Self {
+        self.options.idle_timeout_ms = Some(ms(duration));
+        self
+    }
+
+    /// Sets the condition under which the main command is started again.
+    pub fn restart(mut self, restart: Restart) -> Self {
+        self.options.restart = restart;
+        self
+    }
+
+    /// Sets the signal that asks the main command to end.
+    pub fn stop_signal(mut self, signal: impl Into<String>) -> Self {
+        self.options.stop_signal = Some(signal.into());
+        self
+    }
+
+    /// Sets the time that a stop gives processes to end.
+    pub fn stop_timeout(mut self, duration: Duration) -> Self {
+        self.options.stop_timeout_ms = Some(ms(duration));
+        self
+    }
+
+    /// Sets the condition under which the image is pulled.
+    pub fn pull(mut self, policy: PullPolicy) -> Self {
+        self.options.pull = policy;
+        self
+    }
+
+    /// Sets the image's platform, as `OS/ARCH[/VARIANT]`.
+    pub fn platform(mut self, platform: impl Into<String>) -> Self {
+        self.options.source.platform = Some(platform.into());
+        self
+    }
+
+    /// Sets the virtual machine monitor.
+    pub fn vmm(mut self, vmm: VmmChoice) -> Self {
+        self.options.start.vmm = Some(vmm);
+        self
+    }
+
+    /// Sets the time that the guest may take to answer.
+    pub fn boot_timeout(mut self, duration: Duration) -> Self {
+        self.options.start.boot_timeout_ms = Some(ms(duration));
+        self
+    }
+
+    /// Returns the options so far, as data.
+    pub fn options(&self) -> &SandboxOptions {
+        &self.options
+    }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl IntoFuture for SandboxRequest {
+    type Output = Result<Sandbox, Error>;
+    type IntoFuture = Operation<Sandbox>;
+
+    fn into_future(self) -> Operation<Sandbox> {
+        if let Some(error) = self.invalid {
+            return Operation::new(async { Err(error) });
+        }
+        if self.runs {
+            run::run(self.shared, self.options, true)
+        } else {
+            run::create(self.shared, self.options)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A new sandbox, started or not.
+
+use std::sync::Arc;
+
+use msb_runtime::Sandbox as StoredSandbox;
+
+use super::create::{self, verify_mode};
+use super::start::{self, Booted};
+use super::{Sandbox, SandboxOptions};
+use crate::client::Shared;
+use crate::{Error, Operation};
+
+/// Creates a sandbox, which is kept and not started.
+pub(super) fn create(shared: Arc<Shared>, options: SandboxOptions) -> Operation<Sandbox> {
+    Operation::new(async move {
+        let created = create::create(&shared, options, None).await?;
+        let mut warnings = shared.take_notices();
+        warnings.extend(created.warnings.iter().cloned());
+        let kept = created.keep().ok_or_else(Error::no_lock)?;
+        Ok(Sandbox::kept(shared, kept.0, warnings))
+    })
+}
+
+/// Creates and starts a sandbox. With `is_owned` it ends with its handle.
+pub(super) fn run(
+    shared: Arc<Shared>,
+    mut options: SandboxOptions,
+    is_owned: bool,
+) -> Operation<Sandbox> {
+    Operation::new(async move {
+        let keeps_when_detached = is_owned && !options.remove_when_stopped;
+        options.remove_when_stopped |= is_owned;
+        let start_options = options.start.clone();
+        let window = options.tty;
+        let verify = verify_mode(start_options.verify);
+        let mut created = create::create(&shared, options, Some(verify)).await?;
+        let lock = created.take_lock().ok_or_else(Error::no_lock)?;
+        let sandbox = created.sandbox().cloned().ok_or_else(Error::no_lock)?;
+        let starting = start::Start {
+            shared: &shared,
+            sandbox: &sandbox,
+            image: &created.image,
+            options: &start_options,
+            window,
+        };
+        let booted = match starting.boot(lock).await {
+            Ok(booted) => booted,
+            Err(error) => {
+                // A command that has run leaves its sandbox, for its output and its files.
+                if !is_owned && has_run(&sandbox).await {
+                    let _ = created.keep_sandbox();
+                }
+                return Err(error);
+            }
+        };
+        let Booted { running, warnings } = booted;
+        let mut all = shared.take_notices();
+        all.extend(created.warnings.iter().cloned());
+        all.extend(warnings);
+        let handle = Sandbox::started(shared.clone(), sandbox, running, all).await;
+        if is_owned {
+            handle.own(keeps_when_detached).await?;
+        }
+        let _ = created.keep_sandbox();
+        Ok(handle)
+    })
+}
+
+/// Returns true if the sandbox's command has run.
+async fn has_run(sandbox: &StoredSandbox) -> bool {
+    let sandbox = sandbox.clone();
+    let exit = crate::operation::blocking(move || Ok::<_, Error>(sandbox.first_exit()));
+    exit.await.is_ok_and(|exit| exit.is_some())
+}

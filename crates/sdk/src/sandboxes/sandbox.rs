@@ -1,0 +1,492 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use msb_runtime::{
+    ConnectError, RemoveError, Running, Sandbox as StoredSandbox, StopSignal,
+};
+use tokio::time::timeout;
+
+use super::discard::kill_and_remove;
+use super::handle::Handle;
+use super::owner::Owner;
+use super::start::{Ready, Start};
+use super::{Changes, SandboxInfo, SandboxState};
+use crate::client::Shared;
+use crate::operation::blocking;
+use crate::{
+    Error, ErrorKind, ExecOptions, ExecRequest, Exit, Files, Force, Jobs, LogsRequest, Notice,
+    Operation, Output, Port, Process, StartOptions, Stats, StatsWatch, Stopped, Text,
+};
+
+/// The time that closing an owned sandbox may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A sandbox: a virtual machine with an image, a writable disk and a name.
+///
+/// A handle from [`Sandboxes::run`](crate::Sandboxes::run) owns its sandbox, which is killed and
+/// removed when the last clone of the handle is dropped; [`close`](Self::close) waits for that, and
+/// [`detach`](Self::detach) keeps the sandbox. Other handles own nothing.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    handle: Arc<Handle>,
+}
+
+impl Sandbox {
+    pub(super) fn kept(
+        shared: Arc<Shared>,
+        stored: StoredSandbox,
+        warnings: Vec<Notice>,
+    ) -> Self {
+        Self {
+            handle: Arc::new(Handle::new(shared, stored, warnings)),
+        }
+    }
+
+    pub(super) async fn started(
+        shared: Arc<Shared>,
+        stored: StoredSandbox,
+        running: Running,
+        warnings: Vec<Notice>,
+    ) -> Self {
+        let sandbox = Self::kept(shared, stored, warnings);
+        sandbox.handle.keep(running).await;
+        sandbox
+    }
+
+    /// Lets this handle own the sandbox.
+    pub(super) async fn own(&self, keeps_when_detached: bool) -> Result<(), Error> {
+        let owner = Owner::new(self.handle.stored(), keeps_when_detached);
+        self.handle.set_owner(owner);
+        Ok(())
+    }
+
+    fn run<T, F>(&self, work: impl FnOnce(Arc<Handle>) -> F) -> Operation<T>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        Operation::new(work(Arc::clone(&self.handle)))
+    }
+
+    /// Returns the id.
+    pub fn id(&self) -> String {
+        self.handle.stored().spec.id.to_string()
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> String {
+        self.handle.name()
+    }
+
+    /// Returns the notices of the operation that returned this handle.
+    pub fn warnings(&self) -> &[Notice] {
+        &self.handle.warnings
+    }
+
+    /// Returns true if this handle owns the sandbox.
+    pub fn is_owned(&self) -> bool {
+        self.handle.is_owned()
+    }
+
+    /// Starts the sandbox from the disk that it was stopped with.
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or one of
+    /// [`StartError`](ErrorKind::StartError).
+    pub fn start(&self) -> Operation<Vec<Notice>> {
+        self.start_with(StartOptions::default())
+    }
+
+    /// Starts the sandbox with these parameters. Returns the notices of the start.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    pub fn start_with(&self, options: StartOptions) -> Operation<Vec<Notice>> {
+        self.run(|handle| async move {
+            let stored = handle.stored();
+            let checking = {
+                let options = options.clone();
+                handle
+                    .shared
+                    .with_home(move |shared| Ready::check(shared, &stored, &options))
+            };
+            let ready = checking.await?;
+            let start = Start {
+                shared: &handle.shared,
+                sandbox: &ready.sandbox,
+                image: &ready.image,
+                options: &options,
+                window: None,
+            };
+            let booted = start.boot(ready.lock).await?;
+            handle.replace(ready.sandbox);
+            handle.keep(booted.running).await;
+            let mut warnings = handle.shared.take_notices();
+            warnings.extend(booted.warnings);
+            Ok(warnings)
+        })
+    }
+
+    /// Asks the guest to end its processes and to power off, and kills the machine if it does not.
+    /// `grace` is the time for processes; the sandbox's own, 10 s unless it was given, if `None`.
+    ///
+    /// # Errors
+    /// If the machine cannot be killed.
+    pub fn stop(&self, grace: Option<Duration>) -> Operation<Stopped> {
+        self.stop_with(grace, None)
+    }
+
+    /// Stops the sandbox like [`stop`](Self::stop), with this signal for the main command.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for an unknown signal.
+    pub fn stop_with(&self, grace: Option<Duration>, signal: Option<String>) -> Operation<Stopped> {
+        self.run(|handle| async move {
+            let signal: Option<StopSignal> = signal.as_deref().map(str::parse).transpose()?;
+            let stored = handle.stored();
+            let own = Duration::from_secs(stored.spec.stopping.timeout_s);
+            match stored.stop(grace.unwrap_or(own), signal).await {
+                Ok(true) => Ok(Stopped::Cleanly),
+                Ok(false) => Ok(Stopped::Killed),
+                Err(ConnectError::NotRunning { .. }) => Ok(Stopped::NotRunning),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    /// Ends the machine at once, as a power cut would.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ErrorKind::NotRunning).
+    pub fn kill(&self) -> Operation<()> {
+        self.run(|handle| async move { Ok(handle.stored().kill().await?) })
+    }
+
+    /// Sends a signal to the main command, by its name or number.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ErrorKind::NotRunning), or
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for an unknown signal.
+    pub fn signal(&self, signal: impl Into<String>) -> Operation<()> {
+        let signal = signal.into();
+        self.run(|handle| async move {
+            let signal: StopSignal = signal.parse()?;
+            match handle.stored().signal(signal).await {
+                Ok(()) => Ok(()),
+                Err(error) => Err(handle.explain(error).await),
+            }
+        })
+    }
+
+    /// Removes the sandbox with its disk. [`Force::Yes`] kills it first if it runs.
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning).
+    pub fn remove(&self, force: Force) -> Operation<()> {
+        self.run(|handle| async move {
+            let stored = handle.stored();
+            if force == Force::Yes {
+                kill_and_remove(stored).await?;
+            } else {
+                blocking::<_, RemoveError>(move || stored.remove()).await?;
+            }
+            if let Some(owner) = handle.take_owner() {
+                owner.release();
+            }
+            handle.disconnect().await;
+            Ok(())
+        })
+    }
+
+    /// Gives up the ownership: the sandbox goes on without this handle, and is kept.
+    ///
+    /// # Errors
+    /// If the sandbox's description cannot be written; the handle then still owns it.
+    pub fn detach(&self) -> Operation<()> {
+        self.run(|handle| async move {
+            let Some(owner) = handle.take_owner() else {
+                return Ok(());
+            };
+            if owner.keeps_when_detached() {
+                let mut stored = handle.stored();
+                let keeping = blocking(move || stored.keep_when_stopped().map(|()| stored)).await;
+                match keeping {
+                    Ok(stored) => handle.replace(stored),
+                    Err(error) => {
+                        handle.set_owner(owner);
+                        return Err(error);
+                    }
+                }
+            }
+            owner.release();
+            Ok(())
+        })
+    }
+
+    /// Ends what the handle has: an owned sandbox is killed and removed, in at most 10 s; others
+    /// are left as they are. The second call does nothing.
+    ///
+    /// # Errors
+    /// If the sandbox cannot be killed or removed.
+    pub fn close(&self) -> Operation<()> {
+        self.run(|handle| async move {
+            handle.disconnect().await;
+            let Some(sandbox) = handle.take_owner().and_then(Owner::into_sandbox) else {
+                return Ok(());
+            };
+            let name = sandbox.spec.name.clone();
+            match timeout(CLOSE_TIMEOUT, kill_and_remove(sandbox)).await {
+                Ok(ended) => {
+                    // The process is reaped, so that no zombie is left.
+                    let _ = timeout(CLOSE_TIMEOUT, handle.machine_end()).await;
+                    ended
+                }
+                Err(_) => Err(Error::internal(format!(
+                    "sandbox {name} was not removed within {} s",
+                    CLOSE_TIMEOUT.as_secs()
+                ))),
+            }
+        })
+    }
+
+    /// Waits until the sandbox does not run, and returns the exit of its main command; exit code 0
+    /// if it had none.
+    ///
+    /// # Errors
+    /// If the sandbox cannot be looked at.
+    pub fn wait(&self) -> Operation<Exit> {
+        self.run(|handle| async move {
+            let stored = handle.stored();
+            stored.wait().await?;
+            // A removed sandbox has no record of its exit.
+            let condition = blocking(move || stored.condition()).await?;
+            Ok(condition
+                .exit
+                .map_or_else(Exit::without_command, Exit::from))
+        })
+    }
+
+    /// Waits until the virtual machine's process that this handle started has ended.
+    ///
+    /// # Errors
+    /// If it did not end cleanly.
+    pub fn wait_for_machine(&self) -> Operation<()> {
+        self.run(|handle| async move {
+            match handle.machine_end().await {
+                Some(Err(message)) => Err(Error::internal(message)),
+                Some(Ok(())) | None => Ok(()),
+            }
+        })
+    }
+
+    /// Returns the description and the state of the sandbox.
+    ///
+    /// # Errors
+    /// [`SandboxNotFound`](ErrorKind::SandboxNotFound) if it was removed.
+    pub fn inspect(&self) -> Operation<SandboxInfo> {
+        self.run(|handle| async move {
+            let id = handle.stored().spec.id.to_string();
+            let finding = handle
+                .shared
+                .with_home(move |shared| super::find(shared, &id))
+                .await;
+            let stored = finding?;
+            handle.replace(stored.clone());
+            let reading = {
+                let stored = stored.clone();
+                blocking(move || SandboxInfo::read(&stored))
+            };
+            let mut info = reading.await?;
+            if info.state == SandboxState::Running {
+                info.disk_errors = stored.disk_errors().await;
+            }
+            Ok(info)
+        })
+    }
+
+    /// Changes the resources of the next start. A running machine is unchanged.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a disk that would shrink.
+    pub fn update(&self, changes: Changes) -> Operation<()> {
+        self.run(|handle| async move {
+            let changes = changes.checked()?;
+            let mut stored = handle.stored();
+            let stored = blocking(move || stored.update(changes).map(|()| stored)).await?;
+            handle.replace(stored);
+            Ok(())
+        })
+    }
+
+    /// Gives the stopped sandbox another name.
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning), [`NameTaken`](ErrorKind::NameTaken).
+    pub fn rename(&self, name: impl Into<String>) -> Operation<()> {
+        let name = name.into();
+        self.run(|handle| async move {
+            let mut stored = handle.stored();
+            let renaming = handle.shared.with_home(move |shared| {
+                stored.rename(shared.home(), &name).map(|()| stored)
+            });
+            handle.replace(renaming.await?);
+            Ok(())
+        })
+    }
+
+    /// Returns the published ports, with the ports that the host chose.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ErrorKind::NotRunning).
+    pub fn ports(&self) -> Operation<Vec<Port>> {
+        self.run(|handle| async move {
+            handle.expect_running().await?;
+            let stored = handle.stored();
+            let ports = blocking(move || stored.published()).await?;
+            Ok(ports.into_iter().map(Port::from).collect())
+        })
+    }
+
+    /// Runs a command and collects its output.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let output = sandbox
+    ///     .exec(["make", "test"])
+    ///     .cwd("/src")
+    ///     .env("CI", "1")
+    ///     .timeout(Duration::from_secs(60))
+    ///     .await?;
+    /// println!("{} {}", output.exit_code, output.text());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`CommandTimeout`](ErrorKind::CommandTimeout) and
+    /// [`OutputLimit`](ErrorKind::OutputLimit) with the output so far,
+    /// [`CommandNotFound`](ErrorKind::CommandNotFound),
+    /// [`NotExecutable`](ErrorKind::NotExecutable), [`SandboxEnded`](ErrorKind::SandboxEnded),
+    /// [`NotRunning`](ErrorKind::NotRunning). A non-zero exit code is an error only after
+    /// [`ExecRequest::check`].
+    pub fn exec<T: Into<Text>>(&self, argv: impl IntoIterator<Item = T>) -> ExecRequest<Output> {
+        ExecRequest::collected(Arc::clone(&self.handle), argv)
+    }
+
+    /// Runs a command with these options and this standard input, and collects its output.
+    ///
+    /// # Errors
+    /// Those of [`exec`](Self::exec).
+    pub fn exec_with(&self, options: ExecOptions, stdin: Option<bytes::Bytes>) -> Operation<Output> {
+        crate::exec::collect(Arc::clone(&self.handle), options, stdin)
+    }
+
+    /// Runs text with `/bin/sh -c` and collects its output.
+    ///
+    /// # Errors
+    /// Those of [`exec`](Self::exec).
+    pub fn shell(&self, text: impl Into<Text>) -> ExecRequest<Output> {
+        self.exec([Text::from("/bin/sh"), Text::from("-c"), text.into()])
+    }
+
+    /// Starts a command whose output is streamed and whose input can be written.
+    ///
+    /// ```no_run
+    /// use msb_sdk::Event;
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let process = sandbox.spawn(["make"]).await?;
+    /// while let Some(event) = process.next().await? {
+    ///     match event {
+    ///         Event::Stdout(bytes) => println!("{} bytes", bytes.len()),
+    ///         Event::Exit(exit) => println!("exit code {}", exit.code),
+    ///         _ => {}
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`exec`](Self::exec) that concern the start of the command.
+    pub fn spawn<T: Into<Text>>(&self, argv: impl IntoIterator<Item = T>) -> ExecRequest<Process> {
+        ExecRequest::spawned(Arc::clone(&self.handle), argv)
+    }
+
+    /// Starts a command with these options.
+    ///
+    /// # Errors
+    /// Those of [`spawn`](Self::spawn).
+    pub fn spawn_with(&self, options: ExecOptions) -> Operation<Process> {
+        crate::exec::spawn(Arc::clone(&self.handle), options)
+    }
+
+    /// Attaches to the main command. Dropping the process leaves the command running.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ErrorKind::NotRunning) if the command has ended,
+    /// [`CommandNotFound`](ErrorKind::CommandNotFound) and
+    /// [`NotExecutable`](ErrorKind::NotExecutable) if it could not be run.
+    pub fn attach(&self) -> Operation<Process> {
+        crate::exec::attach(Arc::clone(&self.handle))
+    }
+
+    /// Returns the commands that run without a client.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(Arc::clone(&self.handle))
+    }
+
+    /// Returns the files. Those of a stopped sandbox can be read.
+    pub fn files(&self) -> Files {
+        Files::new(Arc::clone(&self.handle))
+    }
+
+    /// Returns the log of the main command's output.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let logs = sandbox.logs().follow(true).await?;
+    /// while let Some(record) = logs.next().await? {
+    ///     print!("{}", record.text());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn logs(&self) -> LogsRequest {
+        LogsRequest::new(Arc::clone(&self.handle))
+    }
+
+    /// Returns the statistics of the running sandbox.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ErrorKind::NotRunning).
+    pub fn stats(&self) -> Operation<Stats> {
+        crate::stats::sample(Arc::clone(&self.handle))
+    }
+
+    /// Returns a stream of statistics, one sample in each interval, until the sandbox ends.
+    pub fn watch_stats(&self, interval: Duration) -> StatsWatch {
+        StatsWatch::new(Arc::clone(&self.handle), interval)
+    }
+}
+
+impl PartialEq for Sandbox {
+    /// Returns true if both are handles of one sandbox.
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+/// Returns the error of a name that no sandbox has.
+pub(super) fn not_found(name: &str) -> Error {
+    let name = crate::error::printable(name);
+    Error::new(
+        ErrorKind::SandboxNotFound,
+        format!("no such sandbox: {name}"),
+    )
+    .with_detail("name", name)
+}

@@ -1,0 +1,342 @@
+//! The parts of a sandbox's description, from its options.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use msb_runtime::network::GATEWAY_ADDRESS;
+use msb_runtime::{
+    HostAuthorities, HostCopy, HostEntry, Lifetime, Limits, NewDirectory, NoSignal, Overrides,
+    Patches, Process, Resources, RestartPolicy, StopSignal, Stopping, process,
+    process_without_command,
+};
+use msb_vmm::MEMORY_MIN_MIB;
+use oci_image::ImageConfig;
+
+use super::options::{HostName, Restart, SandboxOptions};
+use crate::error::printable;
+use crate::{Error, Notice, Size};
+
+/// The most processors that a sandbox has by default.
+const CPUS_DEFAULT_MAX: usize = 4;
+/// The default size of a guest's memory, in MiB.
+const MEMORY_DEFAULT_MIB: u32 = 1024;
+/// The default size of the writable disk, in bytes.
+const DISK_DEFAULT_BYTES: u64 = 8 << 30;
+
+/// Checks the options that need no image.
+pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
+    if options.image.is_empty() {
+        return Err(Error::invalid("no image was named"));
+    }
+    let name = &options.source.platform;
+    name.as_deref()
+        .map(str::parse::<oci_image::Platform>)
+        .transpose()?;
+    if options.restart != Restart::No && options.remove_when_stopped {
+        return Err(Error::invalid(
+            "a sandbox that is removed when it stops does not restart its command",
+        ));
+    }
+    resources(options)?;
+    limits(options)?;
+    restart(options.restart)?;
+    stopping(options, &ImageConfig::default())?;
+    overrides(options, false)?;
+    patches(options).map(drop)
+}
+
+pub(super) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
+    let host_cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let default_cpus = u8::try_from(host_cpus.min(CPUS_DEFAULT_MAX)).unwrap_or(1);
+    Ok(Resources {
+        cpus: cpus(options.cpus.unwrap_or(default_cpus))?,
+        memory_mib: options
+            .memory
+            .map_or(Ok(MEMORY_DEFAULT_MIB), memory_mib)?,
+        upper_bytes: options.disk.map_or(DISK_DEFAULT_BYTES, Size::bytes),
+    })
+}
+
+/// Checks a number of processors.
+pub(super) fn cpus(cpus: u8) -> Result<u8, Error> {
+    match cpus {
+        0 => Err(Error::invalid("whole processors only, 1 to 255")),
+        cpus => Ok(cpus),
+    }
+}
+
+/// Returns a guest's memory in MiB.
+pub(super) fn memory_mib(memory: Size) -> Result<u32, Error> {
+    let mib = u32::try_from(memory.bytes() >> 20).ok();
+    mib.filter(|&mib| mib >= MEMORY_MIN_MIB).ok_or_else(|| {
+        Error::invalid(format!("a guest's memory is {MEMORY_MIN_MIB}M to 4096T"))
+            .with_detail("memory", memory.bytes())
+    })
+}
+
+pub(super) fn limits(options: &SandboxOptions) -> Result<Limits, Error> {
+    let pids = options.pids.map(|pids| {
+        NonZeroU32::new(pids).ok_or_else(|| Error::invalid("a sandbox has at least one process"))
+    });
+    let size = |size: Option<Size>, path: &str| match size.map(Size::bytes) {
+        // For a tmpfs a size of 0 means no limit.
+        Some(0) => Err(Error::invalid(format!("a size of 0 is no room at all for {path}"))),
+        bytes => Ok(bytes),
+    };
+    Ok(Limits {
+        pids: pids.transpose()?,
+        shm_bytes: size(options.shm, "/dev/shm")?,
+        tmp_bytes: size(options.tmp, "/tmp")?,
+    })
+}
+
+pub(super) fn restart(restart: Restart) -> Result<RestartPolicy, Error> {
+    Ok(match restart {
+        Restart::No => RestartPolicy::No,
+        Restart::Always => RestartPolicy::Always,
+        Restart::OnFailure { retries_max: None } => RestartPolicy::OnFailure { retries_max: None },
+        Restart::OnFailure {
+            retries_max: Some(retries),
+        } => match NonZeroU32::new(retries) {
+            Some(retries) => RestartPolicy::OnFailure {
+                retries_max: Some(retries),
+            },
+            None => return Err(Error::invalid("a command is restarted at least once")),
+        },
+    })
+}
+
+pub(super) fn lifetime(options: &SandboxOptions) -> Lifetime {
+    Lifetime {
+        max_duration_s: options.max_duration_ms.map(seconds),
+        idle_timeout_s: options.idle_timeout_ms.map(seconds),
+    }
+}
+
+/// Returns whole seconds, rounded up.
+fn seconds(ms: u64) -> u64 {
+    ms.div_ceil(1000)
+}
+
+/// Returns signal and timeout of a stop. An unknown signal of the image is reported, and the default
+/// is used.
+pub(super) fn stopping(
+    options: &SandboxOptions,
+    config: &ImageConfig,
+) -> Result<(Stopping, Option<Notice>), Error> {
+    let given: Option<StopSignal> = options.stop_signal.as_deref().map(str::parse).transpose()?;
+    let (signal, notice) = match given {
+        Some(signal) => (signal, None),
+        None => images_signal(config.stop_signal.as_deref()),
+    };
+    let default = Stopping::default();
+    let stopping = Stopping {
+        signal,
+        timeout_s: options.stop_timeout_ms.map_or(default.timeout_s, seconds),
+    };
+    Ok((stopping, notice))
+}
+
+fn images_signal(text: Option<&str>) -> (StopSignal, Option<Notice>) {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return (StopSignal::default(), None);
+    };
+    match text.parse() {
+        Ok(signal) => (signal, None),
+        Err(error) => {
+            let error: NoSignal = error;
+            let error = printable(&error.to_string());
+            let message = format!("the image's STOPSIGNAL is not followed: {error}");
+            let notice = Notice::new("stop-signal", message);
+            (StopSignal::default(), Some(notice))
+        }
+    }
+}
+
+pub(super) fn main_command(
+    options: &SandboxOptions,
+    config: &ImageConfig,
+    trusts_host: bool,
+) -> Result<Process, Error> {
+    let overrides = overrides(options, trusts_host)?;
+    if options.command.is_none() && overrides.entrypoint.is_none() {
+        return Ok(process_without_command(config, &overrides));
+    }
+    process(config, &overrides).map_err(|error| {
+        let image = printable(&options.image);
+        Error::from(error).context(format!("cannot run {image}"))
+    })
+}
+
+fn overrides(options: &SandboxOptions, trusts_host: bool) -> Result<Overrides, Error> {
+    let text = |bytes: &[u8], what: &str| {
+        let text = String::from_utf8(bytes.to_vec());
+        text.map_err(|_| Error::invalid(format!("{what} of the main command is not UTF-8")))
+    };
+    let command = options.command.as_deref().unwrap_or_default();
+    let command: Result<Vec<_>, _> = command
+        .iter()
+        .map(|word| text(word.as_bytes(), "an argument"))
+        .collect();
+    let env: Result<Vec<_>, _> = options
+        .env
+        .settings()?
+        .iter()
+        .map(|setting| text(setting, "a variable"))
+        .collect();
+    let ulimits: Result<Vec<_>, _> = options
+        .ulimits
+        .iter()
+        .map(|(name, limit)| limit.named(name))
+        .collect();
+    Ok(Overrides {
+        entrypoint: options.entrypoint.clone(),
+        command: command?,
+        env: env?,
+        env_defaults: if trusts_host {
+            HostAuthorities::environment()
+        } else {
+            Vec::new()
+        },
+        working_directory: absolute(options.cwd.as_deref())?,
+        user: options.user.clone(),
+        terminal: options.tty.map(Into::into),
+        stdin: options.stdin,
+        groups: options.groups.clone(),
+        ulimits: ulimits?,
+    })
+}
+
+/// Checks that a working directory is absolute: a relative one has no directory to start from.
+fn absolute(path: Option<&str>) -> Result<Option<String>, Error> {
+    match path {
+        Some(path) if !path.starts_with('/') => {
+            let path = printable(path);
+            Err(Error::invalid(format!(
+                "'{path}' is not an absolute path; write /{path}"
+            )))
+        }
+        path => Ok(path.map(str::to_owned)),
+    }
+}
+
+pub(super) fn patches(options: &SandboxOptions) -> Result<Patches, Error> {
+    let hosts: Result<Vec<_>, _> = options.hosts.iter().map(host).collect();
+    let make = options.make_directories.iter().map(|made| {
+        if made.mode.is_some_and(|mode| mode > 0o7777) {
+            let message = format!("the mode of '{}' is not one of 12 bits", printable(&made.path));
+            return Err(Error::invalid(message));
+        }
+        absolute(Some(&made.path))?;
+        Ok(NewDirectory {
+            path: made.path.clone(),
+            mode: made.mode,
+        })
+    });
+    let copy = options.copy.iter().map(|copy| {
+        absolute(Some(&copy.destination))?;
+        Ok::<_, Error>(HostCopy {
+            source: copy.source.clone(),
+            destination: copy.destination.clone(),
+            owner: (copy.uid, copy.gid),
+        })
+    });
+    Ok(Patches {
+        remove: options.remove_paths.clone(),
+        make: make.collect::<Result<_, Error>>()?,
+        copy: copy.collect::<Result<_, Error>>()?,
+        write: Vec::new(),
+        hosts: hosts?,
+    })
+}
+
+fn host(host: &HostName) -> Result<HostEntry, Error> {
+    let wrong = || {
+        let names = printable(&host.names.join(" "));
+        let address = printable(&host.address);
+        Error::invalid(format!(
+            "'{names}' at '{address}' is no line of /etc/hosts: names and an IP address, or host-gateway"
+        ))
+    };
+    let address: IpAddr = match host.address.as_str() {
+        "host-gateway" => GATEWAY_ADDRESS.into(),
+        address => address.parse().map_err(|_| wrong())?,
+    };
+    HostEntry::new(address, host.names.clone()).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Text;
+
+    fn options() -> SandboxOptions {
+        SandboxOptions::new("alpine")
+    }
+
+    #[test]
+    fn processors_are_whole_and_memory_is_enough_to_boot() {
+        assert!(cpus(0).is_err());
+        assert_eq!(memory_mib(Size::new(64 << 20)).expect("enough"), 64);
+        assert!(memory_mib(Size::new(8 << 20)).is_err());
+        assert!(memory_mib(Size::new(u64::MAX)).is_err());
+    }
+
+    #[test]
+    fn without_a_command_the_sandbox_runs_none() {
+        let config = ImageConfig {
+            cmd: Some(vec!["sh".to_owned()]),
+            ..ImageConfig::default()
+        };
+        let argv = |options: &SandboxOptions| {
+            main_command(options, &config, false).map(|process| process.argv)
+        };
+        assert!(argv(&options()).expect("none").is_empty());
+        let mut of_image = options();
+        of_image.command = Some(Vec::new());
+        assert_eq!(argv(&of_image).expect("the image's"), ["sh"]);
+        let mut own = options();
+        own.command = Some(vec![Text::from("true")]);
+        assert_eq!(argv(&own).expect("its own"), ["true"]);
+        let refused = main_command(&of_image, &ImageConfig::default(), false);
+        assert!(refused.expect_err("no command").message().contains("alpine"));
+    }
+
+    #[test]
+    fn the_given_signal_counts_before_the_images() {
+        let image = |signal: &str| ImageConfig {
+            stop_signal: Some(signal.to_owned()),
+            ..ImageConfig::default()
+        };
+        let of_image = stopping(&options(), &image("SIGQUIT")).expect("known");
+        assert_eq!(of_image.0.signal.to_string(), "SIGQUIT");
+        let (unknown, notice) = stopping(&options(), &image("SIGRTMIN+3")).expect("reported");
+        assert_eq!(unknown.signal, StopSignal::default());
+        assert!(notice.is_some());
+        let mut given = options();
+        given.stop_signal = Some("INT".to_owned());
+        given.stop_timeout_ms = Some(1500);
+        let (given, _) = stopping(&given, &image("SIGQUIT")).expect("known");
+        assert_eq!((given.signal.to_string().as_str(), given.timeout_s), ("SIGINT", 2));
+    }
+
+    #[test]
+    fn options_that_cannot_be_are_refused() {
+        let refused = |change: fn(&mut SandboxOptions)| {
+            let mut options = options();
+            change(&mut options);
+            check(&options).expect_err("refused").kind()
+        };
+        let invalid = crate::ErrorKind::InvalidArgument;
+        assert_eq!(refused(|options| options.image.clear()), invalid);
+        assert_eq!(refused(|options| options.cwd = Some("srv".into())), invalid);
+        assert_eq!(refused(|options| options.pids = Some(0)), invalid);
+        assert_eq!(refused(|options| options.tmp = Some(Size::new(0))), invalid);
+        assert_eq!(refused(|options| options.env.set("A=B", "")), invalid);
+        assert_eq!(
+            refused(|options| options.command = Some(vec![Text::from(vec![0xff])])),
+            invalid
+        );
+        check(&options()).expect("good");
+    }
+}

@@ -1,0 +1,38 @@
+//! Plain values of options and results.
+
+mod environment;
+mod exit;
+mod notice;
+mod signal;
+mod size;
+mod terminal;
+mod text;
+mod ulimit;
+
+pub use environment::Environment;
+pub use exit::{EndReason, Exit, Stopped};
+pub use notice::Notice;
+pub use signal::Signal;
+pub use size::{IntoSize, Size};
+pub use terminal::TerminalSize;
+pub use text::Text;
+pub use ulimit::Ulimit;
+
+use serde::{Deserialize, Deserializer};
+
+pub(crate) use crate::error::printable;
+
+/// A whole number, or the text of one.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum NumberOrText {
+    Number(u64),
+    Text(String),
+}
+
+/// Returns a value that is written as itself, or as text that is parsed.
+pub(crate) fn number_or_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<NumberOrText, D::Error> {
+    NumberOrText::deserialize(deserializer)
+}

@@ -1,0 +1,96 @@
+//! The choice of a VMM, by a process that does not run it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use msb_runtime::{Room, VmmCommand};
+use msb_vmm::{Backend, Choice, ChooseError, KrunBackend, choose};
+use msb_vmm_qemu::Qemu;
+
+use crate::{Settings, VmmChoice};
+
+/// The subcommand of `msb` that runs a virtual machine.
+const VMM_COMMAND: &str = "__vmm";
+
+/// Every VMM of msb.
+#[derive(Debug)]
+pub(crate) struct Backends {
+    krun: KrunBackend,
+    qemu: Qemu,
+}
+
+/// The VMM of a start.
+#[derive(Debug)]
+pub(crate) struct Selected {
+    /// The name of the VMM.
+    pub(crate) name: &'static str,
+    /// The room for mounts that it has for this sandbox.
+    pub(crate) room: Room,
+    /// A notice for the user if this is not the best VMM.
+    pub(crate) notice: Option<String>,
+    /// True if the VMM itself serves the host's directories.
+    pub(crate) serves_shares: bool,
+}
+
+impl Backends {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let qemu = settings.qemu.clone().map(PathBuf::into_os_string);
+        let search_path = settings.search_path.clone().map(PathBuf::into_os_string);
+        Self {
+            krun: KrunBackend,
+            qemu: Qemu::new(qemu).in_path(Some(search_path.unwrap_or_default())),
+        }
+    }
+
+    /// Returns all VMMs, in order of preference.
+    pub(crate) fn all(&self) -> [&dyn Backend; 2] {
+        [&self.krun, &self.qemu]
+    }
+
+    /// Selects the VMM for a sandbox with a network or without.
+    ///
+    /// # Errors
+    /// If the wanted VMM, or every VMM, lacks a requirement.
+    pub(crate) fn select(
+        &self,
+        wanted: VmmChoice,
+        has_network: bool,
+    ) -> Result<Selected, ChooseError> {
+        let wanted = match wanted {
+            VmmChoice::Auto => Choice::Auto,
+            VmmChoice::Krun => Choice::Krun,
+            VmmChoice::Qemu => Choice::Qemu,
+        };
+        let all = self.all();
+        let selection = choose(wanted, &all)?;
+        Ok(Selected {
+            name: selection.vmm.name(),
+            room: Room::of(selection.vmm, has_network),
+            notice: selection.notice,
+            serves_shares: selection.vmm.serves_shares(),
+        })
+    }
+}
+
+/// Returns the command line of a virtual machine's process. It has an empty environment, so its
+/// settings are arguments.
+pub(crate) fn command(program: PathBuf, shared: &crate::client::Shared) -> VmmCommand {
+    let mut arguments: Vec<OsString> = vec![
+        "--home".into(),
+        shared.home().root().into(),
+        VMM_COMMAND.into(),
+    ];
+    if let Some(timeline) = shared.timeline().path() {
+        arguments.extend(["--timeline".into(), timeline.into()]);
+    }
+    let settings = shared.settings();
+    for (option, value) in [
+        ("--search-path", &settings.search_path),
+        ("--qemu", &settings.qemu),
+    ] {
+        if let Some(value) = value {
+            arguments.extend([option.into(), value.clone().into_os_string()]);
+        }
+    }
+    VmmCommand { program, arguments }
+}
