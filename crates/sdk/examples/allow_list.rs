@@ -4,7 +4,9 @@ use msb_sdk::{Msb, Network};
 
 #[tokio::main]
 async fn main() -> Result<(), msb_sdk::Error> {
-    let image = std::env::args().nth(1).unwrap_or("python:3-slim".to_owned());
+    let image = std::env::args()
+        .nth(1)
+        .unwrap_or("python:3-slim".to_owned());
     let msb = Msb::new()?;
     let network = Network::listed()
         .allow("pypi.org:443")

@@ -6,11 +6,7 @@ use msb_sdk::{Msb, Network};
 async fn main() -> Result<(), msb_sdk::Error> {
     let image = std::env::args().nth(1).unwrap_or("alpine".to_owned());
     let msb = Msb::new()?;
-    let sandbox = msb
-        .sandboxes()
-        .run(image)
-        .network(Network::none())
-        .await?;
+    let sandbox = msb.sandboxes().run(image).network(Network::none()).await?;
     let output = sandbox.shell("cat /proc/net/dev").await?.check()?;
     println!("{}", output.text());
     sandbox.close().await

@@ -8,10 +8,18 @@ use tokio::net::TcpStream;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let image = std::env::args().nth(1).unwrap_or("python:3-slim".to_owned());
+    let image = std::env::args()
+        .nth(1)
+        .unwrap_or("python:3-slim".to_owned());
     let msb = Msb::new()?;
-    let sandbox = msb.sandboxes().run(image).publish(8000, Host::any()).await?;
-    let server = sandbox.spawn(["python3", "-m", "http.server", "8000"]).await?;
+    let sandbox = msb
+        .sandboxes()
+        .run(image)
+        .publish(8000, Host::any())
+        .await?;
+    let server = sandbox
+        .spawn(["python3", "-m", "http.server", "8000"])
+        .await?;
     let port = sandbox.ports().await?[0];
     let address = (port.host_address, port.host_port);
     // The server needs a moment to listen.

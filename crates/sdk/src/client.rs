@@ -6,6 +6,7 @@ use msb_runtime::{Home, Sandbox as StoredSandbox, Timeline};
 use oci_image::Digest;
 use tokio::sync::OnceCell;
 
+use crate::cleanup::Cleanups;
 use crate::operation::blocking;
 use crate::{
     Error, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Version, VmmChoice,
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     program: OnceCell<PathBuf>,
     /// True once the home has been closed to other users.
     is_closed: OnceCell<()>,
+    /// Removals that no operation waits for.
+    cleanups: Cleanups,
     /// Notices of the client itself, until an operation returns them.
     notices: Mutex<Vec<Notice>>,
 }
@@ -87,6 +90,7 @@ impl Msb {
                 settings,
                 program: OnceCell::new(),
                 is_closed: OnceCell::new(),
+                cleanups: Cleanups::default(),
                 notices: Mutex::default(),
             }),
         })
@@ -148,6 +152,17 @@ impl Msb {
         self.shared.home.root()
     }
 
+    /// Waits until everything that dropped handles and cancelled operations of this client have left
+    /// is removed. A program calls it before it ends; what is left then is removed by the next
+    /// listing or start of any client.
+    pub fn settled(&self) -> Operation<()> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move {
+            shared.cleanups.settled().await;
+            Ok(())
+        })
+    }
+
     /// Returns the notices of the client that no operation has returned, and forgets them.
     pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.take_notices()
@@ -161,6 +176,10 @@ impl Shared {
 
     pub(crate) const fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    pub(crate) const fn cleanups(&self) -> &Cleanups {
+        &self.cleanups
     }
 
     pub(crate) const fn timeline(&self) -> &Timeline {

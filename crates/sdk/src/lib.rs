@@ -31,6 +31,7 @@
 //! A sandbox's machine runs in a process of its own, started from the program `msb` of the same
 //! build: see [`MsbBuilder::program`].
 
+mod cleanup;
 mod client;
 mod doctor;
 mod error;
@@ -44,6 +45,7 @@ mod network;
 mod operation;
 mod program;
 mod sandboxes;
+mod send;
 mod settings;
 mod stats;
 mod values;

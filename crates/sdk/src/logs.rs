@@ -218,18 +218,15 @@ struct Batch {
 
 impl Log {
     fn open(sandbox: StoredSandbox, options: LogOptions) -> Result<Self, Error> {
-        let is_of_records = options.job.is_some()
-            || options.since_ns.is_some()
-            || options.until_ns.is_some();
+        let is_of_records =
+            options.job.is_some() || options.since_ns.is_some() || options.until_ns.is_some();
         if is_of_records && options.source != LogSource::Output {
             let message = "--since, --until, --timestamps and --job are for --source output";
             return Err(Error::invalid(message));
         }
         let source = match (options.source, options.job) {
             (LogSource::Console, _) => Source::Text(Box::new(ending_here(sandbox.console()?)?)),
-            (LogSource::Machine, _) => {
-                Source::Text(Box::new(ending_here(sandbox.machine_log()?)?))
-            }
+            (LogSource::Machine, _) => Source::Text(Box::new(ending_here(sandbox.machine_log()?)?)),
             (LogSource::Output, None) => Source::Output(Box::new(sandbox.output()?)),
             (LogSource::Output, Some(id)) => {
                 let name = &sandbox.spec.name;

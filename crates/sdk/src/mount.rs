@@ -184,7 +184,9 @@ mod tests {
         let json = r#"{"type":"tmpfs","target":"/s","size":"16M"}"#;
         let mount: Mount = serde_json::from_str(json).expect("read");
         assert_eq!(mount.size, Some(Size::new(16 << 20)));
-        assert!(serde_json::from_str::<Mount>(r#"{"type":"tmpfs","target":"/s","sizes":1}"#).is_err());
+        assert!(
+            serde_json::from_str::<Mount>(r#"{"type":"tmpfs","target":"/s","sizes":1}"#).is_err()
+        );
     }
 
     #[test]

@@ -108,7 +108,10 @@ impl Network {
         let mut publish: Vec<Publish> = ports.iter().map(|port| port.publish()).collect();
         if publish_all {
             // A port of another protocol cannot be published; it is skipped.
-            for port in exposed_ports.iter().filter_map(|port| Publish::of_guest_port(port)) {
+            for port in exposed_ports
+                .iter()
+                .filter_map(|port| Publish::from_guest_port(port))
+            {
                 if !leads_to(&publish, &port) {
                     publish.push(port);
                 }

@@ -73,7 +73,10 @@ async fn ask(path: &Path) -> Result<String, Error> {
             .spawn()?;
         let mut text = String::new();
         if let Some(stdout) = child.stdout.take() {
-            stdout.take(VERSION_MAX_BYTES).read_to_string(&mut text).await?;
+            stdout
+                .take(VERSION_MAX_BYTES)
+                .read_to_string(&mut text)
+                .await?;
         }
         child.wait().await?;
         Ok::<_, std::io::Error>(text)

@@ -181,7 +181,10 @@ mod tests {
         };
         let given = given.completed(|name| (name == "MSB_HOME").then(|| "/other".into()));
         assert_eq!(given.expect("good").home, Some("/given".into()));
-        assert_eq!(completed("MSB_STORE_LIMIT", "").expect("good").store_limit, None);
+        assert_eq!(
+            completed("MSB_STORE_LIMIT", "").expect("good").store_limit,
+            None
+        );
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Backends {
         let selection = choose(wanted, &all)?;
         Ok(Selected {
             name: selection.vmm.name(),
-            room: Room::of(selection.vmm, has_network),
+            room: Room::for_vmm(selection.vmm, has_network),
             notice: selection.notice,
             serves_shares: selection.vmm.serves_shares(),
         })

@@ -38,9 +38,7 @@ fn of_files(error: &FilesError) -> Option<Meaning> {
         FilesError::LongPath(_) | FilesError::TooManyNames { .. } => {
             Meaning::of(ErrorKind::InvalidArgument)
         }
-        FilesError::Path { path, source, .. } => {
-            of_path(source).detail("path", path.to_string())
-        }
+        FilesError::Path { path, source, .. } => of_path(source).detail("path", path.to_string()),
         FilesError::Reach(_) | FilesError::Disks { .. } | FilesError::BrokenOff => return None,
     })
 }
@@ -60,10 +58,9 @@ fn of_copy(error: &CopyError) -> Option<Meaning> {
             Meaning::of(ErrorKind::InvalidArgument).detail("path", path.to_string())
         }
         CopyError::EmptyPath => Meaning::of(ErrorKind::InvalidArgument),
-        CopyError::On { .. }
-        | CopyError::Pack(_)
-        | CopyError::Unpack(_)
-        | CopyError::Output(_) => return None,
+        CopyError::On { .. } | CopyError::Pack(_) | CopyError::Unpack(_) | CopyError::Output(_) => {
+            return None;
+        }
     })
 }
 

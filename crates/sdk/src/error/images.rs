@@ -67,7 +67,9 @@ fn of_pull(error: &PullError) -> Meaning {
         PullError::Registry { reference, source } => {
             Meaning::of(of_registry(source)).detail("name", reference.as_str())
         }
-        PullError::Import { reference, .. } => Meaning::default().detail("name", reference.as_str()),
+        PullError::Import { reference, .. } => {
+            Meaning::default().detail("name", reference.as_str())
+        }
         PullError::Io(_) => Meaning::default(),
     };
     meaning.hint(error.hint())

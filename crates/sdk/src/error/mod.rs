@@ -229,7 +229,12 @@ impl std::error::Error for Error {}
 /// Writes kind, parents, code, message, hint, details and causes; the command's output is apart.
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let parents: Vec<_> = self.kind().parent().iter().map(|kind| kind.name()).collect();
+        let parents: Vec<_> = self
+            .kind()
+            .parent()
+            .iter()
+            .map(|kind| kind.name())
+            .collect();
         let mut fields = serializer.serialize_struct("Error", 7)?;
         fields.serialize_field("kind", &self.kind())?;
         fields.serialize_field("parents", &parents)?;

@@ -90,7 +90,8 @@ pub(super) fn of_mount(error: &MountError) -> Meaning {
 }
 
 pub(super) fn of_volume(error: &VolumeError) -> Option<Meaning> {
-    let named = |kind, name: &msb_runtime::VolumeName| Meaning::of(kind).detail("name", name.as_str());
+    let named =
+        |kind, name: &msb_runtime::VolumeName| Meaning::of(kind).detail("name", name.as_str());
     Some(match error {
         VolumeError::Exists { name } => named(ErrorKind::NameTaken, name),
         VolumeError::Missing { name } => named(ErrorKind::VolumeNotFound, name),

@@ -184,8 +184,9 @@ impl Collected {
 
     fn too_much(self, options: &ExecOptions) -> Error {
         let limit_bytes = options.max_output_bytes();
-        let message =
-            format!("the command was killed: it printed more than {limit_bytes} bytes (max_output)");
+        let message = format!(
+            "the command was killed: it printed more than {limit_bytes} bytes (max_output)"
+        );
         let error = Error::new(ErrorKind::OutputLimit, message)
             .with_hint("raise max_output, or stream the output with spawn");
         self.attach_to(error.with_detail("limit_bytes", limit_bytes))
@@ -243,7 +244,10 @@ mod tests {
         };
         let error = collected.too_much(&options);
         assert_eq!(error.kind(), ErrorKind::OutputLimit);
-        assert_eq!((&error.stdout()[..], &error.stderr()[..]), (&b"abc"[..], &b"de"[..]));
+        assert_eq!(
+            (&error.stdout()[..], &error.stderr()[..]),
+            (&b"abc"[..], &b"de"[..])
+        );
         assert_eq!(error.details()["limit_bytes"], 5);
     }
 

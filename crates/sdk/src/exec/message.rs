@@ -47,9 +47,15 @@ fn check(options: &ExecOptions) -> Result<(), Error> {
     if program.as_bytes().is_empty() {
         return Err(Error::invalid("the program's name is empty"));
     }
-    if let Some(word) = options.argv.iter().find(|word| word.as_bytes().contains(&0)) {
+    if let Some(word) = options
+        .argv
+        .iter()
+        .find(|word| word.as_bytes().contains(&0))
+    {
         let word = crate::error::printable(&word.to_string());
-        return Err(Error::invalid(format!("the argument '{word}' contains a NUL byte")));
+        return Err(Error::invalid(format!(
+            "the argument '{word}' contains a NUL byte"
+        )));
     }
     match &options.cwd {
         Some(cwd) if !cwd.as_bytes().starts_with(b"/") => {

@@ -286,7 +286,9 @@ impl Stdin {
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) if it was started without standard input.
     pub async fn write(&self, bytes: impl Into<Bytes> + Send) -> Result<(), Error> {
         if !self.inner.has_stdin {
-            return Err(Error::invalid("the command was started without standard input"));
+            return Err(Error::invalid(
+                "the command was started without standard input",
+            ));
         }
         let inputs = {
             let inputs = self.inner.inputs.lock();
@@ -312,7 +314,9 @@ impl Stdin {
     /// input.
     pub async fn close(&self) -> Result<(), Error> {
         if !self.inner.has_stdin {
-            return Err(Error::invalid("the command was started without standard input"));
+            return Err(Error::invalid(
+                "the command was started without standard input",
+            ));
         }
         let inputs = {
             let inputs = self.inner.inputs.lock();

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use msb_agent_protocol::CHUNK_MAX_BYTES;
 use msb_agent_protocol::v1::{
     MakeDirectoryRequest, RemoveRequest, RenameRequest, SetModeRequest, WriteFile,
 };
-use msb_agent_protocol::CHUNK_MAX_BYTES;
 use msb_runtime::SandboxFiles;
 use tokio::sync::mpsc;
 
@@ -86,8 +86,9 @@ impl Files {
             while let Some(chunk) = stream.next().await? {
                 if content.len() + chunk.len() > READ_MAX_BYTES {
                     let shown = crate::error::printable(&path.to_string());
-                    let message =
-                        format!("'{shown}' has more than {READ_MAX_BYTES} bytes; read it as a stream");
+                    let message = format!(
+                        "'{shown}' has more than {READ_MAX_BYTES} bytes; read it as a stream"
+                    );
                     return Err(Error::invalid(message)
                         .with_detail("path", shown)
                         .with_detail("limit_bytes", READ_MAX_BYTES));
@@ -380,7 +381,7 @@ async fn open(handle: &Handle) -> Result<SandboxFiles, Error> {
 /// Opens the files of the running sandbox.
 async fn open_running(handle: &Handle) -> Result<SandboxFiles, Error> {
     let client = handle.connect().await?;
-    Ok(SandboxFiles::of_running(&handle.name(), client))
+    Ok(SandboxFiles::from_running(&handle.name(), client))
 }
 
 async fn write(

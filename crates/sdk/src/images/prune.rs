@@ -41,7 +41,11 @@ pub struct PrunedImage {
 }
 
 pub(super) fn prune(shared: Arc<Shared>, options: PruneOptions) -> Operation<Pruned> {
-    Operation::new(async move { shared.with_home(move |shared| prune_now(shared, &options)).await })
+    Operation::new(async move {
+        shared
+            .with_home(move |shared| prune_now(shared, &options))
+            .await
+    })
 }
 
 fn prune_now(shared: &Shared, options: &PruneOptions) -> Result<Pruned, Error> {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use image_store::{FindError, ImageLease, Progress, Store, StoredImage, VerifyMode};
 use msb_runtime::{
-    CreateOptions, HostAuthorities, Lock, Mark, Mount, Room, Sandbox as StoredSandbox,
-    check_mounts,
+    CreateOptions, HostAuthorities, Lock, Mark, Mount, Room, Sandbox as StoredSandbox, check_mounts,
 };
 use oci_image::Platform;
 
@@ -24,6 +23,7 @@ const LEASE_ATTEMPTS: u32 = 5;
 /// A sandbox that was created and is not known to anyone yet. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Created {
+    shared: Arc<Shared>,
     sandbox: Option<StoredSandbox>,
     lock: Option<Lock>,
     pub(super) image: StoredImage,
@@ -60,7 +60,7 @@ impl Drop for Created {
             return;
         };
         drop(self.lock.take());
-        super::discard::discard(sandbox);
+        super::discard::discard(sandbox, self.shared.cleanups().begin());
     }
 }
 
@@ -90,6 +90,7 @@ pub(super) async fn create(
         let create_options = create_options(&options, &image, checked, &mut warnings)?;
         let (sandbox, lock) = StoredSandbox::create(shared.home(), &image, create_options)?;
         let created = Created {
+            shared: Arc::clone(&shared),
             sandbox: Some(sandbox),
             lock: Some(lock),
             image,
@@ -116,7 +117,11 @@ fn check(shared: &Shared, options: &SandboxOptions) -> Result<Checked, Error> {
     let network = options
         .network
         .settings(&options.ports, options.publish_all, &[])?;
-    let mounts: Result<Vec<_>, _> = options.mounts.iter().map(|mount| mount.resolved()).collect();
+    let mounts: Result<Vec<_>, _> = options
+        .mounts
+        .iter()
+        .map(|mount| mount.resolved())
+        .collect();
     let mounts = mounts?;
     let room = if mounts.is_empty() {
         None
@@ -162,9 +167,7 @@ fn create_options(
         .settings(&options.ports, options.publish_all, exposed_ports)?;
     let mut patches = spec::patches(options)?;
     let authorities = checked.authorities.as_ref();
-    patches
-        .write
-        .extend(authorities.map(HostAuthorities::file));
+    patches.write.extend(authorities.map(HostAuthorities::file));
     let (stopping, warning) = spec::stopping(options, config)?;
     warnings.extend(warning);
     Ok(CreateOptions {
@@ -278,7 +281,9 @@ mod tests {
         let foreign = Platform::new("linux", "riscv64", None);
         let warning = platform_warning("app", &foreign).expect("another architecture");
         assert!(
-            warning.message.contains("app is an image for linux/riscv64"),
+            warning
+                .message
+                .contains("app is an image for linux/riscv64"),
             "{warning:?}"
         );
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox, State};
 
+use crate::cleanup::Cleanup;
+
 /// The time that an ended machine may take to disappear.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which a sandbox is looked at.
@@ -11,16 +13,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Removes a sandbox whose machine has ended or is about to, on a thread of its own: the caller may
 /// be dropped on a thread that must not block, or after its runtime has ended.
-pub(super) fn discard(sandbox: StoredSandbox) {
+pub(super) fn discard(sandbox: StoredSandbox, cleanup: Cleanup) {
     let removing = move || {
         let deadline = std::time::Instant::now() + DISCARD_TIMEOUT;
-        while matches!(
-            sandbox.clone().remove(),
-            Err(RemoveError::Running { .. })
-        ) && std::time::Instant::now() < deadline
+        while matches!(sandbox.clone().remove(), Err(RemoveError::Running { .. }))
+            && std::time::Instant::now() < deadline
         {
             std::thread::sleep(POLL_INTERVAL);
         }
+        drop(cleanup);
     };
     // A sandbox that is not removed now is removed by a sweep, or by its user.
     let _ = std::thread::Builder::new()

@@ -39,11 +39,7 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        stored: StoredSandbox,
-        warnings: Vec<Notice>,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, stored: StoredSandbox, warnings: Vec<Notice>) -> Self {
         Self {
             shared,
             stored: RwLock::new(stored),

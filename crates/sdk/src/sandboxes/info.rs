@@ -99,7 +99,9 @@ impl SandboxInfo {
         let condition = sandbox.condition()?;
         let spec = &sandbox.spec;
         let Value::Object(mut rest) = serde_json::to_value(spec)? else {
-            return Err(Error::internal("the sandbox's description is not an object"));
+            return Err(Error::internal(
+                "the sandbox's description is not an object",
+            ));
         };
         for key in OWN_KEYS {
             rest.remove(key);
@@ -176,7 +178,10 @@ impl SandboxFilter {
             let value = spec.labels.get(key);
             value.is_some_and(|value| wanted.as_ref().is_none_or(|wanted| wanted == value))
         });
-        let has_name = self.name.as_ref().is_none_or(|part| spec.name.contains(part));
+        let has_name = self
+            .name
+            .as_ref()
+            .is_none_or(|part| spec.name.contains(part));
         let is_image = |image: &String| *image == spec.image || *image == spec.image_digest;
         let has_image = self.image.as_ref().is_none_or(is_image);
         if !(has_labels && has_name && has_image) {

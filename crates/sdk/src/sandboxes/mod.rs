@@ -19,9 +19,7 @@ use msb_runtime::Sandbox as StoredSandbox;
 
 pub use changes::Changes;
 pub use info::{SandboxFilter, SandboxInfo, SandboxState};
-pub use options::{
-    CopyIn, HostName, NewDirectory, Restart, SandboxOptions, StartOptions, Verify,
-};
+pub use options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions, StartOptions, Verify};
 pub use request::SandboxRequest;
 pub use sandbox::Sandbox;
 

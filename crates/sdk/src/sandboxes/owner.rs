@@ -17,10 +17,12 @@ impl Owner {
     /// Takes the ownership of a running sandbox.
     pub(super) const fn new(
         sandbox: StoredSandbox,
-            keeps_when_detached: bool,
+        cleanups: Cleanups,
+        keeps_when_detached: bool,
     ) -> Self {
         Self {
             sandbox: Some(sandbox),
+            cleanups,
             keeps_when_detached,
         }
     }
@@ -46,9 +48,11 @@ impl Drop for Owner {
         let Some(sandbox) = self.sandbox.take() else {
             return;
         };
+        let cleanup = self.cleanups.begin();
         let ending = async move {
             // A sandbox that is not removed now is removed by the next sweep.
             let _ = kill_and_remove(sandbox).await;
+            drop(cleanup);
         };
         match RuntimeHandle::try_current() {
             Ok(runtime) => {

@@ -51,11 +51,7 @@ impl SandboxRequest {
         }
     }
 
-    fn sized(
-        mut self,
-        size: impl IntoSize,
-        set: impl FnOnce(&mut SandboxOptions, Size),
-    ) -> Self {
+    fn sized(mut self, size: impl IntoSize, set: impl FnOnce(&mut SandboxOptions, Size)) -> Self {
         match size.into_size() {
             Ok(size) => set(&mut self.options, size),
             Err(error) => {

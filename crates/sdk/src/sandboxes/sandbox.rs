@@ -1,9 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use msb_runtime::{
-    ConnectError, RemoveError, Running, Sandbox as StoredSandbox, StopSignal,
-};
+use msb_runtime::{ConnectError, RemoveError, Running, Sandbox as StoredSandbox, StopSignal};
 use tokio::time::timeout;
 
 use super::discard::kill_and_remove;
@@ -32,11 +30,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    pub(super) fn kept(
-        shared: Arc<Shared>,
-        stored: StoredSandbox,
-        warnings: Vec<Notice>,
-    ) -> Self {
+    pub(super) fn kept(shared: Arc<Shared>, stored: StoredSandbox, warnings: Vec<Notice>) -> Self {
         Self {
             handle: Arc::new(Handle::new(shared, stored, warnings)),
         }
@@ -55,7 +49,8 @@ impl Sandbox {
 
     /// Lets this handle own the sandbox.
     pub(super) async fn own(&self, keeps_when_detached: bool) -> Result<(), Error> {
-        let owner = Owner::new(self.handle.stored(), keeps_when_detached);
+        let cleanups = self.handle.shared.cleanups().clone();
+        let owner = Owner::new(self.handle.stored(), cleanups, keeps_when_detached);
         self.handle.set_owner(owner);
         Ok(())
     }
@@ -325,9 +320,9 @@ impl Sandbox {
         let name = name.into();
         self.run(|handle| async move {
             let mut stored = handle.stored();
-            let renaming = handle.shared.with_home(move |shared| {
-                stored.rename(shared.home(), &name).map(|()| stored)
-            });
+            let renaming = handle
+                .shared
+                .with_home(move |shared| stored.rename(shared.home(), &name).map(|()| stored));
             handle.replace(renaming.await?);
             Ok(())
         })
@@ -378,7 +373,11 @@ impl Sandbox {
     ///
     /// # Errors
     /// Those of [`exec`](Self::exec).
-    pub fn exec_with(&self, options: ExecOptions, stdin: Option<bytes::Bytes>) -> Operation<Output> {
+    pub fn exec_with(
+        &self,
+        options: ExecOptions,
+        stdin: Option<bytes::Bytes>,
+    ) -> Operation<Output> {
         crate::exec::collect(Arc::clone(&self.handle), options, stdin)
     }
 

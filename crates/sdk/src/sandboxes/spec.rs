@@ -50,9 +50,7 @@ pub(super) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
     let default_cpus = u8::try_from(host_cpus.min(CPUS_DEFAULT_MAX)).unwrap_or(1);
     Ok(Resources {
         cpus: cpus(options.cpus.unwrap_or(default_cpus))?,
-        memory_mib: options
-            .memory
-            .map_or(Ok(MEMORY_DEFAULT_MIB), memory_mib)?,
+        memory_mib: options.memory.map_or(Ok(MEMORY_DEFAULT_MIB), memory_mib)?,
         upper_bytes: options.disk.map_or(DISK_DEFAULT_BYTES, Size::bytes),
     })
 }
@@ -80,7 +78,9 @@ pub(super) fn limits(options: &SandboxOptions) -> Result<Limits, Error> {
     });
     let size = |size: Option<Size>, path: &str| match size.map(Size::bytes) {
         // For a tmpfs a size of 0 means no limit.
-        Some(0) => Err(Error::invalid(format!("a size of 0 is no room at all for {path}"))),
+        Some(0) => Err(Error::invalid(format!(
+            "a size of 0 is no room at all for {path}"
+        ))),
         bytes => Ok(bytes),
     };
     Ok(Limits {
@@ -224,7 +224,10 @@ pub(super) fn patches(options: &SandboxOptions) -> Result<Patches, Error> {
     let hosts: Result<Vec<_>, _> = options.hosts.iter().map(host).collect();
     let make = options.make_directories.iter().map(|made| {
         if made.mode.is_some_and(|mode| mode > 0o7777) {
-            let message = format!("the mode of '{}' is not one of 12 bits", printable(&made.path));
+            let message = format!(
+                "the mode of '{}' is not one of 12 bits",
+                printable(&made.path)
+            );
             return Err(Error::invalid(message));
         }
         absolute(Some(&made.path))?;
@@ -299,7 +302,12 @@ mod tests {
         own.command = Some(vec![Text::from("true")]);
         assert_eq!(argv(&own).expect("its own"), ["true"]);
         let refused = main_command(&of_image, &ImageConfig::default(), false);
-        assert!(refused.expect_err("no command").message().contains("alpine"));
+        assert!(
+            refused
+                .expect_err("no command")
+                .message()
+                .contains("alpine")
+        );
     }
 
     #[test]
@@ -317,7 +325,10 @@ mod tests {
         given.stop_signal = Some("INT".to_owned());
         given.stop_timeout_ms = Some(1500);
         let (given, _) = stopping(&given, &image("SIGQUIT")).expect("known");
-        assert_eq!((given.signal.to_string().as_str(), given.timeout_s), ("SIGINT", 2));
+        assert_eq!(
+            (given.signal.to_string().as_str(), given.timeout_s),
+            ("SIGINT", 2)
+        );
     }
 
     #[test]

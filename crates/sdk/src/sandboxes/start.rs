@@ -115,9 +115,7 @@ impl Start<'_> {
             msb_kernel: kernel.map(std::path::PathBuf::into_os_string),
             boot_timeout: timeout.unwrap_or(BOOT_TIMEOUT),
             attached: self.options.wait_for_attach,
-            window: self
-                .window
-                .map(|size| (size.rows.into(), size.cols.into())),
+            window: self.window.map(|size| (size.rows.into(), size.cols.into())),
             jail,
             timeline: self.shared.timeline().clone(),
         };

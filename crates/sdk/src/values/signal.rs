@@ -40,7 +40,9 @@ impl TryFrom<i32> for Signal {
         if (1..=SIGNAL_MAX).contains(&number) {
             return Ok(Self(number));
         }
-        Err(Error::invalid(format!("{number} is not a signal: 1 to {SIGNAL_MAX}")))
+        Err(Error::invalid(format!(
+            "{number} is not a signal: 1 to {SIGNAL_MAX}"
+        )))
     }
 }
 
@@ -79,7 +81,12 @@ mod tests {
 
     #[test]
     fn signals_have_names_and_numbers() {
-        for (text, number) in [("\"SIGTERM\"", 15), ("\"int\"", 2), ("9", 9), ("\"34\"", 34)] {
+        for (text, number) in [
+            ("\"SIGTERM\"", 15),
+            ("\"int\"", 2),
+            ("9", 9),
+            ("\"34\"", 34),
+        ] {
             let signal: Signal = serde_json::from_str(text).expect("a signal");
             assert_eq!(signal.number(), number);
         }

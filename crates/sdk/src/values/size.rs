@@ -157,7 +157,10 @@ mod tests {
         for text in ["1.g.", ".5G", "1,5G", "-1G", "1.xG", "16777216.5T", "x", ""] {
             assert!(parse(text).is_err(), "{text}");
         }
-        assert_eq!(serde_json::from_str::<Size>("\"1K\"").expect("read"), Size(1024));
+        assert_eq!(
+            serde_json::from_str::<Size>("\"1K\"").expect("read"),
+            Size(1024)
+        );
         assert_eq!(serde_json::from_str::<Size>("7").expect("read"), Size(7));
         assert!(serde_json::from_str::<Size>("-1").is_err());
     }

@@ -152,7 +152,10 @@ mod tests {
             let json = serde_json::to_string(&text).expect("written");
             assert_eq!(serde_json::from_str::<Text>(&json).expect("read"), text);
         }
-        assert_eq!(serde_json::to_string(&Text::from("a")).expect("written"), "\"a\"");
+        assert_eq!(
+            serde_json::to_string(&Text::from("a")).expect("written"),
+            "\"a\""
+        );
         assert!(serde_json::from_str::<Text>(r#"{"bytes":"!"}"#).is_err());
     }
 }

@@ -1,0 +1,108 @@
+//! The life of a sandbox: owned, kept, stopped, read when stopped, ended under a command.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use msb_sdk::{
+    ErrorKind, Force, Msb, Restart, SandboxFilter, SandboxState, Stopped, TransportProtocol,
+};
+use test_support::TestEnv;
+
+use super::{client, request, started};
+
+/// The time in which a sandbox ends with its owner.
+const OWNED_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) async fn check(env: &TestEnv) -> Result<()> {
+    let msb = client(env)?;
+    owned(&msb, env).await?;
+    kept(&msb, env).await
+}
+
+/// An owned sandbox is gone once its last handle is dropped; a command in it ends with its reason.
+async fn owned(msb: &Msb, env: &TestEnv) -> Result<()> {
+    let port = |request: msb_sdk::SandboxRequest| request.publish(80, msb_sdk::Host::any());
+    let sandbox = started(|| port(request(msb, env)).name("owned").into_future()).await?;
+    let ports = sandbox.ports().await?;
+    ensure!(
+        ports.len() == 1 && ports[0].host_port != 0 && ports[0].protocol == TransportProtocol::Tcp,
+        "{ports:?}"
+    );
+    let stats = sandbox.stats().await?;
+    ensure!(stats.host.memory_bytes > 0, "{stats:?}");
+    let running = tokio::spawn(sandbox.exec(["sleep", "600"]).into_future());
+    let other = msb.sandboxes().get("owned").await?;
+    ensure!(
+        !other.is_owned() && sandbox.is_owned(),
+        "one handle owns it"
+    );
+    // The command must run before its sandbox ends.
+    while other.exec(["pidof", "sleep"]).await?.exit_code != 0 {}
+    drop(sandbox);
+    let begun = Instant::now();
+    let ended = running.await?.err().context("sleep ended by itself")?;
+    ensure!(ended.kind() == ErrorKind::SandboxEnded, "{ended:?}");
+    while !msb.sandboxes().list(SandboxFilter::all()).await?.is_empty() {
+        ensure!(begun.elapsed() < OWNED_TIMEOUT, "the sandbox lives on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let gone = msb.sandboxes().get("owned").await;
+    let gone = gone.err().context("it is gone")?;
+    ensure!(gone.kind() == ErrorKind::SandboxNotFound, "{gone:?}");
+    Ok(())
+}
+
+/// A detached sandbox is kept: it stops, is read, is renamed, starts again and is removed.
+async fn kept(msb: &Msb, env: &TestEnv) -> Result<()> {
+    let script = "echo begun; trap 'exit 7' TERM; while :; do sleep 0.1; done";
+    let start = || {
+        let request = request(msb, env).name("kept").restart(Restart::No);
+        request
+            .command(["sh", "-c", script])
+            .label("test", "sdk")
+            .into_future()
+    };
+    let sandbox = started(start).await?;
+    sandbox.detach().await?;
+    let name = sandbox.name();
+    drop(sandbox);
+    let sandbox = msb.sandboxes().get(name).await?;
+    sandbox.files().write("/kept", "still here").await?;
+    let filter = SandboxFilter::all()
+        .state(SandboxState::Running)
+        .label("test", "sdk");
+    ensure!(
+        msb.sandboxes().list(filter).await?.len() == 1,
+        "it is listed"
+    );
+    let process = sandbox.attach().await?;
+    ensure!(sandbox.stop(None).await? == Stopped::Cleanly, "it stops");
+    ensure!(
+        process.wait().await?.code == 7,
+        "the attached client sees the exit"
+    );
+    let exit = sandbox.wait().await?;
+    ensure!(exit.code == 7, "{exit:?}");
+    ensure!(
+        sandbox.stop(None).await? == Stopped::NotRunning,
+        "it is stopped"
+    );
+    ensure!(
+        sandbox.files().read("/kept").await? == "still here",
+        "its files"
+    );
+    let refused = sandbox.files().write("/kept", "").await;
+    let refused = refused.err().context("it is stopped")?;
+    ensure!(refused.kind() == ErrorKind::NotRunning, "{refused:?}");
+    let logs = sandbox.logs().await?;
+    let record = logs.next().await?.context("it printed a line")?;
+    ensure!(record.text() == "begun\n", "{record:?}");
+    sandbox.rename("renamed").await?;
+    ensure!(sandbox.inspect().await?.name == "renamed", "it is renamed");
+    sandbox.remove(Force::No).await?;
+    ensure!(
+        msb.sandboxes().list(SandboxFilter::all()).await?.is_empty(),
+        "it is removed"
+    );
+    Ok(())
+}
