@@ -63,11 +63,7 @@ const LOW_SPACE_BYTES: u64 = 2 << 30;
 
 /// Inspects everything a sandbox needs: VMMs, home, kernel, disk, jail.
 /// The home is made if it does not exist. `msb_kernel` is the kernel that the user gave.
-pub fn diagnose(
-    home: &Home,
-    backends: &[&dyn Backend],
-    msb_kernel: Option<&OsStr>,
-) -> Vec<Health> {
+pub fn diagnose(home: &Home, backends: &[&dyn Backend], msb_kernel: Option<&OsStr>) -> Vec<Health> {
     let mut findings = vmms(backends);
     let home_health = home_health(home);
     let is_usable = home_health.level != Level::Broken;

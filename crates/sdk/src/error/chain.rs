@@ -6,7 +6,12 @@ use std::error::Error as StdError;
 pub(super) fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
 }
 
 /// Returns an error and its causes on one line. Parts of it may come from a registry or a guest, so

@@ -145,8 +145,11 @@ impl Collected {
                 Some(Ok(Some(Received::Exited(status)))) => {
                     return Reception::Exit(Exit::from_status(status));
                 }
-                Some(Ok(Some(output))) if self.add(output) => {}
-                Some(Ok(Some(_))) => return Reception::TooMuch,
+                Some(Ok(Some(output))) => {
+                    if !self.add(output) {
+                        return Reception::TooMuch;
+                    }
+                }
                 Some(Ok(None)) => return Reception::Lost(None),
                 Some(Err(error)) => return Reception::Lost(Some(error)),
             }

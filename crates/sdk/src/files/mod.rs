@@ -60,12 +60,14 @@ impl Files {
         work: impl FnOnce(Arc<Handle>, SandboxFiles) -> F + Send + 'static,
     ) -> Operation<T>
     where
+        T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
         let handle = Arc::clone(&self.handle);
         Operation::new(async move {
             let files = open(&handle).await?;
-            match work(Arc::clone(&handle), files).await {
+            let outcome = work(Arc::clone(&handle), files).await;
+            match outcome {
                 Ok(value) => Ok(value),
                 Err(error) => Err(handle.explain(error).await),
             }

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::future::IntoFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,16 +7,24 @@ use image_import::LoadSource;
 use oci_image::Reference;
 
 use super::options::{limits, platform};
-use super::{Image, LoadOptions, budget};
+use super::progress::{Observer, observed};
+use super::{Image, LoadOptions, PullEvent, budget};
 use crate::client::Shared;
 use crate::{Error, Operation, Size};
 
 /// A load that has not begun: options to set, then `.await`.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a load does nothing until it is awaited"]
 pub struct LoadRequest {
     shared: Arc<Shared>,
     options: LoadOptions,
+    observer: Option<Observer>,
+}
+
+impl fmt::Debug for LoadRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LoadRequest").field(&self.options).finish()
+    }
 }
 
 impl LoadRequest {
@@ -24,12 +33,28 @@ impl LoadRequest {
             path: Some(path),
             ..LoadOptions::default()
         };
-        Self { shared, options }
+        Self {
+            shared,
+            options,
+            observer: None,
+        }
     }
 
     /// Sets the name of the image, instead of its name in the archive.
     pub fn tag(mut self, name: impl Into<String>) -> Self {
         self.options.tag = Some(name.into());
+        self
+    }
+
+    /// Replaces all options.
+    pub fn with_options(mut self, options: LoadOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Passes the events of the load to `observer`, on the threads that import. It must be quick.
+    pub fn watch(mut self, observer: impl Fn(PullEvent) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
         self
     }
 
@@ -45,15 +70,24 @@ impl IntoFuture for LoadRequest {
     type IntoFuture = Operation<Vec<Image>>;
 
     fn into_future(self) -> Operation<Vec<Image>> {
-        load_with(self.shared, self.options)
+        let Self {
+            shared,
+            options,
+            observer,
+        } = self;
+        Operation::new(async move { load(&shared, &options, observer.as_ref()).await })
     }
 }
 
 pub(super) fn load_with(shared: Arc<Shared>, options: LoadOptions) -> Operation<Vec<Image>> {
-    Operation::new(async move { load(&shared, &options).await })
+    Operation::new(async move { load(&shared, &options, None).await })
 }
 
-async fn load(shared: &Arc<Shared>, options: &LoadOptions) -> Result<Vec<Image>, Error> {
+async fn load(
+    shared: &Arc<Shared>,
+    options: &LoadOptions,
+    observer: Option<&Observer>,
+) -> Result<Vec<Image>, Error> {
     let load_options = image_import::LoadOptions {
         name: name(options.tag.as_deref())?,
         platform: platform(options.platform.as_deref())?,
@@ -65,7 +99,7 @@ async fn load(shared: &Arc<Shared>, options: &LoadOptions) -> Result<Vec<Image>,
         None => LoadSource::Stdin,
     };
     let store = shared.with_home(Shared::store).await?;
-    let loaded = image_import::load(&store, &source, &load_options, Arc::new(())).await;
+    let loaded = image_import::load(&store, &source, &load_options, observed(observer)).await;
     let loaded = loaded.map_err(|error| shared.in_home(error.into()))?;
     let digests = loaded.iter().map(|image| image.record.manifest_digest);
     let digests: Vec<_> = digests.collect();

@@ -22,6 +22,7 @@ pub use prune::{Pruned, PrunedImage};
 pub use pull::{Pull, PullRequest};
 pub use remove::RemovedImage;
 
+pub(crate) use progress::{Observer, observed};
 pub(crate) use pull::pull_into;
 
 use crate::client::Shared;

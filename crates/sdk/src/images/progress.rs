@@ -1,7 +1,8 @@
 //! Events of a pull, from the threads that import to the task that watches.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use image_store::{Event, Progress};
 use tokio::sync::Notify;
@@ -65,6 +66,34 @@ fn add_up(waiting: &mut VecDeque<PullEvent>, event: &PullEvent) -> bool {
         }
     }
     false
+}
+
+/// The receiver of a pull's events, on the threads that import. It must be quick.
+pub(crate) type Observer = Arc<dyn Fn(PullEvent) + Send + Sync>;
+
+/// A receiver of progress that passes events on.
+pub(crate) struct Observed(pub(crate) Observer);
+
+impl fmt::Debug for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observed")
+    }
+}
+
+impl Progress for Observed {
+    fn event(&self, event: &Event<'_>) {
+        if let Some(event) = PullEvent::convert(event) {
+            (self.0)(event);
+        }
+    }
+}
+
+/// Returns a receiver that passes events on to an observer, if there is one.
+pub(crate) fn observed(observer: Option<&Observer>) -> Arc<dyn Progress> {
+    match observer {
+        Some(observer) => Arc::new(Observed(Arc::clone(observer))),
+        None => Arc::new(()),
+    }
 }
 
 impl Progress for EventQueue {

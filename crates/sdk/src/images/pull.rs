@@ -99,10 +99,7 @@ impl IntoFuture for PullRequest {
 }
 
 pub(super) fn pull_with(shared: Arc<Shared>, options: PullOptions) -> Operation<Image> {
-    Operation::new(async move {
-        let progress: Arc<dyn Progress> = Arc::new(());
-        pull_image(&shared, &options, progress).await
-    })
+    Operation::new(async move { pull_image(&shared, &options, Arc::new(())).await })
 }
 
 async fn pull_image(

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use image_store::{FindError, ImageLease, Progress, Store, StoredImage, VerifyMode};
+use image_store::{FindError, ImageLease, Store, StoredImage, VerifyMode};
 use msb_runtime::{
     CreateOptions, HostAuthorities, Lock, Mark, Mount, Room, Sandbox as StoredSandbox, check_mounts,
 };
@@ -12,7 +12,7 @@ use oci_image::Platform;
 use super::SandboxOptions;
 use super::spec;
 use crate::client::Shared;
-use crate::images::{PullPolicy, pull_into};
+use crate::images::{Observer, PullPolicy, observed, pull_into};
 use crate::operation::blocking;
 use crate::vmm::Backends;
 use crate::{Error, Notice, StartOptions, Verify};
@@ -48,6 +48,22 @@ impl Created {
         self.sandbox.as_ref()
     }
 
+    /// Removes the sandbox, and waits until it is gone.
+    pub(super) async fn remove(mut self) {
+        let Some(sandbox) = self.sandbox.take() else {
+            return;
+        };
+        drop(self.lock.take());
+        let cleanup = self.shared.cleanups().begin();
+        // The error that is the reason for the removal is the one that is reported.
+        let _ = blocking(move || {
+            super::discard::remove_ended(&sandbox);
+            drop(cleanup);
+            Ok::<_, Error>(())
+        })
+        .await;
+    }
+
     /// Takes the right to start the sandbox, which is removed at the end nevertheless.
     pub(super) fn take_lock(&mut self) -> Option<Lock> {
         self.lock.take()
@@ -69,6 +85,7 @@ impl Drop for Created {
 pub(super) async fn create(
     shared: &Arc<Shared>,
     options: SandboxOptions,
+    observer: Option<&Observer>,
     verify: Option<VerifyMode>,
 ) -> Result<Created, Error> {
     let options = Arc::new(options);
@@ -79,7 +96,7 @@ pub(super) async fn create(
     };
     let checked = checked.await?;
     let store = shared.with_home(Shared::store).await?;
-    let (image, lease, mut warnings) = leased_image(shared, &store, &options).await?;
+    let (image, lease, mut warnings) = leased_image(shared, &store, &options, observer).await?;
     warnings.extend(platform_warning(&options.image, &image.record.platform));
     let shared = Arc::clone(shared);
     let writing = move || {
@@ -196,10 +213,11 @@ async fn leased_image(
     shared: &Arc<Shared>,
     store: &Store,
     options: &Arc<SandboxOptions>,
+    observer: Option<&Observer>,
 ) -> Result<(StoredImage, ImageLease, Vec<Notice>), Error> {
     let mut attempts = 0;
     loop {
-        let (image, warnings) = image(shared, store, options).await?;
+        let (image, warnings) = image(shared, store, options, observer).await?;
         attempts += 1;
         let leasing = {
             let (store, image) = (store.clone(), image.clone());
@@ -217,12 +235,10 @@ async fn image(
     shared: &Arc<Shared>,
     store: &Store,
     options: &Arc<SandboxOptions>,
+    observer: Option<&Observer>,
 ) -> Result<(StoredImage, Vec<Notice>), Error> {
     let name = &options.image;
-    let pull = async || {
-        let progress: Arc<dyn Progress> = Arc::new(());
-        pull_into(shared, store, name, &options.source, progress).await
-    };
+    let pull = async || pull_into(shared, store, name, &options.source, observed(observer)).await;
     if options.pull == PullPolicy::Always {
         return pull().await;
     }

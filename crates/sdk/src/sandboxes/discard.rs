@@ -1,6 +1,6 @@
 //! The removal of a sandbox whose handle is gone.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox, State};
 
@@ -15,18 +15,23 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// be dropped on a thread that must not block, or after its runtime has ended.
 pub(super) fn discard(sandbox: StoredSandbox, cleanup: Cleanup) {
     let removing = move || {
-        let deadline = std::time::Instant::now() + DISCARD_TIMEOUT;
-        while matches!(sandbox.clone().remove(), Err(RemoveError::Running { .. }))
-            && std::time::Instant::now() < deadline
-        {
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        remove_ended(&sandbox);
         drop(cleanup);
     };
     // A sandbox that is not removed now is removed by a sweep, or by its user.
     let _ = std::thread::Builder::new()
         .name("msb-discard".to_owned())
         .spawn(removing);
+}
+
+/// Removes a sandbox once its machine has ended, which takes a moment. Blocks.
+pub(super) fn remove_ended(sandbox: &StoredSandbox) {
+    let deadline = Instant::now() + DISCARD_TIMEOUT;
+    while matches!(sandbox.clone().remove(), Err(RemoveError::Running { .. }))
+        && Instant::now() < deadline
+    {
+        std::thread::sleep(POLL_INTERVAL);
+    }
 }
 
 /// Kills a sandbox and removes it.

@@ -80,16 +80,7 @@ impl Sandboxes {
     /// # Errors
     /// Those of [`run`](Self::run).
     pub fn run_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
-        run::run(Arc::clone(&self.shared), options, true)
-    }
-
-    /// Creates and starts a sandbox with these options that nobody owns: it is kept, also after
-    /// this process, unless it is to be removed when it stops.
-    ///
-    /// # Errors
-    /// Those of [`run`](Self::run). A sandbox whose command has run is kept even then.
-    pub fn run_detached_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
-        run::run(Arc::clone(&self.shared), options, false)
+        run::run(Arc::clone(&self.shared), options, None, true)
     }
 
     /// Creates a sandbox of an image, which is kept and not started.
@@ -113,7 +104,7 @@ impl Sandboxes {
     /// # Errors
     /// Those of [`create`](Self::create).
     pub fn create_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
-        run::create(Arc::clone(&self.shared), options)
+        run::create(Arc::clone(&self.shared), options, None)
     }
 
     /// Returns a handle of the sandbox with this name or id, or the beginning of its id alone. The

@@ -4,11 +4,13 @@ use msb_runtime::Sandbox as StoredSandbox;
 use tokio::runtime::Handle as RuntimeHandle;
 
 use super::discard::kill_and_remove;
+use crate::cleanup::Cleanups;
 
 /// The ownership of a sandbox. Dropping it ends the sandbox and removes it.
 #[derive(Debug)]
 pub(super) struct Owner {
     sandbox: Option<StoredSandbox>,
+    cleanups: Cleanups,
     /// True if the sandbox is kept when it is given free.
     keeps_when_detached: bool,
 }

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::future::IntoFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,10 +7,10 @@ use std::time::Duration;
 use super::options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions};
 use super::{Sandbox, run};
 use crate::client::Shared;
-use crate::images::PullPolicy;
+use crate::images::{Observer, PullPolicy};
 use crate::{
-    Error, Host, IntoSize, Mount, Network, Operation, Port, Size, TerminalSize, Text, Ulimit,
-    VmmChoice,
+    Error, Host, IntoSize, Mount, Network, Operation, Port, PullEvent, Size, TerminalSize, Text,
+    Ulimit, VmmChoice,
 };
 
 /// A sandbox that does not exist yet: options to set, then `.await`.
@@ -30,15 +31,25 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "a sandbox is not created until it is awaited"]
 pub struct SandboxRequest {
     shared: Arc<Shared>,
     options: SandboxOptions,
-    /// True if the sandbox is started, and owned.
+    /// True if the sandbox is started.
     runs: bool,
+    /// True if its handle owns the sandbox.
+    is_owned: bool,
+    observer: Option<Observer>,
     /// The first option that cannot be used.
     invalid: Option<Error>,
+}
+
+impl fmt::Debug for SandboxRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SandboxRequest")
+            .field(&self.options)
+            .finish()
+    }
 }
 
 impl SandboxRequest {
@@ -47,6 +58,8 @@ impl SandboxRequest {
             shared,
             options: SandboxOptions::new(image),
             runs,
+            is_owned: runs,
+            observer: None,
             invalid: None,
         }
     }
@@ -301,6 +314,26 @@ impl SandboxRequest {
         self
     }
 
+    /// Replaces all options.
+    pub fn with_options(mut self, options: SandboxOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Starts the sandbox without an owner: it is kept, also after this process, unless it is to be
+    /// removed when it stops. A sandbox whose command has run is then kept even if the start fails.
+    pub fn detached(mut self) -> Self {
+        self.is_owned = false;
+        self
+    }
+
+    /// Passes the events of the image's pull to `observer`, on the threads that import. It must be
+    /// quick.
+    pub fn watch_pull(mut self, observer: impl Fn(PullEvent) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
     /// Returns the options so far, as data.
     pub fn options(&self) -> &SandboxOptions {
         &self.options
@@ -320,9 +353,9 @@ impl IntoFuture for SandboxRequest {
             return Operation::new(async { Err(error) });
         }
         if self.runs {
-            run::run(self.shared, self.options, true)
+            run::run(self.shared, self.options, self.observer, self.is_owned)
         } else {
-            run::create(self.shared, self.options)
+            run::create(self.shared, self.options, self.observer)
         }
     }
 }

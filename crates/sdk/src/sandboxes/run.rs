@@ -8,12 +8,17 @@ use super::create::{self, verify_mode};
 use super::start::{self, Booted};
 use super::{Sandbox, SandboxOptions};
 use crate::client::Shared;
+use crate::images::Observer;
 use crate::{Error, Operation};
 
 /// Creates a sandbox, which is kept and not started.
-pub(super) fn create(shared: Arc<Shared>, options: SandboxOptions) -> Operation<Sandbox> {
+pub(super) fn create(
+    shared: Arc<Shared>,
+    options: SandboxOptions,
+    observer: Option<Observer>,
+) -> Operation<Sandbox> {
     Operation::new(async move {
-        let created = create::create(&shared, options, None).await?;
+        let created = create::create(&shared, options, observer.as_ref(), None).await?;
         let mut warnings = shared.take_notices();
         warnings.extend(created.warnings.iter().cloned());
         let kept = created.keep().ok_or_else(Error::no_lock)?;
@@ -25,6 +30,7 @@ pub(super) fn create(shared: Arc<Shared>, options: SandboxOptions) -> Operation<
 pub(super) fn run(
     shared: Arc<Shared>,
     mut options: SandboxOptions,
+    observer: Option<Observer>,
     is_owned: bool,
 ) -> Operation<Sandbox> {
     Operation::new(async move {
@@ -33,7 +39,7 @@ pub(super) fn run(
         let start_options = options.start.clone();
         let window = options.tty;
         let verify = verify_mode(start_options.verify);
-        let mut created = create::create(&shared, options, Some(verify)).await?;
+        let mut created = create::create(&shared, options, observer.as_ref(), Some(verify)).await?;
         let lock = created.take_lock().ok_or_else(Error::no_lock)?;
         let sandbox = created.sandbox().cloned().ok_or_else(Error::no_lock)?;
         let starting = start::Start {
@@ -50,6 +56,7 @@ pub(super) fn run(
                 if !is_owned && has_run(&sandbox).await {
                     let _ = created.keep_sandbox();
                 }
+                created.remove().await;
                 return Err(error);
             }
         };
