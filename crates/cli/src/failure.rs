@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use image_import::{LoadError, PullError};
 use image_store::{CheckError, FindError, OpenError};
-use msb_runtime::{FilesError, HomeError, KERNEL_REMEDY, StartError};
+use msb_runtime::{FilesError, HomeError, KERNEL_REMEDY};
 use msb_vmm::ChooseError;
 
 use crate::output::Unwritable;
@@ -24,8 +24,6 @@ pub(crate) struct Failure {
     exit_code: u8,
     /// The home, `MSB_HOME`.
     home: Option<PathBuf>,
-    /// The remedy, if the error's type does not imply one.
-    hint: Option<String>,
 }
 
 /// A sandbox that ended before its command did.
@@ -42,16 +40,6 @@ impl std::fmt::Display for Vanished {
 }
 
 impl std::error::Error for Vanished {}
-
-/// A sandbox whose guest did not boot, so its command cannot have run.
-#[derive(Debug)]
-pub(crate) struct NotBooted;
-
-impl std::fmt::Display for NotBooted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("cannot start the sandbox")
-    }
-}
 
 /// A pull that the user interrupted.
 #[derive(Debug)]
@@ -77,7 +65,6 @@ impl Failure {
             error,
             exit_code,
             home: None,
-            hint: None,
         }
     }
 
@@ -87,36 +74,8 @@ impl Failure {
         self
     }
 
-    /// Returns the failure with the action that failed.
-    pub(crate) fn context<C>(mut self, what: C) -> Self
-    where
-        C: std::fmt::Display + Send + Sync + 'static,
-    {
-        self.error = self.error.context(what);
-        self
-    }
-
-    /// Returns the failure with a remedy for the user.
-    pub(crate) fn with_hint(mut self, hint: String) -> Self {
-        self.hint = Some(printable(&hint));
-        self
-    }
-
-    /// Returns true if the failure has a context of this type.
-    pub(crate) fn is_of<C>(&self) -> bool
-    where
-        C: std::fmt::Display + std::fmt::Debug + Send + Sync + 'static,
-    {
-        self.error.is::<C>()
-    }
-
     pub(crate) const fn exit_code(&self) -> u8 {
         self.exit_code
-    }
-
-    /// Returns the error of this type among the causes; `None` if no cause has the type.
-    pub(crate) fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
-        self.error.chain().find_map(|cause| cause.downcast_ref())
     }
 
     /// Prints `msb: what: why`, then each hint on its own line.
@@ -173,16 +132,17 @@ impl Failure {
                     .iter()
                     .map(|line| format!("  | {}", printable(line))),
             );
-            let of_cause = match cause.downcast_ref::<ChooseError>() {
-                Some(error) => error.hints(),
-                None if cause.is::<OpenError>() && !self.lacks_space() => {
-                    vec![HOME_REMEDY.to_owned()]
-                }
-                None => hint_of(cause).into_iter().collect(),
+            let of_cause = if let Some(error) = cause.downcast_ref::<msb_sdk::Error>() {
+                error.hints().to_vec()
+            } else if let Some(error) = cause.downcast_ref::<ChooseError>() {
+                error.hints()
+            } else if cause.is::<OpenError>() && !self.lacks_space() {
+                vec![HOME_REMEDY.to_owned()]
+            } else {
+                hint_of(cause).into_iter().collect()
             };
             hints.extend(of_cause.iter().map(|hint| format!("hint: {hint}")));
         }
-        hints.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
         hints
     }
 }
@@ -233,12 +193,12 @@ fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
 }
 
 /// Returns the last lines that a machine printed before it failed.
-fn log_tail<'a>(cause: &'a (dyn std::error::Error + 'static)) -> &'a [String] {
-    match cause.downcast_ref::<StartError>() {
-        Some(StartError::Ended { log_tail, .. } | StartError::Silent { log_tail, .. }) => log_tail,
-        _ => cause
+fn log_tail(cause: &(dyn std::error::Error + 'static)) -> Vec<String> {
+    match cause.downcast_ref::<msb_sdk::Error>() {
+        Some(error) => error.last_words(),
+        None => cause
             .downcast_ref::<Vanished>()
-            .map_or(&[], |vanished| &vanished.log_tail),
+            .map_or(Vec::new(), |vanished| vanished.log_tail.clone()),
     }
 }
 
@@ -257,11 +217,12 @@ pub(crate) fn printable(text: &str) -> String {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
+        let error = error.into();
+        let of_sdk = error.downcast_ref::<msb_sdk::Error>();
         Self {
-            error: error.into(),
-            exit_code: EXIT_MSB_FAILED,
+            exit_code: of_sdk.map_or(EXIT_MSB_FAILED, msb_sdk::Error::exit_code),
+            error,
             home: None,
-            hint: None,
         }
     }
 }
@@ -308,8 +269,6 @@ mod tests {
             failure.hints(),
             ["hint: load the module, or use --vmm qemu"]
         );
-        let failure = Failure::from(anyhow::anyhow!("no")).with_hint("try\nagain".to_owned());
-        assert_eq!(failure.hints(), ["hint: try\\nagain"]);
     }
 
     #[test]

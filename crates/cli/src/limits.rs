@@ -1,3 +1,6 @@
+use std::collections::BTreeMap;
+
+use msb_sdk::Size;
 use oci_layers::{InvalidLimit, Limit, Limits};
 
 use crate::output;
@@ -22,24 +25,20 @@ pub(crate) struct LimitArguments {
 }
 
 impl LimitArguments {
-    /// Returns the limit of the space of all images, in bytes; `None` if it is not limited.
-    pub(crate) const fn store_limit_bytes(&self) -> Option<u64> {
-        self.store_limit
+    /// Returns the limit of the space of all images; `None` if it is not limited.
+    pub(crate) fn store_limit(&self) -> Option<Size> {
+        self.store_limit.map(Size::new)
     }
 
-    /// Returns the limits: the defaults, changed by the environment, then by the options.
-    pub(crate) fn limits(&self) -> anyhow::Result<Limits> {
-        let mut limits = Limits::default();
-        if let Ok(settings) = std::env::var(VARIABLE) {
-            let set = limits.set(&settings);
-            set.map_err(|error| {
-                anyhow::Error::new(error).context(format!("cannot use {VARIABLE}"))
-            })?;
-        }
-        for setting in &self.settings {
-            limits.set(setting)?;
-        }
-        Ok(limits)
+    /// Returns the limits that the options set, by name.
+    pub(crate) fn by_name(&self) -> BTreeMap<String, String> {
+        let settings = self
+            .settings
+            .iter()
+            .flat_map(|settings| settings.split(','));
+        let pairs = settings.filter_map(|setting| setting.split_once('='));
+        let pairs = pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+        pairs.collect()
     }
 }
 

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use image_store::{Event, LayerSize, Progress};
+use image_store::{Event, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use oci_image::Digest;
-use oci_layers::Note;
+use msb_sdk::{LayerSize, PullEvent};
 
 use crate::output;
 
@@ -21,10 +21,12 @@ const NOTES_SHOWN: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Bars {
     all: MultiProgress,
-    layers: Mutex<HashMap<Digest, ProgressBar>>,
+    layers: Mutex<HashMap<String, ProgressBar>>,
     total: OnceLock<ProgressBar>,
     verifying: OnceLock<ProgressBar>,
     is_quiet: bool,
+    /// True from the first event of a pull to its last.
+    is_pulling: AtomicBool,
 }
 
 impl Bars {
@@ -40,6 +42,7 @@ impl Bars {
             total: OnceLock::new(),
             verifying: OnceLock::new(),
             is_quiet: quiet,
+            is_pulling: AtomicBool::new(false),
         }
     }
 
@@ -50,7 +53,7 @@ impl Bars {
     }
 
     /// Reports a layer's losses during conversion, with or without a terminal.
-    fn notes(&self, diff_id: &Digest, notes: &[Note], total: u64) {
+    fn notes(&self, diff_id: &str, notes: &[String], total: u64) {
         if self.is_quiet {
             return;
         }
@@ -86,7 +89,7 @@ impl Bars {
             bar.set_style(style.clone());
             bar.set_prefix(short(&layer.diff_id));
             bar.set_message("waiting");
-            self.with_layers(|bars| bars.insert(layer.diff_id, bar));
+            self.with_layers(|bars| bars.insert(layer.diff_id.clone(), bar));
         }
     }
 
@@ -110,7 +113,7 @@ impl Bars {
     }
 
     /// Fills a layer's bar, and shows the layer's outcome.
-    fn complete(&self, diff_id: &Digest, message: &'static str) {
+    fn complete(&self, diff_id: &str, message: &'static str) {
         self.layer(diff_id, |bar| {
             let left = bar.length().unwrap_or(0).saturating_sub(bar.position());
             self.advance(bar, left);
@@ -118,7 +121,7 @@ impl Bars {
         });
     }
 
-    fn layer(&self, diff_id: &Digest, change: impl FnOnce(&ProgressBar)) {
+    fn layer(&self, diff_id: &str, change: impl FnOnce(&ProgressBar)) {
         self.with_layers(|bars| {
             if let Some(bar) = bars.get(diff_id) {
                 change(bar);
@@ -126,7 +129,7 @@ impl Bars {
         });
     }
 
-    fn with_layers<T>(&self, work: impl FnOnce(&mut HashMap<Digest, ProgressBar>) -> T) -> T {
+    fn with_layers<T>(&self, work: impl FnOnce(&mut HashMap<String, ProgressBar>) -> T) -> T {
         // A panic may leave the bars in any state; only the display depends on it.
         let mut layers = self
             .layers
@@ -136,54 +139,65 @@ impl Bars {
     }
 }
 
-fn short(digest: &Digest) -> String {
-    digest
-        .to_string()
-        .chars()
-        .skip("sha256:".len())
-        .take(12)
-        .collect()
+fn short(digest: &str) -> String {
+    digest.chars().skip("sha256:".len()).take(12).collect()
 }
 
 impl Progress for Bars {
     fn event(&self, event: &Event<'_>) {
+        if let Some(event) = PullEvent::convert(event) {
+            self.show(&event);
+        }
+    }
+}
+
+impl Bars {
+    /// Shows an event.
+    pub(crate) fn show(&self, event: &PullEvent) {
+        self.is_pulling
+            .store(!matches!(event, PullEvent::Done { .. }), Ordering::Relaxed);
         match event {
-            Event::Image { layers, .. } => self.start(layers),
-            Event::LayerPresent { diff_id } => self.complete(diff_id, "already here"),
-            Event::LayerWaiting { diff_id } => self.layer(diff_id, |bar| {
+            PullEvent::Image { layers, .. } => self.start(layers),
+            PullEvent::LayerPresent { diff_id } => self.complete(diff_id, "already here"),
+            PullEvent::LayerWaiting { diff_id } => self.layer(diff_id, |bar| {
                 bar.set_message("waiting for another msb");
             }),
-            Event::LayerStarted { diff_id } => self.layer(diff_id, |bar| {
+            PullEvent::LayerStarted { diff_id } => self.layer(diff_id, |bar| {
                 bar.set_message("");
             }),
-            Event::LayerBytes { diff_id, bytes } => {
+            PullEvent::LayerBytes { diff_id, bytes } => {
                 self.layer(diff_id, |bar| self.advance(bar, *bytes));
             }
-            Event::LayerDone { diff_id } => self.complete(diff_id, "done"),
-            Event::Verifying { bytes } => self.start_verifying(*bytes),
-            Event::VerifiedBytes { bytes } => {
+            PullEvent::LayerDone { diff_id } => self.complete(diff_id, "done"),
+            PullEvent::Verifying { bytes } => self.start_verifying(*bytes),
+            PullEvent::VerifiedBytes { bytes } => {
                 if let Some(bar) = self.verifying.get() {
                     bar.inc(*bytes);
                 }
             }
-            Event::Retrying {
+            PullEvent::Retrying {
                 what,
                 reason,
-                after,
+                after_ms,
             } => {
                 let what = crate::failure::printable(what);
                 let reason = crate::failure::printable(reason);
-                let line = format!("{what}: {reason}; again in {} s", after.as_secs());
+                let line = format!("{what}: {reason}; again in {} s", after_ms / 1000);
                 // Without a terminal the line is not shown; the outcome is enough then.
                 let _ = self.all.println(line);
             }
-            Event::LayerNotes {
+            PullEvent::LayerNotes {
                 diff_id,
                 notes,
                 total,
             } => self.notes(diff_id, notes, *total),
             _ => {}
         }
+    }
+
+    /// Returns true while an image is pulled.
+    pub(crate) fn is_pulling(&self) -> bool {
+        self.is_pulling.load(Ordering::Relaxed)
     }
 }
 
@@ -194,30 +208,29 @@ mod tests {
     #[test]
     fn all_layers_together_are_counted_once_each() {
         let bars = Bars::new(true);
-        let [one, other, third] = [&b"1"[..], b"2", b"3"].map(Digest::compute);
-        let layers = [(one, 100), (other, 50), (third, 7)];
-        let layers = layers.map(|(diff_id, size_bytes)| LayerSize {
-            diff_id,
-            size_bytes,
-        });
-        bars.event(&Event::Image {
-            name: "app",
-            digest: &one,
-            layers: &layers,
-        });
+        let layer = |name: &str| format!("sha256:{name}");
+        let events = [
+            r#"{"type":"image","name":"app","digest":"","layers":[
+                {"diff_id":"sha256:1","size_bytes":100},{"diff_id":"sha256:2","size_bytes":50},
+                {"diff_id":"sha256:3","size_bytes":7}]}"#,
+            r#"{"type":"layer-bytes","diff_id":"sha256:1","bytes":60}"#,
+        ];
+        for event in events {
+            bars.show(&serde_json::from_str(event).expect("an event"));
+        }
         let total = bars.total.get().expect("a bar");
-        assert_eq!((total.position(), total.length()), (0, Some(157)));
-        bars.event(&Event::LayerBytes {
-            diff_id: &one,
-            bytes: 60,
+        assert_eq!((total.position(), total.length()), (60, Some(157)));
+        bars.show(&PullEvent::LayerPresent {
+            diff_id: layer("2"),
         });
-        bars.event(&Event::LayerPresent { diff_id: &other });
         assert_eq!(total.position(), 110);
-        bars.event(&Event::LayerBytes {
-            diff_id: &one,
+        bars.show(&PullEvent::LayerBytes {
+            diff_id: layer("1"),
             bytes: 40,
         });
-        bars.event(&Event::LayerDone { diff_id: &one });
+        bars.show(&PullEvent::LayerDone {
+            diff_id: layer("1"),
+        });
         assert_eq!(total.position(), 150);
     }
 }

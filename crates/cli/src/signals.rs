@@ -1,10 +1,10 @@
 //! Signals of this process: those that end it, and those that it passes to a command in a sandbox.
 
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use msb_agent_protocol::Control;
+use msb_sdk::Process;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
@@ -58,7 +58,7 @@ fn listen() -> watch::Receiver<Option<SignalKind>> {
 /// `enough` when the user has asked often enough. Before that, warns of the effect `next` of one
 /// more.
 pub(crate) async fn forward(
-    control: Control,
+    process: Arc<Process>,
     has_terminal: bool,
     next: &'static str,
     enough: mpsc::Sender<()>,
@@ -89,16 +89,17 @@ pub(crate) async fn forward(
             }
         }
         // A guest that does not answer must not delay later signals.
-        tokio::spawn(pass_on(control.clone(), kind, has_terminal));
+        tokio::spawn(pass_on(Arc::clone(&process), kind, has_terminal));
     }
 }
 
 /// Passes one signal on. A failure is ignored, because the command may have ended.
-async fn pass_on(mut control: Control, kind: SignalKind, has_terminal: bool) {
+async fn pass_on(process: Arc<Process>, kind: SignalKind, has_terminal: bool) {
     let _ = if kind != SignalKind::window_change() {
-        control.signal(kind.as_raw_value()).await
+        process.signal(kind.as_raw_value()).await
     } else if has_terminal {
-        control.resize(terminal::size()).await
+        let size = terminal::size();
+        process.resize(size.rows, size.cols).await
     } else {
         Ok(())
     };

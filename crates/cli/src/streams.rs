@@ -1,16 +1,15 @@
 //! Connects this process's streams and signals to a command in a sandbox.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
-use msb_agent_protocol::v1::ExitStatus;
-use msb_agent_protocol::{Bytes, Client, ClientError, Command, Control, Inputs, Output, Outputs};
-use msb_runtime::{EndReason, Exit, Mark, Timeline};
+use msb_runtime::{Mark, Timeline};
+use msb_sdk::{Bytes, EndReason, ErrorKind, Event, Process, Stdin};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _, Stderr, Stdout};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::failure::{Failure, printable};
 use crate::output::{self, Stream};
@@ -20,8 +19,8 @@ use crate::terminal::{self, RawTerminal};
 /// The time that a command may take to end after it got SIGPIPE.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The time that a sandbox's supervisor may take to list its failed disks.
-const DISK_ERRORS_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most bytes of standard input that are read at a time.
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// The parts of this process that are connected to a command.
 #[derive(Debug, Clone, Copy)]
@@ -55,15 +54,6 @@ pub(crate) enum Ending {
     Enough,
 }
 
-impl Ending {
-    pub(crate) fn exited(status: ExitStatus) -> Self {
-        Self::Exited {
-            code: Exit::code_of(status),
-            reason: EndReason::from_status(status),
-        }
-    }
-}
-
 /// The exit code of a process whose output nothing reads, as SIGPIPE would give it.
 pub(crate) const EXIT_UNREAD: u8 = 128 + 13;
 /// The exit code of a command that was killed.
@@ -73,22 +63,18 @@ pub(crate) const EXIT_INTERRUPTED: u8 = 128 + 2;
 
 /// Passes the streams and signals of a command that has just started until it ends.
 pub(crate) async fn join(
-    command: Command,
+    process: Process,
     joint: Joint,
     timeline: &Timeline,
 ) -> Result<Ending, Failure> {
     timeline.mark(Mark::CommandStarted)?;
-    let Command {
-        inputs,
-        outputs,
-        mut control,
-        ..
-    } = command;
+    let process = Arc::new(process);
     let is_typed = joint.terminal && terminal::stdin_is_terminal();
     let raw = is_typed.then(RawTerminal::enter).transpose()?;
     if is_typed {
         // The terminal may have been resized since the command got its size.
-        let _ = control.resize(terminal::size()).await;
+        let size = terminal::size();
+        let _ = process.resize(size.rows, size.cols).await;
     }
     let (leave, mut left) = mpsc::channel(1);
     let mut sending = None;
@@ -96,16 +82,15 @@ pub(crate) async fn join(
         let (sender, pending) = mpsc::channel(4);
         let keys = (is_typed && joint.can_leave).then(LeaveKeys::default);
         std::thread::spawn(move || read_stdin(&sender, keys, &leave));
-        sending = Some(tokio::spawn(send_stdin(inputs.clone(), pending)));
+        sending = Some(tokio::spawn(send_stdin(process.stdin(), pending)));
     }
-    let mut sandbox = control.client();
     let (enough, mut had_enough) = mpsc::channel(1);
     let next = if joint.is_ours {
         "kills it"
     } else {
         "leaves it running"
     };
-    let forwarded = signals::forward(control.clone(), joint.terminal, next, enough);
+    let forwarded = signals::forward(Arc::clone(&process), joint.terminal, next, enough);
     tokio::spawn(forwarded);
     let mut streams = Streams {
         stdout: tokio::io::stdout(),
@@ -115,31 +100,21 @@ pub(crate) async fn join(
         timeline,
     };
     let outcome = tokio::select! {
-        outcome = streams.pass_on(outputs, joint.is_ours.then_some(control)) => outcome,
+        outcome = streams.pass_on(&process, joint.is_ours) => outcome,
         Some(()) = left.recv() => Ok(Ending::Left),
         Some(()) = had_enough.recv() => Ok(Ending::Enough),
     };
     drop(raw);
-    if matches!(outcome, Ok(Ending::Exited { code: 1.., .. })) {
-        tell_disk_errors(&mut sandbox).await;
+    for message in process.disk_errors() {
+        // The command's own output may not give the cause.
+        output::notice(&format!("of the sandbox: {}", printable(&message)));
     }
-    // The inputs stay open until here: the machine is kept while a client has not received the
-    // exit.
     if let Some(sending) = sending {
         sending.abort();
         let _ = sending.await;
     }
-    drop(inputs);
+    process.close();
     outcome
-}
-
-/// Reports the failed disks, because the command's own output may not give the cause.
-async fn tell_disk_errors(sandbox: &mut Client) {
-    let asked = timeout(DISK_ERRORS_TIMEOUT, sandbox.disk_errors());
-    // A supervisor that does not answer, or is too old for the question, reports no disks.
-    for message in asked.await.unwrap_or(Ok(Vec::new())).unwrap_or_default() {
-        output::notice(&format!("of the sandbox: {}", printable(&message)));
-    }
 }
 
 /// The destination of a command's output.
@@ -154,52 +129,50 @@ struct Streams<'a> {
 }
 
 impl Streams<'_> {
-    /// Passes output on until the command ends. If nothing reads the output any more, a command of
-    /// `ours` gets SIGPIPE, as from a pipe.
-    async fn pass_on(
-        &mut self,
-        mut outputs: Outputs,
-        ours: Option<Control>,
-    ) -> Result<Ending, Failure> {
+    /// Passes output on until the command ends. If nothing reads the output any more, a command that
+    /// `is_ours` gets SIGPIPE, as from a pipe.
+    async fn pass_on(&mut self, process: &Arc<Process>, is_ours: bool) -> Result<Ending, Failure> {
         loop {
-            let output = match self.unread {
-                None => outputs.next().await,
-                Some(deadline) => match timeout_at(deadline, outputs.next()).await {
-                    Ok(output) => output,
+            let event = match self.unread {
+                None => process.next().await,
+                Some(deadline) => match timeout_at(deadline, process.next()).await {
+                    Ok(event) => event,
                     Err(_) => return Ok(Ending::Unread),
                 },
             };
-            match output {
-                Ok(Some(Output::Exited(status))) => {
+            match event {
+                Ok(Some(Event::Exit(exit))) => {
                     self.timeline.mark(Mark::ExitSeen)?;
-                    return Ok(Ending::exited(status));
+                    return Ok(Ending::Exited {
+                        code: exit.code,
+                        reason: exit.reason,
+                    });
                 }
-                Ok(Some(output)) => {
+                Ok(Some(event)) => {
                     let was_read = self.unread.is_none();
-                    if let Err(failure) = self.write(output).await {
+                    if let Err(failure) = self.write(event).await {
                         return Ok(Ending::Unwritable(failure));
                     }
                     if was_read && self.unread.is_some() {
-                        let Some(control) = ours.clone() else {
+                        if !is_ours {
                             return Ok(Ending::Unread);
-                        };
-                        tokio::spawn(tell_unread(control));
+                        }
+                        tokio::spawn(tell_unread(Arc::clone(process)));
                     }
                 }
-                Err(error @ ClientError::Silent { .. }) => {
-                    return Ok(Ending::Silent(error.into()));
-                }
                 // The error of a broken connection does not tell why the sandbox ended.
-                Ok(None) | Err(_) => return Ok(Ending::Lost),
+                Ok(None) => return Ok(Ending::Lost),
+                Err(error) if error.is(ErrorKind::SandboxEnded) => return Ok(Ending::Lost),
+                Err(error) => return Ok(Ending::Silent(error.into())),
             }
         }
     }
 
-    async fn write(&mut self, output: Output) -> Result<(), Failure> {
-        let is_read = match output {
-            Output::Stdout(bytes) => write(&mut self.stdout, Stream::Stdout, &bytes).await?,
-            Output::Stderr(bytes) => write(&mut self.stderr, Stream::Stderr, &bytes).await?,
-            Output::Exited(_) => true,
+    async fn write(&mut self, event: Event) -> Result<(), Failure> {
+        let is_read = match event {
+            Event::Stdout(bytes) => write(&mut self.stdout, Stream::Stdout, &bytes).await?,
+            Event::Stderr(bytes) => write(&mut self.stderr, Stream::Stderr, &bytes).await?,
+            _ => true,
         };
         if !is_read {
             self.unread
@@ -230,20 +203,8 @@ async fn write(
 }
 
 /// Sends SIGPIPE to the command. A failure is ignored, because the command may have ended.
-async fn tell_unread(mut control: Control) {
-    let _ = control.signal(SignalKind::pipe().as_raw_value()).await;
-}
-
-pub(crate) fn not_started(error: ClientError) -> Failure {
-    match error {
-        ClientError::Refused(refusal) => {
-            let code = Exit::code_of_refused(&refusal);
-            Failure::with_exit_code(anyhow!(refusal.message), code)
-        }
-        error => anyhow::Error::from(error)
-            .context("cannot reach the sandbox")
-            .into(),
-    }
+async fn tell_unread(process: Arc<Process>) {
+    let _ = process.signal(SignalKind::pipe().as_raw_value()).await;
 }
 
 /// The keys that detach from a command, as in Docker.
@@ -278,7 +239,7 @@ impl LeaveKeys {
 /// cancelled.
 fn read_stdin(sender: &mpsc::Sender<Bytes>, mut keys: Option<LeaveKeys>, leave: &mpsc::Sender<()>) {
     let mut stdin = io::stdin().lock();
-    let mut chunk = vec![0; msb_agent_protocol::CHUNK_MAX_BYTES - 1];
+    let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         let length = match io::Read::read(&mut stdin, &mut chunk) {
             Ok(0) => return,
@@ -304,13 +265,14 @@ fn read_stdin(sender: &mpsc::Sender<Bytes>, mut keys: Option<LeaveKeys>, leave: 
 }
 
 /// Sends input until it ends or the command reads no more.
-async fn send_stdin(inputs: Inputs, mut pending: mpsc::Receiver<Bytes>) {
+async fn send_stdin(stdin: Stdin, mut pending: mpsc::Receiver<Bytes>) {
     while let Some(bytes) = pending.recv().await {
-        if !inputs.send(bytes).await {
+        if stdin.write(bytes).await.is_err() {
             return;
         }
     }
-    inputs.end().await;
+    // A command that has ended needs no end of its input.
+    let _ = stdin.close().await;
 }
 
 #[cfg(test)]

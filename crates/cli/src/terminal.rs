@@ -1,6 +1,6 @@
 use std::io::{self, IsTerminal as _};
 
-use msb_agent_protocol::v1::WindowSize;
+use msb_sdk::TerminalSize;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 /// The user's terminal in raw mode. The previous mode is restored when this value is dropped.
@@ -34,19 +34,16 @@ pub(crate) fn stdin_is_terminal() -> bool {
 }
 
 /// Returns the terminal's size; 24 by 80 if there is no terminal or its size is unknown.
-pub(crate) fn size() -> WindowSize {
+pub(crate) fn size() -> TerminalSize {
     let size = tcgetwinsize(io::stdout())
         .or_else(|_| tcgetwinsize(io::stdin()))
         .ok();
     match size {
-        Some(size) if size.ws_row > 0 && size.ws_col > 0 => WindowSize {
-            rows: size.ws_row.into(),
-            columns: size.ws_col.into(),
+        Some(size) if size.ws_row > 0 && size.ws_col > 0 => TerminalSize {
+            rows: size.ws_row,
+            cols: size.ws_col,
         },
-        _ => WindowSize {
-            rows: 24,
-            columns: 80,
-        },
+        _ => TerminalSize::default(),
     }
 }
 

@@ -194,7 +194,7 @@ impl Shared {
             if let Some(mode) = mode {
                 let home = self.home.root().display();
                 let message = format!(
-                    "other users of this host could enter {home} (mode {mode:03o}), and cannot any more"
+                    "other users of this host could enter {home} (mode {mode:03o}); it is now closed to them"
                 );
                 self.note(Notice::new("home-closed", message));
             }

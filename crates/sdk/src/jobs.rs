@@ -156,7 +156,7 @@ impl Job {
         Operation::new(async move {
             let name = handle.name();
             if !find(&handle, id).await?.running {
-                let message = format!("job {id} of sandbox {name} does not run");
+                let message = format!("job {id} of sandbox {name} is not running");
                 return Err(Error::new(ErrorKind::NotRunning, message).with_detail("id", id));
             }
             let mut client = handle.connect().await?;

@@ -221,7 +221,8 @@ impl Log {
         let is_of_records =
             options.job.is_some() || options.since_ns.is_some() || options.until_ns.is_some();
         if is_of_records && options.source != LogSource::Output {
-            let message = "--since, --until, --timestamps and --job are for --source output";
+            let message =
+                "--since, --until, --timestamps and --job can be used only with --source output";
             return Err(Error::invalid(message));
         }
         let source = match (options.source, options.job) {

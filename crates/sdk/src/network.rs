@@ -119,7 +119,8 @@ impl Network {
         }
         let count = publish.len();
         if count > PUBLISHED_MAX {
-            let message = format!("{count} published ports are more than {PUBLISHED_MAX}");
+            let message =
+                format!("{count} published ports are too many, the limit is {PUBLISHED_MAX}");
             return Err(Error::invalid(message));
         }
         Ok(Some(Settings {
@@ -136,7 +137,7 @@ impl Network {
         let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();
         match deny.iter().find(with_ports) {
             Some(rule) => Err(Error::invalid(format!(
-                "--net-deny {rule}: a denied name has no ports"
+                "--net-deny {rule}: a name is denied with all its ports; leave the port out"
             ))),
             None => Ok(deny),
         }
@@ -156,7 +157,7 @@ impl Network {
             return Ok(None);
         }
         Err(Error::invalid(
-            "--network none has no ports, no rules and no resolver",
+            "-p, -P, --net-allow, --net-deny and --dns cannot be given with --network none",
         ))
     }
 }

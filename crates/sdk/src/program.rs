@@ -110,10 +110,10 @@ fn check(path: &Path, text: &str) -> Result<(), Error> {
             own.msb
         )),
         Ok(found) if found != own => mismatch(format!(
-            "{shown} is another build of msb {}, with the guest agent {}, and this library needs {}",
+            "{shown} is another build of msb {}, {}, and this library needs {}",
             own.msb,
-            crate::error::printable(&found.agent),
-            own.agent
+            crate::error::printable(&found.build),
+            own.build
         )),
         Ok(_) => Ok(()),
     }

@@ -111,10 +111,9 @@ impl Settings {
     /// # Errors
     /// No home directory, a path that is not UTF-8, or a file in its place.
     pub(crate) fn home_path(&self) -> Result<PathBuf, Error> {
-        let root = self
-            .home
-            .as_ref()
-            .ok_or_else(|| Error::invalid("no home directory: set MSB_HOME"))?;
+        let root = self.home.as_ref().ok_or_else(|| {
+            Error::invalid("this user has no home directory; set MSB_HOME to a directory for msb")
+        })?;
         // The processes that run sandboxes may have other working directories.
         let root = std::path::absolute(root).map_err(|error| {
             Error::from(error).context(format!("cannot use {} as MSB_HOME", root.display()))
@@ -140,7 +139,7 @@ fn one_of<T: serde::de::DeserializeOwned>(
 ) -> Result<T, Error> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|_| {
         let text = crate::error::printable(text);
-        let message = format!("cannot use {name}: '{text}' is none of {expected}");
+        let message = format!("cannot use {name}: '{text}' is not one of {expected}");
         Error::new(ErrorKind::InvalidArgument, message)
     })
 }

@@ -12,6 +12,10 @@ pub struct Version {
     pub agent_protocol: u32,
     /// The digest of the guest agent, which identifies the build.
     pub agent: String,
+    /// The id of the build: programs and libraries with one id understand each other.
+    pub build: String,
+    /// The format in which a start is described to the virtual machine's process.
+    pub launch_format: u32,
     /// The operating system.
     pub os: String,
     /// The processor architecture.
@@ -25,6 +29,8 @@ pub(crate) fn current() -> Version {
         store_format: image_store::FORMAT_VERSION,
         agent_protocol: msb_agent_protocol::VERSION,
         agent: msb_runtime::agent_identity(),
+        build: msb_runtime::BUILD.to_owned(),
+        launch_format: msb_runtime::LAUNCH_FORMAT,
         os: std::env::consts::OS.to_owned(),
         architecture: std::env::consts::ARCH.to_owned(),
     }

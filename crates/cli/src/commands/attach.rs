@@ -1,17 +1,16 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use msb_agent_protocol::v1::Attach;
-use msb_agent_protocol::{Client, ClientError};
-use msb_runtime::{ConnectError, EndReason, Exit, Lifetime, Lock, Sandbox};
+use msb_runtime::{EndReason, Exit, Lifetime, Sandbox as StoredSandbox};
+use msb_sdk::{Force, Sandbox};
 
 use super::Context;
-use super::machine::{self, Start};
 use crate::failure::{Failure, Outcome, Vanished};
-use crate::streams::{
-    EXIT_INTERRUPTED, EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join, not_started,
-};
+use crate::streams::{EXIT_INTERRUPTED, EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join};
 use crate::{option_values, output};
+
+/// The time that an ended machine may take to disappear.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 // Arguments of `msb attach`.
 #[derive(Debug, clap::Args)]
@@ -32,159 +31,144 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let sandbox = context.sandbox(&arguments.sandbox)?;
-    let mut client = sandbox.connect().await?;
-    let takes_stdin = sandbox.spec.process.stdin && !arguments.no_stdin;
-    let ending = attach(context, &mut client, &sandbox, takes_stdin, false).await?;
-    match ending {
+    let sandbox = context.handle(&arguments.sandbox).await?;
+    let stored = context.sandbox(&sandbox.id())?;
+    let takes_stdin = stored.spec.process.stdin && !arguments.no_stdin;
+    match attach(context, &sandbox, &stored, takes_stdin, false).await? {
         Ending::Exited { code, reason } => {
-            say_reason(&sandbox, reason);
+            say_reason(&stored, reason);
             Ok(code)
         }
         Ending::Left => {
-            say_left(&sandbox);
+            say_left(&stored);
             Ok(0)
         }
         Ending::Enough => {
-            say_left(&sandbox);
+            say_left(&stored);
             Ok(EXIT_INTERRUPTED)
         }
         Ending::Unread => Ok(EXIT_UNREAD),
         Ending::Unwritable(failure) | Ending::Silent(failure) => Err(failure),
-        Ending::Lost => lost(&sandbox, sandbox.log_tail()),
+        Ending::Lost => lost(&stored),
     }
 }
 
-/// Starts the sandbox and attaches this process to its main command. Returns when the command and
-/// its machine have ended, or the user has detached.
-pub(crate) async fn start_and_attach(
-    start: &Start<'_>,
+/// Attaches this process to the main command of a sandbox that it has started. Returns when the
+/// command and its machine have ended, or the user has detached.
+pub(crate) async fn attach_started(
+    context: &Context,
     sandbox: &Sandbox,
-    lock: Lock,
     takes_stdin: bool,
 ) -> Outcome {
-    let outcome = run_attached(start, sandbox, lock, takes_stdin).await;
+    let stored = context.sandbox(&sandbox.id())?;
+    let outcome = run_attached(context, sandbox, &stored, takes_stdin).await;
     let is_over = !matches!(outcome, Ok(None));
-    if sandbox.spec.remove_when_stopped && is_over {
+    if stored.spec.remove_when_stopped && is_over {
         // The command's outcome matters more than leftovers, which the next run removes.
-        machine::discard(sandbox.clone()).await;
+        discard(sandbox).await;
     }
     Ok(outcome?.unwrap_or(0))
 }
 
 /// Returns the exit code; `None` if the user detached from the command.
 async fn run_attached(
-    start: &Start<'_>,
+    context: &Context,
     sandbox: &Sandbox,
-    lock: Lock,
+    stored: &StoredSandbox,
     takes_stdin: bool,
 ) -> Result<Option<u8>, Failure> {
-    let running = machine::boot(start, sandbox, lock, true).await?;
-    let mut client = running.client();
-    let ending = attach(start.context, &mut client, sandbox, takes_stdin, true).await;
-    drop(client);
-    let log_tail = running.log_tail();
-    let code = match ending {
+    let code = match attach(context, sandbox, stored, takes_stdin, true).await {
         Ok(Ending::Exited { code, reason }) => {
-            say_reason(sandbox, reason);
-            let ended = running.ended().await;
+            say_reason(stored, reason);
+            let ended = sandbox.wait_for_machine().await;
             ended.context("the command ended, but the sandbox did not shut down cleanly")?;
             return Ok(Some(code));
         }
         Ok(Ending::Left) => {
-            running.detach();
-            say_left(sandbox);
+            say_left(stored);
             return Ok(None);
         }
         Ok(Ending::Silent(failure)) => {
             // A guest that is paused may go on, and its end may never come.
-            running.detach();
-            say_left(sandbox);
+            say_left(stored);
             return Err(failure);
         }
-        Ok(Ending::Lost) => lost(sandbox, log_tail),
-        Ok(Ending::Unread) => stopped(sandbox).await.map(|()| EXIT_UNREAD),
-        Ok(Ending::Enough) => sandbox
-            .kill()
-            .await
-            .map(|()| EXIT_KILLED)
-            .map_err(Into::into),
+        Ok(Ending::Lost) => lost(stored),
+        Ok(Ending::Unread) => Ok(sandbox.stop(None).await.map(|_| EXIT_UNREAD)?),
+        Ok(Ending::Enough) => Ok(sandbox.kill().await.map(|()| EXIT_KILLED)?),
         // The failure to write is reported rather than the exit of the command that was stopped for
         // it.
-        Ok(Ending::Unwritable(failure)) => stopped(sandbox).await.and(Err(failure)),
+        Ok(Ending::Unwritable(failure)) => match sandbox.stop(None).await {
+            Ok(_) => Err(failure),
+            Err(error) => Err(error.into()),
+        },
         Err(failure) => Err(failure),
     };
     // The outcome is known; an error of the machine's end adds nothing to it.
-    let _ = running.ended().await;
+    let _ = sandbox.wait_for_machine().await;
     code.map(Some)
 }
 
-/// Stops a sandbox whose command has no reader any more.
-async fn stopped(sandbox: &Sandbox) -> Result<(), Failure> {
-    match sandbox
-        .stop(Duration::from_secs(sandbox.spec.stopping.timeout_s), None)
-        .await
-    {
-        // It does not matter to the user that the command had to be killed.
-        Ok(_) | Err(ConnectError::NotRunning { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
+/// Removes a sandbox whose machine has ended or is about to. A failure is reported as a notice.
+async fn discard(sandbox: &Sandbox) {
+    // The machine may take a moment to end.
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, sandbox.wait()).await;
+    if let Err(error) = sandbox.remove(Force::No).await {
+        output::notice(error.message());
     }
 }
 
-fn say_left(sandbox: &Sandbox) {
+fn say_left(sandbox: &StoredSandbox) {
     output::notice_below(&format!("left {} running", sandbox.spec.name));
 }
 
 async fn attach(
     context: &Context,
-    client: &mut Client,
     sandbox: &Sandbox,
+    stored: &StoredSandbox,
     takes_stdin: bool,
     is_ours: bool,
 ) -> Result<Ending, Failure> {
-    let request = Attach { stdin: takes_stdin };
-    let command = match client.attach(request).await {
-        Ok(command) => command,
-        Err(ClientError::Over(status)) => return Ok(Ending::exited(status)),
-        // A limit may have ended the sandbox before its command started.
-        Err(_)
-            if sandbox
-                .first_exit()
-                .is_some_and(|exit| exit.reason.is_some()) =>
-        {
-            return Ok(Ending::Lost);
-        }
-        Err(error) => return Err(not_started(error)),
-    };
+    let process = sandbox.attach_with(takes_stdin).await?;
     let joint = Joint {
-        terminal: sandbox.spec.process.terminal,
+        terminal: stored.spec.process.terminal,
         stdin: takes_stdin,
         can_leave: true,
         is_ours,
     };
-    join(command, joint, &context.timeline).await
+    join(process, joint, &context.timeline).await
 }
 
 /// Returns the outcome of a sandbox that ended before this process received its command's exit.
-fn lost(sandbox: &Sandbox, log_tail: Vec<String>) -> Outcome {
+fn lost(sandbox: &StoredSandbox) -> Outcome {
     match sandbox.first_exit() {
         Some(Exit {
             code,
             reason: Some(reason),
             ..
         }) => {
-            say_reason(sandbox, Some(reason));
+            let limit = limit_option(reason, sandbox.spec.lifetime);
+            say_limit(sandbox, &limit);
             Ok(code)
         }
-        _ => Err(Vanished { log_tail }.into()),
+        _ => Err(Vanished {
+            log_tail: sandbox.log_tail(),
+        }
+        .into()),
     }
 }
 
 /// Reports the limit that ended a sandbox, if one did.
-fn say_reason(sandbox: &Sandbox, reason: Option<EndReason>) {
-    let Some(limit) = reason.map(|reason| limit_option(reason, sandbox.spec.lifetime)) else {
-        return;
+fn say_reason(sandbox: &StoredSandbox, reason: Option<msb_sdk::EndReason>) {
+    let reason = match reason {
+        Some(msb_sdk::EndReason::MaxDuration) => EndReason::MaxDuration,
+        Some(msb_sdk::EndReason::IdleTimeout) => EndReason::IdleTimeout,
+        _ => return,
     };
+    say_limit(sandbox, &limit_option(reason, sandbox.spec.lifetime));
+}
+
+fn say_limit(sandbox: &StoredSandbox, limit: &str) {
     let text = format!("stopped: {limit} has elapsed");
     if sandbox.spec.process.terminal {
         output::notice_below(&text)

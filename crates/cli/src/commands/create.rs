@@ -1,19 +1,15 @@
 use std::collections::BTreeMap;
-use std::io;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
-use image_store::{FindError, ImageLease, Store, StoredImage, VerifyMode};
-use msb_runtime::{
-    CreateOptions, HostAuthorities, Lifetime, Lock, Mark, Process, Resources, Sandbox,
-    check_mounts, process, process_without_command,
-};
-use oci_image::Platform;
+use anyhow::anyhow;
+use msb_runtime::RestartPolicy;
+use msb_sdk::{Sandbox, SandboxOptions, SandboxRequest, Size, Text};
 
 use super::guest::GuestArguments;
 use super::guest_limits::GuestLimitArguments;
 use super::id_file::IdFile;
-use super::machine::VmmName;
 use super::network::NetworkArguments;
 use super::patches::PatchArguments;
 use super::process::ProcessArguments;
@@ -25,9 +21,7 @@ use crate::docker::NeedlessOptions;
 use crate::failure::{Failure, Interrupted, Outcome};
 use crate::option_values::{Duration, Label, Restart};
 use crate::output;
-
-/// The number of attempts to lease an image that others remove at the same time.
-const HOLD_ATTEMPTS: u32 = 5;
+use crate::progress::Bars;
 
 // Arguments of `msb create`.
 #[derive(Debug, clap::Args)]
@@ -130,12 +124,63 @@ pub(crate) struct SandboxArguments {
 }
 
 impl SandboxArguments {
-    fn image(&self) -> &str {
-        self.words.first().map_or("", String::as_str)
+    /// Returns the options of the sandbox.
+    pub(crate) fn options(&self) -> Result<SandboxOptions, Failure> {
+        let image = self.words.first().map_or("", String::as_str);
+        let mut options = SandboxOptions::new(image);
+        options.name.clone_from(&self.name);
+        options.labels = labels(&self.label);
+        self.set_command(&mut options)?;
+        options.cpus = self.cpus;
+        options.memory = Some(Size::new(u64::from(self.memory) << 20));
+        options.disk = Some(Size::new(self.upper_size));
+        options.remove_when_stopped = self.rm;
+        options.restart = restart(self.restart.0);
+        let ms = |duration: Duration| duration.0.saturating_mul(1000);
+        options.max_duration_ms = self.max_duration.map(ms);
+        options.idle_timeout_ms = self.idle_timeout.map(ms);
+        options.hostname = self.guest.hostname.as_ref().map(ToString::to_string);
+        options.read_only = self.guest.read_only;
+        self.limits.set(&mut options);
+        options.stop_signal = self.stopping.signal();
+        options.stop_timeout_ms = Some(self.stopping.timeout_ms());
+        options.mounts = self.mounts.mounts();
+        options.network = self.network.network();
+        options.ports = self.network.ports();
+        options.publish_all = self.network.publishes_all();
+        options.host_ca = self.network.trusts_host();
+        self.patches.set(&mut options)?;
+        options.pull = match self.pull {
+            PullPolicy::Missing => msb_sdk::PullPolicy::Missing,
+            PullPolicy::Always => msb_sdk::PullPolicy::Always,
+            PullPolicy::Never => msb_sdk::PullPolicy::Never,
+        };
+        options.source = self.source.source();
+        Ok(options)
     }
 
-    fn command(&self) -> &[String] {
-        self.words.get(1..).unwrap_or_default()
+    fn set_command(&self, options: &mut SandboxOptions) -> Result<(), Failure> {
+        let command = self.words.get(1..).unwrap_or_default();
+        if self.no_command && !command.is_empty() {
+            return Err(anyhow!("a command cannot be given with --no-command").into());
+        }
+        if !self.no_command {
+            options.command = Some(command.iter().map(Text::from).collect());
+        }
+        options.entrypoint.clone_from(&self.entrypoint);
+        options.env = self.process.environment()?;
+        options.cwd = self.process.cwd();
+        options.user = self.process.user();
+        options.groups.clone_from(&self.guest.group_add);
+        options.ulimits = self.process.ulimits();
+        options.tty = self.process.terminal();
+        options.stdin = self.process.stdin();
+        Ok(())
+    }
+
+    /// Creates the file for the sandbox's id, if there is to be one.
+    fn id_file(&self) -> Result<Option<IdFile>, Failure> {
+        self.cidfile.as_deref().map(IdFile::create).transpose()
     }
 }
 
@@ -151,220 +196,56 @@ enum PullPolicy {
     Never,
 }
 
-/// A sandbox that was created by this command.
-pub(crate) struct Created {
-    pub(crate) sandbox: Sandbox,
-    pub(crate) lock: Lock,
-    pub(crate) image: StoredImage,
-    /// The lease that keeps the image until its machine has its own lease.
-    pub(crate) _lease: ImageLease,
-}
-
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let vmm = VmmName::of_environment();
-    let created = create(context, &arguments.sandbox, vmm, None).await?;
-    output::print(&format!("{}\n", created.sandbox.spec.id))?;
+    let options = arguments.sandbox.options()?;
+    let request = context.msb.sandboxes().create("").with_options(options);
+    let sandbox = create(context, &arguments.sandbox, request).await?;
+    output::print(&format!("{}\n", sandbox.id()))?;
     Ok(0)
 }
 
-/// Creates the sandbox, to be started by `vmm`, and pulls its image if necessary. With a `trust`
-/// the image is verified first, for a boot that follows; otherwise the start verifies it.
+/// Carries the request out, and shows the progress of a pull on a terminal.
 pub(crate) async fn create(
     context: &Context,
     arguments: &SandboxArguments,
-    vmm: VmmName,
-    trust: Option<VerifyMode>,
-) -> Result<Created, Failure> {
+    request: SandboxRequest,
+) -> Result<Sandbox, Failure> {
     arguments.needless.print(context.quiet);
-    // Invalid options are reported before anything is pulled.
-    let has_network = arguments.network.settings_of_any_image()?.is_some();
-    let authorities = arguments.network.authorities()?;
-    let mounts = arguments.mounts.mounts();
-    let room = if mounts.is_empty() {
-        None
-    } else {
-        vmm.room(has_network)
+    let id_file = arguments.id_file()?;
+    let bars = Arc::new(Bars::new(context.quiet));
+    let shown = Arc::clone(&bars);
+    let request = request.watch_pull(move |event| shown.show(&event));
+    let interrupted = |code| {
+        if bars.is_pulling() {
+            Failure::with_exit_code(Interrupted.into(), code)
+        } else {
+            let interrupted = anyhow!("interrupted").context("cannot start the sandbox");
+            Failure::with_exit_code(interrupted, code)
+        }
     };
-    check_mounts(&context.home, mounts.clone(), room.as_ref())?;
-    let id_file = arguments.cidfile.as_deref().map(IdFile::create);
-    let id_file = id_file.transpose()?;
-    let store = context.store()?;
-    let (image, lease) = leased_image(context, &store, arguments).await?;
-    warn_of_platform(context, arguments.image(), &image.record.platform);
-    let exposed_ports = image.record.config.exposed_ports.as_deref();
-    let network = arguments
-        .network
-        .settings(exposed_ports.unwrap_or_default())?;
-    if let Some(trust) = trust {
-        store.check_with(&image, trust)?;
-        context.timeline.mark(Mark::ImageChecked)?;
-    }
-    let mut patches = arguments.patches.patches()?;
-    patches
-        .write
-        .extend(authorities.iter().map(HostAuthorities::file));
-    let options = CreateOptions {
-        name: arguments.name.clone(),
-        image: arguments.image().to_owned(),
-        resources: resources(arguments),
-        remove_when_stopped: arguments.rm,
-        removed_with_owner: false,
-        labels: labels(&arguments.label),
-        process: first_process(&image, arguments, authorities.is_some())?,
-        restart: arguments.restart.0,
-        lifetime: Lifetime {
-            max_duration_s: arguments.max_duration.map(|duration| duration.0),
-            idle_timeout_s: arguments.idle_timeout.map(|duration| duration.0),
-        },
-        network,
-        hostname: arguments.guest.hostname.clone(),
-        read_only: arguments.guest.read_only,
-        limits: arguments.limits.limits(),
-        stopping: arguments.stopping.stopping(&image.record.config),
-        patches,
-        mounts,
-        room,
-    };
-    let (sandbox, lock) = Sandbox::create(&context.home, &image, options)?;
-    context.timeline.mark(Mark::SandboxCreated)?;
+    let created = context
+        .cancellable(request.into_future(), interrupted)
+        .await;
+    bars.finish();
+    let sandbox = created?;
+    context.print_notices(sandbox.warnings());
     if let Some(file) = id_file {
-        file.write(sandbox.spec.id.as_str())?;
+        file.write(&sandbox.id())?;
     }
-    Ok(Created {
-        sandbox,
-        lock,
-        image,
-        _lease: lease,
-    })
+    Ok(sandbox)
 }
 
-fn first_process(
-    image: &StoredImage,
-    arguments: &SandboxArguments,
-    trusts_host: bool,
-) -> Result<Process, Failure> {
-    let mut overrides = arguments
-        .process
-        .overrides(arguments.entrypoint.as_deref(), arguments.command())?;
-    overrides.groups.clone_from(&arguments.guest.group_add);
-    if trusts_host {
-        overrides.env_defaults = HostAuthorities::environment();
+fn restart(policy: RestartPolicy) -> msb_sdk::Restart {
+    match policy {
+        RestartPolicy::No => msb_sdk::Restart::No,
+        RestartPolicy::Always => msb_sdk::Restart::Always,
+        RestartPolicy::OnFailure { retries_max } => msb_sdk::Restart::OnFailure {
+            retries_max: retries_max.map(NonZeroU32::get),
+        },
     }
-    let config = &image.record.config;
-    if arguments.no_command && !arguments.command().is_empty() {
-        return Err(anyhow!("a command cannot be given with --no-command").into());
-    }
-    if arguments.no_command {
-        return Ok(process_without_command(config, &overrides));
-    }
-    let first = process(config, &overrides);
-    Ok(first.with_context(|| format!("cannot run {}", arguments.image()))?)
 }
 
 fn labels(typed: &[Label]) -> BTreeMap<String, String> {
     let pair = |label: &Label| (label.key.clone(), label.value.clone().unwrap_or_default());
     typed.iter().map(pair).collect()
-}
-
-/// Finds or pulls the image and leases it until its machine has a lease. If the image is removed
-/// between both steps, it is found or pulled again.
-async fn leased_image(
-    context: &Context,
-    store: &Store,
-    arguments: &SandboxArguments,
-) -> Result<(StoredImage, ImageLease), Failure> {
-    let mut attempts = 0;
-    loop {
-        let image = image(context, store, arguments).await?;
-        attempts += 1;
-        match store.lease(&image) {
-            Ok(lease) => return Ok((image, lease)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < HOLD_ATTEMPTS => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-async fn image(
-    context: &Context,
-    store: &Store,
-    arguments: &SandboxArguments,
-) -> Result<StoredImage, Failure> {
-    let name = arguments.image();
-    let pull = || pull::pull(context, store, name, &arguments.source);
-    let found = match arguments.pull {
-        PullPolicy::Always => return pull().await,
-        PullPolicy::Missing | PullPolicy::Never => {
-            store.find_for(name, arguments.source.platform.as_ref())
-        }
-    };
-    match found {
-        Err(error) if arguments.pull == PullPolicy::Missing && error.is_of_absence() => {
-            pull().await.map_err(|failure| not_here(failure, error))
-        }
-        other => Ok(other?),
-    }
-}
-
-/// Adds to a failed pull the reason why the image was pulled, unless the user interrupted the pull.
-fn not_here(failure: Failure, why: FindError) -> Failure {
-    if failure.cause::<Interrupted>().is_some() {
-        return failure;
-    }
-    let why = match why {
-        FindError::NotFound { name } => format!("image '{name}' is not in the store"),
-        why => why.to_string(),
-    };
-    let hint = "list the images in the store with msb images";
-    failure.context(why).with_hint(hint.to_owned())
-}
-
-/// Warns of an image whose programs this host's processors may not run. The image's platform may be
-/// labelled wrongly, so the image is not refused.
-fn warn_of_platform(context: &Context, name: &str, platform: &Platform) {
-    if let (Some(warning), false) = (platform_warning(name, platform), context.quiet) {
-        output::notice(&warning);
-    }
-}
-
-fn platform_warning(name: &str, platform: &Platform) -> Option<String> {
-    let host = Platform::host();
-    let is_same = (&platform.os, &platform.architecture) == (&host.os, &host.architecture);
-    (!is_same).then(|| {
-        format!(
-            "image {name} is for {platform}, but this sandbox is {host}, so its programs may not \
-             run"
-        )
-    })
-}
-
-fn resources(arguments: &SandboxArguments) -> Resources {
-    let host_cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let default_cpus = u8::try_from(host_cpus.min(4)).unwrap_or(1);
-    Resources {
-        cpus: arguments.cpus.unwrap_or(default_cpus),
-        memory_mib: arguments.memory,
-        upper_bytes: arguments.upper_size,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_image_of_another_architecture_is_warned_of() {
-        let host = Platform::host();
-        let older = Platform::new("linux", &host.architecture, Some("v3"));
-        assert_eq!(platform_warning("app", &host), None);
-        assert_eq!(platform_warning("app", &older), None);
-        let foreign = Platform::new("linux", "riscv64", None);
-        let warning = platform_warning("app", &foreign).expect("another architecture");
-        assert!(
-            warning.contains("app is for linux/riscv64, but this sandbox is"),
-            "{warning}"
-        );
-        let other_system = Platform::new("windows", &host.architecture, None);
-        assert!(platform_warning("app", &other_system).is_some());
-    }
 }

@@ -1,6 +1,6 @@
-use msb_runtime::{Health, Level, diagnose};
+use msb_sdk::{Finding, Severity};
 
-use super::{Context, machine};
+use super::Context;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
@@ -18,54 +18,35 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let msb_kernel = std::env::var_os("MSB_KERNEL");
-    let backends = machine::Backends::from_environment();
-    let mut checks = diagnose(&context.home, &backends.all(), msb_kernel.as_deref());
-    checks.push(credentials());
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let findings = context.msb.doctor().await?;
     match arguments.format {
-        Format::Json => output::print_json(&checks)?,
+        Format::Json => output::print_json(&findings)?,
         Format::Table => {
-            for check in &checks {
-                output::print(&line(check))?;
+            for finding in &findings {
+                output::print(&line(finding))?;
             }
         }
     }
-    let broken = checks.iter().any(|check| check.level == Level::Broken);
-    Ok(if broken {
+    let is_broken = findings
+        .iter()
+        .any(|finding| finding.level == Severity::Broken);
+    Ok(if is_broken {
         crate::failure::EXIT_MSB_FAILED
     } else {
         0
     })
 }
 
-fn credentials() -> Health {
-    const SUBJECT: &str = "registry credentials";
-    match oci_registry::configured_registries() {
-        Ok(registries) if registries.is_empty() => {
-            Health::good(SUBJECT, "none configured; public images only".to_owned())
-        }
-        Ok(registries) => Health::good(SUBJECT, format!("for {}", registries.join(", "))),
-        Err(error) => Health::bad(
-            SUBJECT,
-            Level::Degraded,
-            error.to_string(),
-            "repair or remove the docker config file, or set DOCKER_CONFIG to another directory"
-                .to_owned(),
-        ),
-    }
-}
-
-fn line(check: &Health) -> String {
-    let mark = match check.level {
-        Level::Good => "ok     ",
-        Level::Degraded => "notice ",
-        Level::Broken => "BROKEN ",
+fn line(finding: &Finding) -> String {
+    let mark = match finding.level {
+        Severity::Good => "ok     ",
+        Severity::Broken => "BROKEN ",
+        _ => "notice ",
     };
-    let remedy = check
-        .remedy
-        .as_ref()
+    let remedy = finding.remedy.as_ref();
+    let remedy = remedy
         .map(|text| format!("\n         {text}"))
         .unwrap_or_default();
-    format!("{mark} {}: {}{remedy}\n", check.subject, check.finding)
+    format!("{mark} {}: {}{remedy}\n", finding.subject, finding.finding)
 }

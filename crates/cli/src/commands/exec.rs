@@ -1,13 +1,10 @@
 use std::time::Duration;
 
-use anyhow::Context as _;
-use msb_runtime::{ConnectError, exec_in};
-
 use super::Context;
 use super::process::ProcessArguments;
 use crate::docker::NeedlessOptions;
-use crate::failure::{Failure, Outcome, Vanished};
-use crate::streams::{EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join, not_started};
+use crate::failure::{Outcome, Vanished};
+use crate::streams::{EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join};
 use crate::{option_values, output};
 
 /// The exit code after a timeout, as timeout(1) of the GNU coreutils has it.
@@ -60,28 +57,25 @@ impl Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     arguments.process.check_terminal()?;
     arguments.needless.print(context.quiet);
-    let sandbox = context.sandbox(&arguments.sandbox)?;
-    let overrides = arguments.process.overrides(None, &arguments.command)?;
-    let exec = exec_in(&sandbox.spec.process, &overrides)
-        .with_context(|| format!("cannot run a command in {}", arguments.sandbox))?;
-    let mut client = sandbox.connect().await.map_err(not_reached)?;
+    let sandbox = context.handle(&arguments.sandbox).await?;
+    let options = arguments.process.exec_options(&arguments.command)?;
     if arguments.detach {
-        let job_id = client.start_job(exec).await?;
-        output::print(&format!("{job_id}\n"))?;
+        let job = sandbox.jobs().start_with(options).await?;
+        output::print(&format!("{}\n", job.id()))?;
         return Ok(0);
     }
     let joint = Joint {
-        terminal: exec.terminal.is_some(),
-        stdin: exec.stdin,
+        terminal: options.tty.is_some(),
+        stdin: options.stdin,
         can_leave: false,
         is_ours: true,
     };
     let joined = async {
-        let command = client.exec(exec).await.map_err(not_started)?;
-        join(command, joint, &context.timeline).await
+        let process = sandbox.spawn_with(options).await?;
+        join(process, joint, &context.timeline).await
     };
     let limit = arguments.timeout.map(|limit| Duration::from_secs(limit.0));
-    // A timeout drops the connection, which kills the command.
+    // A timeout drops the process, which kills the command.
     match tokio::time::timeout(limit.unwrap_or(Duration::MAX), joined).await {
         Err(_) => {
             say_stopped(arguments);
@@ -93,21 +87,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             Ending::Unwritable(failure) | Ending::Silent(failure) => Err(failure),
             Ending::Enough => Ok(EXIT_KILLED),
             Ending::Left | Ending::Lost => Err(Vanished {
-                log_tail: sandbox.log_tail(),
+                log_tail: context.sandbox(&sandbox.id())?.log_tail(),
             })?,
         },
-    }
-}
-
-fn not_reached(error: ConnectError) -> Failure {
-    let hint = match &error {
-        ConnectError::NotRunning { name } => Some(format!("start it with msb start {name}")),
-        _ => None,
-    };
-    let failure = Failure::from(error);
-    match hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
     }
 }
 

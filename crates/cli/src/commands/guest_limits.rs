@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use msb_runtime::Limits;
+use msb_sdk::{SandboxOptions, Size};
 
 use crate::output;
 
@@ -19,12 +19,11 @@ pub(crate) struct GuestLimitArguments {
 }
 
 impl GuestLimitArguments {
-    pub(crate) const fn limits(&self) -> Limits {
-        Limits {
-            pids: self.pids_limit,
-            shm_bytes: self.shm_size,
-            tmp_bytes: self.tmp_size,
-        }
+    /// Puts the limits into the options of a sandbox.
+    pub(crate) fn set(&self, options: &mut SandboxOptions) {
+        options.pids = self.pids_limit.map(NonZeroU32::get);
+        options.shm = self.shm_size.map(Size::new);
+        options.tmp = self.tmp_size.map(Size::new);
     }
 }
 

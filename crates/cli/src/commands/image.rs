@@ -1,15 +1,15 @@
 use std::io;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use erofs_writer::Image;
-use image_store::{RemoveError, Store, StoredImage};
-use msb_runtime::{Sandbox, State};
-use oci_image::{Digest, Reference};
+use image_store::StoredImage;
+use msb_sdk::Force;
+use oci_image::Reference;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::failure::{Failure, Failures, Outcome};
+use crate::failure::{Failures, Outcome};
 use crate::output;
 use crate::table;
 use crate::template::{ListingFormat, fields};
@@ -101,16 +101,16 @@ pub(super) struct Inspection {
     layers: Vec<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     match &arguments.command {
         Command::Ls(arguments) => super::images::run(context, arguments),
         Command::Inspect(arguments) => inspect(context, arguments),
-        Command::Rm(arguments) => remove(context, arguments),
-        Command::Verify(arguments) => super::block_on(super::verify::run(context, arguments)),
-        Command::Prune(arguments) => super::prune::run(context, arguments),
+        Command::Rm(arguments) => remove(context, arguments).await,
+        Command::Verify(arguments) => super::verify::run(context, arguments).await,
+        Command::Prune(arguments) => super::prune::run(context, arguments).await,
         Command::Dump(arguments) => dump(context, arguments),
-        Command::Pull(arguments) => super::block_on(super::pull::run(context, arguments)),
-        Command::Load(arguments) => super::block_on(super::load::run(context, arguments)),
+        Command::Pull(arguments) => super::pull::run(context, arguments).await,
+        Command::Load(arguments) => super::load::run(context, arguments).await,
     }
 }
 
@@ -190,12 +190,15 @@ pub(super) fn inspection(image: &StoredImage) -> Result<Inspection, serde_json::
     })
 }
 
-pub(crate) fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
-    Sandbox::sweep(&context.home)?;
-    let store = context.store()?;
+pub(crate) async fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
+    let force = if arguments.force {
+        Force::Yes
+    } else {
+        Force::No
+    };
     let mut failures = Failures::default();
     for image in &arguments.images {
-        let removed = remove_one(context, &store, image, arguments.force);
+        let removed = context.msb.images().remove(image.as_str(), force).await;
         if arguments.images.len() == 1 {
             removed?;
         } else if failures.note(removed).is_none() {
@@ -204,47 +207,6 @@ pub(crate) fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome 
         output::print(&format!("{image}\n"))?;
     }
     Ok(failures.code)
-}
-
-fn remove_one(context: &Context, store: &Store, image: &str, force: bool) -> Result<(), Failure> {
-    let by_sandbox = context.needed();
-    match store.remove(image, &|digest| Ok(!force && by_sandbox(digest)?)) {
-        Err(error @ (RemoveError::Needed { digest } | RemoveError::InUse { digest })) => {
-            Err(used(context, image, &digest)?.unwrap_or_else(|| error.into()))
-        }
-        removed => Ok(removed.map(drop)?),
-    }
-}
-
-/// Returns an error that names the sandboxes of an image; `None` if it has none.
-fn used(context: &Context, image: &str, digest: &Digest) -> io::Result<Option<Failure>> {
-    let digest = digest.to_string();
-    let (mut names, mut is_running) = (Vec::new(), false);
-    for sandbox in Sandbox::all(&context.home)? {
-        if sandbox.spec.image_digest == digest {
-            is_running |= sandbox.state()? == State::Running;
-            names.push(sandbox.spec.name);
-        }
-    }
-    let [first, others @ ..] = names.as_slice() else {
-        return Ok(None);
-    };
-    let those = if others.is_empty() { "it" } else { "them" };
-    let users = match others {
-        [] => format!("sandbox {first}"),
-        _ => format!("sandboxes {}", names.join(", ")),
-    };
-    let names = names.join(" ");
-    let advice = if is_running {
-        format!("remove {those} first with msb rm -f {names}")
-    } else {
-        format!(
-            "remove {those} first with msb rm {names}; or remove the image alone with msb image rm \
-             --force {image}, after which {those} cannot be started"
-        )
-    };
-    let failure = Failure::from(anyhow!("image {image} is used by {users}"));
-    Ok(Some(failure.with_hint(advice)))
 }
 
 fn dump(context: &Context, arguments: &DumpArguments) -> Outcome {

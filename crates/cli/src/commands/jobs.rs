@@ -1,5 +1,6 @@
 use anyhow::anyhow;
 use msb_runtime::{JobCondition, Sandbox};
+use msb_sdk::JobInfo;
 
 use super::Context;
 use crate::failure::{Failure, Outcome};
@@ -30,14 +31,13 @@ pub(crate) struct Arguments {
     sandbox: String,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let jobs = context.sandbox(&arguments.sandbox)?.jobs()?;
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let sandbox = context.handle(&arguments.sandbox).await?;
+    let jobs = sandbox.jobs().list().await?;
     match arguments.format {
         Format::Json => output::print_json(&jobs)?,
         Format::Table if context.quiet => {
-            let numbers = jobs
-                .iter()
-                .map(|condition| format!("{}\n", condition.job.id));
+            let numbers = jobs.iter().map(|job| format!("{}\n", job.id));
             output::print(&numbers.collect::<String>())?;
         }
         Format::Table => print_table(arguments, &jobs)?,
@@ -57,21 +57,22 @@ fn user(text: &str) -> &str {
     if text.is_empty() { "root" } else { text }
 }
 
-fn print_table(arguments: &Arguments, jobs: &[JobCondition]) -> std::io::Result<()> {
+fn print_table(arguments: &Arguments, jobs: &[JobInfo]) -> std::io::Result<()> {
     let now_s = durable_files::now_s();
     let rows: Vec<_> = jobs
         .iter()
-        .map(|condition| {
-            let state = match &condition.exit {
+        .map(|job| {
+            let state = match &job.exit {
                 None => "running".to_owned(),
                 Some(exit) => format!("exited ({})", exit.code),
             };
             [
-                condition.job.id.to_string(),
-                (condition.job.pid).map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
-                user(&condition.job.user).to_owned(),
-                condition.job.argv.join(" "),
-                output::human_age(now_s.saturating_sub(condition.job.started_s)),
+                job.id.to_string(),
+                job.pid
+                    .map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
+                user(&job.user).to_owned(),
+                job.argv.join(" "),
+                output::human_age(now_s.saturating_sub(job.started_s)),
                 state,
             ]
         })

@@ -1,8 +1,8 @@
-use anyhow::anyhow;
-use msb_runtime::{Sandbox, StopSignal};
+use msb_runtime::StopSignal;
+use msb_sdk::Signal;
 
-use super::{Context, jobs};
-use crate::failure::{Failure, Outcome};
+use super::Context;
+use crate::failure::Outcome;
 
 /// The number of SIGKILL on Linux.
 const KILL: i32 = 9;
@@ -31,23 +31,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let number = arguments.signal.number();
     context
         .each(&arguments.sandboxes, async |sandbox| match arguments.job {
-            Some(id) => signal_job(&sandbox, id, arguments.signal).await,
-            None if arguments.signal.number() == KILL => Ok(sandbox.kill().await?),
-            None => Ok(sandbox.signal(arguments.signal).await?),
+            Some(id) => {
+                let signal = Signal::try_from(number)?;
+                Ok(sandbox.jobs().job(id).signal(signal).await?)
+            }
+            None if number == KILL => Ok(sandbox.kill().await?),
+            None => Ok(sandbox.signal(arguments.signal.to_string()).await?),
         })
         .await
-}
-
-async fn signal_job(sandbox: &Sandbox, id: u64, signal: StopSignal) -> Result<(), Failure> {
-    let name = &sandbox.spec.name;
-    if !jobs::find(sandbox, id)?.running {
-        return Err(anyhow!("job {id} of sandbox {name} is not running").into());
-    }
-    Ok(sandbox
-        .connect()
-        .await?
-        .signal_job(id, signal.number())
-        .await?)
 }

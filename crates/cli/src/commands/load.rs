@@ -1,11 +1,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
-use image_import::{LoadOptions, LoadSource};
-use oci_image::{Platform, Reference};
+use anyhow::anyhow;
+use msb_sdk::LoadOptions;
+use oci_image::Platform;
 
-use super::{Context, budget};
+use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::limits::LimitArguments;
 use crate::progress::Bars;
@@ -35,48 +35,38 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    fn source(&self, stdin_is_terminal: bool) -> Result<LoadSource, Failure> {
+    /// Returns the path of the archive; `None` for standard input.
+    fn source(&self, stdin_is_terminal: bool) -> Result<Option<PathBuf>, Failure> {
         match self.path.as_ref().or(self.input.as_ref()) {
-            Some(path) if path.as_os_str() != "-" => Ok(LoadSource::Path(path.clone())),
+            Some(path) if path.as_os_str() != "-" => Ok(Some(path.clone())),
             None if stdin_is_terminal => Err(anyhow!(
                 "no archive to load: name an archive or a layout directory, or pass an archive on \
                  standard input"
             )
             .into()),
-            Some(_) | None => Ok(LoadSource::Stdin),
+            Some(_) | None => Ok(None),
         }
     }
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let name = |name: &String| {
-        name.parse::<Reference>()
-            .with_context(|| format!("'{name}' cannot be the name of an image"))
-    };
-    let options = LoadOptions {
-        name: arguments.tag.as_ref().map(name).transpose()?,
-        platform: arguments.platform.clone(),
-        limits: arguments.limits.limits()?,
-        ..LoadOptions::default()
-    };
-    let source = arguments.source(terminal::stdin_is_terminal())?;
+    let mut options = LoadOptions::default();
+    options.path = arguments.source(terminal::stdin_is_terminal())?;
+    options.tag.clone_from(&arguments.tag);
+    options.platform = arguments.platform.as_ref().map(ToString::to_string);
+    options.limits = arguments.limits.by_name();
+    options.store_limit = arguments.limits.store_limit();
     let bars = Arc::new(Bars::new(context.quiet));
-    let store = context.store()?;
-    let loaded = image_import::load(&store, &source, &options, bars.clone()).await;
+    let shown = Arc::clone(&bars);
+    let load = context.msb.images().load("").with_options(options);
+    let loaded = load.watch(move |event| shown.show(&event)).await;
     bars.finish();
-    let loaded = loaded?;
-    let newest: Vec<_> = loaded
-        .iter()
-        .map(|image| image.record.manifest_digest)
-        .collect();
-    budget::keep(
-        context,
-        &store,
-        arguments.limits.store_limit_bytes(),
-        &newest,
-    )?;
-    for image in loaded {
-        output::print(&format!("{}\n", image.record.manifest_digest))?;
+    let images = loaded?;
+    if let Some(image) = images.first() {
+        context.print_notices(image.warnings());
+    }
+    for image in images {
+        output::print(&format!("{}\n", image.digest()))?;
     }
     Ok(0)
 }
@@ -85,7 +75,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 mod tests {
     use clap::Parser;
 
-    use super::{Arguments, LoadSource};
+    use super::Arguments;
 
     #[derive(Debug, Parser)]
     struct Load {
@@ -101,14 +91,14 @@ mod tests {
         };
         for words in [&["app.tar"][..], &["-i", "app.tar"], &["--input=app.tar"]] {
             let source = source(words, true).expect("one path");
-            assert!(matches!(&source, Ok(LoadSource::Path(path)) if path.as_os_str() == "app.tar"));
+            assert!(matches!(&source, Ok(Some(path)) if path.as_os_str() == "app.tar"));
         }
         for words in [&["-"][..], &["-i", "-"]] {
             let source = source(words, true).expect("one path");
-            assert!(matches!(source, Ok(LoadSource::Stdin)));
+            assert!(matches!(source, Ok(None)));
         }
         let piped = source(&[], false).expect("no path");
-        assert!(matches!(piped, Ok(LoadSource::Stdin)));
+        assert!(matches!(piped, Ok(None)));
         let nothing = source(&[], true).expect("no path");
         nothing.expect_err("nobody types an archive");
         source(&["-i", "app.tar", "app.tar"], true).expect_err("two paths");

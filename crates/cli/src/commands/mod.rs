@@ -2,7 +2,6 @@
 
 pub(crate) mod attach;
 pub(crate) mod bench;
-pub(crate) mod budget;
 pub(crate) mod completion;
 pub(crate) mod container_prune;
 pub(crate) mod cp;
@@ -55,6 +54,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use image_store::Store;
 use msb_runtime::{Home, Sandbox, SandboxFiles, Timeline};
+use msb_sdk::{Msb, Notice, Operation};
 use oci_image::Digest;
 
 pub(crate) use self::machine::{VerifyPolicy, VmmName};
@@ -63,13 +63,14 @@ use crate::args::{
 };
 use crate::environment;
 use crate::failure::{Failure, Failures, Outcome};
-use crate::output;
 use crate::signals::Interrupts;
+use crate::{output, reminder};
 
 /// The context of every command.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) home: Home,
+    pub(crate) msb: Msb,
     pub(crate) quiet: bool,
     /// The timeline of a start, for measurements.
     pub(crate) timeline: Timeline,
@@ -86,6 +87,7 @@ impl Context {
             .with_context(|| format!("cannot use {} as MSB_HOME", root.display()))?;
         check_home(&root)?;
         Ok(Self {
+            msb: client(&root, &timeline)?,
             home: Home::new(root),
             quiet: global.quiet,
             timeline,
@@ -108,13 +110,40 @@ impl Context {
         Ok(())
     }
 
-    pub(crate) fn store(&self) -> Result<Store, Failure> {
-        Ok(Store::open(self.home.root())?)
+    /// Prints the notices of an operation, unless the user wants none.
+    pub(crate) fn print_notices(&self, notices: &[Notice]) {
+        let is_due = |notice: &&Notice| {
+            notice.code != EMULATION_NOTICE || reminder::is_due(self.home.root(), EMULATION_NOTICE)
+        };
+        if !self.quiet {
+            for notice in notices.iter().filter(is_due) {
+                output::notice(&notice.message);
+            }
+        }
     }
 
-    /// Returns the sandbox with this name or id.
-    pub(crate) fn sandbox(&self, name: &str) -> Result<Sandbox, Failure> {
-        Sandbox::find(&self.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}").into())
+    /// Runs an operation that a signal to this process cancels: what it has made until then is
+    /// removed. `interrupted` is then the error.
+    pub(crate) async fn cancellable<T>(
+        &self,
+        operation: Operation<T>,
+        interrupted: impl FnOnce(u8) -> Failure,
+    ) -> Result<T, Failure> {
+        let outcome = tokio::select! {
+            // Signals are polled first, so that none is missed.
+            biased;
+            code = self.interrupts.wait() => Err(interrupted(code)),
+            outcome = operation => outcome.map_err(Into::into),
+        };
+        if outcome.is_err() {
+            self.msb.settled().await?;
+        }
+        outcome
+    }
+
+    /// Returns the handle of the sandbox with this name or id.
+    pub(crate) async fn handle(&self, name: &str) -> Result<msb_sdk::Sandbox, Failure> {
+        Ok(self.msb.sandboxes().get(name).await?)
     }
 
     /// Applies `act` to each of the named sandboxes. Prints the names of those for which it
@@ -122,13 +151,22 @@ impl Context {
     pub(crate) async fn each(
         &self,
         names: &[String],
-        act: impl AsyncFn(Sandbox) -> Result<(), Failure>,
+        act: impl AsyncFn(msb_sdk::Sandbox) -> Result<(), Failure>,
     ) -> Outcome {
         let found = async |name: &str| {
-            act(self.sandbox(name)?).await?;
+            act(self.handle(name).await?).await?;
             Ok(true)
         };
         self.each_name(names, found).await
+    }
+
+    pub(crate) fn store(&self) -> Result<Store, Failure> {
+        Ok(Store::open(self.home.root())?)
+    }
+
+    /// Returns the sandbox with this name or id.
+    pub(crate) fn sandbox(&self, name: &str) -> Result<Sandbox, Failure> {
+        Sandbox::find(&self.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}").into())
     }
 
     /// Applies `act` to each name, which may not be a sandbox's. Prints the names for which `act`
@@ -161,6 +199,19 @@ impl Context {
     pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
         |digest| Sandbox::any_of(&self.home, &digest.to_string())
     }
+}
+
+/// The code of the notice that hardware virtualisation is missing, and the name of its reminder.
+const EMULATION_NOTICE: &str = "emulation";
+
+/// Returns the client of the home, whose machines this program runs itself.
+fn client(home: &Path, timeline: &Timeline) -> anyhow::Result<Msb> {
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
+    let mut builder = Msb::builder().home(home).own_program(program);
+    if let Some(timeline) = timeline.path() {
+        builder = builder.timeline(timeline);
+    }
+    Ok(builder.build()?)
 }
 
 /// Returns the default of `MSB_HOME`. `None` for a user without a home directory.
@@ -214,12 +265,12 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Load(arguments) => block_on(load::run(context, &arguments)),
         Command::Sandbox(command) => dispatch_sandbox(context, command),
         Command::Images(arguments) => images::run(context, &arguments),
-        Command::Image(arguments) => image::run(context, &arguments),
-        Command::Rmi(arguments) => image::remove(context, &arguments),
+        Command::Image(arguments) => block_on(image::run(context, &arguments)),
+        Command::Rmi(arguments) => block_on(image::remove(context, &arguments)),
         Command::Volume(arguments) => volume::run(context, &arguments),
-        Command::Prune(arguments) => prune::run(context, &arguments),
+        Command::Prune(arguments) => block_on(prune::run(context, &arguments)),
         Command::Df(arguments) => df::run(context, &arguments),
-        Command::Doctor(arguments) => doctor::run(context, &arguments),
+        Command::Doctor(arguments) => block_on(doctor::run(context, &arguments)),
         Command::Bench(arguments) => bench::run(context, &arguments),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
@@ -235,7 +286,9 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
             dispatch_sandbox(context, command)
         }
         Command::System(SystemCommand::Df(arguments)) => df::run(context, &arguments),
-        Command::System(SystemCommand::Prune(arguments)) => system_prune::run(context, &arguments),
+        Command::System(SystemCommand::Prune(arguments)) => {
+            block_on(system_prune::run(context, &arguments))
+        }
         Command::Vmm(arguments) => vmm::run(context, &arguments),
         Command::Network(arguments) => network::run(&arguments),
         Command::Share(arguments) => share::run(&arguments),
@@ -244,20 +297,14 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
 
 fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
     match command {
-        SandboxCommand::Run(arguments) => {
-            Sandbox::sweep(&context.home)?;
-            block_on(run::run(context, &arguments))
-        }
-        SandboxCommand::Create(arguments) => {
-            Sandbox::sweep(&context.home)?;
-            block_on(create::run(context, &arguments))
-        }
+        SandboxCommand::Run(arguments) => block_on(run::run(context, &arguments)),
+        SandboxCommand::Create(arguments) => block_on(create::run(context, &arguments)),
         SandboxCommand::Attach(arguments) => block_on(attach::run(context, &arguments)),
         SandboxCommand::Restart(arguments) => block_on(restart::run(context, &arguments)),
-        SandboxCommand::Rename(arguments) => rename::run(context, &arguments),
+        SandboxCommand::Rename(arguments) => block_on(rename::run(context, &arguments)),
         SandboxCommand::Port(arguments) => port::run(context, &arguments),
         SandboxCommand::Inspect(arguments) => block_on(inspect::run(context, &arguments)),
-        SandboxCommand::Jobs(arguments) => jobs::run(context, &arguments),
+        SandboxCommand::Jobs(arguments) => block_on(jobs::run(context, &arguments)),
         SandboxCommand::Start(arguments) => block_on(start::run(context, &arguments)),
         SandboxCommand::Exec(arguments) => block_on(exec::run(context, &arguments)),
         SandboxCommand::Stop(arguments) => block_on(stop::run(context, &arguments)),

@@ -1,14 +1,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use anyhow::{Context as _, anyhow};
-use msb_runtime::HostAuthorities;
-use msb_runtime::network::{DefaultPolicy, InvalidPublish, Publish, Rule, Settings};
+use anyhow::Context as _;
+use msb_runtime::network::{InvalidPublish, Publish, Rule};
+use msb_sdk::{Network, Port};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 
-/// The most ports that a sandbox can publish: each uses a descriptor of its network process.
-const PUBLISHED_MAX: usize = 1024;
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
 
@@ -72,76 +70,34 @@ enum Mode {
 }
 
 impl NetworkArguments {
-    /// Returns the settings of the network for an image that exposes these ports. `None` if the
-    /// sandbox has no network.
-    pub(crate) fn settings(&self, exposed_ports: &[String]) -> Result<Option<Settings>, Failure> {
-        let Some(mut settings) = self.settings_of_any_image()? else {
-            return Ok(None);
+    /// Returns the destinations that the sandbox reaches.
+    pub(crate) fn network(&self) -> Network {
+        let mut network = match self.network {
+            Mode::Outbound => Network::outbound(),
+            Mode::Listed => Network::listed(),
+            Mode::None => Network::none(),
         };
-        if self.publish_all {
-            // A port of another protocol cannot be published; it is skipped.
-            let exposed = exposed_ports.iter();
-            let exposed = exposed.filter_map(|port| Publish::from_guest_port(port));
-            let is_new = |exposed: &Publish| !leads_to(&settings.publish, exposed);
-            let exposed: Vec<_> = exposed.filter(is_new).collect();
-            settings.publish.extend(exposed);
-        }
-        let count = settings.publish.len();
-        if count > PUBLISHED_MAX {
-            let what =
-                anyhow!("{count} published ports are too many, the limit is {PUBLISHED_MAX}");
-            return Err(what.into());
-        }
-        Ok(Some(settings))
+        let texts = |rules: &[Rule]| rules.iter().map(ToString::to_string).collect();
+        network.allow = texts(&self.net_allow);
+        network.deny = texts(&self.net_deny);
+        network.dns = self.dns.iter().map(ToString::to_string).collect();
+        network
     }
 
-    /// Returns the settings of the network before the image's exposed ports are known. `None` if
-    /// the sandbox has no network.
-    pub(crate) fn settings_of_any_image(&self) -> Result<Option<Settings>, Failure> {
-        let reach = match self.network {
-            Mode::Outbound => DefaultPolicy::Outbound,
-            Mode::Listed => DefaultPolicy::Listed,
-            Mode::None => return self.nothing(),
-        };
-        let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();
-        if let Some(rule) = self.net_deny.iter().find(with_ports) {
-            return Err(anyhow!(
-                "--net-deny {rule}: a name is denied with all its ports; leave the port out"
-            )
-            .into());
-        }
-        Ok(Some(Settings {
-            reach,
-            allow: self.net_allow.clone(),
-            deny: self.net_deny.clone(),
-            publish: self
-                .publish
-                .iter()
-                .flat_map(|ports| ports.0.clone())
-                .collect(),
-            resolvers: self.dns.clone(),
-        }))
+    /// Returns the published ports.
+    pub(crate) fn ports(&self) -> Vec<Port> {
+        let all = self.publish.iter().flat_map(|ports| ports.0.clone());
+        all.map(Port::from).collect()
     }
 
-    /// Returns the host's certificate authorities; `None` if the sandbox does not trust them.
-    pub(crate) fn authorities(&self) -> Result<Option<HostAuthorities>, Failure> {
-        let authorities = self.host_ca.then(HostAuthorities::load).transpose();
-        Ok(authorities.context("--host-ca")?)
+    /// Returns true if the image's exposed ports are published.
+    pub(crate) const fn publishes_all(&self) -> bool {
+        self.publish_all
     }
 
-    fn nothing(&self) -> Result<Option<Settings>, Failure> {
-        let is_plain = self.publish.is_empty()
-            && !self.publish_all
-            && self.net_allow.is_empty()
-            && self.net_deny.is_empty()
-            && self.dns.is_empty();
-        if is_plain {
-            return Ok(None);
-        }
-        Err(anyhow!(
-            "-p, -P, --net-allow, --net-deny and --dns cannot be given with --network none"
-        )
-        .into())
+    /// Returns true if programs trust the host's certificate authorities.
+    pub(crate) const fn trusts_host(&self) -> bool {
+        self.host_ca
     }
 }
 
@@ -151,12 +107,6 @@ struct Published(Vec<Publish>);
 
 fn parse_published(text: &str) -> Result<Published, InvalidPublish> {
     Publish::parse_all(text).map(Published)
-}
-
-/// Returns true if one of `published` has the same guest port and protocol as `other`.
-fn leads_to(published: &[Publish], other: &Publish) -> bool {
-    let end = |publish: &Publish| (publish.guest_port, publish.protocol);
-    published.iter().any(|publish| end(publish) == end(other))
 }
 
 fn parse_resolver(text: &str) -> Result<SocketAddr, String> {
@@ -177,30 +127,25 @@ mod tests {
         network: NetworkArguments,
     }
 
-    fn published(words: &[&str], exposed_ports: &[&str]) -> Result<Vec<String>, Failure> {
-        let line = [&["msb"], words].concat();
-        let line = <Line as clap::Parser>::try_parse_from(line).unwrap();
-        let exposed_ports: Vec<_> = exposed_ports.iter().map(ToString::to_string).collect();
-        let settings = line.network.settings(&exposed_ports)?;
-        let published = settings.unwrap_or_default().publish;
-        Ok(published.iter().map(ToString::to_string).collect())
-    }
-
     #[test]
-    fn what_an_image_exposes_is_published_once_and_only_where_that_was_asked_for() {
-        let exposed = ["80/tcp", "53/udp", "9/sctp", "80/tcp\u{1b}"];
-        assert!(published(&[], &exposed).unwrap().is_empty());
+    fn options_become_a_network_and_ports() {
+        let words = [
+            "msb",
+            "--network",
+            "listed",
+            "--net-allow",
+            "a.b:443",
+            "--dns",
+            "1.1.1.1",
+        ];
+        let words = words.into_iter().chain(["-p", "8000-8001:80-81"]);
+        let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+        let network = line.network.network();
         assert_eq!(
-            published(&["-P", "-p", "8080:80"], &exposed).unwrap(),
-            ["127.0.0.1:8080:80/tcp", "127.0.0.1:0:53/udp"]
+            (network.allow, network.dns),
+            (vec!["a.b:443".to_owned()], vec!["1.1.1.1:53".to_owned()])
         );
-        assert!(published(&["-P", "--network", "none"], &exposed).is_err());
-    }
-
-    #[test]
-    fn the_number_of_published_ports_is_bounded() {
-        assert_eq!(published(&["-p", "1-1024"], &[]).unwrap().len(), 1024);
-        assert!(published(&["-p", "1-1025"], &[]).is_err());
-        assert!(published(&["-P", "-p", "1-1024"], &["2000/tcp"]).is_err());
+        assert_eq!(line.network.ports().len(), 2);
+        assert_eq!(line.network.ports()[1].host_port, 8001);
     }
 }

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, anyhow};
 use msb_runtime::network::GATEWAY_ADDRESS;
-use msb_runtime::{HostCopy, HostEntry, NewDirectory, Patches};
+use msb_runtime::{HostCopy, HostEntry, NewDirectory};
+use msb_sdk::{CopyIn, HostName, SandboxOptions};
 
 use crate::failure::Failure;
 
@@ -38,19 +39,35 @@ pub(crate) struct PatchArguments {
 }
 
 impl PatchArguments {
-    pub(crate) fn patches(&self) -> Result<Patches, Failure> {
+    /// Puts the changes into the options of a sandbox.
+    pub(crate) fn set(&self, options: &mut SandboxOptions) -> Result<(), Failure> {
         let mut hosts = Vec::new();
         for path in &self.hosts {
             hosts.extend(read_hosts(path)?);
         }
         hosts.extend(self.add_host.iter().map(|host| host.0.clone()));
-        Ok(Patches {
-            remove: self.rm_path.clone(),
-            make: self.mkdir.iter().map(|made| made.0.clone()).collect(),
-            copy: self.copy.iter().map(|copied| copied.0.clone()).collect(),
-            write: Vec::new(),
-            hosts,
-        })
+        options.hosts = hosts.iter().map(host_name).collect();
+        options.remove_paths.clone_from(&self.rm_path);
+        let make = self.mkdir.iter().map(|made| msb_sdk::NewDirectory {
+            path: made.0.path.clone(),
+            mode: made.0.mode,
+        });
+        options.make_directories = make.collect();
+        let copy = self.copy.iter().map(|copy| CopyIn {
+            source: copy.0.source.clone(),
+            destination: copy.0.destination.clone(),
+            uid: copy.0.owner.0,
+            gid: copy.0.owner.1,
+        });
+        options.copy = copy.collect();
+        Ok(())
+    }
+}
+
+fn host_name(entry: &HostEntry) -> HostName {
+    HostName {
+        names: entry.names().to_vec(),
+        address: entry.address().to_string(),
     }
 }
 

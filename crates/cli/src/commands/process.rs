@@ -1,7 +1,9 @@
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use msb_runtime::{Overrides, Ulimit};
+use msb_runtime::Ulimit;
+use msb_sdk::{Environment, ExecOptions, TerminalSize, Text};
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -49,16 +51,48 @@ impl ProcessArguments {
         self.tty
     }
 
-    fn environment(&self) -> Result<Vec<String>, Failure> {
+    /// Returns the variables, in the order in which they were given.
+    pub(crate) fn environment(&self) -> Result<Environment, Failure> {
         let mut all = Vec::new();
         for path in &self.env_file {
             all.extend(settings(path)?);
         }
         all.extend(self.env.iter().cloned());
-        Ok(all
-            .iter()
-            .filter_map(|setting| passed_on(setting))
-            .collect())
+        let passed = all.iter().filter_map(|setting| passed_on(setting));
+        let mut environment = Environment::default();
+        for setting in passed {
+            if let Some((name, value)) = setting.split_once('=') {
+                environment.set(name, value);
+            }
+        }
+        Ok(environment)
+    }
+
+    /// Returns the resource limits, by name; the later of two for one resource counts.
+    pub(crate) fn ulimits(&self) -> BTreeMap<String, msb_sdk::Ulimit> {
+        let limit = |limit: &Ulimit| {
+            let pair = msb_sdk::Ulimit::Pair {
+                soft: limit.soft,
+                hard: limit.hard,
+            };
+            (limit.name.clone(), pair)
+        };
+        self.ulimit.iter().map(limit).collect()
+    }
+
+    /// Returns the working directory; `None` for the image's or the sandbox's own.
+    pub(crate) fn cwd(&self) -> Option<String> {
+        self.workdir.clone()
+    }
+
+    /// Returns the user; `None` for the image's or the sandbox's own.
+    pub(crate) fn user(&self) -> Option<String> {
+        self.user.clone()
+    }
+
+    /// Returns the size of the command's terminal; `None` if it has none.
+    pub(crate) fn terminal(&self) -> Option<TerminalSize> {
+        self.tty.then(terminal::size)
     }
 
     /// Checks that standard input is a terminal if one is asked for with `-it`: Ctrl-C and other
@@ -70,24 +104,16 @@ impl ProcessArguments {
         Ok(())
     }
 
-    /// Returns the settings that replace those of the image's config.
-    pub(crate) fn overrides(
-        &self,
-        entrypoint: Option<&str>,
-        command: &[String],
-    ) -> Result<Overrides, Failure> {
-        Ok(Overrides {
-            entrypoint: entrypoint.map(str::to_owned),
-            command: command.to_vec(),
-            env: self.environment()?,
-            env_defaults: Vec::new(),
-            working_directory: self.workdir.clone(),
-            user: self.user.clone(),
-            terminal: self.tty.then(terminal::size),
-            stdin: self.interactive,
-            groups: Vec::new(),
-            ulimits: self.ulimit.clone(),
-        })
+    /// Returns the options of a command in a running sandbox.
+    pub(crate) fn exec_options(&self, command: &[String]) -> Result<ExecOptions, Failure> {
+        let mut options = ExecOptions::new(command);
+        options.env = self.environment()?;
+        options.cwd = self.cwd().map(Text::from);
+        options.user = self.user();
+        options.ulimits = self.ulimits();
+        options.tty = self.terminal();
+        options.stdin = self.interactive;
+        Ok(options)
     }
 }
 
@@ -161,7 +187,12 @@ mod tests {
     #[test]
     fn a_variable_without_a_name_is_refused() {
         let process = parsed(&["-e", "A=b=c", "-e", "B="]).expect("two variables");
-        assert_eq!(process.environment().expect("read"), ["A=b=c", "B="]);
+        let environment = process.environment().expect("read");
+        let variables: Vec<_> = environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(variables, ["A=b=c", "B="]);
         for nameless in ["=x", "=", ""] {
             let refusal = parsed(&["-e", nameless]).expect_err("no name");
             let expected = format!("invalid environment variable '{nameless}'");

@@ -1,16 +1,11 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use image_store::{PruneOptions, Pruned, Pruning};
-use msb_runtime::{Sandbox, machine_parts};
-use serde::Serialize;
+use msb_sdk::{PruneOptions, Pruned};
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output::{self, Format};
-
-/// The time to wait for pulls and loads to end.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 // Arguments of `msb prune`.
 #[derive(Debug, clap::Args)]
@@ -40,22 +35,6 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    images: Vec<Image>,
-    spared: Vec<String>,
-    left_overs: usize,
-    freed_bytes: u64,
-    kept_bytes: u64,
-    dry_run: bool,
-}
-
-#[derive(Serialize)]
-struct Image {
-    digest: String,
-    references: Vec<String>,
-}
-
 impl Arguments {
     /// Returns the arguments that remove every unused image, or only those without a name.
     pub(super) fn with_all(all: bool) -> Self {
@@ -69,57 +48,21 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    Sandbox::sweep(&context.home)?;
-    let options = PruneOptions {
-        images: if arguments.all {
-            Pruning::All
-        } else {
-            Pruning::Unnamed
-        },
-        unused_for: arguments.filter,
-        limit_bytes: None,
-        dry_run: arguments.dry_run,
-        lock_timeout: LOCK_TIMEOUT,
-    };
-    let mut pruned = context.store()?.prune(&options, &context.needed())?;
-    sweep_parts(context, &mut pruned, arguments.dry_run)?;
-    let report = report(pruned, arguments.dry_run);
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let mut options = PruneOptions::default();
+    options.all = arguments.all;
+    let unused_for = arguments.filter.map(|unused_for| unused_for.as_millis());
+    options.unused_for_ms = unused_for.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
+    options.dry_run = arguments.dry_run;
+    let pruned = context.msb.images().prune_with(options).await?;
     match arguments.format {
-        Format::Json => output::print_json(&report)?,
-        Format::Table => print(&report)?,
+        Format::Json => output::print_json(&pruned)?,
+        Format::Table => print(&pruned)?,
     }
     Ok(0)
 }
 
-/// Removes the leftovers of kernels and boot disks that killed processes were writing.
-fn sweep_parts(context: &Context, pruned: &mut Pruned, dry_run: bool) -> Result<(), Failure> {
-    for path in machine_parts(&context.home)?.left_overs {
-        pruned.left_overs += 1;
-        pruned.freed_bytes += std::fs::metadata(&path).map_or(0, |file| file.len());
-        if !dry_run {
-            std::fs::remove_file(path)?;
-        }
-    }
-    Ok(())
-}
-
-fn report(pruned: Pruned, dry_run: bool) -> Report {
-    let images = pruned.images.into_iter().map(|image| Image {
-        digest: image.digest.to_string(),
-        references: image.references,
-    });
-    Report {
-        images: images.collect(),
-        spared: pruned.spared.iter().map(ToString::to_string).collect(),
-        left_overs: pruned.left_overs,
-        freed_bytes: pruned.freed_bytes,
-        kept_bytes: pruned.kept_bytes,
-        dry_run,
-    }
-}
-
-fn print(report: &Report) -> std::io::Result<()> {
+fn print(report: &Pruned) -> std::io::Result<()> {
     let mut text = String::new();
     for image in &report.images {
         for name in &image.references {

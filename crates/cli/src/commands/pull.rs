@@ -1,13 +1,11 @@
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use anyhow::Context as _;
 use image_import::PullOptions;
-use image_store::{Store, StoredImage};
-use oci_image::{Platform, Reference};
+use msb_sdk::{Image, SourceOptions};
+use oci_image::Platform;
 use oci_registry::Registries;
 
-use super::{Context, budget};
+use super::Context;
 use crate::docker::NeedlessOptions;
 use crate::failure::{Failure, Failures, Interrupted, Outcome};
 use crate::limits::LimitArguments;
@@ -54,55 +52,59 @@ pub(crate) struct SourceArguments {
     limits: LimitArguments,
 }
 
+impl SourceArguments {
+    /// Returns the source as the SDK takes it.
+    pub(crate) fn source(&self) -> SourceOptions {
+        let mut source = SourceOptions::default();
+        source.platform = self.platform.as_ref().map(ToString::to_string);
+        source.plain_http = self.plain_http;
+        source.tls_ca.clone_from(&self.tls_ca);
+        source.limits = self.limits.by_name();
+        source.store_limit = self.limits.store_limit();
+        source
+    }
+}
+
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let store = context.store()?;
     arguments.needless.print(context.quiet);
     let mut failures = Failures::default();
     for name in &arguments.images {
-        let pulled = pull(context, &store, name, &arguments.source).await;
+        let pulled = pull(context, name, &arguments.source).await;
         let pulled = match arguments.images.len() {
             1 => Some(pulled?),
             _ => failures.note(pulled),
         };
         if let Some(image) = pulled {
-            output::print(&format!("{}\n", image.record.manifest_digest))?;
+            output::print(&format!("{}\n", image.digest()))?;
         }
     }
     Ok(failures.code)
 }
 
 /// Pulls an image, and shows the progress on a terminal.
-pub(crate) async fn pull(
-    context: &Context,
-    store: &Store,
-    name: &str,
-    source: &SourceArguments,
-) -> Result<StoredImage, Failure> {
-    let reference: Reference = name
-        .parse()
-        .with_context(|| format!("'{name}' is not the name of an image in a registry"))?;
-    let mut options = options(context)?;
-    options.registries.authorities = source.tls_ca.clone();
-    options.platform.clone_from(&source.platform);
-    options.plain_http = source.plain_http;
-    options.limits = source.limits.limits()?;
-    let bars = Arc::new(Bars::new(context.quiet));
+async fn pull(context: &Context, name: &str, source: &SourceArguments) -> Result<Image, Failure> {
+    let mut options = msb_sdk::PullOptions::default();
+    name.clone_into(&mut options.name);
+    options.source = source.source();
+    let bars = Bars::new(context.quiet);
+    let pull = context.msb.images().watch_with(options);
+    let watching = async {
+        while let Some(event) = pull.next().await? {
+            bars.show(&event);
+        }
+        pull.image().await
+    };
     let pulled = tokio::select! {
         // Signals are polled first, so that none is missed.
         biased;
         code = context.interrupts.wait() => {
             Err(Failure::with_exit_code(Interrupted.into(), code))
         }
-        pulled = image_import::pull(store, &reference, &options, bars.clone()) => pulled.map_err(Into::into),
+        pulled = watching => pulled.map_err(Into::into),
     };
     bars.finish();
     let image = pulled?;
-    budget::keep(
-        context,
-        store,
-        source.limits.store_limit_bytes(),
-        &[image.record.manifest_digest],
-    )?;
+    context.print_notices(image.warnings());
     Ok(image)
 }
 

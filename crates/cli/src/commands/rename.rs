@@ -15,8 +15,8 @@ pub(crate) struct Arguments {
     name: String,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let mut sandbox = context.sandbox(&arguments.sandbox)?;
-    sandbox.rename(&context.home, &arguments.name)?;
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let sandbox = context.handle(&arguments.sandbox).await?;
+    sandbox.rename(arguments.name.as_str()).await?;
     Ok(0)
 }

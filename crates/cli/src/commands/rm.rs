@@ -1,7 +1,7 @@
-use msb_runtime::{ConnectError, Sandbox, State};
+use msb_sdk::{ErrorKind, Force};
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output;
 
 // Arguments of `msb rm`.
@@ -26,29 +26,22 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     if !arguments.force {
-        let remove = async |sandbox: Sandbox| Ok(sandbox.remove()?);
-        return context.each(&arguments.sandboxes, remove).await;
+        return context
+            .each(&arguments.sandboxes, async |sandbox| {
+                Ok(sandbox.remove(Force::No).await?)
+            })
+            .await;
     }
     context
         .each_name(&arguments.sandboxes, async |name| {
-            match Sandbox::find(&context.home, name)? {
-                Some(sandbox) => remove_by_force(sandbox).await.map(|()| true),
-                None => {
-                    output::notice(&format!("no such sandbox: {name}"));
+            match context.msb.sandboxes().get(name).await {
+                Ok(sandbox) => Ok(sandbox.remove(Force::Yes).await.map(|()| true)?),
+                Err(error) if error.kind() == ErrorKind::SandboxNotFound => {
+                    output::notice(error.message());
                     Ok(false)
                 }
+                Err(error) => Err(error.into()),
             }
         })
         .await
-}
-
-async fn remove_by_force(sandbox: Sandbox) -> Result<(), Failure> {
-    if sandbox.state()? == State::Running {
-        match sandbox.kill().await {
-            // The sandbox ended by itself meanwhile.
-            Err(ConnectError::NotRunning { .. }) => {}
-            other => other?,
-        }
-    }
-    Ok(sandbox.remove()?)
 }

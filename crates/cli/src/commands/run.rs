@@ -1,9 +1,7 @@
-use msb_runtime::{Lock, Sandbox};
-
-use super::create::{self, Created, SandboxArguments};
-use super::machine::{self, MachineArguments, Start};
+use super::create::{self, SandboxArguments};
+use super::machine::MachineArguments;
 use super::{Context, attach};
-use crate::failure::{NotBooted, Outcome};
+use crate::failure::Outcome;
 use crate::output;
 
 // Arguments of `msb run`.
@@ -47,49 +45,14 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     if !arguments.detach {
         arguments.sandbox.process.check_terminal()?;
     }
-    let trust = arguments.machine.trust();
-    let created = create::create(
-        context,
-        &arguments.sandbox,
-        arguments.machine.vmm,
-        Some(trust),
-    )
-    .await?;
-    let Created {
-        sandbox,
-        lock,
-        image,
-        _lease,
-    } = created;
-    let start = Start {
-        context,
-        image: &image,
-        machine: &arguments.machine,
-    };
-    let outcome = if arguments.is_left() {
-        start_and_leave(&start, &sandbox, lock).await
-    } else {
-        let takes_stdin = arguments.sandbox.process.stdin();
-        attach::start_and_attach(&start, &sandbox, lock, takes_stdin).await
-    };
-    if never_ran(&sandbox, &outcome) {
-        // The name is free for the next attempt.
-        machine::discard(sandbox).await;
+    let mut options = arguments.sandbox.options()?;
+    options.start = arguments.machine.start();
+    options.start.wait_for_attach = !arguments.is_left();
+    let request = context.msb.sandboxes().run("").with_options(options);
+    let sandbox = create::create(context, &arguments.sandbox, request.detached()).await?;
+    if arguments.is_left() {
+        output::print(&format!("{}\n", sandbox.id()))?;
+        return Ok(0);
     }
-    outcome
-}
-
-async fn start_and_leave(start: &Start<'_>, sandbox: &Sandbox, lock: Lock) -> Outcome {
-    machine::start_and_leave(start, sandbox, lock).await?;
-    output::print(&format!("{}\n", sandbox.spec.id))?;
-    Ok(0)
-}
-
-/// Returns true if the sandbox's command cannot have run. A guest that booted, and whose command
-/// ended at once, may be gone before this process has seen it.
-fn never_ran(sandbox: &Sandbox, outcome: &Outcome) -> bool {
-    let is_of_boot = outcome
-        .as_ref()
-        .is_err_and(|failure| failure.is_of::<NotBooted>());
-    is_of_boot && sandbox.first_exit().is_none()
+    attach::attach_started(context, &sandbox, arguments.sandbox.process.stdin()).await
 }

@@ -1,10 +1,10 @@
-use anyhow::{Context as _, anyhow};
-use image_store::{ImageLease, StoredImage};
-use msb_runtime::{Lock, Mark, Sandbox};
+use anyhow::anyhow;
+use msb_sdk::{Sandbox, StartOptions};
 
-use super::machine::{self, MachineArguments, Start};
+use super::machine::MachineArguments;
 use super::{Context, attach};
 use crate::failure::{Failure, Outcome};
+use crate::terminal;
 
 // Arguments of `msb start`.
 #[derive(Debug, clap::Args)]
@@ -39,25 +39,19 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let [name] = arguments.sandboxes.as_slice() else {
         return Err(anyhow!("-a and -i can be used with one sandbox alone").into());
     };
-    let found = context.sandbox(name)?;
-    let Ready {
-        sandbox,
-        image,
-        lock,
-        _lease,
-    } = Ready::check(context, &found, &arguments.machine)?;
-    if sandbox.spec.process.argv.is_empty() {
+    let spec = context.sandbox(name)?.spec;
+    if spec.process.argv.is_empty() {
         return Err(
             anyhow!("cannot attach to sandbox {name}: it was created without a command").into(),
         );
     }
-    let start = Start {
-        context,
-        image: &image,
-        machine: &arguments.machine,
-    };
-    let takes_stdin = arguments.interactive && sandbox.spec.process.stdin;
-    attach::start_and_attach(&start, &sandbox, lock, takes_stdin).await
+    let sandbox = context.handle(name).await?;
+    let mut options = arguments.machine.start();
+    options.wait_for_attach = true;
+    options.window = terminal::stdin_is_terminal().then(terminal::size);
+    start_with(context, &sandbox, options).await?;
+    let takes_stdin = arguments.interactive && spec.process.stdin;
+    attach::attach_started(context, &sandbox, takes_stdin).await
 }
 
 /// Starts a sandbox without attaching to its main command.
@@ -66,45 +60,20 @@ pub(crate) async fn start(
     sandbox: &Sandbox,
     machine: &MachineArguments,
 ) -> Result<(), Failure> {
-    let ready = Ready::check(context, sandbox, machine)?;
-    let start = Start {
-        context,
-        image: &ready.image,
-        machine,
+    start_with(context, sandbox, machine.start()).await
+}
+
+async fn start_with(
+    context: &Context,
+    sandbox: &Sandbox,
+    options: StartOptions,
+) -> Result<(), Failure> {
+    let interrupted = |code| {
+        let interrupted = anyhow!("interrupted").context("cannot start the sandbox");
+        Failure::with_exit_code(interrupted, code)
     };
-    machine::start_and_leave(&start, &ready.sandbox, ready.lock).await
-}
-
-/// A stopped sandbox that is ready to be started.
-struct Ready {
-    /// The sandbox, read again under the lock, so that no other process can change it.
-    sandbox: Sandbox,
-    image: StoredImage,
-    lock: Lock,
-    /// The lease that keeps the image until its machine has its own lease.
-    _lease: ImageLease,
-}
-
-impl Ready {
-    fn check(
-        context: &Context,
-        sandbox: &Sandbox,
-        machine: &MachineArguments,
-    ) -> Result<Self, Failure> {
-        let store = context.store()?;
-        let image = store.find(&sandbox.spec.image_digest)?;
-        let lease = store.lease(&image)?;
-        store.check_with(&image, machine.trust())?;
-        context.timeline.mark(Mark::ImageChecked)?;
-        let claimed = sandbox.claim();
-        let claimed = claimed.with_context(|| format!("cannot start {}", sandbox.spec.name))?;
-        let running = || anyhow!("sandbox {} is running", sandbox.spec.name);
-        let (sandbox, lock) = claimed.ok_or_else(running)?;
-        Ok(Self {
-            sandbox,
-            image,
-            lock,
-            _lease: lease,
-        })
-    }
+    let starting = sandbox.start_with(options);
+    let notices = context.cancellable(starting, interrupted).await?;
+    context.print_notices(&notices);
+    Ok(())
 }

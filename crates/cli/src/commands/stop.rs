@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use msb_runtime::{ConnectError, Sandbox, StopSignal};
+use msb_runtime::StopSignal;
+use msb_sdk::{Sandbox, Stopped};
 
 use super::Context;
 use crate::failure::{Failure, Outcome};
@@ -45,16 +46,13 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 
 /// Stops a sandbox if it is running. Prints a notice if it had to be killed.
 pub(super) async fn stop(sandbox: &Sandbox, how: &StopArguments) -> Result<(), Failure> {
-    let grace = Duration::from_secs(how.time.unwrap_or(sandbox.spec.stopping.timeout_s));
-    match sandbox.stop(grace, how.signal).await {
-        Ok(true) | Err(ConnectError::NotRunning { .. }) => Ok(()),
-        Ok(false) => {
-            let name = &sandbox.spec.name;
-            output::notice(&format!(
-                "sandbox {name} did not stop in time and was killed"
-            ));
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
+    let grace = how.time.map(Duration::from_secs);
+    let signal = how.signal.map(|signal| signal.to_string());
+    if sandbox.stop_with(grace, signal).await? == Stopped::Killed {
+        let name = sandbox.name();
+        output::notice(&format!(
+            "sandbox {name} did not stop in time and was killed"
+        ));
     }
+    Ok(())
 }

@@ -1,8 +1,4 @@
-use msb_runtime::{NoSignal, StopSignal, Stopping};
-use oci_image::ImageConfig;
-
-use crate::failure::printable;
-use crate::output;
+use msb_runtime::{StopSignal, Stopping};
 
 // The options for the way a sandbox is stopped.
 #[derive(Debug, clap::Args)]
@@ -16,45 +12,13 @@ pub(crate) struct StoppingArguments {
 }
 
 impl StoppingArguments {
-    pub(crate) fn stopping(&self, image: &ImageConfig) -> Stopping {
-        let images = || images_signal(image.stop_signal.as_deref());
-        Stopping {
-            signal: self.stop_signal.unwrap_or_else(images),
-            timeout_s: self.stop_timeout,
-        }
+    /// Returns the name of the signal; `None` for the image's.
+    pub(crate) fn signal(&self) -> Option<String> {
+        self.stop_signal.map(|signal| signal.to_string())
     }
-}
 
-/// Returns the image's stop signal, or the default if it has none. An unknown signal is reported,
-/// and the default is used.
-fn images_signal(text: Option<&str>) -> StopSignal {
-    let Some(text) = text.filter(|text| !text.is_empty()) else {
-        return StopSignal::default();
-    };
-    text.parse().unwrap_or_else(|error: NoSignal| {
-        let error = printable(&error.to_string());
-        output::notice(&format!("the image's STOPSIGNAL is ignored: {error}"));
-        StopSignal::default()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_users_signal_counts_before_the_images() {
-        let image = ImageConfig {
-            stop_signal: Some("SIGQUIT".to_owned()),
-            ..ImageConfig::default()
-        };
-        let arguments = |stop_signal| StoppingArguments {
-            stop_signal,
-            stop_timeout: 3,
-        };
-        let signal = |typed: Option<StopSignal>| arguments(typed).stopping(&image).signal;
-        assert_eq!(signal(None).to_string(), "SIGQUIT");
-        assert_eq!(signal("INT".parse().ok()).to_string(), "SIGINT");
-        assert_eq!(images_signal(Some("SIGRTMIN+3")), StopSignal::default());
+    /// Returns the time that processes have, in ms.
+    pub(crate) const fn timeout_ms(&self) -> u64 {
+        self.stop_timeout.saturating_mul(1000)
     }
 }

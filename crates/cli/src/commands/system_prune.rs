@@ -44,7 +44,7 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     if !arguments.force && !confirmed(&arguments.consequence())? {
         return Ok(0);
     }
@@ -57,5 +57,5 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
         code = code.max(volume::remove_unused(context, unused)?);
     }
     let images = prune::Arguments::with_all(arguments.all);
-    Ok(code.max(prune::run(context, &images)?))
+    Ok(code.max(prune::run(context, &images).await?))
 }

@@ -1,5 +1,5 @@
 use anyhow::anyhow;
-use msb_runtime::{Changes, State};
+use msb_sdk::{Changes, SandboxState, Size};
 
 use super::Context;
 use super::resources::{parse_cpus, parse_memory};
@@ -28,19 +28,18 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let changes = Changes {
-        cpus: arguments.cpus,
-        memory_mib: arguments.memory,
-        upper_bytes: arguments.upper_size,
-    };
+    let mut changes = Changes::default();
+    changes.cpus = arguments.cpus;
+    changes.memory = arguments.memory.map(|mib| Size::new(u64::from(mib) << 20));
+    changes.disk = arguments.upper_size.map(Size::new);
     if changes == Changes::default() {
         return Err(anyhow!("nothing to change: give --upper-size, --cpus or --memory").into());
     }
     context
-        .each(&arguments.sandboxes, async |mut sandbox| {
-            sandbox.update(changes)?;
-            if !context.quiet && sandbox.state()? == State::Running {
-                let name = &sandbox.spec.name;
+        .each(&arguments.sandboxes, async |sandbox| {
+            sandbox.update(changes).await?;
+            if !context.quiet && sandbox.inspect().await?.state == SandboxState::Running {
+                let name = sandbox.name();
                 output::notice(&format!(
                     "sandbox {name} is still running with the old settings; apply the new ones with \
                      msb restart {name}"

@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let timeline = Timeline::open(arguments.timeline.as_deref())?;
     let (qemu, search_path) = (arguments.qemu.clone(), arguments.search_path.clone());
     let backends = machine::Backends::new(qemu, search_path);
-    let backends = backends.runnable();
+    let backends = backends.all();
     let subject = || format!("sandbox {}", arguments.directory.display());
     if arguments.probe {
         let trials = msb_machine::probe(&arguments.directory, &backends, Strictness::Auto);

@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use msb_runtime::{
-    Mount, Sandbox, SandboxId, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec,
+    Mount, Sandbox, SandboxId, Source, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec,
 };
+use msb_sdk::Size;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -41,12 +42,42 @@ pub(crate) struct MountArguments {
 }
 
 impl MountArguments {
-    pub(crate) fn mounts(&self) -> Vec<Mount> {
+    pub(crate) fn mounts(&self) -> Vec<msb_sdk::Mount> {
         let volumes = self.volume.iter().map(|word| &word.0);
         let mounts = self.mount.iter().map(|word| &word.0);
         let tmpfs = self.tmpfs.iter().map(|word| &word.0);
-        volumes.chain(mounts).chain(tmpfs).cloned().collect()
+        volumes.chain(mounts).chain(tmpfs).map(mount).collect()
     }
+}
+
+/// Returns a mount as the SDK takes it.
+fn mount(mount: &Mount) -> msb_sdk::Mount {
+    let target = mount.target.as_str();
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut converted = match &mount.source {
+        Source::Bind { directory: path } | Source::BindFile { file: path } => {
+            msb_sdk::Mount::bind(text(path), target)
+        }
+        Source::Volume { volume } => msb_sdk::Mount::volume(volume.as_str(), target),
+        Source::Anonymous { size_bytes } => {
+            let mut unnamed = msb_sdk::Mount::unnamed_volume(target);
+            unnamed.size = Some(Size::new(*size_bytes));
+            unnamed
+        }
+        Source::Tmpfs {
+            size_bytes,
+            mode,
+            exec,
+        } => {
+            let mut memory = msb_sdk::Mount::tmpfs(target);
+            memory.size = size_bytes.map(Size::new);
+            memory.mode = *mode;
+            memory.exec = *exec;
+            memory
+        }
+    };
+    converted.read_only = mount.read_only;
+    converted
 }
 
 // Arguments of `msb volume`.

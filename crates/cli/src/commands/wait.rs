@@ -1,14 +1,9 @@
-use std::time::Duration;
-
 use anyhow::anyhow;
-use msb_runtime::{Exit, Sandbox};
+use msb_sdk::Sandbox;
 
-use super::{Context, jobs};
+use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-
-/// The interval at which a job's state is read.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 // Arguments of `msb wait`.
 #[derive(Debug, clap::Args)]
@@ -30,29 +25,23 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let mut code = 0;
     for name in &arguments.sandboxes {
-        let sandbox = context.sandbox(name)?;
-        let exit = match arguments.job {
-            Some(id) => job(&sandbox, id).await?,
-            None => first_command(&sandbox).await?,
+        let sandbox = context.handle(name).await?;
+        code = match arguments.job {
+            Some(id) => sandbox.jobs().job(id).wait().await?.code,
+            None => main_command(context, name, &sandbox).await?,
         };
-        code = exit.code;
         output::print(&format!("{code}\n"))?;
     }
     Ok(code)
 }
 
-async fn first_command(sandbox: &Sandbox) -> Result<Exit, Failure> {
-    sandbox.wait().await?;
-    let name = &sandbox.spec.name;
-    let exit = sandbox.condition()?.exit;
-    Ok(exit.ok_or_else(|| anyhow!("sandbox {name} has not run a command"))?)
-}
-
-async fn job(sandbox: &Sandbox, id: u64) -> Result<Exit, Failure> {
-    loop {
-        if let Some(exit) = jobs::find(sandbox, id)?.exit {
-            return Ok(exit);
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
+/// Waits for the main command, and returns its exit code.
+async fn main_command(context: &Context, name: &str, sandbox: &Sandbox) -> Result<u8, Failure> {
+    let has_command = !context.sandbox(name)?.spec.process.argv.is_empty();
+    let exit = sandbox.wait().await?;
+    if !has_command && exit.ended_s.is_none() {
+        let name = sandbox.name();
+        return Err(anyhow!("sandbox {name} has not run a command").into());
     }
+    Ok(exit.code)
 }

@@ -25,6 +25,16 @@ impl HostEntry {
         let is_sound = !names.is_empty() && names.iter().all(is_name);
         is_sound.then_some(Self { address, names })
     }
+
+    /// Returns the address.
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Returns the names.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
 }
 
 impl fmt::Display for HostEntry {

@@ -65,14 +65,6 @@ impl Sandbox {
     /// A disk that would shrink or exceed its filesystem's limit, a description that cannot be
     /// written.
     pub fn update(&mut self, changes: Changes) -> Result<(), UpdateError> {
-        self.change(|spec| changes.apply(spec))
-    }
-
-    /// Changes the sandbox's description, and writes it.
-    fn change(
-        &mut self,
-        change: impl FnOnce(&mut Spec) -> Result<(), UpdateError>,
-    ) -> Result<(), UpdateError> {
         let name = self.spec.name.clone();
         let io_error = |source| UpdateError::Io {
             name: name.clone(),
@@ -82,7 +74,7 @@ impl Sandbox {
         let _change = ChangeLock::take(&self.files).map_err(io_error)?;
         let _lock = self.lock().map_err(io_error)?;
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
-        change(&mut spec)?;
+        changes.apply(&mut spec)?;
         write_spec(&self.files, &spec).map_err(io_error)?;
         if !fs::exists(self.files.upper()).map_err(io_error)? {
             // The sandbox stopped and was removed during the write; the new file describes no
@@ -92,19 +84,6 @@ impl Sandbox {
         }
         self.spec = spec;
         Ok(())
-    }
-}
-
-impl Sandbox {
-    /// Keeps a sandbox that was to be removed once it has stopped.
-    ///
-    /// # Errors
-    /// If the sandbox was removed, or its description cannot be written.
-    pub fn keep_when_stopped(&mut self) -> Result<(), UpdateError> {
-        self.change(|spec| {
-            spec.remove_when_stopped = false;
-            Ok(())
-        })
     }
 }
 

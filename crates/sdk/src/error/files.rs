@@ -34,7 +34,7 @@ fn of_files(error: &FilesError) -> Option<Meaning> {
         }
         FilesError::Stopped { name } => Meaning::of(ErrorKind::NotRunning)
             .detail("name", name.as_str())
-            .hint(Some(format!("msb start {name} starts it"))),
+            .hint(Some(format!("start it with msb start {name}"))),
         FilesError::LongPath(_) | FilesError::TooManyNames { .. } => {
             Meaning::of(ErrorKind::InvalidArgument)
         }

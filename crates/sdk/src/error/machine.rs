@@ -50,6 +50,7 @@ fn of_start(error: &StartError) -> Option<Meaning> {
         | StartError::BootDisk(_)
         | StartError::Publish(_)
         | StartError::Timeline(_)
+        | StartError::Own(_)
         | StartError::Io { .. } => None,
     }
 }

@@ -63,7 +63,7 @@ fn of_connect(error: &ConnectError) -> Option<Meaning> {
         ConnectError::NotRunning { name } => Some(
             Meaning::of(ErrorKind::NotRunning)
                 .detail("name", name.as_str())
-                .hint(Some(format!("msb start {name} starts it"))),
+                .hint(Some(format!("start it with msb start {name}"))),
         ),
         ConnectError::Starting { name } => {
             Some(Meaning::of(ErrorKind::NotRunning).detail("name", name.as_str()))

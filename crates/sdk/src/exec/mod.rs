@@ -9,6 +9,7 @@ mod request;
 
 use std::sync::Arc;
 
+use msb_agent_protocol::ClientError;
 use msb_agent_protocol::v1::Attach;
 
 pub use options::ExecOptions;
@@ -19,8 +20,8 @@ pub use request::ExecRequest;
 pub(crate) use collect::collect;
 pub(crate) use message::message;
 
-use crate::Operation;
 use crate::sandboxes::Handle;
+use crate::{Exit, Operation};
 
 /// Starts a command whose output is streamed.
 pub(crate) fn spawn(handle: Arc<Handle>, options: ExecOptions) -> Operation<Process> {
@@ -35,12 +36,15 @@ pub(crate) fn spawn(handle: Arc<Handle>, options: ExecOptions) -> Operation<Proc
 }
 
 /// Attaches to the main command.
-pub(crate) fn attach(handle: Arc<Handle>) -> Operation<Process> {
+pub(crate) fn attach(handle: Arc<Handle>, takes_stdin: bool) -> Operation<Process> {
     Operation::new(async move {
-        let stdin = handle.stored().spec.process.stdin;
+        let stdin = takes_stdin && handle.stored().spec.process.stdin;
         let permit = handle.stream_permit().await?;
         match handle.connect().await?.attach(Attach { stdin }).await {
             Ok(command) => Ok(Process::new(handle, command, stdin, permit)),
+            Err(ClientError::Over(status)) => {
+                Ok(Process::ended(handle, Exit::from_status(status), permit))
+            }
             Err(error) => Err(handle.explain(error).await),
         }
     })

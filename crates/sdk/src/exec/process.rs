@@ -1,9 +1,11 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use msb_agent_protocol::{Command, Control, Inputs, Output as Received, Outputs};
 use tokio::io::{AsyncRead, AsyncWriteExt as _};
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, watch};
+use tokio::time::timeout;
 
 use super::collect::send;
 use crate::sandboxes::Handle;
@@ -11,6 +13,8 @@ use crate::{Error, ErrorKind, Exit, Signal, TerminalSize};
 
 /// Bytes of one stream that may wait for their reader.
 const STREAM_BUFFER_BYTES: usize = 64 << 10;
+/// The time that a sandbox's supervisor may take to list its failed disks.
+const DISK_ERRORS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A running command whose output is streamed.
 ///
@@ -26,14 +30,25 @@ pub struct Process {
 struct Inner {
     handle: Arc<Handle>,
     pid: u32,
-    control: Control,
+    /// `None` if the command had ended before.
+    control: Option<Control>,
     inputs: Mutex<Option<Inputs>>,
     /// True if standard input can be written.
     has_stdin: bool,
     outputs: AsyncMutex<Option<Outputs>>,
-    exit: Mutex<Option<Exit>>,
+    end: Mutex<End>,
     closing: watch::Sender<bool>,
     _permit: OwnedSemaphorePermit,
+}
+
+/// The end of a command.
+#[derive(Debug, Default)]
+struct End {
+    exit: Option<Exit>,
+    /// True if the event of the exit was returned.
+    is_told: bool,
+    /// Failures of the sandbox's disks, one line for each, if the command failed.
+    disk_errors: Vec<String>,
 }
 
 /// An event of a running command.
@@ -65,18 +80,44 @@ impl Process {
             inner: Arc::new(Inner {
                 handle,
                 pid,
-                control,
+                control: Some(control),
                 inputs: Mutex::new(Some(inputs)),
                 has_stdin,
                 outputs: AsyncMutex::new(Some(outputs)),
-                exit: Mutex::default(),
+                end: Mutex::default(),
                 closing: watch::Sender::new(false),
                 _permit: permit,
             }),
         }
     }
 
-    /// Returns the command's process id in the sandbox.
+    /// Returns a process that had ended before a client attached to it.
+    pub(super) fn ended(handle: Arc<Handle>, exit: Exit, permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                handle,
+                pid: 0,
+                control: None,
+                inputs: Mutex::default(),
+                has_stdin: false,
+                outputs: AsyncMutex::default(),
+                end: Mutex::new(End {
+                    exit: Some(exit),
+                    ..End::default()
+                }),
+                closing: watch::Sender::new(false),
+                _permit: permit,
+            }),
+        }
+    }
+
+    /// Returns failures of the sandbox's disks, one line for each, which may be the reason why the
+    /// command has failed; none until it has.
+    pub fn disk_errors(&self) -> Vec<String> {
+        self.inner.end().disk_errors.clone()
+    }
+
+    /// Returns the command's process id in the sandbox; 0 if it had ended before.
     pub fn pid(&self) -> u32 {
         self.inner.pid
     }
@@ -157,7 +198,7 @@ impl Process {
     /// If the command has ended.
     pub async fn resize(&self, rows: u16, cols: u16) -> Result<(), Error> {
         let size = TerminalSize { rows, cols };
-        let mut control = self.inner.control.clone();
+        let mut control = self.inner.control()?;
         match control.resize(size.into()).await {
             Ok(()) => Ok(()),
             Err(error) => Err(self.inner.handle.explain(error).await),
@@ -175,7 +216,7 @@ impl Process {
         Error: From<S::Error>,
     {
         let signal = signal.try_into()?;
-        let mut control = self.inner.control.clone();
+        let mut control = self.inner.control()?;
         match control.signal(signal.number()).await {
             Ok(()) => Ok(()),
             Err(error) => Err(self.inner.handle.explain(error).await),
@@ -190,7 +231,7 @@ impl Process {
         if self.inner.exit().is_some() {
             return Ok(());
         }
-        let mut control = self.inner.control.clone();
+        let mut control = self.inner.control()?;
         let killed = control.signal(Signal::KILL.number()).await;
         match killed {
             Ok(()) => Ok(()),
@@ -215,15 +256,44 @@ impl Drop for Process {
 }
 
 impl Inner {
+    fn end(&self) -> MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn exit(&self) -> Option<Exit> {
-        let exit = self.exit.lock().unwrap_or_else(PoisonError::into_inner);
-        exit.clone()
+        self.end().exit.clone()
+    }
+
+    fn control(&self) -> Result<Control, Error> {
+        let control = self.control.clone();
+        control.ok_or_else(|| Error::new(ErrorKind::NotRunning, "the command has ended"))
+    }
+
+    /// Returns the exit, unless its event was returned already.
+    fn untold_exit(&self) -> Option<Exit> {
+        let mut end = self.end();
+        let exit = end.exit.clone().filter(|_| !end.is_told);
+        end.is_told |= exit.is_some();
+        exit
+    }
+
+    /// Asks for the failed disks, because the output of a command may not name the cause of its
+    /// failure. A supervisor that does not answer reports none.
+    async fn ask_for_disk_errors(&self) {
+        let Ok(control) = self.control() else {
+            return;
+        };
+        let mut client = control.client();
+        let asked = timeout(DISK_ERRORS_TIMEOUT, client.disk_errors());
+        let messages = asked.await.unwrap_or(Ok(Vec::new())).unwrap_or_default();
+        let messages = messages.iter().map(|line| crate::error::printable(line));
+        self.end().disk_errors = messages.collect();
     }
 
     async fn next(&self) -> Result<Option<Event>, Error> {
         let mut outputs = self.outputs.lock().await;
         let Some(stream) = outputs.as_mut() else {
-            return Ok(None);
+            return Ok(self.untold_exit().map(Event::Exit));
         };
         let mut closing = self.closing.subscribe();
         let received = tokio::select! {
@@ -238,13 +308,18 @@ impl Inner {
             Ok(Some(Received::Stdout(bytes))) => Ok(Some(Event::Stdout(bytes))),
             Ok(Some(Received::Stderr(bytes))) => Ok(Some(Event::Stderr(bytes))),
             Ok(Some(Received::Exited(status))) => {
+                // From here on the exit is known, also if this future is dropped.
                 *outputs = None;
+                let exit = Exit::from_status(status);
+                let is_failure = !exit.is_success();
+                self.end().exit = Some(exit);
+                if is_failure {
+                    self.ask_for_disk_errors().await;
+                }
                 // The inputs of an attached client stay until here: the machine is kept while a
                 // client has not received the exit.
                 self.take_inputs();
-                let exit = Exit::from_status(status);
-                *self.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit.clone());
-                Ok(Some(Event::Exit(exit)))
+                Ok(self.untold_exit().map(Event::Exit))
             }
             Ok(None) => {
                 *outputs = None;

@@ -392,19 +392,10 @@ async fn write(
     content: Bytes,
     options: WriteOptions,
 ) -> Result<(), Error> {
-    if options.parents
-        && let Some(parent) = parent(path.as_bytes())
-    {
-        let request = MakeDirectoryRequest {
-            path: Bytes::copy_from_slice(parent),
-            parents: true,
-            mode: None,
-        };
-        files.make_directory(request).await?;
-    }
     let start = WriteFile {
         path: path.to_bytes(),
         mode: options.mode,
+        parents: options.parents,
     };
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let sending = async move {
@@ -420,13 +411,6 @@ async fn write(
     };
     let (written, ()) = tokio::join!(files.write_file(start, chunks), sending);
     Ok(written?)
-}
-
-/// Returns the directory above a path; `None` if the path names none.
-fn parent(path: &[u8]) -> Option<&[u8]> {
-    let end = path.iter().rposition(|&byte| byte != b'/')? + 1;
-    let slash = path[..end].iter().rposition(|&byte| byte == b'/')?;
-    (slash > 0).then(|| &path[..slash])
 }
 
 /// Returns the last component of a path.
@@ -445,11 +429,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_split_at_their_last_component() {
-        assert_eq!(parent(b"/a/b/c"), Some(&b"/a/b"[..]));
-        assert_eq!(parent(b"/a/b/"), Some(&b"/a"[..]));
-        assert_eq!(parent(b"/a"), None);
-        assert_eq!(parent(b"a"), None);
+    fn a_file_is_named_by_its_last_component() {
         assert_eq!(file_name(b"/a/b"), b"b");
         assert_eq!(file_name(b"/a/b/"), b"b");
         assert_eq!(file_name(b"/"), b"/");

@@ -47,12 +47,12 @@ fn prune(
     for image in &pruned.images {
         let digest = image.digest.to_string();
         let name = image.references.first().unwrap_or(&digest);
-        let message = format!("removed {name} to keep to MSB_STORE_LIMIT");
+        let message = format!("removed image {name}, because images exceeded MSB_STORE_LIMIT");
         notices.push(Notice::new("image-pruned", message));
     }
     if pruned.kept_bytes > limit_bytes {
         let message = format!(
-            "images take {}, more than MSB_STORE_LIMIT; the others are in use",
+            "the remaining images take {}, which exceeds MSB_STORE_LIMIT, but all of them are in use",
             human_size(pruned.kept_bytes)
         );
         notices.push(Notice::new("store-limit", message));

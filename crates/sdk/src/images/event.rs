@@ -93,8 +93,8 @@ pub struct LayerSize {
 }
 
 impl PullEvent {
-    /// Converts an event of the import; `None` for one that is newer than this conversion.
-    pub(super) fn convert(event: &Event<'_>) -> Option<Self> {
+    /// Converts an event of `image-store`; `None` for one that is newer than this conversion.
+    pub fn convert(event: &Event<'_>) -> Option<Self> {
         let diff_id = |digest: &oci_image::Digest| digest.to_string();
         Some(match event {
             Event::Image {

@@ -114,7 +114,7 @@ fn name(tag: Option<&str>) -> Result<Option<Reference>, Error> {
     let parse = |name: &str| {
         name.parse().map_err(|error: oci_image::InvalidReference| {
             let name = crate::error::printable(name);
-            Error::from(error).context(format!("'{name}' is no name for an image"))
+            Error::from(error).context(format!("'{name}' cannot be the name of an image"))
         })
     };
     tag.map(parse).transpose()

@@ -124,7 +124,9 @@ pub(crate) async fn pull_into(
     let reference: Reference = name.parse().map_err(|error: oci_image::InvalidReference| {
         let name = crate::error::printable(name);
         Error::from(error)
-            .context(format!("'{name}' names no image in a registry"))
+            .context(format!(
+                "'{name}' is not the name of an image in a registry"
+            ))
             .with_detail("name", name)
     })?;
     let options = {

@@ -68,11 +68,11 @@ fn used(shared: &Shared, image: &str, digest: &Digest) -> io::Result<Option<Erro
     };
     let all = names.join(" ");
     let advice = if is_running {
-        format!("msb rm -f {all} removes {those} first")
+        format!("remove {those} first with msb rm -f {all}")
     } else {
         format!(
-            "msb rm {all} removes {those} first; msb image rm --force {image} leaves {those} behind without \
-             the image, which a start needs"
+            "remove {those} first with msb rm {all}; or remove the image alone with msb image rm \
+             --force {image}, after which {those} cannot be started"
         )
     };
     let message = format!("image {image} is used by {users}");

@@ -50,7 +50,7 @@ impl Changes {
     pub(super) fn checked(self) -> Result<msb_runtime::Changes, Error> {
         if self == Self::default() {
             return Err(Error::invalid(
-                "nothing to change: say --upper-size, --cpus or --memory",
+                "nothing to change: give --upper-size, --cpus or --memory",
             ));
         }
         Ok(msb_runtime::Changes {

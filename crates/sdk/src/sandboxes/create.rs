@@ -192,6 +192,8 @@ fn create_options(
         image: options.image.clone(),
         resources: spec::resources(options)?,
         remove_when_stopped: options.remove_when_stopped,
+        // The start of an owned sandbox says so.
+        removed_with_owner: false,
         labels: options.labels.clone(),
         process: spec::main_command(options, config, authorities.is_some())?,
         restart: spec::restart(options.restart)?,
@@ -263,12 +265,12 @@ async fn image(
 /// Adds to a failed pull the reason why the image was pulled.
 fn not_here(failure: Error, why: &FindError) -> Error {
     let why = match why {
-        FindError::NotFound { name } => format!("'{name}' is not here"),
+        FindError::NotFound { name } => format!("image '{name}' is not in the store"),
         why => why.to_string(),
     };
     failure
         .context(why)
-        .with_hint("msb images lists the images that are here")
+        .with_hint("list the images in the store with msb images")
 }
 
 /// Returns a warning of an image whose programs this host's processors may not run. The image's
@@ -278,7 +280,7 @@ fn platform_warning(name: &str, platform: &Platform) -> Option<Notice> {
     let is_same = (&platform.os, &platform.architecture) == (&host.os, &host.architecture);
     (!is_same).then(|| {
         let message = format!(
-            "{name} is an image for {platform}, and this sandbox is {host}: its programs may not run"
+            "image {name} is for {platform}, but this sandbox is {host}, so its programs may not run"
         );
         Notice::new("platform", message)
     })
@@ -299,7 +301,7 @@ mod tests {
         assert!(
             warning
                 .message
-                .contains("app is an image for linux/riscv64"),
+                .contains("app is for linux/riscv64, but this sandbox is"),
             "{warning:?}"
         );
     }

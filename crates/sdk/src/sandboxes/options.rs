@@ -120,6 +120,8 @@ pub struct StartOptions {
     pub verify: Verify,
     /// True if the main command waits until a client has attached to it.
     pub wait_for_attach: bool,
+    /// The size of the main command's terminal, if it has one.
+    pub window: Option<TerminalSize>,
 }
 
 /// When an image's content is compared with its digests.

@@ -1,60 +1,86 @@
 //! The ownership of a sandbox, which ends with its owner.
 
-use msb_runtime::Sandbox as StoredSandbox;
+use std::time::Duration;
+
+use msb_runtime::{OwnOptions, Owner as MachineOwner, Sandbox as StoredSandbox};
 use tokio::runtime::Handle as RuntimeHandle;
 
 use super::discard::kill_and_remove;
+use crate::Error;
 use crate::cleanup::Cleanups;
 
-/// The ownership of a sandbox. Dropping it ends the sandbox and removes it.
+/// The time that processes in a sandbox have to end themselves when its owner dies.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Returns the end of an owned sandbox whose owner is gone: it is removed.
+pub(super) const fn own_options() -> OwnOptions {
+    OwnOptions {
+        grace: GRACE,
+        remove: true,
+    }
+}
+
+/// The ownership of a sandbox. Dropping it ends the sandbox and removes it; if this process dies, the
+/// supervisor ends the sandbox, and the next listing or start of any client removes it.
 #[derive(Debug)]
 pub(super) struct Owner {
-    sandbox: Option<StoredSandbox>,
+    /// The ownership as the supervisor knows it; `None` once it was given up.
+    machine: Option<MachineOwner>,
+    sandbox: StoredSandbox,
     cleanups: Cleanups,
-    /// True if the sandbox is kept when it is given free.
-    keeps_when_detached: bool,
 }
 
 impl Owner {
-    /// Takes the ownership of a running sandbox.
     pub(super) const fn new(
+        machine: MachineOwner,
         sandbox: StoredSandbox,
         cleanups: Cleanups,
-        keeps_when_detached: bool,
     ) -> Self {
         Self {
-            sandbox: Some(sandbox),
+            machine: Some(machine),
+            sandbox,
             cleanups,
-            keeps_when_detached,
         }
     }
 
-    /// Returns true if the sandbox is kept when it is given free.
-    pub(super) const fn keeps_when_detached(&self) -> bool {
-        self.keeps_when_detached
+    /// Gives the sandbox free: it goes on without an owner, and is kept.
+    ///
+    /// # Errors
+    /// If the supervisor does not answer. The sandbox then ends as if the owner were dropped.
+    pub(super) async fn release(mut self) -> Result<(), Error> {
+        match self.machine.take() {
+            Some(machine) => Ok(machine.release().await?),
+            None => Ok(()),
+        }
     }
 
-    /// Gives the sandbox free: it goes on without an owner.
-    pub(super) fn release(mut self) {
-        self.sandbox = None;
+    /// Kills the sandbox and removes it.
+    ///
+    /// # Errors
+    /// If the sandbox cannot be killed or removed.
+    pub(super) async fn end(mut self) -> Result<(), Error> {
+        let machine = self.machine.take();
+        let ended = kill_and_remove(self.sandbox.clone()).await;
+        drop(machine);
+        ended
     }
 
-    /// Gives up the ownership for a caller that ends the sandbox itself.
-    pub(super) fn into_sandbox(mut self) -> Option<StoredSandbox> {
-        self.sandbox.take()
+    /// Gives up the ownership of a sandbox that is gone.
+    pub(super) fn forget(mut self) {
+        self.machine = None;
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        let Some(sandbox) = self.sandbox.take() else {
+        let Some(machine) = self.machine.take() else {
             return;
         };
-        let cleanup = self.cleanups.begin();
+        let (sandbox, cleanup) = (self.sandbox.clone(), self.cleanups.begin());
         let ending = async move {
             // A sandbox that is not removed now is removed by the next sweep.
             let _ = kill_and_remove(sandbox).await;
-            drop(cleanup);
+            drop((machine, cleanup));
         };
         match RuntimeHandle::try_current() {
             Ok(runtime) => {

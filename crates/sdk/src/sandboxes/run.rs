@@ -29,15 +29,13 @@ pub(super) fn create(
 /// Creates and starts a sandbox. With `is_owned` it ends with its handle.
 pub(super) fn run(
     shared: Arc<Shared>,
-    mut options: SandboxOptions,
+    options: SandboxOptions,
     observer: Option<Observer>,
     is_owned: bool,
 ) -> Operation<Sandbox> {
     Operation::new(async move {
-        let keeps_when_detached = is_owned && !options.remove_when_stopped;
-        options.remove_when_stopped |= is_owned;
         let start_options = options.start.clone();
-        let window = options.tty;
+        let window = start_options.window.or(options.tty);
         let verify = verify_mode(start_options.verify);
         let mut created = create::create(&shared, options, observer.as_ref(), Some(verify)).await?;
         let lock = created.take_lock().ok_or_else(Error::no_lock)?;
@@ -48,6 +46,7 @@ pub(super) fn run(
             image: &created.image,
             options: &start_options,
             window,
+            is_owned,
         };
         let booted = match starting.boot(lock).await {
             Ok(booted) => booted,
@@ -60,13 +59,17 @@ pub(super) fn run(
                 return Err(error);
             }
         };
-        let Booted { running, warnings } = booted;
+        let Booted {
+            mut running,
+            warnings,
+        } = booted;
+        let owner = running.take_owner();
         let mut all = shared.take_notices();
         all.extend(created.warnings.iter().cloned());
         all.extend(warnings);
         let handle = Sandbox::started(shared.clone(), sandbox, running, all).await;
-        if is_owned {
-            handle.own(keeps_when_detached).await?;
+        if let Some(owner) = owner {
+            handle.own(owner);
         }
         let _ = created.keep_sandbox();
         Ok(handle)

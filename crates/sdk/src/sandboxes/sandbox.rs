@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use msb_runtime::{ConnectError, RemoveError, Running, Sandbox as StoredSandbox, StopSignal};
+use msb_runtime::{
+    ConnectError, Owner as MachineOwner, RemoveError, Running, Sandbox as StoredSandbox, StopSignal,
+};
 use tokio::time::timeout;
 
 use super::discard::kill_and_remove;
@@ -48,11 +50,10 @@ impl Sandbox {
     }
 
     /// Lets this handle own the sandbox.
-    pub(super) async fn own(&self, keeps_when_detached: bool) -> Result<(), Error> {
+    pub(super) fn own(&self, owner: MachineOwner) {
         let cleanups = self.handle.shared.cleanups().clone();
-        let owner = Owner::new(self.handle.stored(), cleanups, keeps_when_detached);
+        let owner = Owner::new(owner, self.handle.stored(), cleanups);
         self.handle.set_owner(owner);
-        Ok(())
     }
 
     fn run<T, F>(&self, work: impl FnOnce(Arc<Handle>) -> F) -> Operation<T>
@@ -110,7 +111,8 @@ impl Sandbox {
                 sandbox: &ready.sandbox,
                 image: &ready.image,
                 options: &options,
-                window: None,
+                window: options.window,
+                is_owned: false,
             };
             let booted = start.boot(ready.lock).await?;
             handle.replace(ready.sandbox);
@@ -185,7 +187,7 @@ impl Sandbox {
                 blocking::<_, RemoveError>(move || stored.remove()).await?;
             }
             if let Some(owner) = handle.take_owner() {
-                owner.release();
+                owner.forget();
             }
             handle.disconnect().await;
             Ok(())
@@ -195,25 +197,14 @@ impl Sandbox {
     /// Gives up the ownership: the sandbox goes on without this handle, and is kept.
     ///
     /// # Errors
-    /// If the sandbox's description cannot be written; the handle then still owns it.
+    /// If the sandbox's description cannot be written, or its supervisor does not answer. The
+    /// sandbox then ends.
     pub fn detach(&self) -> Operation<()> {
         self.run(|handle| async move {
-            let Some(owner) = handle.take_owner() else {
-                return Ok(());
-            };
-            if owner.keeps_when_detached() {
-                let mut stored = handle.stored();
-                let keeping = blocking(move || stored.keep_when_stopped().map(|()| stored)).await;
-                match keeping {
-                    Ok(stored) => handle.replace(stored),
-                    Err(error) => {
-                        handle.set_owner(owner);
-                        return Err(error);
-                    }
-                }
+            match handle.take_owner() {
+                Some(owner) => owner.release().await,
+                None => Ok(()),
             }
-            owner.release();
-            Ok(())
         })
     }
 
@@ -225,11 +216,11 @@ impl Sandbox {
     pub fn close(&self) -> Operation<()> {
         self.run(|handle| async move {
             handle.disconnect().await;
-            let Some(sandbox) = handle.take_owner().and_then(Owner::into_sandbox) else {
+            let Some(owner) = handle.take_owner() else {
                 return Ok(());
             };
-            let name = sandbox.spec.name.clone();
-            match timeout(CLOSE_TIMEOUT, kill_and_remove(sandbox)).await {
+            let name = handle.name();
+            match timeout(CLOSE_TIMEOUT, owner.end()).await {
                 Ok(ended) => {
                     // The process is reaped, so that no zombie is left.
                     let _ = timeout(CLOSE_TIMEOUT, handle.machine_end()).await;
@@ -244,19 +235,22 @@ impl Sandbox {
     }
 
     /// Waits until the sandbox does not run, and returns the exit of its main command; exit code 0
-    /// if it had none.
+    /// if it has none.
     ///
     /// # Errors
-    /// If the sandbox cannot be looked at.
+    /// [`NotRunning`](ErrorKind::NotRunning) if its main command has never run.
     pub fn wait(&self) -> Operation<Exit> {
         self.run(|handle| async move {
             let stored = handle.stored();
             stored.wait().await?;
-            // A removed sandbox has no record of its exit.
+            let name = stored.spec.name.clone();
+            let has_command = !stored.spec.process.argv.is_empty();
             let condition = blocking(move || stored.condition()).await?;
-            Ok(condition
-                .exit
-                .map_or_else(Exit::without_command, Exit::from))
+            match condition.exit {
+                Some(exit) => Ok(exit.into()),
+                None if !has_command => Ok(Exit::without_command()),
+                None => Err(never_ran(&name)),
+            }
         })
     }
 
@@ -424,11 +418,19 @@ impl Sandbox {
     /// Attaches to the main command. Dropping the process leaves the command running.
     ///
     /// # Errors
-    /// [`NotRunning`](ErrorKind::NotRunning) if the command has ended,
+    /// [`NotRunning`](ErrorKind::NotRunning),
     /// [`CommandNotFound`](ErrorKind::CommandNotFound) and
-    /// [`NotExecutable`](ErrorKind::NotExecutable) if it could not be run.
+    /// [`NotExecutable`](ErrorKind::NotExecutable) if the command could not be run.
     pub fn attach(&self) -> Operation<Process> {
-        crate::exec::attach(Arc::clone(&self.handle))
+        self.attach_with(true)
+    }
+
+    /// Attaches to the main command; without `stdin` another client writes its standard input.
+    ///
+    /// # Errors
+    /// Those of [`attach`](Self::attach).
+    pub fn attach_with(&self, stdin: bool) -> Operation<Process> {
+        crate::exec::attach(Arc::clone(&self.handle), stdin)
     }
 
     /// Returns the commands that run without a client.
@@ -478,6 +480,11 @@ impl PartialEq for Sandbox {
     fn eq(&self, other: &Self) -> bool {
         self.id() == other.id()
     }
+}
+
+fn never_ran(name: &str) -> Error {
+    let message = format!("sandbox {name} has not run a command");
+    Error::new(ErrorKind::NotRunning, message).with_detail("name", name)
 }
 
 /// Returns the error of a name that no sandbox has.

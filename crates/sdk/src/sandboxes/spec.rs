@@ -58,7 +58,9 @@ pub(super) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
 /// Checks a number of processors.
 pub(super) fn cpus(cpus: u8) -> Result<u8, Error> {
     match cpus {
-        0 => Err(Error::invalid("whole processors only, 1 to 255")),
+        0 => Err(Error::invalid(
+            "write a whole number of processors from 1 to 255",
+        )),
         cpus => Ok(cpus),
     }
 }
@@ -67,8 +69,10 @@ pub(super) fn cpus(cpus: u8) -> Result<u8, Error> {
 pub(super) fn memory_mib(memory: Size) -> Result<u32, Error> {
     let mib = u32::try_from(memory.bytes() >> 20).ok();
     mib.filter(|&mib| mib >= MEMORY_MIN_MIB).ok_or_else(|| {
-        Error::invalid(format!("a guest's memory is {MEMORY_MIN_MIB}M to 4096T"))
-            .with_detail("memory", memory.bytes())
+        Error::invalid(format!(
+            "memory: write a size from {MEMORY_MIN_MIB}M to 4096T"
+        ))
+        .with_detail("memory", memory.bytes())
     })
 }
 
@@ -146,7 +150,7 @@ fn images_signal(text: Option<&str>) -> (StopSignal, Option<Notice>) {
         Err(error) => {
             let error: NoSignal = error;
             let error = printable(&error.to_string());
-            let message = format!("the image's STOPSIGNAL is not followed: {error}");
+            let message = format!("the image's STOPSIGNAL is ignored: {error}");
             let notice = Notice::new("stop-signal", message);
             (StopSignal::default(), Some(notice))
         }

@@ -11,6 +11,7 @@ use msb_runtime::{
 };
 
 use super::create::{verify_mode, vmm_choice};
+use super::owner::own_options;
 use crate::client::Shared;
 use crate::operation::blocking;
 use crate::vmm::{self, Backends};
@@ -31,6 +32,8 @@ pub(super) struct Start<'a> {
     pub(super) options: &'a StartOptions,
     /// The size of the main command's terminal, if it is known.
     pub(super) window: Option<TerminalSize>,
+    /// True if this process is to own the sandbox.
+    pub(super) is_owned: bool,
 }
 
 /// A sandbox that has just been started.
@@ -116,6 +119,7 @@ impl Start<'_> {
             boot_timeout: timeout.unwrap_or(BOOT_TIMEOUT),
             attached: self.options.wait_for_attach,
             window: self.window.map(|size| (size.rows.into(), size.cols.into())),
+            owner: self.is_owned.then(own_options),
             jail,
             timeline: self.shared.timeline().clone(),
         };

@@ -40,7 +40,7 @@ impl FromStr for Size {
 }
 
 fn parse(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is not a size; write 512M or 1.5G");
+    let wrong = || format!("'{text}' is not a size: write one such as 512M or 1.5G");
     let lower = text.to_ascii_lowercase();
     let digits_end = lower
         .find(|c: char| !c.is_ascii_digit() && c != '.')
