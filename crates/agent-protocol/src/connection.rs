@@ -82,7 +82,7 @@ impl Connection {
 
     /// Returns true once the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.is_closed()
+        self.requests.is_closed()
     }
 }
 

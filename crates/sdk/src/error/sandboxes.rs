@@ -68,6 +68,10 @@ fn of_connect(error: &ConnectError) -> Option<Meaning> {
         ConnectError::Starting { name } => {
             Some(Meaning::of(ErrorKind::NotRunning).detail("name", name.as_str()))
         }
+        // A process that somebody has stopped may go on.
+        ConnectError::Stopped { name, .. } => {
+            Some(Meaning::of(ErrorKind::Busy).detail("name", name.as_str()))
+        }
         ConnectError::Io { .. } | ConnectError::Agent { .. } | ConnectError::Immortal { .. } => {
             None
         }
