@@ -13,11 +13,12 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 15] = [
+pub(super) const MAP: [Row; 16] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row("recipes", &["xtask", "test-support"]),
     row("support", &["testkit", "test-fixtures", "guest-program"]),
-    row("faces", &["msb", "msb-bench"]),
+    row("faces", &["msb", "msb-bench", "msb-python"]),
+    row("binding", &["msb-sdk-binding"]),
     row("sdk", &["msb-sdk"]),
     row("machine", &["msb-machine"]),
     row("clients", &["msb-runtime", "image-import"]),

@@ -1,0 +1,130 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use msb_sdk::{Force, Image, ImageInfo, LoadOptions, PruneOptions, Pull, PullEvent, PullOptions};
+use serde::{Deserialize, Serialize};
+
+use super::client::ClientObject;
+use super::{Named, Nothing, Noticed};
+use crate::failure::Failure;
+use crate::object::Object;
+use crate::operation::Operation;
+use crate::reply::Answer;
+
+/// A pull that runs.
+struct PullObject(Pull);
+
+impl Object for PullObject {
+    const KIND: &'static str = "pull";
+}
+
+#[derive(Debug, Deserialize)]
+struct Remove {
+    name: String,
+    #[serde(default)]
+    force: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Loaded {
+    images: Vec<ImageInfo>,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    event: PullEvent,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::of_options("images.pull", pull),
+        Operation::of_options("images.load", load),
+        Operation::new("images.get", get),
+        Operation::new("images.list", list),
+        Operation::new("images.remove", remove),
+        Operation::of_options("images.prune", prune),
+        Operation::new("images.inspect", inspect),
+        Operation::new("next", next),
+        Operation::new("image", image),
+    ]
+}
+
+async fn pull(
+    client: Arc<ClientObject>,
+    options: PullOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let pull = client.0.images().watch_with(options);
+    Ok(Answer::empty().with_object(PullObject(pull)))
+}
+
+async fn load(
+    client: Arc<ClientObject>,
+    options: LoadOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let images = client.0.images().load_with(options).await?;
+    // Each image of a load has the notices of the whole load.
+    let warnings = images.first().map(|image| image.warnings().to_vec());
+    let images = images.iter().map(|image| image.info().clone());
+    let value = Loaded {
+        images: images.collect(),
+    };
+    Answer::of(&Noticed {
+        value,
+        warnings: warnings.unwrap_or_default(),
+    })
+}
+
+async fn get(client: Arc<ClientObject>, image: Named, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    described(&client.0.images().get(image.name).await?)
+}
+
+async fn list(client: Arc<ClientObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    let images = client.0.images().list().await?;
+    let infos: Vec<_> = images.iter().map(Image::info).collect();
+    Answer::of(&infos)
+}
+
+async fn remove(
+    client: Arc<ClientObject>,
+    remove: Remove,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let force = if remove.force { Force::Yes } else { Force::No };
+    Answer::of(&client.0.images().remove(remove.name, force).await?)
+}
+
+async fn prune(
+    client: Arc<ClientObject>,
+    options: PruneOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    Answer::of(&client.0.images().prune_with(options).await?)
+}
+
+async fn inspect(
+    client: Arc<ClientObject>,
+    image: Named,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    Answer::of(&client.0.images().inspect(image.name).await?)
+}
+
+async fn next(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    match pull.0.next().await? {
+        Some(event) => Answer::of(&Step { event }),
+        None => Ok(Answer::empty()),
+    }
+}
+
+async fn image(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    described(&pull.0.image().await?)
+}
+
+fn described(image: &Image) -> Result<Answer, Failure> {
+    Answer::of(&Noticed {
+        value: image.info(),
+        warnings: image.warnings().to_vec(),
+    })
+}

@@ -1,0 +1,69 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use msb_sdk::{LogOptions, Logs};
+use serde::Deserialize;
+
+use super::Nothing;
+use super::sandbox::SandboxObject;
+use super::streams::Stream;
+use crate::failure::Failure;
+use crate::operation::Operation;
+use crate::reply::Answer;
+
+#[derive(Debug, Deserialize)]
+struct JobLogs {
+    id: u64,
+    #[serde(default)]
+    follow: bool,
+    #[serde(default)]
+    tail: Option<usize>,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::of_options("logs", logs),
+        Operation::new("jobs.logs", job_logs),
+        Operation::new("next", next),
+        Operation::new("close", close),
+    ]
+}
+
+async fn logs(
+    sandbox: Arc<SandboxObject>,
+    options: LogOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let logs = sandbox.0.logs().with(options).await?;
+    Ok(Answer::empty().with_object(Stream::new(logs)))
+}
+
+async fn job_logs(
+    sandbox: Arc<SandboxObject>,
+    parameters: JobLogs,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let request = sandbox.0.jobs().job(parameters.id).logs();
+    let request = request.follow(parameters.follow);
+    let logs = match parameters.tail {
+        Some(count) => request.tail(count).await?,
+        None => request.await?,
+    };
+    Ok(Answer::empty().with_object(Stream::new(logs)))
+}
+
+/// Returns the next record with its bytes; null after the last.
+async fn next(logs: Arc<Stream<Logs>>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    let Some(logs) = logs.open() else {
+        return Ok(Answer::empty());
+    };
+    match logs.next().await? {
+        Some(record) => Ok(Answer::of(&record)?.with_content(vec![record.data])),
+        None => Ok(Answer::empty()),
+    }
+}
+
+async fn close(logs: Arc<Stream<Logs>>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    logs.close();
+    Ok(Answer::empty())
+}

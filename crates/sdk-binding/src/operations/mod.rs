@@ -1,0 +1,55 @@
+//! The operations, one file per noun.
+
+pub(crate) mod client;
+mod exec;
+mod files;
+mod images;
+mod jobs;
+mod logs;
+mod process;
+mod sandbox;
+mod sandboxes;
+mod streams;
+mod volumes;
+
+use serde::{Deserialize, Serialize};
+
+use msb_sdk::Notice;
+
+use crate::operation::Operation;
+
+/// Returns all operations.
+pub(crate) fn all() -> Vec<Operation> {
+    let groups = [
+        client::operations(),
+        exec::operations(),
+        files::operations(),
+        images::operations(),
+        jobs::operations(),
+        logs::operations(),
+        process::operations(),
+        sandbox::operations(),
+        sandboxes::operations(),
+        streams::operations(),
+        volumes::operations(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+/// The parameters of an operation that has none.
+#[derive(Debug, Deserialize)]
+struct Nothing {}
+
+/// The parameters of an operation on something that has a name.
+#[derive(Debug, Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// A value with the notices of the operation that returned it.
+#[derive(Debug, Serialize)]
+struct Noticed<T> {
+    #[serde(flatten)]
+    value: T,
+    warnings: Vec<Notice>,
+}

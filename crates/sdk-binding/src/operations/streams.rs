@@ -1,0 +1,176 @@
+//! Objects that are read, or written, piece by piece.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use msb_sdk::{FileStream, Logs, StatsWatch, TarUpload};
+use serde::Deserialize;
+
+use super::Nothing;
+use super::sandbox::SandboxObject;
+use crate::failure::Failure;
+use crate::object::Object;
+use crate::operation::Operation;
+use crate::reply::Answer;
+
+/// A stream that can be closed before its end.
+pub(super) struct Stream<T>(Mutex<Option<Arc<T>>>);
+
+impl<T> Stream<T> {
+    pub(super) fn new(stream: T) -> Self {
+        Self(Mutex::new(Some(Arc::new(stream))))
+    }
+
+    /// Returns the stream; `None` if it was closed.
+    pub(super) fn open(&self) -> Option<Arc<T>> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Closes the stream. A call that uses it keeps it until it has ended.
+    pub(super) fn close(&self) {
+        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(stream.take());
+    }
+}
+
+impl Object for Stream<Logs> {
+    const KIND: &'static str = "logs";
+
+    fn close(&self) {
+        Self::close(self);
+    }
+}
+
+impl Object for Stream<FileStream> {
+    const KIND: &'static str = "bytes";
+
+    fn close(&self) {
+        Self::close(self);
+    }
+}
+
+impl Object for Stream<TarUpload> {
+    const KIND: &'static str = "tar-upload";
+
+    fn close(&self) {
+        Self::close(self);
+    }
+}
+
+impl Object for Stream<StatsWatch> {
+    const KIND: &'static str = "stats-watch";
+
+    fn close(&self) {
+        Self::close(self);
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct WatchStats {
+    interval_ms: u64,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new("next", next_bytes),
+        Operation::new("close", close_bytes),
+        Operation::new("watch_stats", watch_stats),
+        Operation::new("next", next_stats),
+        Operation::new("close", close_stats),
+        Operation::new("write", write_tar),
+        Operation::new("finish", finish_tar),
+        Operation::new("close", close_tar),
+    ]
+}
+
+/// Returns the next bytes, with the value true; null after the last.
+async fn next_bytes(
+    stream: Arc<Stream<FileStream>>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let Some(stream) = stream.open() else {
+        return Ok(Answer::empty());
+    };
+    match stream.next().await? {
+        Some(bytes) => Ok(Answer::of(&true)?.with_content(vec![bytes])),
+        None => Ok(Answer::empty()),
+    }
+}
+
+async fn close_bytes(
+    stream: Arc<Stream<FileStream>>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    stream.close();
+    Ok(Answer::empty())
+}
+
+async fn watch_stats(
+    sandbox: Arc<SandboxObject>,
+    watch: WatchStats,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let interval = Duration::from_millis(watch.interval_ms);
+    let watch = sandbox.0.watch_stats(interval);
+    Ok(Answer::empty().with_object(Stream::new(watch)))
+}
+
+/// Returns the next sample; null once the sandbox has ended.
+async fn next_stats(
+    watch: Arc<Stream<StatsWatch>>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let Some(watch) = watch.open() else {
+        return Ok(Answer::empty());
+    };
+    match watch.next().await? {
+        Some(stats) => Answer::of(&stats),
+        None => Ok(Answer::empty()),
+    }
+}
+
+async fn close_stats(
+    watch: Arc<Stream<StatsWatch>>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    watch.close();
+    Ok(Answer::empty())
+}
+
+async fn write_tar(
+    upload: Arc<Stream<TarUpload>>,
+    _: Nothing,
+    content: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let upload = upload.open().ok_or_else(|| Failure::closed("tar-upload"))?;
+    for bytes in content {
+        upload.write(bytes).await?;
+    }
+    Ok(Answer::empty())
+}
+
+async fn finish_tar(
+    upload: Arc<Stream<TarUpload>>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let upload = upload.open().ok_or_else(|| Failure::closed("tar-upload"))?;
+    Answer::of(&upload.finish().await?)
+}
+
+async fn close_tar(
+    upload: Arc<Stream<TarUpload>>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    upload.close();
+    Ok(Answer::empty())
+}

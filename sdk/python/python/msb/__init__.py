@@ -1,0 +1,214 @@
+"""Run any OCI image in a microVM.
+
+```python
+from msb import Msb
+
+with Msb() as msb, msb.sandboxes.run("python:3-slim") as sandbox:
+    sandbox.files.write("/tmp/hello.py", "print('hello')")
+    print(sandbox.exec(["python3", "/tmp/hello.py"], check=True).text)
+```
+
+`Msb` is the synchronous client, and `AsyncMsb` the asynchronous one, with the same names and `await`, `async for` and
+`async with`. A sandbox from `run` is owned: it is killed and removed at the end of its `with` block, when it is closed,
+and when this process ends, however it ends. One from `create` is kept.
+
+Every error is a subclass of `MsbError`; see `msb.errors`.
+"""
+
+from __future__ import annotations
+
+from . import errors
+from ._async._client import AsyncMsb
+from ._async._files import AsyncFiles
+from ._async._images import AsyncImage, AsyncImages, AsyncPull
+from ._async._jobs import AsyncJob, AsyncJobs
+from ._async._process import AsyncOutputStream, AsyncProcess, AsyncStdin
+from ._async._sandbox import AsyncSandbox
+from ._async._sandboxes import AsyncSandboxes
+from ._async._streams import AsyncByteStream, AsyncLogs, AsyncStatsWatch, AsyncTarUpload
+from ._async._volumes import AsyncVolume, AsyncVolumes
+from ._native import VERSION as __version__
+from ._sync._client import Msb
+from ._sync._files import Files
+from ._sync._images import Image, Images, Pull
+from ._sync._jobs import Job, Jobs
+from ._sync._process import OutputStream, Process, Stdin
+from ._sync._sandbox import Sandbox
+from ._sync._sandboxes import Sandboxes
+from ._sync._streams import ByteStream, Logs, StatsWatch, TarUpload
+from ._sync._volumes import Volume, Volumes
+from ._types import (
+    Copied,
+    Event,
+    Exit,
+    FileInfo,
+    FileType,
+    Finding,
+    HostStats,
+    ImageInfo,
+    JobInfo,
+    LogRecord,
+    Mount,
+    Network,
+    Output,
+    Port,
+    Pruned,
+    PullEvent,
+    RemovedImage,
+    SandboxInfo,
+    SandboxOptions,
+    SandboxState,
+    Severity,
+    Stats,
+    Stopped,
+    TextEvent,
+    Version,
+    VolumeInfo,
+)
+from .errors import (
+    AlreadyExists,
+    BootTimeout,
+    Busy,
+    CommandError,
+    CommandFailed,
+    CommandNotFound,
+    CommandTimeout,
+    ForkedError,
+    ImageInUse,
+    ImageNotFound,
+    InternalError,
+    InvalidArgument,
+    JobNotFound,
+    KernelMissing,
+    MachineFailed,
+    MsbError,
+    MsbWarning,
+    NameTaken,
+    NotExecutable,
+    NotFound,
+    NotRunning,
+    OutOfSpace,
+    OutputLimit,
+    PathExists,
+    PathNotFound,
+    PermissionDenied,
+    PortInUse,
+    PullError,
+    RegistryError,
+    SandboxEnded,
+    SandboxNotFound,
+    SandboxRunning,
+    StartError,
+    Unauthorized,
+    Unsupported,
+    VersionMismatch,
+    VmmMissing,
+    VolumeInUse,
+    VolumeNotFound,
+)
+
+__all__ = [
+    "AlreadyExists",
+    "AsyncByteStream",
+    "AsyncFiles",
+    "AsyncImage",
+    "AsyncImages",
+    "AsyncJob",
+    "AsyncJobs",
+    "AsyncLogs",
+    "AsyncMsb",
+    "AsyncOutputStream",
+    "AsyncProcess",
+    "AsyncPull",
+    "AsyncSandbox",
+    "AsyncSandboxes",
+    "AsyncStatsWatch",
+    "AsyncStdin",
+    "AsyncTarUpload",
+    "AsyncVolume",
+    "AsyncVolumes",
+    "BootTimeout",
+    "Busy",
+    "ByteStream",
+    "CommandError",
+    "CommandFailed",
+    "CommandNotFound",
+    "CommandTimeout",
+    "Copied",
+    "Event",
+    "Exit",
+    "FileInfo",
+    "FileType",
+    "Files",
+    "Finding",
+    "ForkedError",
+    "HostStats",
+    "Image",
+    "ImageInUse",
+    "ImageInfo",
+    "ImageNotFound",
+    "Images",
+    "InternalError",
+    "InvalidArgument",
+    "Job",
+    "JobInfo",
+    "JobNotFound",
+    "Jobs",
+    "KernelMissing",
+    "LogRecord",
+    "Logs",
+    "MachineFailed",
+    "Mount",
+    "Msb",
+    "MsbError",
+    "MsbWarning",
+    "NameTaken",
+    "Network",
+    "NotExecutable",
+    "NotFound",
+    "NotRunning",
+    "OutOfSpace",
+    "Output",
+    "OutputLimit",
+    "OutputStream",
+    "PathExists",
+    "PathNotFound",
+    "PermissionDenied",
+    "Port",
+    "PortInUse",
+    "Process",
+    "Pruned",
+    "Pull",
+    "PullError",
+    "PullEvent",
+    "RegistryError",
+    "RemovedImage",
+    "Sandbox",
+    "SandboxEnded",
+    "SandboxInfo",
+    "SandboxNotFound",
+    "SandboxOptions",
+    "SandboxRunning",
+    "SandboxState",
+    "Sandboxes",
+    "Severity",
+    "StartError",
+    "Stats",
+    "StatsWatch",
+    "Stdin",
+    "Stopped",
+    "TarUpload",
+    "TextEvent",
+    "Unauthorized",
+    "Unsupported",
+    "Version",
+    "VersionMismatch",
+    "VmmMissing",
+    "Volume",
+    "VolumeInUse",
+    "VolumeInfo",
+    "VolumeNotFound",
+    "Volumes",
+    "__version__",
+    "errors",
+]

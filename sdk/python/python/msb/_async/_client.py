@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Literal
+
+from .. import _core
+from .._core import Core
+from .._types import Finding, Version
+from .._values import decode
+from ._bridge import call, run_blocking
+from ._images import AsyncImages
+from ._sandboxes import AsyncSandboxes
+from ._volumes import AsyncVolumes
+
+
+class AsyncMsb:
+    """A client of msb: the way to its images, sandboxes and volumes.
+
+    A client needs no server. Sandboxes of all clients with one `home` are the same. Close it, or use it with
+    `async with`; sandboxes that it owns end with it.
+
+    `home` is the directory of all of msb's data (`MSB_HOME`; `~/.msb`). `program` is the program `msb` of the same
+    version (`MSB_PROGRAM`; the one in this package). `kernel` is the guest kernel (`MSB_KERNEL`; the one in the
+    package `msb-kernel`). `qemu` is the QEMU program (`MSB_QEMU`). `vmm` chooses the virtual machine monitor
+    (`MSB_VMM`), and `jail` the strictness of its confinement (`MSB_JAIL`).
+    """
+
+    def __init__(
+        self,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        program: str | os.PathLike[str] | None = None,
+        kernel: str | os.PathLike[str] | None = None,
+        qemu: str | os.PathLike[str] | None = None,
+        vmm: Literal["auto", "krun", "qemu"] | None = None,
+        jail: Literal["auto", "required", "off"] | None = None,
+    ) -> None:
+        parameters = _core.parameters(
+            home=home, program=program, kernel=kernel, qemu=qemu, vmm=vmm, jail=jail
+        )
+        self._core = Core(parameters)
+        self._images = AsyncImages(self._core.root)
+        self._sandboxes = AsyncSandboxes(self._core.root)
+        self._volumes = AsyncVolumes(self._core.root)
+
+    @property
+    def images(self) -> AsyncImages:
+        """The images in the store."""
+        return self._images
+
+    @property
+    def sandboxes(self) -> AsyncSandboxes:
+        """The sandboxes."""
+        return self._sandboxes
+
+    @property
+    def volumes(self) -> AsyncVolumes:
+        """The volumes."""
+        return self._volumes
+
+    @property
+    def version(self) -> Version:
+        """The versions of this library."""
+        return self._core.version
+
+    async def doctor(self) -> list[Finding]:
+        """Inspects everything that sandboxes need on this host."""
+        reply = await call(self._core.root, "doctor")
+        return [decode(Finding, finding) for finding in reply.value]
+
+    async def close(self) -> None:
+        """Ends the client: sandboxes that it owns end, and calls that run fail."""
+        await run_blocking(self._core.close)
+
+    async def __aenter__(self) -> AsyncMsb:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from types import TracebackType
+from typing import Any, Literal, overload
+
+from .. import _values
+from .._core import Link
+from .._types import ImageInfo, Pruned, PullEvent, RemovedImage
+from .._values import Duration, Size, decode
+from ._bridge import call
+
+
+class AsyncImages:
+    """The images in the store."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    @overload
+    def pull(
+        self,
+        name: str,
+        *,
+        watch: Literal[False] = False,
+        platform: str | None = None,
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+        limits: Mapping[str, str] | None = None,
+        store_limit: Size | None = None,
+    ) -> Awaitable[AsyncImage]: ...
+    @overload
+    def pull(
+        self,
+        name: str,
+        *,
+        watch: Literal[True],
+        platform: str | None = None,
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+        limits: Mapping[str, str] | None = None,
+        store_limit: Size | None = None,
+    ) -> AsyncPull: ...
+    def pull(
+        self,
+        name: str,
+        *,
+        watch: bool = False,
+        platform: str | None = None,
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+        limits: Mapping[str, str] | None = None,
+        store_limit: Size | None = None,
+    ) -> Awaitable[AsyncImage] | AsyncPull:
+        """Pulls an image from a registry. With `watch=True` it returns the pull, whose events can be iterated over.
+
+        Raises `Unauthorized`, `ImageNotFound`, `RegistryError` or another `PullError`.
+        """
+        options = {
+            "name": name,
+            "platform": platform,
+            "plain_http": plain_http,
+            "tls_ca": None if tls_ca is None else os.fspath(tls_ca),
+            "limits": dict(limits or {}),
+            "store_limit": store_limit,
+        }
+        return AsyncPull(self._link, options) if watch else self._pull(options)
+
+    async def _pull(self, options: dict[str, Any]) -> AsyncImage:
+        async with AsyncPull(self._link, options) as pull:
+            return await pull.result()
+
+    async def load(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        tag: str | None = None,
+        platform: str | None = None,
+        limits: Mapping[str, str] | None = None,
+        store_limit: Size | None = None,
+    ) -> builtins.list[AsyncImage]:
+        """Loads the images of an archive: a directory with an OCI layout, an OCI archive or a docker archive.
+
+        `tag` is the name of the image, instead of its name in the archive.
+        """
+        options = {
+            "path": os.fspath(path),
+            "tag": tag,
+            "platform": platform,
+            "limits": dict(limits or {}),
+            "store_limit": store_limit,
+        }
+        reply = await call(self._link, "images.load", options)
+        return [self._image(image) for image in reply.value["images"]]
+
+    async def get(self, name: str) -> AsyncImage:
+        """Returns the image with this name, digest, or beginning of a digest. Raises `ImageNotFound`."""
+        reply = await call(self._link, "images.get", {"name": name})
+        return self._image(reply.value)
+
+    async def list(self) -> builtins.list[AsyncImage]:
+        """Returns every image, once for each of its names, sorted by name and digest."""
+        reply = await call(self._link, "images.list")
+        return [self._image(image) for image in reply.value]
+
+    async def remove(self, name: str, *, force: bool = False) -> RemovedImage:
+        """Removes a name of an image, and with its last name the image.
+
+        `force=True` removes images of stopped sandboxes too, which can then not be started any more. Raises
+        `ImageNotFound` and `ImageInUse`.
+        """
+        reply = await call(self._link, "images.remove", {"name": name, "force": force})
+        return decode(RemovedImage, reply.value)
+
+    async def prune(
+        self, *, all: bool = False, unused_for: Duration | None = None, dry_run: bool = False
+    ) -> Pruned:
+        """Removes images that have no name and that no sandbox uses; with `all=True` every unused image."""
+        options = {
+            "all": all,
+            "unused_for_ms": _values.milliseconds(unused_for, "unused_for"),
+            "dry_run": dry_run,
+        }
+        reply = await call(self._link, "images.prune", options)
+        return decode(Pruned, reply.value)
+
+    def _image(self, value: Any) -> AsyncImage:
+        return AsyncImage(self._link, decode(ImageInfo, value))
+
+
+class AsyncImage:
+    """An image in the store."""
+
+    def __init__(self, link: Link, info: ImageInfo) -> None:
+        self._link = link
+        self._info = info
+
+    def __repr__(self) -> str:
+        return f"<AsyncImage {self.reference or self.digest}>"
+
+    @property
+    def info(self) -> ImageInfo:
+        """The description of the image."""
+        return self._info
+
+    @property
+    def digest(self) -> str:
+        """The digest of the image's manifest."""
+        return self._info.digest
+
+    @property
+    def reference(self) -> str | None:
+        """The name, in docker's short form; `None` if the image has no name."""
+        return self._info.reference
+
+    async def inspect(self) -> dict[str, Any]:
+        """Returns the image's record and the paths of its artifacts, as `msb image inspect` prints them."""
+        reply = await call(self._link, "images.inspect", {"name": self.digest})
+        return dict(reply.value)
+
+
+class AsyncPull:
+    """A pull that can be watched. It begins with the first event, or when the image is asked for.
+
+    Leaving the `async with` block before the end cancels the pull; layers that are complete stay in the store.
+    """
+
+    def __init__(self, link: Link, options: dict[str, Any]) -> None:
+        self._client = link
+        self._options = options
+        self._link: Link | None = None
+        self._image: AsyncImage | None = None
+
+    @property
+    def image(self) -> AsyncImage | None:
+        """The image; `None` before the pull is complete."""
+        return self._image
+
+    async def result(self) -> AsyncImage:
+        """Waits until the pull is complete, and returns the image."""
+        if self._image is None:
+            link = await self._begun()
+            reply = await call(link, "image")
+            self._image = AsyncImage(self._client, decode(ImageInfo, reply.value))
+        return self._image
+
+    async def close(self) -> None:
+        """Cancels the pull, if it is not complete."""
+        if self._link is not None:
+            self._link.close()
+
+    def __aiter__(self) -> AsyncIterator[PullEvent]:
+        return self
+
+    async def __anext__(self) -> PullEvent:
+        if self._image is not None:
+            raise StopAsyncIteration
+        link = await self._begun()
+        reply = await call(link, "next")
+        if reply.value is None:
+            await self.result()
+            raise StopAsyncIteration
+        return decode(PullEvent, reply.value["event"])
+
+    async def __aenter__(self) -> AsyncPull:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _begun(self) -> Link:
+        if self._link is None:
+            reply = await call(self._client, "images.pull", self._options)
+            self._link = reply.new
+        return self._link

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+
+from .. import _options
+from .._core import Link
+from .._types import Exit, JobInfo, Ulimit
+from .._values import Text, decode
+from ._bridge import call
+from ._streams import AsyncLogs
+
+
+class AsyncJobs:
+    """The commands of a sandbox that run without a client."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def start(
+        self,
+        argv: Sequence[Text],
+        *,
+        env: Mapping[str, Text] | None = None,
+        cwd: Text | None = None,
+        user: str | None = None,
+        groups: Sequence[str] | None = None,
+        ulimits: Mapping[str, Ulimit] | None = None,
+    ) -> AsyncJob:
+        """Starts a command that goes on without this process; its output is kept."""
+        options = _options.command(
+            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
+        )
+        reply = await call(self._link, "jobs.start", options)
+        return AsyncJob(self._link, reply.value["id"])
+
+    async def list(self) -> builtins.list[JobInfo]:
+        """Returns the jobs of the sandbox, running or ended."""
+        reply = await call(self._link, "jobs.list")
+        return [decode(JobInfo, job) for job in reply.value]
+
+    def get(self, id: int) -> AsyncJob:
+        """Returns the job with this number. Its methods raise `JobNotFound` if it does not exist."""
+        return AsyncJob(self._link, id)
+
+
+class AsyncJob:
+    """A command that runs without a client."""
+
+    def __init__(self, link: Link, id: int) -> None:
+        self._link = link
+        self._id = id
+
+    def __repr__(self) -> str:
+        return f"<AsyncJob {self._id}>"
+
+    @property
+    def id(self) -> int:
+        """The job's number in its sandbox."""
+        return self._id
+
+    async def inspect(self) -> JobInfo:
+        """Returns the description and the state of the job."""
+        reply = await call(self._link, "jobs.inspect", {"id": self._id})
+        return decode(JobInfo, reply.value)
+
+    async def wait(self) -> Exit:
+        """Waits until the job has ended. Cancelling the wait leaves the job running."""
+        reply = await call(self._link, "jobs.wait", {"id": self._id})
+        return decode(Exit, reply.value)
+
+    async def signal(self, signal: str | int) -> None:
+        """Sends a signal to the job, by its name or number. Raises `NotRunning`."""
+        signal = signal if isinstance(signal, str) else int(signal)
+        await call(self._link, "jobs.signal", {"id": self._id, "signal": signal})
+
+    async def kill(self) -> None:
+        """Kills the job. Raises `NotRunning`."""
+        await call(self._link, "jobs.kill", {"id": self._id})
+
+    def logs(self, *, follow: bool = False, tail: int | None = None) -> AsyncLogs:
+        """Returns the output of the job. `follow=True` waits for more until it ends."""
+        options = {"id": self._id, "follow": follow, "tail": tail}
+        return AsyncLogs(self._link, "jobs.logs", options)

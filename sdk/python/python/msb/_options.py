@@ -1,0 +1,152 @@
+"""Options on their way to the native module."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _values
+from ._types import Mount, Network, Port, Ports, SandboxOptions, TerminalSize, Ulimit
+from ._values import Duration, Size, Text
+from .errors import InvalidArgument
+
+
+def sandbox(image: str, function: str, options: SandboxOptions) -> dict[str, Any]:
+    """Returns the options of a new sandbox as they are written in JSON."""
+    parameters: dict[str, Any] = {"image": image}
+    for name, value in options.items():
+        if name not in SandboxOptions.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+        if value is None:
+            continue
+        if name in _DURATIONS:
+            parameters[f"{name}_ms"] = _values.milliseconds(_duration(value), name)
+        else:
+            convert = _CONVERSIONS.get(name)
+            parameters[name] = value if convert is None else convert(value)
+    return parameters
+
+
+def command(
+    argv: Sequence[Text],
+    *,
+    env: Mapping[str, Text] | None,
+    cwd: Text | None,
+    user: str | None,
+    groups: Sequence[str] | None,
+    ulimits: Mapping[str, Ulimit] | None,
+) -> dict[str, Any]:
+    """Returns the options of a command as they are written in JSON."""
+    return {
+        "argv": _values.argv(argv),
+        "env": _values.environment(env) if env else None,
+        "cwd": None if cwd is None else _values.text(cwd),
+        "user": user,
+        "groups": _texts(groups) if groups else None,
+        "ulimits": _ulimits(ulimits) if ulimits else None,
+    }
+
+
+def terminal(size: TerminalSize | None) -> dict[str, int] | None:
+    """Returns the size of a terminal as it is written in JSON; `None` if there is no terminal."""
+    if size is None or size is False:
+        return None
+    rows, cols = (24, 80) if size is True else size
+    return {"rows": rows, "cols": cols}
+
+
+def size(value: Size | None) -> Size | None:
+    """Returns a size as it is written in JSON."""
+    return value
+
+
+def _duration(value: Any) -> Duration:
+    duration: Duration = value
+    return duration
+
+
+def _texts(values: Sequence[str]) -> list[str]:
+    if isinstance(values, str):
+        raise InvalidArgument(f"'{values}' is not a list")
+    return list(values)
+
+
+def _ulimits(limits: Mapping[str, Ulimit]) -> dict[str, Any]:
+    def written(limit: Ulimit) -> Any:
+        if isinstance(limit, int):
+            return limit
+        soft, hard = limit
+        return {"soft": soft, "hard": hard}
+
+    return {name: written(limit) for name, limit in limits.items()}
+
+
+def _mounts(mounts: Sequence[Mount]) -> list[dict[str, Any]]:
+    def written(mount: Mount) -> dict[str, Any]:
+        fields = dataclasses.asdict(mount)
+        return {name: value for name, value in fields.items() if value is not None}
+
+    return [written(mount) for mount in mounts]
+
+
+def _ports(ports: Ports) -> list[Any]:
+    if isinstance(ports, Mapping):
+        return [{"guest_port": guest, "host_port": host or 0} for guest, host in ports.items()]
+    return [dataclasses.asdict(port) if isinstance(port, Port) else port for port in ports]
+
+
+def _network(network: Network | str) -> Any:
+    if isinstance(network, str):
+        return network
+    return {
+        "mode": network.mode,
+        "allow": _texts(network.allow),
+        "deny": _texts(network.deny),
+        "dns": _texts(network.dns),
+    }
+
+
+def _copy(files: Mapping[str | os.PathLike[str], str]) -> list[dict[str, str]]:
+    return [
+        {"source": os.fspath(source), "destination": destination}
+        for source, destination in files.items()
+    ]
+
+
+def _hosts(hosts: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"names": [name], "address": address} for name, address in hosts.items()]
+
+
+def _restart(policy: str) -> Any:
+    word, _, retries = policy.partition(":")
+    if word != "on-failure":
+        return policy
+    if not retries:
+        return {"on-failure": {}}
+    if not retries.isdecimal():
+        raise InvalidArgument(f"'{policy}' is not a restart policy", hint="write on-failure:3")
+    return {"on-failure": {"retries_max": int(retries)}}
+
+
+_DURATIONS = frozenset({"max_duration", "idle_timeout", "stop_timeout", "boot_timeout"})
+
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "command": _values.argv,
+    "env": _values.environment,
+    "groups": _texts,
+    "ulimits": _ulimits,
+    "tty": terminal,
+    "mounts": _mounts,
+    "ports": _ports,
+    "network": _network,
+    "copy": _copy,
+    "make_directories": lambda paths: [{"path": path} for path in _texts(paths)],
+    "remove_paths": _texts,
+    "hosts": _hosts,
+    "restart": _restart,
+    "labels": dict,
+    "limits": dict,
+    "tls_ca": os.fspath,
+}

@@ -1,0 +1,214 @@
+# Generated from _async/_process.py by generate_sync.py: edit that file.
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Literal
+
+from .. import _core
+from .._core import Link
+from .._types import Event, Exit, TextEvent
+from .._values import decode
+from ._bridge import call
+
+Stream = Literal["stdout", "stderr"]
+
+
+class Process:
+    """A running command. Iterating over it returns what it prints, until it ends.
+
+    A reader that is slow slows the command down. Leaving the `with` block kills the command and what it started.
+    """
+
+    def __init__(self, link: Link, pid: int) -> None:
+        self._link = link
+        self._pid = pid
+        self._stdin = Stdin(link)
+        self._stdout = OutputStream(link, "stdout")
+        self._stderr = OutputStream(link, "stderr")
+
+    def __repr__(self) -> str:
+        return f"<Process {self._pid}>"
+
+    @property
+    def pid(self) -> int:
+        """The command's process id in the sandbox."""
+        return self._pid
+
+    @property
+    def stdin(self) -> Stdin:
+        """Standard input, if the command was started with `stdin=True`."""
+        return self._stdin
+
+    @property
+    def stdout(self) -> OutputStream:
+        """Standard output alone. Reading it discards standard error meanwhile."""
+        return self._stdout
+
+    @property
+    def stderr(self) -> OutputStream:
+        """Standard error alone. Reading it discards standard output meanwhile."""
+        return self._stderr
+
+    def next(self) -> Event | None:
+        """Returns the next output, and waits for it; `None` after the last."""
+        return _next_event(self._link)
+
+    def wait(self) -> Exit:
+        """Waits until the command has ended. Output that nobody has read is discarded.
+
+        Raises `SandboxEnded`, or `NotRunning` if the process was closed.
+        """
+        reply = call(self._link, "wait")
+        return decode(Exit, reply.value)
+
+    def signal(self, signal: str | int) -> None:
+        """Sends a signal to the command and what it started, by its name or number."""
+        call(
+            self._link, "signal", {"signal": signal if isinstance(signal, str) else int(signal)}
+        )
+
+    def kill(self) -> None:
+        """Kills the command and what it started. A command that has ended is no error."""
+        call(self._link, "kill")
+
+    def resize(self, rows: int, cols: int) -> None:
+        """Sets the size of the command's terminal."""
+        call(self._link, "resize", {"rows": rows, "cols": cols})
+
+    def close(self) -> None:
+        """Kills the command if it runs, without waiting for its end."""
+        self._link.close()
+
+    def text(self) -> Iterator[TextEvent]:
+        """Returns what the command prints as text. No character is cut, and bytes that are not UTF-8 are replaced."""
+        decoders = {stream: _decoder() for stream in _STREAMS}
+        for event in self:
+            text = decoders[event.stream].decode(event.data)
+            if text:
+                yield TextEvent(event.stream, text)
+        for stream in _STREAMS:
+            rest = decoders[stream].decode(b"", final=True)
+            if rest:
+                yield TextEvent(stream, rest)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        event = self.next()
+        if event is None:
+            raise StopIteration
+        return event
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Stdin:
+    """Standard input of a running command."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def write(self, data: bytes | bytearray | memoryview | str) -> None:
+        """Writes bytes, or text as UTF-8, and waits until the command has room for them.
+
+        Raises `NotRunning` if the command reads no more, and `InvalidArgument` if it was started without `stdin=True`.
+        """
+        call(self._link, "write", {}, (_core.as_bytes(data),))
+
+    def close(self) -> None:
+        """Ends standard input, after everything that was written."""
+        call(self._link, "close_stdin")
+
+
+class OutputStream:
+    """One stream of a running command, as bytes. Iterating over it returns them as they come."""
+
+    def __init__(self, link: Link, stream: Stream) -> None:
+        # Not the process: a cycle would keep a forgotten process running until a collection.
+        self._link = link
+        self._stream: Stream = stream
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Returns exactly `size` bytes, fewer only at the end; without a size everything that is left."""
+        parts: list[bytes] = []
+        length = 0
+        while size < 0 or length < size:
+            data = self._next()
+            if not data:
+                break
+            parts.append(data)
+            length += len(data)
+        data = b"".join(parts)
+        if size < 0:
+            return data
+        self._rest = data[size:]
+        return data[:size]
+
+    def text(self) -> Iterator[str]:
+        """Returns the bytes as text. No character is cut, and bytes that are not UTF-8 are replaced."""
+        decoder = _decoder()
+        for data in self:
+            text = decoder.decode(data)
+            if text:
+                yield text
+        rest = decoder.decode(b"", final=True)
+        if rest:
+            yield rest
+
+    def lines(self) -> Iterator[str]:
+        """Returns the lines of the text, without their ends. The last may lack its end."""
+        rest = ""
+        for text in self.text():
+            *lines, rest = (rest + text).split("\n")
+            for line in lines:
+                yield line.removesuffix("\r")
+        if rest:
+            yield rest
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        data = self._next()
+        if not data:
+            raise StopIteration
+        return data
+
+    def _next(self) -> bytes:
+        """Returns the next bytes; none at the end."""
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            return rest
+        while True:
+            event = _next_event(self._link)
+            if event is None:
+                return b""
+            if event.stream == self._stream and event.data:
+                return event.data
+
+
+_STREAMS: tuple[Stream, Stream] = ("stdout", "stderr")
+
+
+def _next_event(link: Link) -> Event | None:
+    reply = call(link, "next")
+    if reply.value is None:
+        return None
+    return Event(reply.value["stream"], reply.content[0])
+
+
+def _decoder() -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder("utf-8")("replace")

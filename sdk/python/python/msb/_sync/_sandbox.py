@@ -1,0 +1,343 @@
+# Generated from _async/_sandbox.py by generate_sync.py: edit that file.
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Literal
+
+from .. import _core, _options, _values
+from .._core import Reply
+from .._types import (
+    Exit,
+    Output,
+    Port,
+    SandboxInfo,
+    Stats,
+    Stopped,
+    TerminalSize,
+    Ulimit,
+    unsupported,
+)
+from .._values import Duration, Size, Text, decode
+from ..errors import MsbError
+from ._bridge import call, opening
+from ._files import Files
+from ._jobs import Jobs
+from ._process import Process
+from ._streams import Logs, StatsWatch
+
+
+class Sandbox:
+    """A sandbox: a virtual machine with an image, a writable disk and a name.
+
+    One from `Sandboxes.run` is owned: it is killed and removed when it is closed, and when this process ends.
+    Others are only handles.
+    """
+
+    def __init__(self, opened: Reply) -> None:
+        self._link = opened.new
+        self._id: str = opened.value["id"]
+        self._name: str = opened.value["name"]
+        self._is_owned: bool = opened.value["is_owned"]
+        self._files = Files(self._link)
+        self._jobs = Jobs(self._link)
+
+    def __repr__(self) -> str:
+        return f"<Sandbox {self._name}>"
+
+    @property
+    def id(self) -> str:
+        """The sandbox's id."""
+        return self._id
+
+    @property
+    def name(self) -> str:
+        """The sandbox's name; its id if it was given none."""
+        return self._name
+
+    @property
+    def is_owned(self) -> bool:
+        """True if the sandbox ends with this object."""
+        return self._is_owned
+
+    @property
+    def files(self) -> Files:
+        """The files of the sandbox. Those of a stopped sandbox can be read."""
+        return self._files
+
+    @property
+    def jobs(self) -> Jobs:
+        """The commands that run without a client."""
+        return self._jobs
+
+    def start(
+        self,
+        *,
+        vmm: Literal["auto", "krun", "qemu"] | None = None,
+        boot_timeout: Duration | None = None,
+        verify: Literal["changed", "always"] | None = None,
+        wait_for_attach: bool = False,
+    ) -> None:
+        """Starts the sandbox from the disk that it was stopped with.
+
+        Raises `SandboxRunning`, or one of `StartError`.
+        """
+        options = {
+            "vmm": vmm,
+            "boot_timeout_ms": _values.milliseconds(boot_timeout, "boot_timeout"),
+            "verify": verify,
+            "wait_for_attach": wait_for_attach,
+        }
+        call(self._link, "start", options)
+
+    def stop(self, timeout: Duration | None = None, *, signal: str | None = None) -> Stopped:
+        """Asks the guest to end its processes and to power off, and kills the machine if it does not in time.
+
+        `timeout` is the time for processes; the sandbox's own by default, which is 10 s unless it was given.
+        """
+        options = {"timeout_ms": _values.milliseconds(timeout, "timeout"), "signal": signal}
+        reply = call(self._link, "stop", options)
+        return Stopped(reply.value)
+
+    def kill(self) -> None:
+        """Ends the machine at once, as a power cut would. Raises `NotRunning`."""
+        call(self._link, "kill")
+
+    def signal(self, signal: str | int) -> None:
+        """Sends a signal to the main command, by its name or number. Raises `NotRunning`."""
+        call(
+            self._link,
+            "signal",
+            {"signal": str(int(signal) if isinstance(signal, int) else signal)},
+        )
+
+    def remove(self, *, force: bool = False) -> None:
+        """Removes the sandbox with its disk. `force=True` kills it first if it runs. Raises `SandboxRunning`."""
+        call(self._link, "remove", {"force": force})
+        self._is_owned = False
+
+    def detach(self) -> None:
+        """Gives up the ownership: the sandbox goes on without this object, and is kept."""
+        call(self._link, "detach")
+        self._is_owned = False
+
+    def close(self) -> None:
+        """Ends this object: an owned sandbox is killed and removed, in at most 10 s.
+
+        The second call does nothing.
+        """
+        is_owned, self._is_owned = self._is_owned, False
+        try:
+            if is_owned:
+                call(self._link, "close")
+        finally:
+            # Also if the wait was interrupted: the sandbox ends without it.
+            self._link.close()
+
+    def wait(self, timeout: Duration | None = None) -> Exit:
+        """Waits until the sandbox does not run, and returns the exit of its main command.
+
+        The exit code is 0 if it had none. Raises `TimeoutError` if the sandbox still runs after `timeout`.
+        """
+        options = {"timeout_ms": _values.milliseconds(timeout, "timeout")}
+        reply = call(self._link, "wait", options)
+        if reply.value is None:
+            raise TimeoutError(f"sandbox {self._name} still runs after {timeout} s")
+        return decode(Exit, reply.value)
+
+    def inspect(self) -> SandboxInfo:
+        """Returns the description and the state of the sandbox. Raises `SandboxNotFound` if it was removed."""
+        reply = call(self._link, "inspect")
+        return decode(SandboxInfo, reply.value)
+
+    def ports(self) -> list[Port]:
+        """Returns the published ports, with the ports that the host chose. Raises `NotRunning`."""
+        reply = call(self._link, "ports")
+        return [decode(Port, port) for port in reply.value]
+
+    def update(
+        self, *, cpus: int | None = None, memory: Size | None = None, disk: Size | None = None
+    ) -> None:
+        """Changes the resources of the next start. A running machine is unchanged."""
+        call(self._link, "update", {"cpus": cpus, "memory": memory, "disk": disk})
+
+    def rename(self, name: str) -> None:
+        """Gives the stopped sandbox another name. Raises `SandboxRunning` and `NameTaken`."""
+        call(self._link, "rename", {"name": name})
+        self._name = name
+
+    def exec(
+        self,
+        argv: Sequence[Text],
+        *,
+        env: Mapping[str, Text] | None = None,
+        cwd: Text | None = None,
+        user: str | None = None,
+        groups: Sequence[str] | None = None,
+        ulimits: Mapping[str, Ulimit] | None = None,
+        tty: TerminalSize | None = None,
+        stdin: bytes | bytearray | memoryview | str | None = None,
+        timeout: Duration | None = None,
+        max_output: Size | None = None,
+        check: bool = False,
+    ) -> Output:
+        """Runs a command and collects its output.
+
+        `timeout` kills the command and raises `CommandTimeout`. A command that prints more than `max_output`, 32 MiB
+        by default, is killed, and `OutputLimit` raised. Both errors have the output so far. `check=True` raises
+        `CommandFailed` if the exit code is not 0. Interrupting the call kills the command.
+
+        Raises `CommandNotFound`, `NotExecutable`, `NotRunning`, and `SandboxEnded`.
+        """
+        options = _options.command(
+            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
+        )
+        options["tty"] = _options.terminal(tty)
+        options["stdin"] = stdin is not None
+        options["timeout_ms"] = _values.milliseconds(timeout, "timeout")
+        options["max_output"] = max_output
+        reply = call(self._link, "exec", options, _core.content(stdin))
+        stdout, stderr = reply.content
+        output = Output(reply.value["exit_code"], reply.value["signal"], stdout, stderr)
+        return output.check() if check else output
+
+    def shell(
+        self,
+        text: Text,
+        *,
+        env: Mapping[str, Text] | None = None,
+        cwd: Text | None = None,
+        user: str | None = None,
+        groups: Sequence[str] | None = None,
+        ulimits: Mapping[str, Ulimit] | None = None,
+        tty: TerminalSize | None = None,
+        stdin: bytes | bytearray | memoryview | str | None = None,
+        timeout: Duration | None = None,
+        max_output: Size | None = None,
+        check: bool = False,
+    ) -> Output:
+        """Runs text with `/bin/sh -c` and collects its output, like `exec`."""
+        return self.exec(
+            ["/bin/sh", "-c", text],
+            env=env,
+            cwd=cwd,
+            user=user,
+            groups=groups,
+            ulimits=ulimits,
+            tty=tty,
+            stdin=stdin,
+            timeout=timeout,
+            max_output=max_output,
+            check=check,
+        )
+
+    def spawn(
+        self,
+        argv: Sequence[Text],
+        *,
+        env: Mapping[str, Text] | None = None,
+        cwd: Text | None = None,
+        user: str | None = None,
+        groups: Sequence[str] | None = None,
+        ulimits: Mapping[str, Ulimit] | None = None,
+        tty: TerminalSize | None = None,
+        stdin: bool = False,
+    ) -> Process:
+        """Starts a command whose output is streamed, and whose input can be written with `stdin=True`.
+
+        Leaving its `with` block kills the command. Raises `CommandNotFound`, `NotExecutable`, `NotRunning` and
+        `SandboxEnded`.
+        """
+        options = _options.command(
+            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
+        )
+        options["tty"] = _options.terminal(tty)
+        options["stdin"] = stdin
+        return opening(self._spawn("spawn", options))
+
+    def attach(self) -> Process:
+        """Attaches to the main command. Closing the process leaves the command running. Raises `NotRunning`."""
+        return opening(self._spawn("attach", {}))
+
+    def _spawn(self, operation: str, options: dict[str, object]) -> Process:
+        reply = call(self._link, operation, options)
+        return Process(reply.new, reply.value["pid"])
+
+    def logs(
+        self,
+        *,
+        follow: bool = False,
+        source: Literal["output", "console", "machine"] = "output",
+        tail: int | None = None,
+        since_s: float | None = None,
+        until_s: float | None = None,
+    ) -> Logs:
+        """Returns the log of the main command's output, or of the guest's console or the machine.
+
+        `follow=True` waits for more until the sandbox ends, and `tail` begins with so many last records. `since_s` and
+        `until_s` are seconds since the epoch.
+        """
+        options = {
+            "follow": follow,
+            "source": source,
+            "tail": tail,
+            "since_ns": None if since_s is None else int(since_s * 1e9),
+            "until_ns": None if until_s is None else int(until_s * 1e9),
+        }
+        return Logs(self._link, "logs", options)
+
+    def stats(self) -> Stats:
+        """Returns the statistics of the running sandbox. Raises `NotRunning`."""
+        reply = call(self._link, "stats")
+        return decode(Stats, reply.value)
+
+    def watch_stats(self, interval: Duration = 1.0) -> StatsWatch:
+        """Returns one sample of the statistics in each interval, until the sandbox ends."""
+        options = {"interval_ms": _values.milliseconds(interval, "interval")}
+        return StatsWatch(self._link, "watch_stats", options)
+
+    def snapshot(self) -> None:
+        """Reserved: raises `Unsupported`."""
+        raise unsupported("snapshot")
+
+    def fork(self) -> None:
+        """Reserved: raises `Unsupported`."""
+        raise unsupported("fork")
+
+    def diff(self) -> None:
+        """Reserved: raises `Unsupported`."""
+        raise unsupported("diff")
+
+    def commit(self) -> None:
+        """Reserved: raises `Unsupported`."""
+        raise unsupported("commit")
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except MsbError as error:
+            # The error of the block is the one that counts.
+            if value is None:
+                raise
+            warnings.warn(
+                f"cannot close sandbox {self._name}: {error}", RuntimeWarning, stacklevel=2
+            )
+
+    def __del__(self) -> None:
+        if getattr(self, "_is_owned", False):
+            warnings.warn(
+                f"sandbox {self._name} was not closed; it ends now",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )
+            self._link.close()

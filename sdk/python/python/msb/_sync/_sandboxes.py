@@ -1,0 +1,75 @@
+# Generated from _async/_sandboxes.py by generate_sync.py: edit that file.
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from .. import _options
+from .._core import Link
+from .._types import SandboxInfo, SandboxOptions, SandboxState
+from .._values import decode
+from ._bridge import call, opening
+from ._sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Sandboxes:
+    """The sandboxes of one home."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def run(self, image: str, **options: Unpack[SandboxOptions]) -> Sandbox:
+        """Creates a sandbox of an image and starts it. The result owns the sandbox.
+
+        Leaving its `with` block, or closing it, kills and removes the sandbox; so does the end of this process.
+        Without a `command` the sandbox runs none, and lives until then. The kill is that of a power cut: `stop` before
+        it keeps what programs wrote to a volume and did not sync.
+
+        Raises what `Images.pull` raises, `InvalidArgument`, `NameTaken`, `PortInUse`, `VolumeInUse`, or one of
+        `StartError`. Nothing is left of the sandbox then, and neither if the call is interrupted.
+        """
+        return opening(self._run(image, options))
+
+    def _run(self, image: str, options: SandboxOptions) -> Sandbox:
+        parameters = _options.sandbox(image, "run", options)
+        reply = call(self._link, "sandboxes.run", parameters)
+        return Sandbox(reply)
+
+    def create(self, image: str, **options: Unpack[SandboxOptions]) -> Sandbox:
+        """Creates a sandbox of an image, which is kept and not started."""
+        parameters = _options.sandbox(image, "create", options)
+        reply = call(self._link, "sandboxes.create", parameters)
+        return Sandbox(reply)
+
+    def get(self, name: str) -> Sandbox:
+        """Returns the sandbox with this name or id, or the beginning of its id. The result owns nothing.
+
+        Raises `SandboxNotFound`.
+        """
+        reply = call(self._link, "sandboxes.get", {"name": name})
+        return Sandbox(reply)
+
+    def list(
+        self,
+        *,
+        labels: Mapping[str, str | None] | None = None,
+        state: SandboxState | Literal["created", "running", "stopped"] | None = None,
+        name: str | None = None,
+        image: str | None = None,
+    ) -> builtins.list[SandboxInfo]:
+        """Returns the sandboxes that all conditions select, oldest first.
+
+        A label of `None` accepts any value. `name` is a part of the name.
+        """
+        parameters = {
+            "labels": dict(labels or {}),
+            "state": None if state is None else str(state),
+            "name": name,
+            "image": image,
+        }
+        reply = call(self._link, "sandboxes.list", parameters)
+        return [decode(SandboxInfo, info) for info in reply.value]

@@ -1,0 +1,77 @@
+# Generated from _async/_volumes.py by generate_sync.py: edit that file.
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from typing import Any
+
+from .._core import Link
+from .._types import VolumeInfo
+from .._values import Size, decode
+from ._bridge import call
+
+
+class Volumes:
+    """The volumes: disks that outlive sandboxes."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def create(
+        self,
+        name: str | None = None,
+        size: Size | None = None,
+        *,
+        labels: Mapping[str, str] | None = None,
+    ) -> Volume:
+        """Creates a volume, whose disk is sparse. Without a name it gets one. Raises `NameTaken`."""
+        options = {"name": name, "size": size, "labels": dict(labels or {})}
+        reply = call(self._link, "volumes.create", options)
+        return self._volume(reply.value)
+
+    def get(self, name: str) -> Volume:
+        """Returns the volume with this name. Raises `VolumeNotFound`."""
+        reply = call(self._link, "volumes.get", {"name": name})
+        return self._volume(reply.value)
+
+    def list(self) -> builtins.list[Volume]:
+        """Returns all volumes."""
+        reply = call(self._link, "volumes.list")
+        return [self._volume(volume) for volume in reply.value]
+
+    def remove(self, name: str) -> None:
+        """Removes a volume with everything in it. Raises `VolumeNotFound` and `VolumeInUse`."""
+        call(self._link, "volumes.remove", {"name": name})
+
+    def prune(self) -> builtins.list[str]:
+        """Removes the volumes that no sandbox uses, and returns their names."""
+        reply = call(self._link, "volumes.prune")
+        return [str(name) for name in reply.value]
+
+    def _volume(self, value: Any) -> Volume:
+        return Volume(self._link, decode(VolumeInfo, value))
+
+
+class Volume:
+    """A disk that outlives sandboxes."""
+
+    def __init__(self, link: Link, info: VolumeInfo) -> None:
+        self._link = link
+        self._info = info
+
+    def __repr__(self) -> str:
+        return f"<Volume {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """The volume's name."""
+        return self._info.name
+
+    @property
+    def info(self) -> VolumeInfo:
+        """The description of the volume, as it was when it was read."""
+        return self._info
+
+    def remove(self) -> None:
+        """Removes the volume with everything in it. Raises `VolumeInUse`."""
+        call(self._link, "volumes.remove", {"name": self.name})

@@ -1,0 +1,276 @@
+"""Clients without a machine."""
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import msb
+import pytest
+from msb import AsyncMsb, Msb, errors
+
+from .conftest import count, module_path
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+def test_a_client_tells_its_version(home):
+    with Msb(home=home) as client:
+        assert client.version.msb == msb.__version__
+        assert client.sandboxes.list() == []
+        assert client.images.list() == []
+        assert client.volumes.list() == []
+
+
+def test_a_setting_that_cannot_be_used_is_refused(home):
+    with pytest.raises(errors.InvalidArgument) as caught:
+        Msb(home=home, vmm="xen")
+    assert "xen" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "code"),
+    [
+        (
+            lambda client: client.sandboxes.get("nobody"),
+            errors.SandboxNotFound,
+            "sandbox-not-found",
+        ),
+        (lambda client: client.images.get("nothing"), errors.ImageNotFound, "image-not-found"),
+        (lambda client: client.volumes.get("nowhere"), errors.VolumeNotFound, "volume-not-found"),
+        (lambda client: client.images.load("/no/such"), errors.PathNotFound, "path-not-found"),
+        (
+            lambda client: client.sandboxes.run("alpine", memory="x"),
+            errors.InvalidArgument,
+            "invalid-argument",
+        ),
+        (
+            lambda client: client.sandboxes.run("alpine", network="net"),
+            errors.InvalidArgument,
+            "invalid-argument",
+        ),
+    ],
+)
+def test_errors_have_kind_code_and_the_name_of_the_thing(home, call, kind, code):
+    with Msb(home=home) as client, pytest.raises(kind) as caught:
+        call(client)
+    assert caught.value.code == code
+    assert caught.value.message
+
+
+def test_the_reserved_operations_are_unsupported():
+    sandbox = msb.Sandbox.__new__(msb.Sandbox)
+    for operation in [sandbox.snapshot, sandbox.fork, sandbox.diff, sandbox.commit]:
+        with pytest.raises(errors.Unsupported):
+            operation()
+
+
+def test_volumes_are_created_listed_and_removed(home):
+    with Msb(home=home) as client:
+        volume = client.volumes.create("cache", "64M", labels={"a": "b"})
+        assert (volume.name, volume.info.size_bytes) == ("cache", 64 << 20)
+        with pytest.raises(errors.NameTaken):
+            client.volumes.create("cache")
+        assert [found.name for found in client.volumes.list()] == ["cache"]
+        volume.remove()
+        assert client.volumes.list() == []
+
+
+def test_a_closed_client_says_so(home):
+    client = Msb(home=home)
+    client.close()
+    client.close()
+    with pytest.raises(errors.InternalError) as caught:
+        client.sandboxes.list()
+    assert caught.value.code == "client-closed"
+
+
+def test_a_call_that_runs_when_the_client_closes_fails(home):
+    async def main():
+        client = AsyncMsb(home=home)
+        calls = [asyncio.ensure_future(client.sandboxes.list()) for _ in range(20)]
+        await asyncio.sleep(0)
+        await client.close()
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    results = asyncio.run(main())
+    assert len(results) == 20
+    for result in results:
+        assert result == [] or getattr(result, "code", None) == "client-closed"
+
+
+def test_the_synchronous_client_warns_once_in_an_event_loop(home):
+    async def main(client):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            client.sandboxes.list()
+            client.sandboxes.list()
+        return caught
+
+    with Msb(home=home) as client:
+        caught = asyncio.run(main(client))
+    assert len(caught) == 1
+    assert "AsyncMsb" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_the_asynchronous_client_works_in_successive_loops(home):
+    client = AsyncMsb(home=home)
+    for _loop in range(3):
+        assert asyncio.run(client.sandboxes.list()) == []
+    asyncio.run(client.close())
+
+
+def test_the_asynchronous_client_works_under_uvloop(home):
+    import uvloop
+
+    client = AsyncMsb(home=home)
+    assert uvloop.run(client.sandboxes.list()) == []
+    uvloop.run(client.close())
+
+
+def test_trio_is_refused_clearly(home):
+    import trio
+
+    client = AsyncMsb(home=home)
+    with pytest.raises(errors.Unsupported) as caught:
+        trio.run(client.sandboxes.list)
+    assert "trio.to_thread" in caught.value.hint
+    asyncio.run(client.close())
+
+
+def test_one_client_serves_many_threads(home):
+    results = []
+    with Msb(home=home) as client:
+        work = lambda: results.extend(client.sandboxes.list() == [] for _ in range(20))  # noqa: E731
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert results == [True] * 160
+
+
+def test_a_forked_child_is_refused_and_the_parent_goes_on(home):
+    with Msb(home=home) as client:
+        assert client.sandboxes.list() == []
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                client.sandboxes.list()
+            except errors.ForkedError:
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        assert client.sandboxes.list() == []
+
+
+def test_a_forked_child_opens_a_client_of_its_own(home):
+    client = Msb(home=home)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            with Msb(home=home) as own:
+                code = 0 if own.sandboxes.list() == [] else 2
+            # The parent's client is given up without an effect on the parent.
+            del client
+            gc.collect()
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert client.sandboxes.list() == []
+    client.close()
+
+
+def _list_in_child(home, parent_client, results):
+    """Runs in another process."""
+    try:
+        found = (parent_client or Msb(home=home)).sandboxes.list()
+    except errors.MsbError as error:
+        found = error.code
+    results.put(found)
+
+
+@pytest.mark.parametrize(
+    ("method", "is_shared", "expected"),
+    [
+        ("fork", True, "forked-error"),
+        ("fork", False, []),
+        ("spawn", False, []),
+        ("forkserver", False, []),
+    ],
+)
+def test_processes_of_multiprocessing(home, method, is_shared, expected):
+    context = multiprocessing.get_context(method)
+    with Msb(home=home) as client:
+        results = context.SimpleQueue()
+        shared = client if is_shared else None
+        child = context.Process(target=_list_in_child, args=(home, shared, results))
+        child.start()
+        assert results.get() == expected
+        child.join(10)
+        assert child.exitcode == 0
+        assert client.sandboxes.list() == []
+
+
+EXITS = {
+    "unused": "import msb",
+    "opened": "import msb; client = msb.Msb()",
+    "used": "import msb; client = msb.Msb(); client.sandboxes.list()",
+    "daemon thread": """
+import msb, threading
+client = msb.Msb()
+def work():
+    while True:
+        client.sandboxes.list()
+threading.Thread(target=work, daemon=True).start()
+client.sandboxes.list()
+""",
+    "unfinished tasks": """
+import asyncio, msb
+async def main():
+    client = msb.AsyncMsb()
+    global tasks
+    tasks = [asyncio.ensure_future(client.sandboxes.list()) for _ in range(50)]
+    await asyncio.sleep(0)
+asyncio.run(main())
+""",
+    "forked child": """
+import msb, os
+client = msb.Msb(); client.sandboxes.list()
+child = os.fork()
+if child: os.waitpid(child, 0)
+""",
+}
+
+
+@pytest.mark.parametrize("name", EXITS)
+def test_the_interpreter_ends_silently(home, name):
+    variables = {**os.environ, "MSB_HOME": str(home), "PYTHONPATH": module_path()}
+    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", EXITS[name]]
+    for _run in range(count(2, 40)):
+        ended = subprocess.run(command, env=variables, capture_output=True, timeout=60, check=False)
+        assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_fields_that_an_operation_does_not_have_are_refused_by_name(home):
+    from msb._sync._bridge import call
+
+    with Msb(home=home) as client:
+        for operation in ["sandboxes.list", "sandboxes.run", "images.get", "version"]:
+            with pytest.raises(errors.InvalidArgument) as caught:
+                call(client._core.root, operation, {"bogus": 1})
+            assert "bogus" in caught.value.message
+        with pytest.raises(errors.InternalError) as caught:
+            call(client._core.root, "no.such", {})
+        assert "no.such" in caught.value.message

@@ -1,0 +1,176 @@
+"""Pulls from a registry of the test's own, without a machine."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from msb import AsyncMsb, Msb, errors
+
+from .conftest import module_path
+from .registry import Registry, digest, serve
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples/pull_progress.py"
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def registry():
+    with serve(Registry(layers=3, size=1 << 20)) as registry:
+        yield registry
+
+
+def test_the_progress_of_a_pull_adds_up(home, registry):
+    with Msb(home=home) as client, client.images.pull(registry.name, watch=True) as pull:
+        assert pull.image is None
+        events = list(pull)
+        image = pull.image
+    sizes = {layer["diff_id"]: layer["size_bytes"] for layer in events[0].rest["layers"]}
+    assert events[0].type == "image"
+    assert sizes == {digest(blob): len(blob) for blob in registry.layers}
+    read = dict.fromkeys(sizes, 0)
+    for event in events:
+        if event.type == "layer-bytes":
+            read[event.diff_id] += event.bytes
+    assert read == sizes
+    done = {event.diff_id for event in events if event.type == "layer-done"}
+    assert done == set(sizes)
+    assert image.digest == digest(registry.manifest)
+    assert image.info.layer_count == 3
+
+
+def test_an_image_is_pulled_found_inspected_and_removed(home, registry):
+    with Msb(home=home) as client:
+        image = client.images.pull(registry.name)
+        assert [found.digest for found in client.images.list()] == [image.digest]
+        assert client.images.get(registry.name).reference == image.reference
+        assert len(image.inspect()["layers"]) == 3
+        with client.images.pull(registry.name, watch=True) as again:
+            assert again.result().digest == image.digest
+        removed = client.images.remove(registry.name)
+        assert removed.digest == image.digest
+        assert removed.freed_bytes > 3 << 20
+        assert client.images.prune(all=True, dry_run=True).images == []
+
+
+def test_a_cancelled_pull_keeps_its_finished_layers(home, registry):
+    registry.held = {digest(registry.layers[2])}
+
+    async def main():
+        async with AsyncMsb(home=home) as client:
+            done = 0
+            async with client.images.pull(registry.name, watch=True) as pull:
+                async for event in pull:
+                    done += event.type == "layer-done"
+                    if done == 2:
+                        break
+            registry.release.set()
+            registry.held = set()
+            present = 0
+            async with client.images.pull(registry.name, watch=True) as pull:
+                async for event in pull:
+                    present += event.type == "layer-present"
+            return present
+
+    assert asyncio.run(main()) == 2
+
+
+def test_a_cancelled_task_ends_the_pull(home, registry):
+    registry.held = {digest(blob) for blob in registry.layers}
+
+    async def main():
+        async with AsyncMsb(home=home) as client:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.images.pull(registry.name), 0.5)
+            return await client.images.list()
+
+    assert asyncio.run(main()) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, errors.Unauthorized), (403, errors.Unauthorized), (400, errors.RegistryError)],
+)
+def test_a_registry_that_refuses_is_a_typed_error(home, registry, status, kind):
+    registry.status = status
+    with Msb(home=home) as client, pytest.raises(kind) as caught:
+        client.images.pull(registry.name)
+    assert isinstance(caught.value, errors.PullError)
+    assert "127.0.0.1" in caught.value.message
+
+
+def test_an_image_that_the_registry_does_not_have(home, registry):
+    with Msb(home=home) as client, pytest.raises(errors.ImageNotFound):
+        client.images.pull(registry.name.replace("latest", "none"))
+    with Msb(home=home) as client, pytest.raises(errors.InvalidArgument):
+        client.images.pull("Not A Name")
+
+
+PULLER = """
+import sys, msb
+client = msb.Msb()
+print("ready", flush=True)
+try:
+    client.images.pull(sys.argv[1])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_pull(home, registry):
+    registry.held = {digest(blob) for blob in registry.layers}
+    variables = {**os.environ, "MSB_HOME": str(home), "PYTHONPATH": module_path()}
+    command = [sys.executable, "-c", PULLER, registry.name]
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        start = time.monotonic()
+        started.send_signal(signal.SIGINT)
+        assert started.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - start < 0.5
+        assert started.wait(10) == 0
+        assert started.stdout.read() == ""
+
+
+def test_the_event_loop_runs_during_a_pull(home):
+    gaps = []
+
+    async def ticker():
+        last = time.thread_time(), time.monotonic()
+        while True:
+            await asyncio.sleep(0.005)
+            now = time.thread_time(), time.monotonic()
+            gaps.append(now[1] - last[1])
+            last = now
+
+    async def main(name):
+        async with AsyncMsb(home=home) as client:
+            ticking = asyncio.ensure_future(ticker())
+            await client.images.pull(name)
+            await client.images.remove(name)
+            ticking.cancel()
+
+    with serve(Registry(layers=4, size=4 << 20)) as registry:
+        asyncio.run(main(registry.name))
+    assert len(gaps) > 10
+    # The registry shares the interpreter, and the machine is shared too: single gaps are theirs.
+    assert sorted(gaps)[len(gaps) * 9 // 10] < 0.05
+
+
+def test_the_example_shows_the_progress(home, registry):
+    variables = {**os.environ, "MSB_HOME": str(home), "PYTHONPATH": module_path()}
+    command = [sys.executable, str(EXAMPLE), registry.name]
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    *progress, last = ended.stdout.splitlines()
+    size = sum(len(blob) for blob in registry.layers)
+    assert progress[-1] == f"{size} of {size} bytes"
+    assert last == digest(registry.manifest)

@@ -1,0 +1,114 @@
+"""Conversions of values and options, without a machine."""
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msb import Mount, Network, Port, SandboxOptions, errors
+from msb import _options as options
+from msb import _types as types
+from msb import _values as values
+
+
+@pytest.mark.parametrize("raw", [b"plain", "ä".encode(), b"\xff\x00", bytes(range(256))])
+def test_text_of_guests_survives_json(raw):
+    written = json.loads(json.dumps(values.text(raw)))
+    assert os.fsencode(values.read_text(written)) == raw
+    assert values.text(os.fsdecode(raw)) == written
+    assert values.text(Path("/a")) == "/a"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(None, None), (0, 0), (1.5, 1500), (0.0001, 1), (timedelta(minutes=1), 60000)],
+)
+def test_durations_are_milliseconds_rounded_up(given, expected):
+    assert values.milliseconds(given, "timeout") == expected
+
+
+@pytest.mark.parametrize("given", [-1, float("nan"), float("inf"), timedelta(seconds=-1)])
+def test_a_duration_that_is_none_is_refused_by_name(given):
+    with pytest.raises(errors.InvalidArgument, match="timeout="):
+        values.milliseconds(given, "timeout")
+
+
+def test_text_is_no_command():
+    with pytest.raises(errors.InvalidArgument) as caught:
+        values.argv("ls -l")
+    assert "shell()" in caught.value.hint
+
+
+def test_a_dataclass_ignores_fields_that_are_newer_than_it():
+    stat = values.decode(types.FileInfo, {"name": {"bytes": "/w=="}, "type": "file", "new": 1})
+    assert stat.name == "\udcff"
+    assert stat.type is types.FileType.FILE
+    info = values.decode(types.VolumeInfo, {"name": "v", "labels": {"a": "b"}})
+    assert info.labels == {"a": "b"}
+
+
+def test_nested_values_are_read():
+    value = {
+        "id": "i",
+        "name": "n",
+        "image": "alpine",
+        "image_digest": "sha256:0",
+        "created_s": 1,
+        "state": "stopped",
+        "exit": {"code": 137, "signal": 9},
+        "ports": [
+            {"guest_port": 80, "host_port": 1, "host_address": "127.0.0.1", "protocol": "tcp"}
+        ],
+        "network": {"reach": "none"},
+    }
+    info = values.decode(types.SandboxInfo, value)
+    assert info.state is types.SandboxState.STOPPED
+    assert info.exit == types.Exit(137, 9)
+    assert info.ports == [Port(80, 1)]
+    assert info.rest == {"network": {"reach": "none"}}
+
+
+def test_a_word_that_is_newer_than_the_package_stays_text():
+    assert values.decode(types.FileInfo, {"name": "a", "type": "portal"}).type == "portal"
+
+
+def test_options_are_written_with_the_names_of_the_rust_sdk():
+    given: SandboxOptions = {
+        "memory": "1G",
+        "tty": True,
+        "ports": {80: None, 443: 8443},
+        "mounts": [Mount.bind("/a", "/b", read_only=True)],
+        "network": Network.listed(["pypi.org"]),
+        "copy": {Path("/h"): "/g"},
+        "hosts": {"db": "10.0.0.1"},
+        "restart": "on-failure:3",
+        "ulimits": {"nofile": 10, "core": (0, None)},
+        "max_duration": timedelta(hours=1),
+    }
+    written = options.sandbox("alpine", "run", given)
+    assert written == {
+        "image": "alpine",
+        "memory": "1G",
+        "tty": {"rows": 24, "cols": 80},
+        "ports": [{"guest_port": 80, "host_port": 0}, {"guest_port": 443, "host_port": 8443}],
+        "mounts": [
+            {"type": "bind", "target": "/b", "source": "/a", "read_only": True, "exec": False}
+        ],
+        "network": {"mode": "listed", "allow": ["pypi.org"], "deny": [], "dns": []},
+        "copy": [{"source": "/h", "destination": "/g"}],
+        "hosts": [{"names": ["db"], "address": "10.0.0.1"}],
+        "restart": {"on-failure": {"retries_max": 3}},
+        "ulimits": {"nofile": 10, "core": {"soft": 0, "hard": None}},
+        "max_duration_ms": 3600000,
+    }
+
+
+def test_an_unknown_option_is_a_type_error_that_names_it():
+    with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'memroy'"):
+        options.sandbox("alpine", "run", {"memroy": "1G"})
+
+
+def test_a_value_that_json_cannot_hold_is_an_invalid_argument():
+    with pytest.raises(errors.InvalidArgument):
+        values.dumps({"labels": {"a": object()}})

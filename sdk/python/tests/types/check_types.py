@@ -1,0 +1,60 @@
+"""The types that users see. A type checker reads this file; nothing runs it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from msb import (
+    AsyncImage,
+    AsyncMsb,
+    AsyncPull,
+    AsyncSandbox,
+    Event,
+    Exit,
+    FileInfo,
+    Image,
+    Mount,
+    Msb,
+    Network,
+    Output,
+    Process,
+    Pull,
+    Sandbox,
+    SandboxInfo,
+    SandboxOptions,
+    TextEvent,
+)
+from typing_extensions import assert_type
+
+
+def synchronous(msb: Msb) -> None:
+    options: SandboxOptions = {"memory": "1G", "mounts": [Mount.tmpfs("/scratch")]}
+    with msb.sandboxes.run("alpine", name="a", network=Network.none()) as sandbox:
+        assert_type(sandbox, Sandbox)
+    assert_type(msb.sandboxes.create("alpine", **options), Sandbox)
+    assert_type(msb.sandboxes.list(state="running"), list[SandboxInfo])
+    assert_type(sandbox.exec(["ls"], stdin=b"", timeout=1.5), Output)
+    assert_type(sandbox.exec(["ls"]).text, str)
+    assert_type(sandbox.files.list("/"), list[FileInfo])
+    assert_type(sandbox.wait(), Exit)
+    with sandbox.spawn(["ls"]) as process:
+        assert_type(process, Process)
+        assert_type(iter(process), Iterator[Event])
+        assert_type(process.text(), Iterator[TextEvent])
+        assert_type(process.stdout.read(), bytes)
+    assert_type(msb.images.pull("alpine"), Image)
+    assert_type(msb.images.pull("alpine", watch=True), Pull)
+    msb.sandboxes.run("alpine", memroy="1G")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    msb.sandboxes.run("alpine", cpus="two")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def asynchronous(msb: AsyncMsb) -> None:
+    async with msb.sandboxes.run("alpine", memory=1 << 30) as sandbox:
+        assert_type(sandbox, AsyncSandbox)
+    assert_type(await msb.sandboxes.run("alpine"), AsyncSandbox)
+    assert_type(await sandbox.shell("ls", check=True), Output)
+    process = await sandbox.spawn(["ls"])
+    assert_type(process.__aiter__(), AsyncIterator[Event])
+    assert_type([line async for line in process.stdout.lines()], list[str])
+    assert_type(await msb.images.pull("alpine"), AsyncImage)
+    assert_type(msb.images.pull("alpine", watch=True), AsyncPull)
