@@ -1,0 +1,20 @@
+/**
+ * The TypeScript SDK of msb, which runs any OCI image in a microVM.
+ *
+ * @packageDocumentation
+ */
+export * from "./errors.js";
+export { Files } from "./files.js";
+export { Image, Images, type Pruned } from "./images.js";
+export { Job, Jobs } from "./jobs.js";
+export { Mount } from "./mount.js";
+export { Msb } from "./msb.js";
+export { Network, type NetworkRules } from "./network.js";
+export { Output } from "./output.js";
+export { Process, type SignalName } from "./process.js";
+export { Pull } from "./pull.js";
+export type { CallOptions } from "./remote.js";
+export { Sandbox } from "./sandbox.js";
+export { Sandboxes } from "./sandboxes.js";
+export type * from "./types.js";
+export { Volumes } from "./volumes.js";

@@ -1,0 +1,45 @@
+/** Networks of a sandbox. */
+
+/** Rules of a network. A destination is `10.0.0.0/8`, `192.168.1.7:5432`, `example.com` or `*.example.com:443`. */
+export interface NetworkRules {
+  /** Destinations that are allowed. */
+  readonly allow?: readonly string[] | undefined;
+  /** Destinations that are denied; they win over `allow`. */
+  readonly deny?: readonly string[] | undefined;
+  /** Resolvers to ask instead of the host's, as `IP` or `IP:PORT`. */
+  readonly dns?: readonly string[] | undefined;
+}
+
+/** The destinations that a sandbox reaches. */
+export class Network {
+  /** The destinations that the sandbox reaches without a rule. */
+  readonly mode: "outbound" | "listed" | "none";
+  /** Destinations that are allowed. */
+  readonly allow: readonly string[];
+  /** Destinations that are denied. */
+  readonly deny: readonly string[];
+  /** Resolvers to ask instead of the host's. */
+  readonly dns: readonly string[];
+
+  private constructor(mode: "outbound" | "listed" | "none", rules: NetworkRules = {}) {
+    this.mode = mode;
+    this.allow = rules.allow ?? [];
+    this.deny = rules.deny ?? [];
+    this.dns = rules.dns ?? [];
+  }
+
+  /** Returns a network that reaches everything but private, link-local and the host's own addresses. This is the default. */
+  static outbound(rules: NetworkRules = {}): Network {
+    return new Network("outbound", rules);
+  }
+
+  /** Returns a network that reaches only what `allow` lists. */
+  static listed(rules: NetworkRules = {}): Network {
+    return new Network("listed", rules);
+  }
+
+  /** Returns no network: the sandbox has no network device. */
+  static none(): Network {
+    return new Network("none");
+  }
+}

@@ -1,0 +1,181 @@
+/** A sandbox. */
+import { Files, bytesOf } from "./files.js";
+import { Jobs } from "./jobs.js";
+import { logRecord } from "./logs.js";
+import { Output } from "./output.js";
+import { watchForLoss, type Ownership } from "./ownership.js";
+import { Process } from "./process.js";
+import { stream, type CallOptions, type Remote } from "./remote.js";
+import { changeParameters } from "./sandbox_options.js";
+import type {
+  Changes,
+  ExecOptions,
+  Exit,
+  LogOptions,
+  LogRecord,
+  Port,
+  SandboxInfo,
+  SpawnOptions,
+  StartOptions,
+  Stats,
+  Stopped,
+  Text,
+} from "./types.js";
+
+/** The fields of a new or found sandbox. */
+export interface SandboxIdentity {
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * A microVM with an image, a writable disk and a name.
+ *
+ * A sandbox of `sandboxes.run` is owned: it is killed and removed when the scope of `await using`
+ * ends, with {@link close}, and when this process ends by any cause. {@link detach} gives it up.
+ */
+export class Sandbox implements AsyncDisposable {
+  readonly #remote: Remote;
+  readonly #ownership: Ownership;
+  /** The id. */
+  readonly id: string;
+  /** The name. After {@link rename} this object has the new name. */
+  name: string;
+  /** The files. */
+  readonly files: Files;
+  /** The jobs. */
+  readonly jobs: Jobs;
+
+  /** @internal */
+  constructor(remote: Remote, identity: SandboxIdentity, isOwned: boolean) {
+    this.#remote = remote;
+    this.id = identity.id;
+    this.name = identity.name;
+    this.files = new Files(remote);
+    this.jobs = new Jobs(remote);
+    this.#ownership = { name: identity.name, isOwned };
+    watchForLoss(this, this.#ownership);
+  }
+
+  /** True if the sandbox is removed at the end of its scope, and when this process ends. */
+  get isOwned(): boolean {
+    return this.#ownership.isOwned;
+  }
+
+  /** Starts the sandbox. */
+  async start(options: StartOptions = {}): Promise<void> {
+    await this.#remote.call("start", options, options);
+  }
+
+  /** Stops the sandbox, and kills it if it has not stopped in time. */
+  async stop(options: CallOptions & { readonly timeoutMs?: number | undefined } = {}): Promise<Stopped> {
+    const { stopped } = await this.#remote.value<{ stopped: Stopped }>("stop", options, options);
+    return stopped;
+  }
+
+  /** Kills the sandbox. */
+  async kill(options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("kill", {}, options);
+  }
+
+  /** Removes the sandbox and its disk. With `force` a running sandbox is killed first. */
+  async remove(options: CallOptions & { readonly force?: boolean | undefined } = {}): Promise<void> {
+    await this.#remote.call("remove", options, options);
+    this.#ownership.isOwned = false;
+  }
+
+  /** Gives up the ownership of the sandbox: it runs on when its scope or this process ends. */
+  async detach(options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("detach", {}, options);
+    this.#ownership.isOwned = false;
+  }
+
+  /** Kills and removes the sandbox if it is owned. A second call does nothing. */
+  async close(): Promise<void> {
+    if (this.#ownership.isOwned) {
+      this.#ownership.isOwned = false;
+      await this.#remote.call("close");
+    }
+  }
+
+  /** Kills and removes the sandbox if it is owned. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Waits until the sandbox has stopped. */
+  async wait(options: CallOptions = {}): Promise<Exit> {
+    return this.#remote.value("wait", {}, options);
+  }
+
+  /** Returns the description of the sandbox. */
+  async inspect(options: CallOptions = {}): Promise<SandboxInfo> {
+    return this.#remote.value("inspect", {}, options);
+  }
+
+  /** Runs a command, waits for its end and returns its output. */
+  async exec(argv: readonly Text[], options: ExecOptions = {}): Promise<Output> {
+    const { check, stdin, ...others } = options;
+    const content = stdin === undefined ? [] : [bytesOf(stdin)];
+    const { value, content: output } = await this.#remote.call<Exit>("exec", { ...others, argv }, options, content);
+    const [stdout = new Uint8Array(), stderr = new Uint8Array()] = output;
+    const result = new Output(value, stdout, stderr, commandLine(argv));
+    return check === true ? result.check() : result;
+  }
+
+  /** Runs text with `/bin/sh -c`, waits for its end and returns its output. */
+  async shell(text: string, options: ExecOptions = {}): Promise<Output> {
+    return this.exec(["/bin/sh", "-c", text], options);
+  }
+
+  /** Starts a command and returns it while it runs. `signal` kills the command, also later. */
+  async spawn(argv: readonly Text[], options: SpawnOptions = {}): Promise<Process> {
+    const [remote] = await this.#remote.open("spawn", { ...options, argv }, options);
+    return new Process(remote, options.signal);
+  }
+
+  /** Attaches to the main command. */
+  async attach(options: CallOptions = {}): Promise<Process> {
+    const [remote] = await this.#remote.open("attach", {}, options);
+    return new Process(remote, options.signal);
+  }
+
+  /** Yields the records of a log: by default, the output of the main command. */
+  logs(options: LogOptions = {}): AsyncGenerator<LogRecord, void, undefined> {
+    const open = async () => (await this.#remote.open("logs", options, options))[0];
+    return stream(open, options, logRecord);
+  }
+
+  /** Returns the published ports of the running sandbox. */
+  async ports(options: CallOptions = {}): Promise<Port[]> {
+    return this.#remote.value("ports", {}, options);
+  }
+
+  /** Changes the sandbox from its next start on. */
+  async update(changes: Changes, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("update", changeParameters(changes), options);
+  }
+
+  /** Renames the sandbox. */
+  async rename(name: string, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("rename", { name }, options);
+    this.name = name;
+  }
+
+  /** Returns the statistics of the running sandbox. */
+  async stats(options: CallOptions = {}): Promise<Stats> {
+    return this.#remote.value("stats", {}, options);
+  }
+
+  /** Yields the statistics of the running sandbox, once a second by default. */
+  watchStats(
+    options: CallOptions & { readonly intervalMs?: number | undefined } = {},
+  ): AsyncGenerator<Stats, void, undefined> {
+    const open = async () => (await this.#remote.open("watch_stats", options, options))[0];
+    return stream(open, options, ({ value }) => value as Stats);
+  }
+}
+
+function commandLine(argv: readonly Text[]): string {
+  return argv.map((word) => (typeof word === "string" ? word : new TextDecoder().decode(word))).join(" ");
+}

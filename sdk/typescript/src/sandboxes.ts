@@ -1,0 +1,52 @@
+/** The sandboxes of a client. */
+import type { CallOptions, Remote } from "./remote.js";
+import { Sandbox, type SandboxIdentity } from "./sandbox.js";
+import { sandboxParameters } from "./sandbox_options.js";
+import type { ListOptions, SandboxInfo, SandboxOptions } from "./types.js";
+
+/** The sandboxes below the client's home. */
+export class Sandboxes {
+  readonly #remote: Remote;
+  readonly #owned: Set<WeakRef<Sandbox>>;
+
+  /** @internal */
+  constructor(remote: Remote, owned: Set<WeakRef<Sandbox>>) {
+    this.#remote = remote;
+    this.#owned = owned;
+  }
+
+  /**
+   * Creates and starts a sandbox that this process owns: it is killed and removed when the scope of
+   * `await using` ends, with `close()`, and when this process ends.
+   */
+  async run(image: string, options: SandboxOptions = {}): Promise<Sandbox> {
+    const sandbox = await this.#made("sandboxes.run", image, options, true);
+    for (const reference of this.#owned) {
+      if (reference.deref()?.isOwned !== true) this.#owned.delete(reference);
+    }
+    this.#owned.add(new WeakRef(sandbox));
+    return sandbox;
+  }
+
+  /** Creates a sandbox that stays until it is removed. It is not started. */
+  async create(image: string, options: SandboxOptions = {}): Promise<Sandbox> {
+    return this.#made("sandboxes.create", image, options, false);
+  }
+
+  /** Returns the sandbox with this name or id. */
+  async get(name: string, options: CallOptions = {}): Promise<Sandbox> {
+    const [remote, identity] = await this.#remote.open<SandboxIdentity>("sandboxes.get", { name }, options);
+    return new Sandbox(remote, identity, false);
+  }
+
+  /** Returns the descriptions of the sandboxes, the earliest first. */
+  async list(options: ListOptions = {}): Promise<SandboxInfo[]> {
+    return this.#remote.value("sandboxes.list", options, options);
+  }
+
+  async #made(operation: string, image: string, options: SandboxOptions, isOwned: boolean): Promise<Sandbox> {
+    const parameters = sandboxParameters(image, options);
+    const [remote, identity] = await this.#remote.open<SandboxIdentity>(operation, parameters, options);
+    return new Sandbox(remote, identity, isOwned);
+  }
+}
