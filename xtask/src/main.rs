@@ -11,6 +11,7 @@ mod layers;
 mod lint;
 mod programs;
 mod recipes;
+mod sdk;
 mod system_tests;
 mod test;
 

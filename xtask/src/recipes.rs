@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use clap::{ArgMatches, Command};
 use test_fixtures::{build, images, kernel, tools};
 
-use crate::{bench_boot, demo, figures, fuzz, layers, lint, programs, system_tests, test};
+use crate::{bench_boot, demo, figures, fuzz, layers, lint, programs, sdk, system_tests, test};
 
 /// A recipe: its command line and its function.
 struct Recipe {
@@ -87,6 +87,10 @@ const RECIPES: &[Recipe] = &[
             )
         },
         run: |_| done(lint::deny()),
+    },
+    Recipe {
+        command: sdk::command,
+        run: |arguments| done(sdk::run(arguments)),
     },
     Recipe {
         command: fuzz::command,

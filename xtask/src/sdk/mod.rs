@@ -1,0 +1,153 @@
+//! The SDKs' packages: built, installed into empty environments, checked and tested.
+//!
+//! Everything lies below `target/xtask/sdk`:
+//!
+//! ```text
+//! packages/      the wheels and npm tarballs, unless --out names another directory
+//! npm/           the npm tools, and the packages while they are built
+//! python/        the Python tools; kernel/ is the Python kernel package while it is built
+//! user-LANGUAGE/ an environment with nothing but the packages; its home is user-LANGUAGE/home
+//! ```
+
+mod kernel;
+mod npm;
+mod python;
+mod user;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use test_fixtures::build::cargo;
+use test_fixtures::command::{quiet, shown, step};
+use test_fixtures::{images, paths, tools};
+
+use crate::recipes::recipe;
+
+/// The languages, in the order of their checks.
+const LANGUAGES: [&str; 3] = ["rust", "typescript", "python"];
+
+/// The files that packages are made of, and their destination.
+struct Build {
+    /// The directory of the finished packages.
+    packages: PathBuf,
+    /// Cargo's directory of the built programs.
+    programs: PathBuf,
+    is_release: bool,
+    is_long: bool,
+}
+
+/// Returns the recipe's command line.
+pub(crate) fn command() -> clap::Command {
+    let out = Arg::new("out")
+        .long("out")
+        .value_name("DIR")
+        .value_parser(value_parser!(PathBuf))
+        .help("Directory for the packages, which are built with optimisation then");
+    let language = Arg::new("language")
+        .long("language")
+        .value_parser(LANGUAGES)
+        .help("Only the packages and checks of this language");
+    let long = Arg::new("long")
+        .long("long")
+        .action(ArgAction::SetTrue)
+        .help("Run the long form of the tests, also with other JavaScript runtimes");
+    let about = "Build the SDKs' packages, install them into empty environments, and test them";
+    recipe("sdk", about).args([out, language, long])
+}
+
+/// Builds the packages and runs their checks.
+pub(crate) fn run(arguments: &ArgMatches) -> Result<()> {
+    step("the SDKs: packages, empty environments, types, tests");
+    tools::install()?;
+    let build = Build::new(arguments)?;
+    let only = arguments.get_one::<String>("language").map(String::as_str);
+    let is_wanted = |language: &str| only.is_none_or(|only| only == language);
+    build.programs()?;
+    let image = images::demo()?;
+    if is_wanted("rust") {
+        rust()?;
+    }
+    if is_wanted("typescript") {
+        npm::check(&build, &image)?;
+    }
+    if is_wanted("python") {
+        python::check(&build, &image)?;
+    }
+    println!("the packages are in {}", build.packages.display());
+    Ok(())
+}
+
+impl Build {
+    fn new(arguments: &ArgMatches) -> Result<Self> {
+        let out = arguments.get_one::<PathBuf>("out");
+        let packages = match out {
+            Some(out) => std::path::absolute(out)?,
+            None => directory("packages")?,
+        };
+        std::fs::create_dir_all(&packages)
+            .with_context(|| format!("cannot make {}", packages.display()))?;
+        let profile = if out.is_some() { "release" } else { "debug" };
+        Ok(Self {
+            packages,
+            programs: paths::root().join("target").join(profile),
+            is_release: out.is_some(),
+            is_long: arguments.get_flag("long"),
+        })
+    }
+
+    /// Builds msb and the addon of Node.js.
+    fn programs(&self) -> Result<()> {
+        step("build msb and the native addon of Node.js");
+        let mut build = cargo();
+        build.args([
+            "build",
+            "--locked",
+            "--package",
+            "msb",
+            "--package",
+            "msb-node",
+        ]);
+        if self.is_release {
+            build.arg("--release");
+        }
+        shown(&mut build)
+    }
+}
+
+/// Runs the tests and examples of the Rust SDK.
+fn rust() -> Result<()> {
+    step("rust: tests, and the behaviours of sdk/conformance");
+    shown(cargo().args(["test", "--quiet", "--locked", "--package", "msb-sdk"]))?;
+    shown(cargo().args([
+        "test",
+        "--quiet",
+        "--locked",
+        "--package",
+        "boot",
+        "conformance",
+    ]))
+}
+
+/// Returns a directory below `target/xtask/sdk`, and makes it if it is missing.
+fn directory(name: &str) -> Result<PathBuf> {
+    paths::kept(&format!("sdk/{name}"))
+}
+
+/// Replaces a directory by a copy of another.
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        std::fs::remove_dir_all(to).with_context(|| format!("cannot empty {}", to.display()))?;
+    }
+    let mut copy = std::process::Command::new("cp");
+    quiet(copy.arg("--recursive").arg(from).arg(to)).map(drop)
+}
+
+/// Copies a file, and makes the directory that it is copied to.
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    let directory = to.parent().context("a file without a directory")?;
+    std::fs::create_dir_all(directory)?;
+    std::fs::copy(from, to)
+        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
