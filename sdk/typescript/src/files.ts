@@ -1,6 +1,16 @@
 /** The files of a sandbox. */
 import { stream, type Answer, type CallOptions, type Remote } from "./remote.js";
-import type { FileInfo, HostPath, MkdirOptions, RemoveFileOptions, Text, WriteOptions } from "./types.js";
+import type {
+  Copied,
+  CopyOptions,
+  FileInfo,
+  HostPath,
+  MkdirOptions,
+  RemoveFileOptions,
+  StatOptions,
+  Text,
+  WriteOptions,
+} from "./types.js";
 
 /** The bytes of one call of a stream that is written. */
 const CHUNK_BYTES = 1 << 20;
@@ -40,9 +50,9 @@ export class Files {
     return this.#remote.value("files.list", { path }, options);
   }
 
-  /** Returns the description of a file. A symbolic link is not followed. */
-  async stat(path: Text, options: CallOptions = {}): Promise<FileInfo> {
-    return this.#remote.value("files.stat", { path }, options);
+  /** Returns the attributes of a file; with `follow: false`, those of a symbolic link itself. */
+  async stat(path: Text, options: StatOptions = {}): Promise<FileInfo> {
+    return this.#remote.value("files.stat", { ...options, path }, options);
   }
 
   /** Returns true if the path exists. */
@@ -72,13 +82,13 @@ export class Files {
   }
 
   /** Copies a file or directory of this host into the sandbox, with the rules of `docker cp`. */
-  async upload(source: HostPath, destination: Text, options: CallOptions = {}): Promise<void> {
-    await this.#remote.call("files.upload", { source, destination }, options);
+  async upload(host: HostPath, guest: Text, options: CopyOptions = {}): Promise<Copied> {
+    return this.#remote.value("files.upload", { ...options, host, guest }, options);
   }
 
   /** Copies a file or directory of the sandbox to this host, with the rules of `docker cp`. */
-  async download(source: Text, destination: HostPath, options: CallOptions = {}): Promise<void> {
-    await this.#remote.call("files.download", { source, destination }, options);
+  async download(guest: Text, host: HostPath, options: CopyOptions = {}): Promise<Copied> {
+    return this.#remote.value("files.download", { ...options, host, guest }, options);
   }
 
   /** Unpacks a tar archive below a directory of the sandbox. */

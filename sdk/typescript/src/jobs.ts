@@ -1,7 +1,8 @@
 /** The jobs of a sandbox: commands that run without a client. */
 import { stream, type CallOptions, type Remote } from "./remote.js";
 import { logRecord } from "./logs.js";
-import type { CommandOptions, Exit, JobInfo, LogOptions, LogRecord, Text } from "./types.js";
+import { signalNumber, type SignalName } from "./signals.js";
+import type { CommandOptions, Exit, JobInfo, JobLogOptions, LogRecord, Text } from "./types.js";
 
 /** The jobs of a sandbox. A job runs on when this program ends; its sandbox has to live for that. */
 export class Jobs {
@@ -46,13 +47,23 @@ export class Job {
     return this.#remote.value("jobs.wait", { id: this.id }, options);
   }
 
+  /** Returns the description of the job. */
+  async inspect(options: CallOptions = {}): Promise<JobInfo> {
+    return this.#remote.value("jobs.inspect", { id: this.id }, options);
+  }
+
+  /** Sends a signal to the job. */
+  async signal(signal: SignalName | number, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("jobs.signal", { id: this.id, signal: signalNumber(signal) }, options);
+  }
+
   /** Kills the job. */
   async kill(options: CallOptions = {}): Promise<void> {
     await this.#remote.call("jobs.kill", { id: this.id }, options);
   }
 
   /** Yields the output of the job. */
-  logs(options: Omit<LogOptions, "source"> = {}): AsyncGenerator<LogRecord, void, undefined> {
+  logs(options: JobLogOptions = {}): AsyncGenerator<LogRecord, void, undefined> {
     const parameters = { ...options, id: this.id };
     const open = async () => (await this.#remote.open("jobs.logs", parameters, options))[0];
     return stream(open, options, logRecord);

@@ -1,8 +1,20 @@
 /** Records of logs. */
 import type { Answer } from "./remote.js";
-import type { LogRecord } from "./types.js";
+import type { LogOptions, LogRecord } from "./types.js";
+
+const NS_PER_MS = 1_000_000;
+
+/** Returns the parameters of `logs`. */
+export function logParameters({ since, until, ...others }: LogOptions): object {
+  return { ...others, sinceNs: since && since.getTime() * NS_PER_MS, untilNs: until && until.getTime() * NS_PER_MS };
+}
 
 /** Returns the record of an answer of a log's `next`. */
 export function logRecord({ value, content }: Answer<unknown>): LogRecord {
-  return { ...(value as Omit<LogRecord, "data">), data: content[0] ?? new Uint8Array() };
+  const { timeNs, stream } = value as { timeNs: number | null; stream: LogRecord["stream"] };
+  return {
+    time: timeNs === null ? null : new Date(timeNs / NS_PER_MS),
+    stream,
+    data: content[0] ?? new Uint8Array(),
+  };
 }

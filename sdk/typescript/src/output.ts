@@ -1,26 +1,29 @@
 /** The collected output of a command. */
 import { CommandFailed } from "./errors.js";
-import type { Exit } from "./types.js";
+
+/** The end of a command that was collected. */
+export interface Ended {
+  readonly exitCode: number;
+  readonly signal: number | null;
+}
 
 /** The output and the end of a command. */
 export class Output {
-  /** The exit code: the command's own, or 128 plus the fatal signal. */
+  /** The exit code: the command's own, or 128 plus the signal that killed it. */
   readonly exitCode: number;
-  /** The number of the signal that killed the command; `undefined` if none did. */
-  readonly signal: number | undefined;
+  /** The number of the signal that killed the command; `null` if none did. */
+  readonly signal: number | null;
   /** The standard output. */
   readonly stdout: Uint8Array;
   /** The standard error. */
   readonly stderr: Uint8Array;
-  readonly #argv: string;
 
   /** @internal */
-  constructor(exit: Exit, stdout: Uint8Array, stderr: Uint8Array, argv: string) {
-    this.exitCode = exit.code;
-    this.signal = exit.signal ?? undefined;
-    this.stdout = stdout;
-    this.stderr = stderr;
-    this.#argv = argv;
+  constructor({ exitCode, signal }: Ended, [stdout, stderr]: readonly Uint8Array[]) {
+    this.exitCode = exitCode;
+    this.signal = signal;
+    this.stdout = stdout ?? new Uint8Array();
+    this.stderr = stderr ?? new Uint8Array();
   }
 
   /** Returns the standard output as text. Bytes that are not UTF-8 become replacement characters. */
@@ -38,8 +41,12 @@ export class Output {
     if (this.exitCode === 0) {
       return this;
     }
-    throw new CommandFailed(`${this.#argv} ended with exit code ${this.exitCode}`, {
-      details: { exitCode: this.exitCode, signal: this.signal ?? null },
+    const message =
+      this.signal === null
+        ? `the command ended with exit code ${this.exitCode}`
+        : `the command was killed by signal ${this.signal}`;
+    throw new CommandFailed(message, {
+      details: { exitCode: this.exitCode },
       stdout: this.stdout,
       stderr: this.stderr,
     });

@@ -1,13 +1,8 @@
 /** A running command of a sandbox. */
-import { constants } from "node:os";
-
-import { InvalidArgument } from "./errors.js";
 import type { CallOptions, Remote } from "./remote.js";
 import { Demultiplexer } from "./demultiplexer.js";
+import { signalNumber, type SignalName } from "./signals.js";
 import type { Exit, OutputEvent } from "./types.js";
-
-/** The signals that can be named, with their numbers on Linux. */
-export type SignalName = NodeJS.Signals;
 
 /**
  * A command that runs in a sandbox. Iterate over it for its output, or read {@link stdout} and
@@ -21,7 +16,6 @@ export class Process implements AsyncIterable<OutputEvent>, AsyncDisposable {
   readonly #signal: AbortSignal | undefined;
   readonly #output: Demultiplexer;
   #stdin: WritableStream<Uint8Array> | undefined;
-  #exit: Promise<Exit> | undefined;
 
   /** @internal */
   constructor(remote: Remote, signal: AbortSignal | undefined) {
@@ -76,14 +70,10 @@ export class Process implements AsyncIterable<OutputEvent>, AsyncDisposable {
     }
   }
 
-  /** Waits for the end of the command. Output that nothing reads is dropped. */
+  /** Waits for the end of the command. Output that has no reader is dropped; read {@link stdout} and {@link stderr} first, or meanwhile. */
   async wait(options: CallOptions = {}): Promise<Exit> {
     await this.#output.finish();
-    if (options.signal !== undefined) {
-      return this.#remote.value<Exit>("wait", {}, options);
-    }
-    this.#exit ??= this.#remote.value<Exit>("wait");
-    return this.#reasoned(this.#exit);
+    return this.#reasoned(this.#remote.value<Exit>("wait", {}, options));
   }
 
   /** Sends a signal to the command. */
@@ -122,15 +112,4 @@ export class Process implements AsyncIterable<OutputEvent>, AsyncDisposable {
       throw error;
     }
   }
-}
-
-function signalNumber(signal: SignalName | number): number {
-  if (typeof signal === "number") {
-    return signal;
-  }
-  const number = constants.signals[signal];
-  if (number === undefined) {
-    throw new InvalidArgument(`'${signal}' is not the name of a signal`, { details: { signal } });
-  }
-  return number;
 }

@@ -1,12 +1,12 @@
 /** A sandbox. */
 import { Files, bytesOf } from "./files.js";
 import { Jobs } from "./jobs.js";
-import { logRecord } from "./logs.js";
-import { Output } from "./output.js";
+import { logParameters, logRecord } from "./logs.js";
+import { Output, type Ended } from "./output.js";
 import { watchForLoss, type Ownership } from "./ownership.js";
 import { Process } from "./process.js";
 import { stream, type CallOptions, type Remote } from "./remote.js";
-import { changeParameters } from "./sandbox_options.js";
+import type { SignalName } from "./signals.js";
 import type {
   Changes,
   ExecOptions,
@@ -22,10 +22,14 @@ import type {
   Text,
 } from "./types.js";
 
+/** The interval of {@link Sandbox.watchStats} in milliseconds, unless its caller gives another one. */
+const STATS_INTERVAL_MS = 1000;
+
 /** The fields of a new or found sandbox. */
 export interface SandboxIdentity {
   readonly id: string;
   readonly name: string;
+  readonly isOwned: boolean;
 }
 
 /**
@@ -47,13 +51,13 @@ export class Sandbox implements AsyncDisposable {
   readonly jobs: Jobs;
 
   /** @internal */
-  constructor(remote: Remote, identity: SandboxIdentity, isOwned: boolean) {
+  constructor(remote: Remote, identity: SandboxIdentity) {
     this.#remote = remote;
     this.id = identity.id;
     this.name = identity.name;
     this.files = new Files(remote);
     this.jobs = new Jobs(remote);
-    this.#ownership = { name: identity.name, isOwned };
+    this.#ownership = { name: identity.name, isOwned: identity.isOwned };
     watchForLoss(this, this.#ownership);
   }
 
@@ -69,8 +73,12 @@ export class Sandbox implements AsyncDisposable {
 
   /** Stops the sandbox, and kills it if it has not stopped in time. */
   async stop(options: CallOptions & { readonly timeoutMs?: number | undefined } = {}): Promise<Stopped> {
-    const { stopped } = await this.#remote.value<{ stopped: Stopped }>("stop", options, options);
-    return stopped;
+    return this.#remote.value("stop", options, options);
+  }
+
+  /** Sends a signal to the main command. */
+  async signal(signal: SignalName, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("signal", { signal }, options);
   }
 
   /** Kills the sandbox. */
@@ -115,12 +123,10 @@ export class Sandbox implements AsyncDisposable {
 
   /** Runs a command, waits for its end and returns its output. */
   async exec(argv: readonly Text[], options: ExecOptions = {}): Promise<Output> {
-    const { check, stdin, ...others } = options;
+    const { stdin, ...others } = options;
     const content = stdin === undefined ? [] : [bytesOf(stdin)];
-    const { value, content: output } = await this.#remote.call<Exit>("exec", { ...others, argv }, options, content);
-    const [stdout = new Uint8Array(), stderr = new Uint8Array()] = output;
-    const result = new Output(value, stdout, stderr, commandLine(argv));
-    return check === true ? result.check() : result;
+    const answer = await this.#remote.call<Ended>("exec", { ...others, argv }, options, content);
+    return new Output(answer.value, answer.content);
   }
 
   /** Runs text with `/bin/sh -c`, waits for its end and returns its output. */
@@ -130,7 +136,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Starts a command and returns it while it runs. `signal` kills the command, also later. */
   async spawn(argv: readonly Text[], options: SpawnOptions = {}): Promise<Process> {
-    const [remote] = await this.#remote.open("spawn", { ...options, argv }, options);
+    const [remote] = await this.#remote.open("spawn", { stdin: true, ...options, argv }, options);
     return new Process(remote, options.signal);
   }
 
@@ -142,7 +148,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Yields the records of a log: by default, the output of the main command. */
   logs(options: LogOptions = {}): AsyncGenerator<LogRecord, void, undefined> {
-    const open = async () => (await this.#remote.open("logs", options, options))[0];
+    const open = async () => (await this.#remote.open("logs", logParameters(options), options))[0];
     return stream(open, options, logRecord);
   }
 
@@ -153,7 +159,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Changes the sandbox from its next start on. */
   async update(changes: Changes, options: CallOptions = {}): Promise<void> {
-    await this.#remote.call("update", changeParameters(changes), options);
+    await this.#remote.call("update", changes, options);
   }
 
   /** Renames the sandbox. */
@@ -171,11 +177,8 @@ export class Sandbox implements AsyncDisposable {
   watchStats(
     options: CallOptions & { readonly intervalMs?: number | undefined } = {},
   ): AsyncGenerator<Stats, void, undefined> {
-    const open = async () => (await this.#remote.open("watch_stats", options, options))[0];
+    const parameters = { intervalMs: options.intervalMs ?? STATS_INTERVAL_MS };
+    const open = async () => (await this.#remote.open("watch_stats", parameters, options))[0];
     return stream(open, options, ({ value }) => value as Stats);
   }
-}
-
-function commandLine(argv: readonly Text[]): string {
-  return argv.map((word) => (typeof word === "string" ? word : new TextDecoder().decode(word))).join(" ");
 }

@@ -1,5 +1,5 @@
 /** The options of a sandbox in the form of the native addon. */
-import type { Changes, PortOptions, SandboxOptions } from "./types.js";
+import type { PortOptions, SandboxOptions } from "./types.js";
 
 /** Returns the parameters of `sandboxes.run` and `sandboxes.create`. */
 export function sandboxParameters(image: string, options: SandboxOptions): object {
@@ -12,12 +12,6 @@ export function sandboxParameters(image: string, options: SandboxOptions): objec
     hosts: hosts && Object.entries(hosts).map(([name, address]) => ({ names: [name], address })),
     restart: restartForm(restart),
   };
-}
-
-/** Returns the parameters of `update`. */
-export function changeParameters(changes: Changes): object {
-  const { restart, ...others } = changes;
-  return { ...others, restart: restartForm(restart) };
 }
 
 function portList(ports: NonNullable<SandboxOptions["ports"]>): readonly PortOptions[] {

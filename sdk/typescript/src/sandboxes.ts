@@ -20,7 +20,7 @@ export class Sandboxes {
    * `await using` ends, with `close()`, and when this process ends.
    */
   async run(image: string, options: SandboxOptions = {}): Promise<Sandbox> {
-    const sandbox = await this.#made("sandboxes.run", image, options, true);
+    const sandbox = await this.#made("sandboxes.run", image, options);
     for (const reference of this.#owned) {
       if (reference.deref()?.isOwned !== true) this.#owned.delete(reference);
     }
@@ -30,13 +30,13 @@ export class Sandboxes {
 
   /** Creates a sandbox that stays until it is removed. It is not started. */
   async create(image: string, options: SandboxOptions = {}): Promise<Sandbox> {
-    return this.#made("sandboxes.create", image, options, false);
+    return this.#made("sandboxes.create", image, options);
   }
 
   /** Returns the sandbox with this name or id. */
   async get(name: string, options: CallOptions = {}): Promise<Sandbox> {
     const [remote, identity] = await this.#remote.open<SandboxIdentity>("sandboxes.get", { name }, options);
-    return new Sandbox(remote, identity, false);
+    return new Sandbox(remote, identity);
   }
 
   /** Returns the descriptions of the sandboxes, the earliest first. */
@@ -44,9 +44,9 @@ export class Sandboxes {
     return this.#remote.value("sandboxes.list", options, options);
   }
 
-  async #made(operation: string, image: string, options: SandboxOptions, isOwned: boolean): Promise<Sandbox> {
+  async #made(operation: string, image: string, options: SandboxOptions): Promise<Sandbox> {
     const parameters = sandboxParameters(image, options);
     const [remote, identity] = await this.#remote.open<SandboxIdentity>(operation, parameters, options);
-    return new Sandbox(remote, identity, isOwned);
+    return new Sandbox(remote, identity);
   }
 }

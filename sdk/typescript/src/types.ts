@@ -41,14 +41,16 @@ export interface Notice {
   readonly message: string;
 }
 
-/** The version of the program `msb`. */
+/** The versions of this library. */
 export interface Version {
   /** The version of msb. */
   readonly msb: string;
-  /** The format of `MSB_HOME`. */
+  /** The version of the format of the store. */
   readonly storeFormat: number;
-  /** The version of the protocol of the guest's agent. */
+  /** The version of the protocol between host and guest agent. */
   readonly agentProtocol: number;
+  /** The digest of the guest agent, which identifies the build. */
+  readonly agent: string;
   /** The operating system. */
   readonly os: string;
   /** The architecture. */
@@ -206,7 +208,7 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly stopSignal?: string | undefined;
   /** Time that a stop gives processes to end, in milliseconds; 10 s if it is absent. */
   readonly stopTimeoutMs?: number | undefined;
-  /** True to remove the sandbox when it has stopped. */
+  /** True to remove a created sandbox when it has stopped. One of `run` always is. */
   readonly removeWhenStopped?: boolean | undefined;
   /** The condition under which the image is pulled. */
   readonly pull?: "missing" | "always" | "never" | undefined;
@@ -222,6 +224,8 @@ export interface CommandOptions extends CallOptions {
   readonly user?: string | undefined;
   /** Groups besides the user's. */
   readonly groups?: readonly string[] | undefined;
+  /** Resource limits by name. */
+  readonly ulimits?: Readonly<Record<string, Ulimit>> | undefined;
 }
 
 /** The options of `exec` and `shell`. */
@@ -238,8 +242,8 @@ export interface ExecOptions extends CommandOptions {
 
 /** The options of `spawn`. */
 export interface SpawnOptions extends CommandOptions {
-  /** Time limit in milliseconds, after which the command is killed. */
-  readonly timeoutMs?: number | undefined;
+  /** False if the command reads the end of its standard input at once. */
+  readonly stdin?: boolean | undefined;
   /** The terminal of the command; it has pipes if it is absent. */
   readonly tty?: TerminalSize | undefined;
 }
@@ -264,39 +268,59 @@ export type Stopped = "cleanly" | "killed" | "not-running";
 /** The state of a sandbox. */
 export type SandboxState = "created" | "running" | "stopped";
 
-/** The description of a sandbox. */
+/** The description and the state of a sandbox, as `msb inspect` prints it. */
 export interface SandboxInfo {
   /** The id. */
   readonly id: string;
-  /** The name. */
+  /** The name; the id if it was given none. */
   readonly name: string;
-  /** The image as it was asked for. */
+  /** The image's name as it was given. */
   readonly image: string;
-  /** The digest of the image. */
+  /** The digest of the image's manifest. */
   readonly imageDigest: string;
-  /** Seconds since the epoch of its creation. */
+  /** The creation time in seconds since the epoch. */
   readonly createdS: number;
-  /** The state. */
+  /** The state of the machine. */
   readonly state: SandboxState;
+  /** Seconds since the epoch of the last start. */
+  readonly startedS?: number;
+  /** The exit of the main command; absent if it has not ended. */
+  readonly exit?: Exit;
+  /** Number of virtual processors, from the next start. */
+  readonly cpus: number;
+  /** Guest memory in MiB, from the next start. */
+  readonly memoryMib: number;
+  /** Size of the writable disk in bytes, from the next start. */
+  readonly upperBytes: number;
+  /** True if the sandbox is removed when it has stopped. */
+  readonly removeWhenStopped: boolean;
   /** Labels. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Seconds since the epoch of its last start. */
-  readonly startedS?: number;
-  /** The end of its last run. */
-  readonly exit?: Exit;
-  /** All further fields, as `msb inspect` prints them. */
+  /** Published ports; a port that the host chooses is 0 while the sandbox does not run. */
+  readonly ports: readonly Port[];
+  /** The process id of the machine's process on this host. */
+  readonly machinePid?: number;
+  /** The directory of the sandbox's files. */
+  readonly directory: string;
+  /** Space of the writable disk on the host in bytes. */
+  readonly allocatedBytes: number | null;
+  /** Everything else: the main command, the network, the mounts, the limits. */
   readonly [field: string]: unknown;
 }
 
 /** The filter of `sandboxes.list`. */
 export interface ListOptions extends CallOptions {
-  /** Labels that a sandbox must have. */
-  readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** The state that a sandbox must have. */
+  /** Labels that a sandbox must have; a value of `null` accepts any. */
+  readonly labels?: Readonly<Record<string, string | null>> | undefined;
+  /** The state. */
   readonly state?: SandboxState | undefined;
+  /** A part of the name. */
+  readonly name?: string | undefined;
+  /** The image as it was given, or its digest. */
+  readonly image?: string | undefined;
 }
 
-/** Changes of a sandbox, which apply from its next start. */
+/** Changes of the resources of a sandbox, which apply from its next start. */
 export interface Changes {
   /** Number of virtual processors. */
   readonly cpus?: number | undefined;
@@ -304,30 +328,58 @@ export interface Changes {
   readonly memory?: Size | undefined;
   /** Size of the writable disk, which can only grow. */
   readonly disk?: Size | undefined;
-  /** Labels to set, and with `null` to remove. */
-  readonly labels?: Readonly<Record<string, string | null>> | undefined;
-  /** The condition under which the main command is started again. */
-  readonly restart?: SandboxOptions["restart"];
-  /** The longest time of a run, in milliseconds. */
-  readonly maxDurationMs?: number | undefined;
-  /** The longest idle time, in milliseconds. */
-  readonly idleTimeoutMs?: number | undefined;
 }
 
-/** The statistics of a sandbox. Everything in `guest` is the guest's own claim. */
+/** The statistics of a sandbox at one moment. */
 export interface Stats {
-  /** The load in percent of one processor of the host. */
-  readonly cpuPercent: number | null;
+  /** The id. */
+  readonly id: string;
+  /** The name. */
+  readonly name: string;
+  /** Use of the host's processors since the sample before; 100 is one processor. */
+  readonly cpuPercent: number;
   /** Guest memory in bytes. */
   readonly memoryLimitBytes: number;
   /** Space of the writable disk on the host in bytes. */
   readonly upperAllocatedBytes: number;
   /** Size of the writable disk in bytes. */
   readonly upperSizeBytes: number;
-  /** The use of the host. */
-  readonly host: { readonly processorUs: number; readonly memoryBytes: number; readonly processes: number };
-  /** The guest's own figures; `null` if it did not answer. */
-  readonly guest: Readonly<Record<string, number | null>> | null;
+  /** The accounting of the host's kernel, which the guest cannot influence. */
+  readonly host: HostStats;
+  /** The guest's own statistics; `null` if it does not answer. */
+  readonly guest: GuestStats | null;
+  /** The reason for which the guest has no statistics. */
+  readonly guestError: string | null;
+}
+
+/** The accounting of a sandbox's processes by the host's kernel. */
+export interface HostStats {
+  /** Time on the host's processors in microseconds. */
+  readonly processorUs: number;
+  /** Resident memory in bytes. */
+  readonly memoryBytes: number;
+  /** Number of processes. */
+  readonly processes: number;
+}
+
+/** The guest's own statistics since its start. Any of them may be missing or false. */
+export interface GuestStats {
+  /** Time that all processors together were busy in microseconds. */
+  readonly processorBusyUs: number | null;
+  /** Memory of the guest's kernel in bytes. */
+  readonly memoryTotalBytes: number | null;
+  /** Memory that programs can still allocate in bytes. */
+  readonly memoryAvailableBytes: number | null;
+  /** Bytes read from all disks. */
+  readonly diskReadBytes: number | null;
+  /** Bytes written to all disks. */
+  readonly diskWrittenBytes: number | null;
+  /** Bytes received over the network device. */
+  readonly networkReceivedBytes: number | null;
+  /** Bytes sent over the network device. */
+  readonly networkSentBytes: number | null;
+  /** Number of threads of all processes. */
+  readonly tasks: number | null;
 }
 
 /** A job: a command that runs without a client. */
@@ -348,36 +400,61 @@ export interface JobInfo {
   readonly exit?: Exit;
 }
 
-/** A file of a sandbox. */
+/** The attributes of a file in a sandbox. */
 export interface FileInfo {
-  /** The name; with replacement characters if it is not UTF-8. */
+  /** The name without its directory; with replacement characters if it is not UTF-8. */
   readonly name: string;
   /** The bytes of a name that is not UTF-8. */
   readonly nameBytes?: Uint8Array;
-  /** The path; with replacement characters if it is not UTF-8. */
-  readonly path: string;
-  /** The bytes of a path that is not UTF-8. */
-  readonly pathBytes?: Uint8Array;
-  /** The kind of the file. */
-  readonly kind: FileKind;
-  /** Size in bytes. */
-  readonly sizeBytes: number;
+  /** The type. */
+  readonly type: FileType;
   /** The 12 permission bits. */
   readonly mode: number;
-  /** User id. */
+  /** User id of the owner. */
   readonly uid: number;
-  /** Group id. */
+  /** Group id of the owner. */
   readonly gid: number;
-  /** Seconds since the epoch of the last modification. */
-  readonly modifiedS: number;
-  /** The target of a symbolic link. */
-  readonly target?: string | null;
+  /** The size in bytes. */
+  readonly sizeBytes: number;
+  /** The time of the last change of content, in seconds since the epoch. */
+  readonly mtimeS: number;
+  /** Nanoseconds after `mtimeS`. */
+  readonly mtimeNs: number;
+  /** The target of a symbolic link; with replacement characters if it is not UTF-8. */
+  readonly target?: string;
   /** The bytes of a target that is not UTF-8. */
   readonly targetBytes?: Uint8Array;
+  /** Major and minor number of a device. */
+  readonly device?: readonly [number, number];
 }
 
-/** The kind of a file. */
-export type FileKind = "file" | "directory" | "symlink" | "fifo" | "socket" | "char-device" | "block-device";
+/** The type of a file. */
+export type FileType =
+  "file" | "directory" | "symlink" | "char-device" | "block-device" | "fifo" | "socket" | "unknown";
+
+/** The options of `files.stat`. */
+export interface StatOptions extends CallOptions {
+  /** False to describe a symbolic link instead of its target. */
+  readonly follow?: boolean | undefined;
+}
+
+/** The options of a copy between this host and the sandbox. */
+export interface CopyOptions extends CallOptions {
+  /** True if files keep their numeric owners. */
+  readonly keepOwner?: boolean | undefined;
+  /** True if a source that is a symbolic link is replaced by its target. */
+  readonly followLink?: boolean | undefined;
+  /** True if mounts in the source are left out. */
+  readonly oneFileSystem?: boolean | undefined;
+}
+
+/** The result of a copy. */
+export interface Copied {
+  /** Number of files, directories and links that were copied. */
+  readonly entries: number;
+  /** Number of device nodes of the sandbox that were left out. */
+  readonly devicesLeftOut: number;
+}
 
 /** The options of `files.write`. */
 export interface WriteOptions extends CallOptions {
@@ -403,23 +480,35 @@ export interface RemoveFileOptions extends CallOptions {
   readonly force?: boolean | undefined;
 }
 
-/** The options of logs. */
-export interface LogOptions extends CallOptions {
-  /** True to wait for new records until the sandbox stops. */
+/** The options of the log of a job. */
+export interface JobLogOptions extends CallOptions {
+  /** True to wait for new records until the job has ended. */
   readonly follow?: boolean | undefined;
-  /** The source: the output of the main command, the console of the guest, or msb's own log. */
-  readonly source?: "output" | "console" | "machine" | undefined;
-  /** Number of records from the end; all if it is absent. */
+  /** Number of last records to begin with; all if it is absent. */
   readonly tail?: number | undefined;
 }
 
-/** A record of a log. */
+/** The options of a log. */
+export interface LogOptions extends CallOptions {
+  /** True to wait for new records until the sandbox has ended. */
+  readonly follow?: boolean | undefined;
+  /** The source: the output of the main command, the console of the guest, or the messages of the machine's process. */
+  readonly source?: "output" | "console" | "machine" | undefined;
+  /** Number of last records to begin with; all if it is absent. */
+  readonly tail?: number | undefined;
+  /** Only records of this time or later. */
+  readonly since?: Date | undefined;
+  /** Only records before this time. */
+  readonly until?: Date | undefined;
+}
+
+/** A line of a log, or a part of a long one. */
 export interface LogRecord {
-  /** The stream of the main command; absent for other sources. */
-  readonly stream?: "stdout" | "stderr" | null;
-  /** Seconds since the epoch; absent or `null` if it is not known. */
-  readonly timeS?: number | null;
-  /** The bytes. */
+  /** Time of arrival; `null` for console and machine. */
+  readonly time: Date | null;
+  /** The stream that the output came from; `null` for console and machine. */
+  readonly stream: "stdout" | "stderr" | null;
+  /** The bytes with the end of the line. */
   readonly data: Uint8Array;
 }
 
@@ -492,6 +581,8 @@ export interface VolumeInfo {
   readonly allocatedBytes: number;
   /** Labels. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Names of the sandboxes that mount it. */
+  /** Names of the sandboxes, running or not, that mount it. */
   readonly sandboxes: readonly string[];
+  /** The directory of its files. */
+  readonly directory: string;
 }

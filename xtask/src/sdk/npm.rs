@@ -87,7 +87,7 @@ fn stage(build: &Build, work: &Path) -> Result<()> {
         copy_file(&paths::root().join("LICENSE"), &folder.join("LICENSE"))?;
     }
     copy_tree(&sdk.join("kernel/npm"), &kernel_package)?;
-    kernel::add_to(&kernel_package, Path::new("libkrunfw.so"))
+    kernel::add_to(&kernel_package, "libkrunfw.so")
 }
 
 /// Packs the folders, and returns the tarballs in the order of [`FOLDERS`].

@@ -71,7 +71,7 @@ fn wheels(build: &Build, tools: &Path) -> Result<[PathBuf; 2]> {
     shown(&mut maturin)?;
     let staged = directory("kernel")?;
     copy_tree(&paths::root().join("sdk/kernel/python"), &staged)?;
-    kernel::add_to(&staged, Path::new("src/msb_kernel/libkrunfw.so"))?;
+    kernel::add_to(&staged, "src/msb_kernel/libkrunfw.so")?;
     let wheel = [
         "-m",
         "pip",

@@ -1,0 +1,280 @@
+/** The steps of behaviours, carried out with the SDK. */
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import { dirname } from "node:path";
+
+import {
+  Msb,
+  type FileInfo,
+  type Job,
+  type LogOptions,
+  type LogRecord,
+  type MsbOptions,
+  type Output,
+  type Process,
+  type Sandbox,
+  type SandboxOptions,
+} from "msb-sdk";
+
+import { eventually } from "../support/environment.js";
+import { bytesOf, camelOptions, textOf, type Data, type Step } from "./data.js";
+import type { Result } from "./expectations.js";
+
+/** What steps work with. */
+export interface World {
+  readonly msb: Msb;
+  readonly image: string;
+  readonly sandboxes: Map<string, Sandbox>;
+  readonly variables: Record<string, unknown>;
+}
+
+type StepFunction = (step: Step, stage: Stage) => Promise<Result | void>;
+
+/** The world of one behaviour, and what its steps made. */
+export class Stage {
+  readonly world: World;
+  readonly variables: Record<string, unknown>;
+  readonly jobs = new Map<string, Job>();
+  readonly #servers: Server[] = [];
+  readonly #owned: Sandbox[] = [];
+
+  constructor(world: World, variables: Record<string, unknown>) {
+    this.world = world;
+    this.variables = { ...world.variables, ...variables };
+  }
+
+  get msb(): Msb {
+    return this.world.msb;
+  }
+
+  sandbox(step: Step): Sandbox {
+    const sandbox = this.world.sandboxes.get(step.sandbox ?? "main");
+    assert.ok(sandbox, `no sandbox ${step.sandbox}`);
+    return sandbox;
+  }
+
+  keep(step: Step, sandbox: Sandbox): void {
+    this.#owned.push(sandbox);
+    if (step.as !== undefined) this.world.sandboxes.set(step.as, sandbox);
+  }
+
+  async listen(): Promise<number> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    this.#servers.push(server);
+    return (server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    for (const server of this.#servers) server.close();
+    for (const sandbox of this.#owned) {
+      await (sandbox.isOwned ? sandbox.close() : sandbox.remove({ force: true })).catch(() => undefined);
+    }
+  }
+}
+
+/** Carries out a step, and returns its result. */
+export async function perform(step: Step, stage: Stage): Promise<Result> {
+  const work = STEPS[step.do];
+  assert.ok(work, `this driver has no step '${step.do}'`);
+  return (await work(step, stage)) ?? {};
+}
+
+function commandOptions(step: Step): Record<string, unknown> {
+  const { env, cwd, user, timeout_ms, max_output, check, tty, stdin } = step as Record<string, unknown>;
+  const variables = env && Object.entries(env).map(([name, value]) => [name, textOf(value)]);
+  return {
+    env: variables && Object.fromEntries(variables as [string, string][]),
+    cwd,
+    user,
+    timeoutMs: timeout_ms,
+    maxOutput: max_output,
+    check,
+    tty,
+    stdin: stdin === undefined ? undefined : bytesOf(stdin as Data),
+  };
+}
+
+function outputResult({ exitCode, signal, stdout, stderr }: Output): Result {
+  return { exit_code: exitCode, signal, stdout, stderr, stdout_bytes: stdout.length };
+}
+
+function path(step: Step): string | Uint8Array {
+  return textOf(step["path"]);
+}
+
+function sandboxOptions(step: Step): SandboxOptions {
+  return { memory: "512M", cpus: 1, pull: "never", ...(camelOptions(step.options ?? {}) as SandboxOptions) };
+}
+
+async function collect(records: AsyncIterable<LogRecord>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const { data } of records) pieces.push(data);
+  return Buffer.concat(pieces);
+}
+
+async function spawn(step: Step, stage: Stage): Promise<Result> {
+  const argv = (step["argv"] as Data[]).map(textOf);
+  const process = await stage.sandbox(step).spawn(argv, commandOptions(step));
+  if (step["close"] === true) {
+    await process[Symbol.asyncDispose]();
+    return {};
+  }
+  const writes = step["write"] as string[] | undefined;
+  if (writes !== undefined) {
+    const writer = process.stdin.getWriter();
+    for (const text of writes) await writer.write(Buffer.from(text));
+    await writer.close();
+  }
+  return spawned(step, process);
+}
+
+async function spawned(step: Step, process: Process): Promise<Result> {
+  const pieces = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  let isDone = false;
+  for await (const { stream, data } of process) {
+    pieces[stream] = Buffer.concat([pieces[stream], data]);
+    const awaited = step["signal_after"] ?? step["kill_after"];
+    if (awaited !== undefined && !isDone && pieces.stdout.toString() === awaited) {
+      isDone = true;
+      await (step["signal_after"] === undefined ? process.kill() : process.signal(step["signal"] as number));
+    }
+  }
+  const exit = await process.wait();
+  return { ...pieces, exit_code: exit.code, signal: exit.signal };
+}
+
+function listed(entries: FileInfo[], wanted: unknown): Result {
+  const isBytes = JSON.stringify(wanted ?? "").includes('"bytes"');
+  const name = (entry: FileInfo) =>
+    isBytes ? { bytes: Buffer.from(entry.nameBytes ?? Buffer.from(entry.name)).toString("base64") } : entry.name;
+  return { names: entries.map(name), types: entries.map((entry) => entry.type) };
+}
+
+async function run(step: Step, stage: Stage): Promise<void> {
+  const image = (step["image"] as string | undefined) ?? stage.world.image;
+  if (step["client"] === undefined) {
+    stage.keep(step, await stage.msb.sandboxes.run(image, sandboxOptions(step)));
+    return;
+  }
+  await using msb = new Msb(camelOptions(step["client"]) as MsbOptions);
+  await using _sandbox = await msb.sandboxes.run(image, sandboxOptions(step));
+}
+
+async function httpGet(step: Step, stage: Stage): Promise<Result> {
+  const ports = await stage.sandbox(step).ports();
+  const port = ports.find(({ guestPort }) => guestPort === step["guest_port"]);
+  assert.ok(port, "the port is not published");
+  const end = Date.now() + 20_000;
+  for (;;) {
+    try {
+      const response = await fetch(`http://127.0.0.1:${port.hostPort}${String(step["path"])}`);
+      return { data: new Uint8Array(await response.arrayBuffer()) };
+    } catch (error) {
+      // The server may not have begun to listen.
+      if (Date.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+function job(step: Step, stage: Stage): Job {
+  const found = stage.jobs.get(String(step["job"]));
+  return found ?? stage.sandbox(step).jobs.get(step["id"] as number);
+}
+
+const STEPS: Readonly<Record<string, StepFunction>> = {
+  exec: async (step, stage) => {
+    const argv = (step["argv"] as Data[]).map(textOf);
+    return outputResult(await stage.sandbox(step).exec(argv, commandOptions(step)));
+  },
+  shell: async (step, stage) =>
+    outputResult(await stage.sandbox(step).shell(step["text"] as string, commandOptions(step))),
+  poll_shell: async (step, stage) => {
+    const expected = (step.expect as { stdout: string }).stdout;
+    await eventually(stage.sandbox(step), step["text"] as string, expected);
+    return { stdout: Buffer.from(expected) };
+  },
+  spawn,
+  write: async (step, stage) =>
+    stage.sandbox(step).files.write(path(step), bytesOf(step["data"] as Data), {
+      mode: step["mode"] as number | undefined,
+      parents: step["parents"] as boolean | undefined,
+    }),
+  read: async (step, stage) => ({ data: await stage.sandbox(step).files.read(path(step)) }),
+  list: async (step, stage) => listed(await stage.sandbox(step).files.list(path(step)), step.expect?.["names"]),
+  stat: async (step, stage) => {
+    const { type, sizeBytes, mode, target } = await stage.sandbox(step).files.stat(path(step), {
+      follow: step["follow"] as boolean | undefined,
+    });
+    return { type, size_bytes: sizeBytes, mode, target };
+  },
+  exists: async (step, stage) => ({ value: await stage.sandbox(step).files.exists(path(step)) }),
+  mkdir: async (step, stage) => stage.sandbox(step).files.mkdir(path(step), { parents: step["parents"] === true }),
+  remove: async (step, stage) =>
+    stage.sandbox(step).files.remove(path(step), {
+      recursive: step["recursive"] === true,
+      force: step["missing_ok"] === true,
+    }),
+  rename: async (step, stage) => stage.sandbox(step).files.rename(textOf(step["from"]), textOf(step["to"])),
+  chmod: async (step, stage) => stage.sandbox(step).files.chmod(path(step), step["mode"] as number),
+  upload: async (step, stage) =>
+    void (await stage.sandbox(step).files.upload(step["host"] as string, step["guest"] as string)),
+  download: async (step, stage) =>
+    void (await stage.sandbox(step).files.download(step["guest"] as string, step["host"] as string)),
+  host_write: async (step) => {
+    const file = step["path"] as string;
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, bytesOf(step["data"] as Data));
+    if (step["mode"] !== undefined) chmodSync(file, step["mode"] as number);
+  },
+  host_read: async (step) => ({ data: new Uint8Array(readFileSync(step["path"] as string)) }),
+  job_start: async (step, stage) => {
+    const started = await stage.sandbox(step).jobs.start((step["argv"] as Data[]).map(textOf));
+    stage.jobs.set(String(step.as), started);
+  },
+  job_wait: async (step, stage) => ({ exit_code: (await job(step, stage).wait()).code }),
+  job_kill: async (step, stage) => job(step, stage).kill(),
+  job_logs: async (step, stage) => ({ data: await collect(job(step, stage).logs()) }),
+  job_list: async (step, stage) => {
+    const jobs = await stage.sandbox(step).jobs.list();
+    const has = [...stage.jobs].filter(([, { id }]) => jobs.some((info) => info.id === id));
+    return { has: has.map(([name]) => name).join(" ") };
+  },
+  inspect: async (step, stage) => ({ ...(await stage.sandbox(step).inspect()) }),
+  list_sandboxes: async (step, stage) => {
+    const labels = step["labels"] as Record<string, string>;
+    return { names: (await stage.msb.sandboxes.list({ labels })).map(({ name }) => name) };
+  },
+  get: async (step, stage) => void (await stage.msb.sandboxes.get(step["name"] as string)),
+  run,
+  create: async (step, stage) => {
+    const image = (step["image"] as string | undefined) ?? stage.world.image;
+    stage.keep(step, await stage.msb.sandboxes.create(image, sandboxOptions(step)));
+  },
+  wait: async (step, stage) => ({ exit_code: (await stage.sandbox(step).wait()).code }),
+  stop: async (step, stage) => ({ stopped: await stage.sandbox(step).stop() }),
+  update: async (step, stage) => stage.sandbox(step).update({ cpus: step["cpus"] as number }),
+  rename_sandbox: async (step, stage) => stage.sandbox(step).rename(step["name"] as string),
+  remove_sandbox: async (step, stage) => stage.sandbox(step).remove(),
+  logs: async (step, stage) => {
+    const source = step["source"] as LogOptions["source"];
+    return { data: await collect(stage.sandbox(step).logs({ source })) };
+  },
+  http_get: httpGet,
+  listen: async (step, stage) => {
+    stage.variables[String(step.as)] = await stage.listen();
+  },
+  image_get: async (step, stage) => void (await stage.msb.images.get(step["name"] as string)),
+  image_remove: async (step, stage) => stage.msb.images.remove(step["name"] as string),
+  image_pull: async (step, stage) =>
+    void (await stage.msb.images.pull(step["name"] as string, camelOptions(step.options ?? {}) as object)),
+  volume_get: async (step, stage) => void (await stage.msb.volumes.get(step["name"] as string)),
+  volume_create: async (step, stage) => void (await stage.msb.volumes.create(step["name"] as string)),
+  volume_remove: async (step, stage) => stage.msb.volumes.remove(step["name"] as string),
+  client: async (step, stage) => {
+    await using msb = new Msb(camelOptions(step.options ?? {}) as MsbOptions);
+    await msb.sandboxes.create(stage.world.image, { pull: "never" });
+  },
+};
