@@ -20,8 +20,17 @@ export class Demultiplexer {
     this.#next = next;
   }
 
-  /** Returns the stream of this name. Output that arrived before the first call for it was dropped. */
-  stream(name: StreamName): ReadableStream<Uint8Array> {
+  /** Returns standard output. Output that arrived before the first call was dropped. */
+  stdout(): ReadableStream<Uint8Array> {
+    return this.#stream("stdout");
+  }
+
+  /** Returns standard error. Output that arrived before the first call was dropped. */
+  stderr(): ReadableStream<Uint8Array> {
+    return this.#stream("stderr");
+  }
+
+  #stream(name: StreamName): ReadableStream<Uint8Array> {
     let stream = this.#streams.get(name);
     if (stream === undefined) {
       stream = new OneStream(() => this.#pull());

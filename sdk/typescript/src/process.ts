@@ -27,12 +27,12 @@ export class Process implements AsyncIterable<OutputEvent>, AsyncDisposable {
 
   /** The standard output. It ends with the command. Standard error is dropped unless {@link stderr} is read, too. */
   get stdout(): ReadableStream<Uint8Array> {
-    return this.#output.stream("stdout");
+    return this.#output.stdout();
   }
 
   /** The standard error. It ends with the command. Standard output is dropped unless {@link stdout} is read, too. */
   get stderr(): ReadableStream<Uint8Array> {
-    return this.#output.stream("stderr");
+    return this.#output.stderr();
   }
 
   /** The standard input. Close it to end the command's input. Writes wait until the sandbox has accepted them. */

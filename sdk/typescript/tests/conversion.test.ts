@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { internal } from "./support/internal.js";
+
+const { fromNative, toNative } = internal<typeof import("../dist/conversion.js")>("conversion");
+
+test("names become snake case, and undefined fields are left out", () => {
+  const options = { timeoutMs: 5, maxOutput: undefined, tty: { rows: 1, cols: 2 }, mounts: [{ readOnly: true }] };
+  assert.deepEqual(toNative(options), { timeout_ms: 5, tty: { rows: 1, cols: 2 }, mounts: [{ read_only: true }] });
+});
+
+test("names of the user stay as they are", () => {
+  assert.deepEqual(toNative({ env: { someName: "x" }, labels: { aB: "y" } }), {
+    env: { someName: "x" },
+    labels: { aB: "y" },
+  });
+  assert.deepEqual(fromNative({ labels: { a_b: "y" }, created_s: 1 }), { labels: { a_b: "y" }, createdS: 1 });
+});
+
+test("bytes become their form in JSON, also as values of variables", () => {
+  const bytes = new Uint8Array([255, 0]);
+  assert.deepEqual(toNative({ argv: ["a", bytes] }), { argv: ["a", { bytes: "/wA=" }] });
+  assert.deepEqual(toNative({ env: { A: bytes } }), { env: { A: { bytes: "/wA=" } } });
+});
+
+test("text that is not UTF-8 has its bytes beside it", () => {
+  const info = fromNative([{ name: { bytes: "/2E=" }, size_bytes: 3 }]);
+  assert.deepEqual(info, [{ name: "\ufffda", nameBytes: new Uint8Array([255, 97]), sizeBytes: 3 }]);
+  assert.deepEqual(fromNative({ argv: ["sh", { bytes: "/w==" }] }), { argv: ["sh", "\ufffd"] });
+});
+
+test("a file URL is a path", () => {
+  assert.deepEqual(toNative({ home: new URL("file:///a%20b") }), { home: "/a b" });
+});
