@@ -1,0 +1,125 @@
+/** The life of sandboxes: scopes, owners, ends, and the event loop meanwhile. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, test } from "node:test";
+import { Worker } from "node:worker_threads";
+
+import { SandboxEnded, SandboxNotFound, type Msb } from "msb-sdk";
+
+import { IMAGE, IS_LONG, SMALL, openMsb, uniqueName } from "./support/environment.js";
+
+/** Waits until no sandbox has this name, for at most `timeoutMs`. */
+async function isGone(msb: Msb, name: string, timeoutMs = 20_000): Promise<void> {
+  for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(50)) {
+    if ((await msb.sandboxes.list({ name })).length === 0) return;
+  }
+  assert.fail(`the sandbox ${name} still exists`);
+}
+
+/** Starts a ticker of 5 ms in a thread of its own; the function returns its largest gap in milliseconds. */
+function referenceTicker(): () => Promise<number> {
+  const code = `let last = performance.now(), largest = 0;
+    setInterval(() => { const now = performance.now(); largest = Math.max(largest, now - last); last = now; }, 5);
+    require("node:worker_threads").parentPort.on("message", () => { require("node:worker_threads").parentPort.postMessage(largest); });`;
+  const worker = new Worker(code, { eval: true });
+  return async () => {
+    worker.postMessage("end");
+    const [largest] = (await once(worker, "message")) as [number];
+    await worker.terminate();
+    return largest;
+  };
+}
+
+describe("lifecycle", { concurrency: 1, timeout: 600_000 }, () => {
+  test("13, 18, 19: a machine that is killed ends every call, and the event loop never waits", async () => {
+    await using msb = await openMsb();
+    const name = uniqueName("killed");
+    const reference = referenceTicker();
+    let [last, largest] = [performance.now(), 0];
+    const ticker = setInterval(() => {
+      const now = performance.now();
+      [largest, last] = [Math.max(largest, now - last), now];
+    }, 5);
+    {
+      await using sandbox = await msb.sandboxes.run(IMAGE, { ...SMALL, name });
+      const process = await sandbox.spawn(["sleep", "600"]);
+      const drained = (async () => {
+        for await (const _ of process);
+      })();
+      const calls = [sandbox.exec(["sleep", "600"]), process.wait(), drained, sandbox.jobs.start(["sleep", "600"]).then((job) => job.wait())];
+      const ends = Promise.allSettled(calls);
+      await sleep(500);
+      const start = performance.now();
+      await sandbox.kill();
+      for (const end of await ends) {
+        assert.equal(end.status, "rejected");
+        assert.ok(end.reason instanceof SandboxEnded, String(end.reason));
+      }
+      const timeMs = performance.now() - start;
+      assert.ok(timeMs < 20_000, `the calls ended after ${timeMs} ms`);
+    }
+    clearInterval(ticker);
+    const noise = await reference();
+    // A busy machine delays both tickers.
+    assert.ok(largest < 50 || largest < 3 * noise, `the event loop stood still for ${largest} ms; another thread, ${noise} ms`);
+    await assert.rejects(msb.sandboxes.get(name), SandboxNotFound);
+  });
+
+  test("18: an error of the body comes out of the scope, and the sandbox is removed", async () => {
+    await using msb = await openMsb();
+    const name = uniqueName("scope");
+    await assert.rejects(
+      async () => {
+        await using sandbox = await msb.sandboxes.run(IMAGE, { ...SMALL, name });
+        await sandbox.close();
+        await sandbox.close();
+        throw new Error("of the body");
+      },
+      { message: "of the body" },
+    );
+    await assert.rejects(msb.sandboxes.get(name), SandboxNotFound);
+  });
+
+  test("6, 18: a sandbox that is garbage, or whose owner is killed, is removed", async () => {
+    await using msb = await openMsb();
+    const names = [uniqueName("garbage"), uniqueName("orphan")];
+    const program = `const { Msb } = require("msb-sdk"); const msb = new Msb();
+      process.on("warning", (warning) => console.log(warning.name, warning.message));
+      const run = (name) => msb.sandboxes.run("${IMAGE}", { name, memory: "512M", cpus: 1, pull: "never" });
+      (async () => {
+        await run("${names[0]}");
+        globalThis.kept = await run("${names[1]}");
+        setInterval(() => globalThis.gc(), 50);
+      })();`;
+    const child = spawn(process.execPath, ["--expose-gc", "--input-type=commonjs", "--eval", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      let printed = "";
+      while (!printed.includes(names[0] ?? "")) {
+        const [text] = (await once(child.stdout, "data")) as [Buffer];
+        printed += text.toString();
+      }
+      assert.match(printed, /ResourceWarning the sandbox garbage-\S+ was not closed/);
+      await isGone(msb, names[0] ?? "");
+      for (let found = 0; found === 0; await sleep(50)) {
+        found = (await msb.sandboxes.list({ name: names[1], state: "running" })).length;
+      }
+    } finally {
+      child.kill("SIGKILL");
+    }
+    await isGone(msb, names[1] ?? "");
+  });
+
+  test("7: an abort during run leaves nothing", async () => {
+    await using msb = await openMsb();
+    for (let point = 0; point < (IS_LONG ? 10 : 3); point++) {
+      const name = uniqueName("aborted");
+      const signal = AbortSignal.timeout(1 + 150 * point);
+      await assert.rejects(msb.sandboxes.run(IMAGE, { ...SMALL, name, signal }), { name: "TimeoutError" });
+      await isGone(msb, name);
+    }
+  });
+});
