@@ -52,10 +52,18 @@ export class Images {
   }
 }
 
+/** An image that was removed. */
+export interface PrunedImage {
+  /** The digest of the manifest. */
+  readonly digest: string;
+  /** The names. */
+  readonly references: readonly string[];
+}
+
 /** The result of a prune. */
 export interface Pruned {
   /** The images that were removed. */
-  readonly images: readonly { readonly digest: string; readonly references: readonly string[] }[];
+  readonly images: readonly PrunedImage[];
   /** Space that was freed, in bytes. */
   readonly freedBytes: number;
   /** Space that images still take, in bytes. */

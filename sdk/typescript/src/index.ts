@@ -5,7 +5,7 @@
  */
 export * from "./errors.js";
 export { Files } from "./files.js";
-export { Image, Images, type Pruned } from "./images.js";
+export { Image, Images, type Pruned, type PrunedImage } from "./images.js";
 export { Job, Jobs } from "./jobs.js";
 export { Mount } from "./mount.js";
 export { Msb } from "./msb.js";

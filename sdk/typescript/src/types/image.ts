@@ -1,0 +1,140 @@
+/** The options and results of images. */
+import type { CallOptions } from "../remote.js";
+import type { HostPath, Size } from "./client.js";
+
+/** The source of an image. */
+export interface SourceOptions {
+  /** The platform as `OS/ARCH[/VARIANT]`; linux on the architecture of this host if it is absent. */
+  readonly platform?: string | undefined;
+  /** True to use HTTP without TLS. */
+  readonly plainHttp?: boolean | undefined;
+  /** File of certificate authorities to trust too, in PEM. */
+  readonly tlsCa?: HostPath | undefined;
+  /** Limits on the cost of an image by name, such as `{ "layer-time": "3d" }`. */
+  readonly limits?: Readonly<Record<string, string>> | undefined;
+  /** The least recently used images are removed if all images take more than this. */
+  readonly storeLimit?: Size | undefined;
+}
+
+/** The options of a pull. */
+export interface PullOptions extends SourceOptions, CallOptions {}
+
+/** The options of a load from an archive. */
+export interface LoadOptions extends CallOptions {
+  /** Name of the image instead of its name in the archive. */
+  readonly tag?: string | undefined;
+  /** The platform as `OS/ARCH[/VARIANT]`. */
+  readonly platform?: string | undefined;
+  /** Limits on the cost of an image by name. */
+  readonly limits?: Readonly<Record<string, string>> | undefined;
+  /** The least recently used images are removed if all images take more than this. */
+  readonly storeLimit?: Size | undefined;
+}
+
+/** The options of a prune of images. */
+export interface PruneOptions extends CallOptions {
+  /** True to remove every unused image, not only those without a name. */
+  readonly all?: boolean | undefined;
+  /** Removes only images that were not used for this long, in milliseconds. */
+  readonly unusedForMs?: number | undefined;
+  /** True to report only. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** An event of a pull. Layers are identified by their diff ID. */
+export type PullEvent =
+  PullImageEvent | PullLayerEvent | PullBytesEvent | PullNotesEvent | PullRetryEvent | PullDigestEvent | PullVerifyEvent;
+
+/** An image was found and its import begins. */
+export interface PullImageEvent {
+  /** The kind of the event. */
+  readonly type: "image";
+  /** Name of the image; its digest if it has no name. */
+  readonly name: string;
+  /** Digest of the manifest. */
+  readonly digest: string;
+  /** Layers of the image, the base layer first. */
+  readonly layers: readonly LayerSize[];
+}
+
+/** A layer and the length of its blob. */
+export interface LayerSize {
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+  /** Length of the blob in bytes. */
+  readonly sizeBytes: number;
+}
+
+/** A layer is already in the store, is imported by another process, begins, or is done. */
+export interface PullLayerEvent {
+  /** The kind of the event. */
+  readonly type: "layer-present" | "layer-waiting" | "layer-started" | "layer-done";
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+}
+
+/** More bytes of a layer's blob were read. */
+export interface PullBytesEvent {
+  /** The kind of the event. */
+  readonly type: "layer-bytes";
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+  /** Number of bytes since the layer's last event. */
+  readonly bytes: number;
+}
+
+/** A layer was converted, but lacks something that its archive has. */
+export interface PullNotesEvent {
+  /** The kind of the event. */
+  readonly type: "layer-notes";
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+  /** Notes on the losses that were kept. */
+  readonly notes: readonly string[];
+  /** Number of all notes, kept or not. */
+  readonly total: number;
+}
+
+/** A registry failed temporarily and will be asked again. */
+export interface PullRetryEvent {
+  /** The kind of the event. */
+  readonly type: "retrying";
+  /** Address or object that is requested. */
+  readonly what: string;
+  /** Error of the last attempt. */
+  readonly reason: string;
+  /** Time until the next attempt in milliseconds. */
+  readonly afterMs: number;
+}
+
+/** The metadata of all layers is merged, or the image is in the store. */
+export interface PullDigestEvent {
+  /** The kind of the event. */
+  readonly type: "merging" | "done";
+  /** Digest of the image's manifest. */
+  readonly digest: string;
+}
+
+/** The verification of artifacts begins, or one artifact was verified. */
+export interface PullVerifyEvent {
+  /** The kind of the event. */
+  readonly type: "verifying" | "verified-bytes";
+  /** Length of the artifacts in bytes. */
+  readonly bytes: number;
+}
+
+/** The description of an image. */
+export interface ImageInfo {
+  /** The name in docker's short form; `null` if the image has no name. */
+  readonly reference: string | null;
+  /** The digest of the manifest. */
+  readonly digest: string;
+  /** The platform. */
+  readonly platform: string;
+  /** Number of layers. */
+  readonly layerCount: number;
+  /** Length of its artifacts in bytes. */
+  readonly sizeBytes: number;
+  /** The time of creation, usually as RFC 3339. */
+  readonly created: string | null;
+}
