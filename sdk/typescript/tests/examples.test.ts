@@ -15,15 +15,15 @@ const OUTPUTS: Readonly<Record<string, RegExp>> = {
   "run-command": /^42\n\n$/,
   "stream-build": /^step 1\nstep 2\nstep 3\nexit code 0\n$/,
   "agent-sandbox": /^1\n\n$/,
-  files: /^5\n13\n\nin\.csv 9\nout\.txt 5\n5\n13\n\n$/,
-  server: /^hello from the sandbox\n\n$/,
+  "files-in-and-out": /^5\n13\n\nin\.csv 9\nout\.txt 5\n5\n13\n\n$/,
+  "server-and-port": /^hello from the sandbox\n\n$/,
   "no-network": /^no network\n$/,
   "allow-list": /^refused, as it is not listed\n$/,
-  volumes: /^first run: nothing in the cache\nsecond run: 1\.2\.3\n$/,
+  "volumes-and-caches": /^first run: nothing in the cache\nsecond run: 1\.2\.3\n$/,
   limits: /^command-timeout after: begun\n\noutput-limit after \d+ bytes\n$/,
   parallel: /^\[ '1a 1b', '2a 2b', '3a 3b' \]\n$/,
   "pull-progress": /^127\.0\.0\.1:\d+\/app:1: [1-9]\d* layers, ([1-9]\d*) of \1 bytes read\n$/,
-  "clean-up": /^the owned sandbox is gone\nthe kept sandbox is removed\n$/,
+  "cleaning-up": /^the owned sandbox is gone\nthe kept sandbox is removed\n$/,
 };
 
 const DIRECTORY = join(import.meta.dirname ?? ".", "../examples");

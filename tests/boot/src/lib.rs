@@ -12,12 +12,14 @@
 //! | `kernel::` | each option of `kernel-config`, by use |
 //! | `lab::` | walk, checks and tree once more, under libkrun in the KVM lab |
 //! | `sdk::boot_sdk_…` | the SDK, against the msb under test |
+//! | `conformance::boot_conformance_…` | the behaviours of `sdk/conformance`, with the Rust SDK |
 //! | `attacks::…` | SECURITY.md's promises, attacked |
 //! | `soak::boot_…` | crashes, cycles, crowds; long, so `--ignored` |
 //! | `suites::boot_…` | other projects' filesystem suites; long, so `--ignored` |
 
 mod attacks;
 mod checks;
+mod conformance;
 mod docker;
 mod guest_tree;
 mod kernel_check;
@@ -92,6 +94,7 @@ fn tests() -> Result<Vec<Trial>> {
         soak::tests,
         suites::tests,
         sdk::tests,
+        conformance::tests,
         lab::tests,
     ] {
         tests.extend(more());

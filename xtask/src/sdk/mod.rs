@@ -14,7 +14,9 @@ mod npm;
 mod python;
 mod user;
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
@@ -85,7 +87,7 @@ impl Build {
             Some(out) => std::path::absolute(out)?,
             None => directory("packages")?,
         };
-        std::fs::create_dir_all(&packages)
+        fs::create_dir_all(&packages)
             .with_context(|| format!("cannot make {}", packages.display()))?;
         let profile = if out.is_some() { "release" } else { "debug" };
         Ok(Self {
@@ -94,6 +96,14 @@ impl Build {
             is_release: out.is_some(),
             is_long: arguments.get_flag("long"),
         })
+    }
+
+    /// Passes the length of the tests to a test runner.
+    fn lengthened<'a>(&self, tests: &'a mut Command) -> &'a mut Command {
+        if self.is_long {
+            tests.env("SDK_TEST_LONG", "1").env("MSB_TEST_LONG", "1");
+        }
+        tests
     }
 
     /// Builds msb and the addon of Node.js.
@@ -134,20 +144,30 @@ fn directory(name: &str) -> Result<PathBuf> {
     paths::kept(&format!("sdk/{name}"))
 }
 
+/// Removes the content of a directory.
+fn empty(directory: &Path) -> Result<PathBuf> {
+    let emptied = fs::remove_dir_all(directory).and_then(|()| fs::create_dir_all(directory));
+    emptied.with_context(|| format!("cannot empty {}", directory.display()))?;
+    Ok(directory.to_owned())
+}
+
 /// Replaces a directory by a copy of another.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
-        std::fs::remove_dir_all(to).with_context(|| format!("cannot empty {}", to.display()))?;
+        empty(to)?;
     }
-    let mut copy = std::process::Command::new("cp");
-    quiet(copy.arg("--recursive").arg(from).arg(to)).map(drop)
+    let mut copy = Command::new("cp");
+    quiet(
+        copy.args(["--recursive", "--no-target-directory"])
+            .arg(from)
+            .arg(to),
+    )
+    .map(drop)
 }
 
 /// Copies a file, and makes the directory that it is copied to.
 fn copy_file(from: &Path, to: &Path) -> Result<()> {
-    let directory = to.parent().context("a file without a directory")?;
-    std::fs::create_dir_all(directory)?;
-    std::fs::copy(from, to)
-        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
-    Ok(())
+    fs::create_dir_all(to.parent().context("a file without a directory")?)?;
+    let copied = fs::copy(from, to).map(drop);
+    copied.with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
 }

@@ -18,9 +18,8 @@ pub(super) struct User {
 impl User {
     /// Makes an empty environment. Tests load `image`, an OCI layout.
     pub(super) fn new(name: &str, image: &Path) -> Result<Self> {
-        let user = directory(name)?;
-        std::fs::remove_dir_all(&user)?;
-        std::fs::create_dir_all(user.join("home"))?;
+        let user = super::empty(&directory(name)?)?;
+        std::fs::create_dir(user.join("home"))?;
         Ok(Self {
             directory: user,
             image: image.to_owned(),
