@@ -17,7 +17,7 @@ pub(super) const MAP: [Row; 16] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row("recipes", &["xtask", "test-support"]),
     row("support", &["testkit", "test-fixtures", "guest-program"]),
-    row("faces", &["msb", "msb-bench", "msb-python"]),
+    row("faces", &["msb", "msb-bench", "msb-python", "msb-node"]),
     row("binding", &["msb-sdk-binding"]),
     row("sdk", &["msb-sdk"]),
     row("machine", &["msb-machine"]),
