@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,16 @@ def _create(step: Step, stage: Stage) -> None:
     stage.keep(step, stage.client.sandboxes.create(image, **options(step.get("options"))))
 
 
+def _kill_during(step: Step, stage: Stage) -> Result:
+    sandbox = stage.sandbox(step)
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(sandbox.shell, step["text"])
+        while not sandbox.files.exists(step["begun"]):
+            time.sleep(0.05)
+        sandbox.kill()
+        return _output(call.result())
+
+
 def _http_get(step: Step, stage: Stage) -> Result:
     (port,) = [
         port for port in stage.sandbox(step).ports() if port.guest_port == step["guest_port"]
@@ -318,6 +329,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "logs": lambda step, stage: {
         "data": _collected(stage.sandbox(step).logs(source=step.get("source", "output")))
     },
+    "kill_during": _kill_during,
     "http_get": _http_get,
     "listen": _listen,
     "image_get": lambda step, stage: {"name": stage.client.images.get(step["name"]).reference},

@@ -6,7 +6,10 @@
 /** Fields whose keys are the user's own names, which are not converted. */
 const USER_KEYS = new Set(["env", "labels", "ulimits", "limits", "config"]);
 
-/** Returns a value as the native addon reads it. Absent and `undefined` fields are left out. */
+/**
+ * Returns a value as the native addon reads it. Fields that are `undefined` are left out, and so are the abort signals that
+ * stand among the options of a call.
+ */
 export function toNative(value: unknown): unknown {
   if (value instanceof Uint8Array) {
     return { bytes: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64") };
@@ -20,7 +23,7 @@ export function toNative(value: unknown): unknown {
   if (typeof value !== "object" || value === null) {
     return value;
   }
-  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined && !(field instanceof AbortSignal));
   return Object.fromEntries(
     fields.map(([key, field]) => [snakeCase(key), USER_KEYS.has(key) ? userNamed(field, toNative) : toNative(field)]),
   );

@@ -39,7 +39,7 @@ export class Remote {
     return [remote, value];
   }
 
-  /** Calls an operation. `signal` of `parameters` is not a parameter of the operation. */
+  /** Calls an operation. */
   async call<T>(
     operation: string,
     parameters: object = {},
@@ -47,7 +47,7 @@ export class Remote {
     content: Uint8Array[] = [],
   ): Promise<Answer<T>> {
     signal?.throwIfAborted();
-    const text = JSON.stringify(toNative({ ...parameters, signal: undefined }));
+    const text = JSON.stringify(toNative(parameters));
     const cancel = signal === undefined ? null : new (loadNative().NativeCancel)();
     const abort = () => cancel?.cancel();
     signal?.addEventListener("abort", abort, { once: true });

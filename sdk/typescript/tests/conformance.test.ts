@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import type { Msb, SandboxOptions } from "msb-sdk";
+import type { Msb } from "msb-sdk";
 
-import { bytesOf, camelOptions, fill, readBehaviours, type Behaviour } from "./conformance/data.js";
+import { bytesOf, fill, readBehaviours, sandboxOptions, type Behaviour } from "./conformance/data.js";
 import { checkError, checkResult } from "./conformance/expectations.js";
 import { perform, Stage, type World } from "./conformance/steps.js";
-import { IMAGE, SMALL, openMsb, uniqueName } from "./support/environment.js";
+import { IMAGE, openMsb, uniqueName } from "./support/environment.js";
 
 const data = readBehaviours();
 const reported = new Set<string>();
@@ -27,10 +27,7 @@ describe("conformance", { concurrency: 1 }, () => {
       writeFileSync(file.path, bytesOf(file.data));
     }
     msb = await openMsb();
-    const options = (of: { options: object }) => ({
-      ...SMALL,
-      ...(camelOptions(fill(of.options, variables)) as SandboxOptions),
-    });
+    const options = (of: { options: Record<string, unknown> }) => sandboxOptions(fill(of.options, variables));
     const [main, finished] = await Promise.all([
       msb.sandboxes.run(IMAGE, options(data.main)),
       msb.sandboxes.create(IMAGE, options(data.finished)).then(async (sandbox) => {

@@ -33,3 +33,8 @@ test("text that is not UTF-8 has its bytes beside it", () => {
 test("a file URL is a path", () => {
   assert.deepEqual(toNative({ home: new URL("file:///a%20b") }), { home: "/a b" });
 });
+
+test("a signal of the system is a parameter, an abort signal is not", () => {
+  assert.deepEqual(toNative({ signal: 15 }), { signal: 15 });
+  assert.deepEqual(toNative({ signal: AbortSignal.abort(), cwd: "/" }), { cwd: "/" });
+});

@@ -3,6 +3,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import type { SandboxOptions } from "msb-sdk";
+
+import { SMALL } from "../support/environment.js";
+
 /** A value of the data: text, bytes, or a repeated text. */
 export type Data = string | { bytes: string } | { repeat: string; count: number };
 
@@ -73,6 +77,18 @@ export function fill<T>(value: T, variables: Readonly<Record<string, unknown>>):
   if (Array.isArray(value)) return value.map((item: unknown) => fill(item, variables)) as T;
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, fill(field, variables)])) as T;
+}
+
+/** Returns options of a sandbox in the form of the SDK, whose files and names are records. */
+export function sandboxOptions({ copy, hosts, ...others }: Record<string, unknown>): SandboxOptions {
+  const files = copy as { source: string; destination: string }[] | undefined;
+  const names = hosts as { names: [string]; address: string }[] | undefined;
+  return {
+    ...SMALL,
+    ...(camelOptions(others) as SandboxOptions),
+    copy: files && Object.fromEntries(files.map(({ source, destination }) => [source, destination])),
+    hosts: names && Object.fromEntries(names.map(({ names: [name], address }) => [name, address])),
+  };
 }
 
 /** Returns options with names in camel case, as the SDK has them; keys of the user stay. */

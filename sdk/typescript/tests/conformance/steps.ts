@@ -1,8 +1,12 @@
 /** The steps of behaviours, carried out with the SDK. */
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { dirname } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import {
   Msb,
@@ -14,11 +18,10 @@ import {
   type Output,
   type Process,
   type Sandbox,
-  type SandboxOptions,
 } from "msb-sdk";
 
 import { eventually } from "../support/environment.js";
-import { bytesOf, camelOptions, textOf, type Data, type Step } from "./data.js";
+import { bytesOf, camelOptions, sandboxOptions, textOf, type Data, type Step } from "./data.js";
 import type { Result } from "./expectations.js";
 
 /** What steps work with. */
@@ -104,10 +107,6 @@ function path(step: Step): string | Uint8Array {
   return textOf(step["path"]);
 }
 
-function sandboxOptions(step: Step): SandboxOptions {
-  return { memory: "512M", cpus: 1, pull: "never", ...(camelOptions(step.options ?? {}) as SandboxOptions) };
-}
-
 async function collect(records: AsyncIterable<LogRecord>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for await (const { data } of records) pieces.push(data);
@@ -155,11 +154,21 @@ function listed(entries: FileInfo[], wanted: unknown): Result {
 async function run(step: Step, stage: Stage): Promise<void> {
   const image = (step["image"] as string | undefined) ?? stage.world.image;
   if (step["client"] === undefined) {
-    stage.keep(step, await stage.msb.sandboxes.run(image, sandboxOptions(step)));
+    stage.keep(step, await stage.msb.sandboxes.run(image, sandboxOptions(step.options ?? {})));
     return;
   }
   await using msb = new Msb(camelOptions(step["client"]) as MsbOptions);
-  await using _sandbox = await msb.sandboxes.run(image, sandboxOptions(step));
+  await using _sandbox = await msb.sandboxes.run(image, sandboxOptions(step.options ?? {}));
+}
+
+async function killDuring(step: Step, stage: Stage): Promise<Result> {
+  const sandbox = stage.sandbox(step);
+  const call = sandbox.shell(step["text"] as string);
+  // The failure is awaited below.
+  call.catch(() => undefined);
+  while (!(await sandbox.files.exists(step["begun"] as string))) await sleep(50);
+  await sandbox.kill();
+  return outputResult(await call);
 }
 
 async function httpGet(step: Step, stage: Stage): Promise<Result> {
@@ -169,12 +178,13 @@ async function httpGet(step: Step, stage: Stage): Promise<Result> {
   const end = Date.now() + 20_000;
   for (;;) {
     try {
-      const response = await fetch(`http://127.0.0.1:${port.hostPort}${String(step["path"])}`);
-      return { data: new Uint8Array(await response.arrayBuffer()) };
+      const request = get(`http://127.0.0.1:${port.hostPort}${String(step["path"])}`, { agent: false });
+      const [response] = (await once(request, "response")) as [IncomingMessage];
+      return { data: await buffer(response) };
     } catch (error) {
       // The server may not have begun to listen.
       if (Date.now() > end) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await sleep(100);
     }
   }
 }
@@ -251,7 +261,7 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   run,
   create: async (step, stage) => {
     const image = (step["image"] as string | undefined) ?? stage.world.image;
-    stage.keep(step, await stage.msb.sandboxes.create(image, sandboxOptions(step)));
+    stage.keep(step, await stage.msb.sandboxes.create(image, sandboxOptions(step.options ?? {})));
   },
   wait: async (step, stage) => ({ exit_code: (await stage.sandbox(step).wait()).code }),
   stop: async (step, stage) => ({ stopped: await stage.sandbox(step).stop() }),
@@ -262,6 +272,7 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const source = step["source"] as LogOptions["source"];
     return { data: await collect(stage.sandbox(step).logs({ source })) };
   },
+  kill_during: killDuring,
   http_get: httpGet,
   listen: async (step, stage) => {
     stage.variables[String(step.as)] = await stage.listen();

@@ -97,6 +97,7 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
     match name {
         "exec" | "shell" => commands::exec(stage.sandbox(step)?, step).await,
         "poll_shell" => poll(stage, step).await,
+        "kill_during" => kill_during(stage.sandbox(step)?, step).await,
         "spawn" => commands::spawn(stage.sandbox(step)?, step).await,
         "host_write" | "host_read" => host_file(step),
         "listen" => listen(stage, step),
@@ -123,6 +124,21 @@ async fn poll(stage: &Stage<'_>, step: &Value) -> Result<Fields, StepError> {
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
+}
+
+/// Kills the sandbox while a command runs in it.
+async fn kill_during(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let killing = async {
+        while !sandbox.files().exists(text(step, "begun")?).await? {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        sandbox.kill().await?;
+        Ok::<_, StepError>(())
+    };
+    let shell = json!({"do": "shell", "text": step["text"]});
+    let (outcome, killed) = tokio::join!(commands::exec(sandbox, &shell), killing);
+    killed?;
+    outcome
 }
 
 async fn file(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
