@@ -97,6 +97,7 @@ export class Process implements AsyncIterable<OutputEvent>, AsyncDisposable {
   }
 
   async #next(): Promise<OutputEvent | undefined> {
+    this.#signal?.throwIfAborted();
     const answer = await this.#reasoned(this.#remote.call<{ stream: OutputEvent["stream"] } | null>("next"));
     const [data] = answer.content;
     return answer.value === null || data === undefined ? undefined : { stream: answer.value.stream, data };
@@ -105,7 +106,6 @@ export class Process implements AsyncIterable<OutputEvent>, AsyncDisposable {
   /** Returns the result of a call; the reason of the abort if the process was aborted meanwhile. */
   async #reasoned<T>(call: Promise<T>): Promise<T> {
     try {
-      this.#signal?.throwIfAborted();
       return await call;
     } catch (error) {
       this.#signal?.throwIfAborted();

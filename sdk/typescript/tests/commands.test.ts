@@ -30,7 +30,9 @@ describe("commands", { concurrency: 1, timeout: 600_000 }, () => {
     for (let i = 0; i < warm; i++) await sandbox.exec(["true"]);
     const [before, beforeBytes, guestBefore] = [held(), await residentBytes(), await guestProcesses()];
     for (let i = 0; i < count; i++) await sandbox.exec(["true"]);
-    assert.deepEqual(held(), before);
+    assert.equal(held().descriptors, before.descriptors);
+    // Threads that have waited for work for a while end.
+    assert.ok(held().threads <= before.threads);
     assert.ok((await residentBytes()) - beforeBytes < 8 * MIB);
     assert.equal(await guestProcesses(), guestBefore);
   });

@@ -24,6 +24,7 @@ function referenceTicker(): () => Promise<number> {
     setInterval(() => { const now = performance.now(); largest = Math.max(largest, now - last); last = now; }, 5);
     require("node:worker_threads").parentPort.on("message", () => { require("node:worker_threads").parentPort.postMessage(largest); });`;
   const worker = new Worker(code, { eval: true });
+  worker.unref();
   return async () => {
     worker.postMessage("end");
     const [largest] = (await once(worker, "message")) as [number];
@@ -41,14 +42,14 @@ describe("lifecycle", { concurrency: 1, timeout: 600_000 }, () => {
     const ticker = setInterval(() => {
       const now = performance.now();
       [largest, last] = [Math.max(largest, now - last), now];
-    }, 5);
+    }, 5).unref();
     {
       await using sandbox = await msb.sandboxes.run(IMAGE, { ...SMALL, name });
-      const process = await sandbox.spawn(["sleep", "600"]);
+      const [waited, read] = [await sandbox.spawn(["sleep", "600"]), await sandbox.spawn(["sleep", "600"])];
       const drained = (async () => {
-        for await (const _ of process);
+        for await (const _ of read);
       })();
-      const calls = [sandbox.exec(["sleep", "600"]), process.wait(), drained, sandbox.jobs.start(["sleep", "600"]).then((job) => job.wait())];
+      const calls = [sandbox.exec(["sleep", "600"]), waited.wait(), drained];
       const ends = Promise.allSettled(calls);
       await sleep(500);
       const start = performance.now();
