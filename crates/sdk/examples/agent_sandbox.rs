@@ -1,5 +1,7 @@
 //! Keeps one sandbox for many commands of an agent, also after this program.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use msb_sdk::{ErrorKind, Msb, Sandbox};
 
 const NAME: &str = "agent";

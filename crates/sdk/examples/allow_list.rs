@@ -1,5 +1,7 @@
 //! Lets a sandbox reach a package index, and nothing else.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use msb_sdk::{Msb, Network};
 
 #[tokio::main]

@@ -1,5 +1,7 @@
 //! Removes what crashed programs have left: stopped sandboxes with a label, images, volumes.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use msb_sdk::{Force, Msb, SandboxFilter, SandboxState};
 
 #[tokio::main]

@@ -1,5 +1,7 @@
 //! Writes files into a sandbox, and copies results out.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use msb_sdk::{Msb, WriteOptions};
 
 #[tokio::main]

@@ -1,5 +1,7 @@
 //! Bounds what a sandbox and its commands may use.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use std::time::Duration;
 
 use msb_sdk::{ErrorKind, Msb};

@@ -1,5 +1,7 @@
 //! Runs untrusted code without a network.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use msb_sdk::{Msb, Network};
 
 #[tokio::main]

@@ -1,5 +1,7 @@
 //! Runs several sandboxes at once.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use msb_sdk::Msb;
 
 #[tokio::main]

@@ -1,5 +1,7 @@
 //! Shows the progress of a pull.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use msb_sdk::{Msb, PullEvent};
 
 #[tokio::main]

@@ -1,5 +1,7 @@
 //! Runs a command in a new sandbox and prints its output.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use std::time::Duration;
 
 use msb_sdk::Msb;

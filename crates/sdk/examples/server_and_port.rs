@@ -1,5 +1,7 @@
 //! Starts a server in a sandbox, and connects to it through a port of this host.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use std::time::Duration;
 
 use msb_sdk::{Host, Msb};

@@ -1,5 +1,11 @@
 //! Streams the output of a long command while it runs.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example prints what it shows"
+)]
+
 use msb_sdk::{Event, Msb};
 
 #[tokio::main]

@@ -1,5 +1,7 @@
 //! Keeps a cache in a volume that sandboxes share one after the other.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it shows")]
+
 use msb_sdk::{Mount, Msb};
 
 #[tokio::main]

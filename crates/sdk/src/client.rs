@@ -200,7 +200,7 @@ impl Shared {
             }
             Ok::<_, Error>(())
         });
-        closing.await.map(|()| ())
+        closing.await.copied()
     }
 
     /// Runs blocking work with the home.

@@ -21,9 +21,7 @@ use std::ffi::OsString;
 use std::os::fd::AsRawFd as _;
 
 use msb_jail::{Calls, Jail, Strictness};
-use msb_vmm::{
-    Backend, Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation,
-};
+use msb_vmm::{Backend, Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation};
 
 use crate::arguments::Accelerator;
 use crate::program::Programs;

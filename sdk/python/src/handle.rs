@@ -58,6 +58,10 @@ impl NativeHandle {
     }
 
     /// Calls an operation; `callback` is called with its result on another thread.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "Python passes the parameters of the interface, and PyO3 its token"
+    )]
     fn call(
         &self,
         operation: &str,

@@ -170,7 +170,7 @@ impl Error {
     /// Returns the error with the failed action before its message.
     pub(crate) fn context(mut self, what: impl fmt::Display) -> Self {
         let message = printable(&what.to_string());
-        let cause = std::mem::replace(&mut self.inner.message, String::new());
+        let cause = std::mem::take(&mut self.inner.message);
         self.inner.message = format!("{message}: {cause}");
         self.inner.causes.insert(0, cause);
         self

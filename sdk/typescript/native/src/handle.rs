@@ -18,6 +18,10 @@ pub struct NativeHandle {
     handle: Handle,
 }
 
+#[expect(
+    clippy::too_many_arguments,
+    reason = "JavaScript passes the parameters of the interface, and napi its environment"
+)]
 #[napi]
 impl NativeHandle {
     /// Calls an operation. The promise resolves with a [`NativeOutcome`], also if the operation

@@ -9,12 +9,23 @@ use super::expectation::{Field, Fields, plain};
 use super::steps::{StepError, read, word};
 
 /// Parameters of a step that are options of a command.
-const OPTIONS: [&str; 7] = ["env", "cwd", "user", "timeout_ms", "max_output", "check", "tty"];
+const OPTIONS: [&str; 7] = [
+    "env",
+    "cwd",
+    "user",
+    "timeout_ms",
+    "max_output",
+    "check",
+    "tty",
+];
 
 /// Returns the words of a step's command.
 pub(super) fn argv(step: &Value) -> Result<Vec<Text>> {
     let words = step["argv"].as_array().context("no argv")?;
-    words.iter().map(|word| Ok(Text::from(bytes(word)?))).collect()
+    words
+        .iter()
+        .map(|word| Ok(Text::from(bytes(word)?)))
+        .collect()
 }
 
 /// Runs a command and collects its output.
@@ -63,7 +74,9 @@ pub(super) async fn spawn(sandbox: &Sandbox, step: &Value) -> Result<Fields, Ste
 /// Reads the output, and sends the step's signal once the awaited output has come.
 async fn read_output(process: &Process, step: &Value) -> Result<[Vec<u8>; 2], StepError> {
     let mut pieces = [Vec::new(), Vec::new()];
-    let mut awaited = step["signal_after"].as_str().or(step["kill_after"].as_str());
+    let mut awaited = step["signal_after"]
+        .as_str()
+        .or(step["kill_after"].as_str());
     while let Some(event) = process.next().await? {
         match event {
             Event::Stdout(bytes) => pieces[0].extend_from_slice(&bytes),
@@ -74,7 +87,7 @@ async fn read_output(process: &Process, step: &Value) -> Result<[Vec<u8>; 2], St
             awaited = None;
             match step["signal"].as_u64() {
                 Some(signal) => {
-                    let signal = u8::try_from(signal).context("not a signal")?;
+                    let signal = i32::try_from(signal).context("not a signal")?;
                     process.signal(signal).await?;
                 }
                 None => process.kill().await?,
@@ -91,7 +104,9 @@ fn options(step: &Value) -> Result<ExecOptions> {
     });
     let mut options = read::<ExecOptions>(given.collect::<Map<_, _>>().into())?;
     options.argv = if step["do"] == "shell" {
-        ["/bin/sh", "-c", word(step, "text")?].map(Text::from).into()
+        ["/bin/sh", "-c", word(step, "text")?]
+            .map(Text::from)
+            .into()
     } else {
         argv(step)?
     };

@@ -96,7 +96,9 @@ fn filled_text(text: &str, variables: &Variables) -> Value {
         if text == variable {
             return value.clone();
         }
-        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let shown = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         filled = filled.replace(&variable, &shown);
     }
     filled.into()

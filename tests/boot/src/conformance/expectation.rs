@@ -30,7 +30,12 @@ pub(super) fn check_result(result: &Fields, expected: &Value) -> Result<()> {
         match found.with_context(|| format!("the result has no {name}"))? {
             Field::Data(found) => {
                 let wanted = data::bytes(wanted)?;
-                ensure!(*found == wanted, "{name} is {}, not {}", shown(found), shown(&wanted));
+                ensure!(
+                    *found == wanted,
+                    "{name} is {}, not {}",
+                    shown(found),
+                    shown(&wanted)
+                );
             }
             Field::Plain(found) => ensure!(found == wanted, "{name} is {found}, not {wanted}"),
         }
@@ -42,24 +47,44 @@ pub(super) fn check_result(result: &Fields, expected: &Value) -> Result<()> {
 pub(super) fn check_error(error: &Error, expected: &Value) -> Result<()> {
     let kind = error.kind().name();
     let wanted = expected["kind"].as_str().context("no kind")?;
-    ensure!(wanted.split('|').any(|one| one == kind), "{kind} ({error}), not {wanted}");
-    ensure!(error.code() == kebab_case(&kind), "the code is {}", error.code());
+    ensure!(
+        wanted.split('|').any(|one| one == kind),
+        "{kind} ({error}), not {wanted}"
+    );
+    ensure!(
+        error.code() == kebab_case(&kind),
+        "the code is {}",
+        error.code()
+    );
     if !expected["message"].is_null() {
         let part = &expected["message"];
-        let part = part.as_str().map_or_else(|| part.to_string(), str::to_owned);
-        ensure!(error.message().contains(&part), "'{error}' does not contain '{part}'");
+        let part = part
+            .as_str()
+            .map_or_else(|| part.to_string(), str::to_owned);
+        ensure!(
+            error.message().contains(&part),
+            "'{error}' does not contain '{part}'"
+        );
     }
     if expected["hint"] == true {
         ensure!(error.hint().is_some(), "'{error}' has no hint");
     }
     for (name, value) in expected["details"].as_object().into_iter().flatten() {
         let found = error.details().get(name);
-        ensure!(found == Some(value), "details.{name} is {found:?}, not {value}");
+        ensure!(
+            found == Some(value),
+            "details.{name} is {found:?}, not {value}"
+        );
     }
     for (name, found) in [("stdout", error.stdout()), ("stderr", error.stderr())] {
         if let Some(wanted) = expected.get(name) {
             let wanted = data::bytes(wanted)?;
-            ensure!(*found == wanted, "{name} is {}, not {}", shown(found), shown(&wanted));
+            ensure!(
+                *found == wanted,
+                "{name} is {}, not {}",
+                shown(found),
+                shown(&wanted)
+            );
         }
     }
     if let Some(limit) = expected["stdout_bytes_max"].as_u64() {

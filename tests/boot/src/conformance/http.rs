@@ -18,7 +18,9 @@ const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Sends a request, and returns the body of the response.
 pub(super) async fn get(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
     let ports = sandbox.ports().await?;
-    let port = ports.iter().find(|port| u64::from(port.guest_port) == step["guest_port"]);
+    let port = ports
+        .iter()
+        .find(|port| u64::from(port.guest_port) == step["guest_port"]);
     let port = port.context("the port is not published")?.host_port;
     let end = Instant::now() + SERVER_TIMEOUT;
     loop {

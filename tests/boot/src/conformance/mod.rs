@@ -64,8 +64,15 @@ async fn check_each(env: &TestEnv) -> Result<()> {
         }
     }
     world.close().await?;
-    ensure!(reported.len() == data.behaviours.len(), "an id stands for two behaviours");
-    ensure!(failed.is_empty(), "behaviours failed: {}", failed.join(", "));
+    ensure!(
+        reported.len() == data.behaviours.len(),
+        "an id stands for two behaviours"
+    );
+    ensure!(
+        failed.is_empty(),
+        "behaviours failed: {}",
+        failed.join(", ")
+    );
     Ok(())
 }
 

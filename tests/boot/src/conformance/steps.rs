@@ -58,7 +58,9 @@ impl Stage<'_> {
     pub(super) fn sandbox(&self, step: &Value) -> Result<&Sandbox> {
         let name = step["sandbox"].as_str().unwrap_or("main");
         let made = self.made.iter().find(|(made, _)| made == name);
-        let found = made.map(|(_, sandbox)| sandbox).or_else(|| self.sandboxes.get(name));
+        let found = made
+            .map(|(_, sandbox)| sandbox)
+            .or_else(|| self.sandboxes.get(name));
         found.with_context(|| format!("no sandbox {name}"))
     }
 
@@ -103,9 +105,7 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
         "listen" => listen(stage, step),
         "http_get" => http::get(stage.sandbox(step)?, step).await,
         _ if name.starts_with("job_") => job(stage, step).await,
-        _ if name.starts_with("image_") || name.starts_with("volume_") => {
-            stored(stage, step).await
-        }
+        _ if name.starts_with("image_") || name.starts_with("volume_") => stored(stage, step).await,
         "write" | "read" | "list" | "stat" | "exists" | "mkdir" | "remove" | "rename" | "chmod"
         | "upload" | "download" => file(stage.sandbox(step)?, step).await,
         _ => sandbox(stage, step).await,
@@ -144,7 +144,9 @@ async fn kill_during(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepErro
 async fn file(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
     let files = sandbox.files();
     let flag = |name: &str| step[name] == true;
-    let mode = step["mode"].as_u64().and_then(|mode| u32::try_from(mode).ok());
+    let mode = step["mode"]
+        .as_u64()
+        .and_then(|mode| u32::try_from(mode).ok());
     let host = || step["host"].as_str().unwrap_or_default();
     match word(step, "do")? {
         "read" => {
@@ -179,7 +181,9 @@ async fn file(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
             options.mode = mode;
             options.parents = flag("parents");
             let content = bytes(&step["data"])?;
-            files.write_with(text(step, "path")?, content, options).await?;
+            files
+                .write_with(text(step, "path")?, content, options)
+                .await?;
         }
         "mkdir" => {
             let mut options = MkdirOptions::default();
@@ -299,7 +303,10 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
         "rename_sandbox" => stage.sandbox(step)?.rename(word(step, "name")?).await?,
         "remove_sandbox" => stage.sandbox(step)?.remove(Force::No).await?,
         "logs" => {
-            let source = step.get("source").cloned().unwrap_or_else(|| "output".into());
+            let source = step
+                .get("source")
+                .cloned()
+                .unwrap_or_else(|| "output".into());
             let options = read::<LogOptions>(json!({ "source": source }))?;
             return collected(stage.sandbox(step)?.logs().with(options).await?).await;
         }
@@ -312,7 +319,11 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
 async fn made(stage: &mut Stage<'_>, step: &Value) -> Result<(), StepError> {
     let options = stage.checked_options(step)?;
     let is_client = step["do"] == "client";
-    let settings = if is_client { &step["options"] } else { &step["client"] };
+    let settings = if is_client {
+        &step["options"]
+    } else {
+        &step["client"]
+    };
     if settings.is_object() {
         let mut merged = serde_json::to_value(stage.settings).map_err(anyhow::Error::from)?;
         for (name, value) in settings.as_object().into_iter().flatten() {
@@ -320,7 +331,9 @@ async fn made(stage: &mut Stage<'_>, step: &Value) -> Result<(), StepError> {
         }
         let msb = Msb::with_settings(read::<Settings>(merged)?)?;
         let sandbox = if is_client {
-            msb.sandboxes().create_with(stage.options(&json!({}))?).await?
+            msb.sandboxes()
+                .create_with(stage.options(&json!({}))?)
+                .await?
         } else {
             msb.sandboxes().run_with(options).await?
         };
@@ -374,7 +387,9 @@ pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T> {
 
 /// Returns a parameter that is text.
 pub(super) fn word<'a>(step: &'a Value, name: &str) -> Result<&'a str> {
-    step[name].as_str().with_context(|| format!("a step without {name}"))
+    step[name]
+        .as_str()
+        .with_context(|| format!("a step without {name}"))
 }
 
 /// Returns a parameter that may be bytes.

@@ -17,8 +17,11 @@ use crate::trial::boot;
 /// The most starts of a guest that does not answer: under emulation one fails now and then.
 const STARTS_MAX: u32 = 5;
 
+/// A check of the SDK in its environment.
+type Check = fn(&TestEnv) -> Result<()>;
+
 pub(crate) fn tests() -> Vec<Trial> {
-    let each: [(&str, fn(&TestEnv) -> Result<()>); 4] = [
+    let each: [(&str, Check); 4] = [
         (
             "sdk commands are collected, limited, streamed and killed",
             |env| with_sandbox(env, commands::check),

@@ -184,11 +184,7 @@ async fn json_that_readers_take_differently_is_refused() {
         .map(|(name, bytes)| refused_content(name, "cannot parse", text(bytes)))
         .collect();
     scenarios.extend([
-        refused_content(
-            "layers twice",
-            "cannot parse",
-            with_member("\"layers\":[]"),
-        ),
+        refused_content("layers twice", "cannot parse", with_member("\"layers\":[]")),
         refused_content(
             "config twice",
             "cannot parse",
