@@ -82,6 +82,35 @@ pub fn publish_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     publish(path, |file| file.write_all(bytes))
 }
 
+/// Publishes bytes that every writer of `path` writes, unless the file has them already.
+///
+/// Of several writers at once the first one's file stays: a process that was permitted to open this
+/// file, and no other, can still open it afterwards.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn publish_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if holds(path, bytes) {
+        return Ok(());
+    }
+    let directory = path.parent().unwrap_or(Path::new("."));
+    ensure_directory(directory)?;
+    let mut file = temporary_file(directory, UNFINISHED)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => {}
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            if !holds(path, bytes) {
+                // A damaged file is replaced.
+                error.file.persist(path).map_err(|error| error.error)?;
+            }
+        }
+        Err(error) => return Err(error.error),
+    }
+    sync_directory(directory)
+}
+
 /// Returns true if the file at `path` has exactly these bytes; false if it cannot be read.
 pub fn holds(path: &Path, bytes: &[u8]) -> bool {
     let same_length = fs::metadata(path).is_ok_and(|file| file.len() == bytes.len() as u64);
@@ -104,5 +133,37 @@ mod tests {
         .expect_err("the fill fails");
         assert_eq!(fs::read(&path).expect("readable"), b"old");
         assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 1);
+    }
+
+    #[test]
+    fn of_writers_at_once_the_first_files_stay() {
+        use std::os::unix::fs::MetadataExt as _;
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        for round in 0..50 {
+            let path = directory.path().join(round.to_string());
+            let inode = || {
+                publish_once(&path, b"the same").expect("published");
+                fs::metadata(&path).expect("published").ino()
+            };
+            let inodes: Vec<u64> = std::thread::scope(|scope| {
+                let writers: Vec<_> = (0..4).map(|_| scope.spawn(inode)).collect();
+                let inodes = writers.into_iter().map(|writer| writer.join());
+                inodes.map(|inode| inode.expect("no panic")).collect()
+            });
+            assert!(inodes.iter().all(|inode| *inode == inodes[0]), "{inodes:?}");
+        }
+        assert_eq!(
+            fs::read_dir(directory.path()).expect("listable").count(),
+            50
+        );
+    }
+
+    #[test]
+    fn a_damaged_file_is_replaced_by_what_every_writer_writes() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("file");
+        publish_bytes(&path, b"damaged").expect("published");
+        publish_once(&path, b"the same").expect("published");
+        assert_eq!(fs::read(&path).expect("readable"), b"the same");
     }
 }

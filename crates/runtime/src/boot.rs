@@ -39,7 +39,8 @@ pub(crate) fn boot_disk(home: &Home, trust: VerifyMode) -> Result<PathBuf, BootD
             }
             return Ok(());
         }
-        durable_files::publish_bytes(&path, &bytes)
+        // The machine of another start may be confined to the file that exists.
+        durable_files::publish_once(&path, &bytes)
     });
     match written {
         Ok(()) => Ok(path),

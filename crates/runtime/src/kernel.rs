@@ -101,9 +101,8 @@ impl Kernel {
         })?;
         let name = hex::encode(Sha256::digest(&wrapped.image));
         let path = home.kernels().join(format!("{name}.elf"));
-        if !durable_files::holds(&path, &wrapped.image) {
-            durable_files::publish_bytes(&path, &wrapped.image).map_err(io_error)?;
-        }
+        // The machine of another start may be confined to the file that exists.
+        durable_files::publish_once(&path, &wrapped.image).map_err(io_error)?;
         Ok(Self {
             path,
             source,
