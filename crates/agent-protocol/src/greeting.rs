@@ -80,6 +80,6 @@ mod tests {
         guest.write_all(FROM_GUEST).await.expect("written");
         guest.write_u32(TRANSPORT + 1).await.expect("written");
         let error = greet_guest(&mut host).await.expect_err("refused");
-        assert!(error.to_string().contains("transport 3"), "{error}");
+        assert!(error.to_string().contains("transport version 3"), "{error}");
     }
 }

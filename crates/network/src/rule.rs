@@ -171,8 +171,8 @@ mod tests {
             ("10.0.0.0/33", "is not a rule"),
             ("1.2.3", "is not a rule"),
             ("a b", "is not a rule"),
-            ("::1", "no IPv6"),
-            ("fe80::/10", "no IPv6"),
+            ("::1", "is an IPv6 address"),
+            ("fe80::/10", "is an IPv6 address"),
             ("1.2.3.4:0", "has an invalid port"),
             ("example.com:http", "has an invalid port"),
         ] {

@@ -88,7 +88,7 @@ async fn an_older_agent_is_named_as_the_reason() {
     let error = boot(OLDEST_VERSION - 1).await.hello().await;
     let error = error.expect_err("too old").to_string();
     assert!(
-        error.contains("speaks version 1, this msb 2 to 2"),
+        error.contains("speaks protocol version 1, this msb speaks versions 2 to 2"),
         "{error}"
     );
 }

@@ -193,7 +193,7 @@ mod tests {
             None
         );
         let read = disks.note(&failure("msb-volume-0", DiskFailureKind::Read));
-        let expected = "reading /volumes/data/disk.ext4 failed";
+        let expected = "cannot read /volumes/data/disk.ext4";
         assert_eq!(read.as_deref(), Some(expected));
         let closed = disks.note(&failure(UPPER_SERIAL, DiskFailureKind::ReadOnly));
         let closed = closed.expect("new");
