@@ -41,12 +41,13 @@ pub(super) fn processes(env: &TestEnv) -> Result<()> {
     );
     for &process in &all {
         let looked = environment(process).and_then(|()| isolated.descriptors(process));
-        let looked = match runs(process, "__share") {
+        let looked = if runs(process, "__share") {
             // It has the limits of the user, and the files of every owner.
-            true => looked,
-            false => looked
+            looked
+        } else {
+            looked
                 .and_then(|()| status(process, &isolated.home))
-                .and_then(|()| limits(process)),
+                .and_then(|()| limits(process))
         };
         looked.with_context(|| format!("process {process}"))?;
     }
