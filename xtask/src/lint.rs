@@ -43,7 +43,7 @@ pub(crate) fn deny() -> Result<()> {
 }
 
 fn file_sizes() -> Result<()> {
-    let mut directories = ["crates", "tests", "xtask", "bench"]
+    let mut directories = ["crates", "tests", "xtask", "bench", "sdk"]
         .map(|name| paths::root().join(name))
         .to_vec();
     let mut long = Vec::new();
@@ -71,7 +71,7 @@ fn file_sizes() -> Result<()> {
 
 fn is_test_directory(path: &Path) -> bool {
     path.file_name()
-        .is_some_and(|name| name == "tests" || name == "target")
+        .is_some_and(|name| name == "tests" || name == "target" || name == "node_modules")
 }
 
 /// Returns the number of lines before the file's own tests.

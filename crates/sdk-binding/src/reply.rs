@@ -38,7 +38,7 @@ impl Answer {
     /// # Errors
     ///
     /// The value cannot be written as JSON.
-    pub(crate) fn of(value: &impl Serialize) -> Result<Self, Failure> {
+    pub(crate) fn with_value(value: &impl Serialize) -> Result<Self, Failure> {
         let value = serde_json::to_string(value);
         Ok(Self {
             value: value

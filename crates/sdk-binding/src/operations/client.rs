@@ -51,9 +51,9 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 async fn version(client: Arc<ClientObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&client.0.version())
+    Answer::with_value(&client.0.version())
 }
 
 async fn doctor(client: Arc<ClientObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&client.0.doctor().await?)
+    Answer::with_value(&client.0.doctor().await?)
 }

@@ -32,7 +32,7 @@ async fn exec(
 ) -> Result<Answer, Failure> {
     let stdin = content.into_iter().next();
     let output = sandbox.0.exec_with(options, stdin).await?;
-    let answer = Answer::of(&output)?;
+    let answer = Answer::with_value(&output)?;
     Ok(answer.with_content(vec![output.stdout, output.stderr]))
 }
 
@@ -49,6 +49,6 @@ async fn attach(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Resul
 }
 
 fn spawned(process: Process) -> Result<Answer, Failure> {
-    let answer = Answer::of(&Spawned { pid: process.pid() })?;
+    let answer = Answer::with_value(&Spawned { pid: process.pid() })?;
     Ok(answer.with_object(ProcessObject(process)))
 }

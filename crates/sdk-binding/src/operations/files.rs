@@ -118,16 +118,16 @@ async fn write(
 }
 
 async fn list(sandbox: Arc<SandboxObject>, of: OfPath, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&sandbox.0.files().list(of.path).await?)
+    Answer::with_value(&sandbox.0.files().list(of.path).await?)
 }
 
 async fn stat(sandbox: Arc<SandboxObject>, stat: Stat, _: Vec<Bytes>) -> Result<Answer, Failure> {
     let info = sandbox.0.files().stat_with(stat.path, stat.follow).await?;
-    Answer::of(&info)
+    Answer::with_value(&info)
 }
 
 async fn exists(sandbox: Arc<SandboxObject>, of: OfPath, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&sandbox.0.files().exists(of.path).await?)
+    Answer::with_value(&sandbox.0.files().exists(of.path).await?)
 }
 
 async fn mkdir(
@@ -175,7 +175,7 @@ async fn chmod(
 async fn upload(sandbox: Arc<SandboxObject>, copy: Copy, _: Vec<Bytes>) -> Result<Answer, Failure> {
     let options = copy_options(&copy);
     let files = sandbox.0.files();
-    Answer::of(&files.upload_with(copy.host, copy.guest, options).await?)
+    Answer::with_value(&files.upload_with(copy.host, copy.guest, options).await?)
 }
 
 async fn download(
@@ -185,7 +185,7 @@ async fn download(
 ) -> Result<Answer, Failure> {
     let options = copy_options(&copy);
     let files = sandbox.0.files();
-    Answer::of(&files.download_with(copy.guest, copy.host, options).await?)
+    Answer::with_value(&files.download_with(copy.guest, copy.host, options).await?)
 }
 
 async fn put_tar(

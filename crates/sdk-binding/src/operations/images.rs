@@ -70,7 +70,7 @@ async fn load(
     let value = Loaded {
         images: images.collect(),
     };
-    Answer::of(&Noticed {
+    Answer::with_value(&Noticed {
         value,
         warnings: warnings.unwrap_or_default(),
     })
@@ -83,7 +83,7 @@ async fn get(client: Arc<ClientObject>, image: Named, _: Vec<Bytes>) -> Result<A
 async fn list(client: Arc<ClientObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
     let images = client.0.images().list().await?;
     let infos: Vec<_> = images.iter().map(Image::info).collect();
-    Answer::of(&infos)
+    Answer::with_value(&infos)
 }
 
 async fn remove(
@@ -92,7 +92,7 @@ async fn remove(
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
     let force = if remove.force { Force::Yes } else { Force::No };
-    Answer::of(&client.0.images().remove(remove.name, force).await?)
+    Answer::with_value(&client.0.images().remove(remove.name, force).await?)
 }
 
 async fn prune(
@@ -100,7 +100,7 @@ async fn prune(
     options: PruneOptions,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    Answer::of(&client.0.images().prune_with(options).await?)
+    Answer::with_value(&client.0.images().prune_with(options).await?)
 }
 
 async fn inspect(
@@ -108,12 +108,12 @@ async fn inspect(
     image: Named,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    Answer::of(&client.0.images().inspect(image.name).await?)
+    Answer::with_value(&client.0.images().inspect(image.name).await?)
 }
 
 async fn next(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
     match pull.0.next().await? {
-        Some(event) => Answer::of(&Step { event }),
+        Some(event) => Answer::with_value(&Step { event }),
         None => Ok(Answer::empty()),
     }
 }
@@ -123,7 +123,7 @@ async fn image(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answe
 }
 
 fn described(image: &Image) -> Result<Answer, Failure> {
-    Answer::of(&Noticed {
+    Answer::with_value(&Noticed {
         value: image.info(),
         warnings: image.warnings().to_vec(),
     })

@@ -38,11 +38,11 @@ async fn start(
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
     let job = sandbox.0.jobs().start_with(options).await?;
-    Answer::of(&JobParameters { id: job.id() })
+    Answer::with_value(&JobParameters { id: job.id() })
 }
 
 async fn list(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&sandbox.0.jobs().list().await?)
+    Answer::with_value(&sandbox.0.jobs().list().await?)
 }
 
 async fn inspect(
@@ -50,7 +50,7 @@ async fn inspect(
     job: JobParameters,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    Answer::of(&sandbox.0.jobs().job(job.id).inspect().await?)
+    Answer::with_value(&sandbox.0.jobs().job(job.id).inspect().await?)
 }
 
 async fn wait(
@@ -58,7 +58,7 @@ async fn wait(
     job: JobParameters,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    Answer::of(&sandbox.0.jobs().job(job.id).wait().await?)
+    Answer::with_value(&sandbox.0.jobs().job(job.id).wait().await?)
 }
 
 async fn signal(

@@ -58,7 +58,7 @@ async fn next(logs: Arc<Stream<Logs>>, _: Nothing, _: Vec<Bytes>) -> Result<Answ
         return Ok(Answer::empty());
     };
     match logs.next().await? {
-        Some(record) => Ok(Answer::of(&record)?.with_content(vec![record.data])),
+        Some(record) => Ok(Answer::with_value(&record)?.with_content(vec![record.data])),
         None => Ok(Answer::empty()),
     }
 }

@@ -58,12 +58,12 @@ async fn next(process: Arc<ProcessObject>, _: Nothing, _: Vec<Bytes>) -> Result<
         // The exit is the result of `wait`.
         _ => return Ok(Answer::empty()),
     };
-    let answer = Answer::of(&Printed { stream })?;
+    let answer = Answer::with_value(&Printed { stream })?;
     Ok(answer.with_content(vec![bytes]))
 }
 
 async fn wait(process: Arc<ProcessObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&process.0.wait().await?)
+    Answer::with_value(&process.0.wait().await?)
 }
 
 async fn write(

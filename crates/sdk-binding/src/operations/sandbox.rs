@@ -73,12 +73,12 @@ async fn start(
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
     let warnings = sandbox.0.start_with(options).await?;
-    Answer::of(&Started { warnings })
+    Answer::with_value(&Started { warnings })
 }
 
 async fn stop(sandbox: Arc<SandboxObject>, stop: Stop, _: Vec<Bytes>) -> Result<Answer, Failure> {
     let grace = stop.timeout_ms.map(Duration::from_millis);
-    Answer::of(&sandbox.0.stop_with(grace, stop.signal).await?)
+    Answer::with_value(&sandbox.0.stop_with(grace, stop.signal).await?)
 }
 
 async fn kill(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
@@ -124,7 +124,7 @@ async fn wait(sandbox: Arc<SandboxObject>, wait: Wait, _: Vec<Bytes>) -> Result<
             Err(_elapsed) => return Ok(Answer::empty()),
         },
     };
-    Answer::of(&exit?)
+    Answer::with_value(&exit?)
 }
 
 async fn inspect(
@@ -132,11 +132,11 @@ async fn inspect(
     _: Nothing,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    Answer::of(&sandbox.0.inspect().await?)
+    Answer::with_value(&sandbox.0.inspect().await?)
 }
 
 async fn ports(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&sandbox.0.ports().await?)
+    Answer::with_value(&sandbox.0.ports().await?)
 }
 
 async fn update(
@@ -158,5 +158,5 @@ async fn rename(
 }
 
 async fn stats(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&sandbox.0.stats().await?)
+    Answer::with_value(&sandbox.0.stats().await?)
 }

@@ -53,7 +53,7 @@ async fn list(
     filter: SandboxFilter,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    Answer::of(&client.0.sandboxes().list(filter).await?)
+    Answer::with_value(&client.0.sandboxes().list(filter).await?)
 }
 
 fn opened(sandbox: Sandbox) -> Result<Answer, Failure> {
@@ -63,6 +63,6 @@ fn opened(sandbox: Sandbox) -> Result<Answer, Failure> {
         is_owned: sandbox.is_owned(),
     };
     let warnings = sandbox.warnings().to_vec();
-    let answer = Answer::of(&Noticed { value, warnings })?;
+    let answer = Answer::with_value(&Noticed { value, warnings })?;
     Ok(answer.with_object(SandboxObject(sandbox)))
 }

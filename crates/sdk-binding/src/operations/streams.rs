@@ -97,7 +97,7 @@ async fn next_bytes(
         return Ok(Answer::empty());
     };
     match stream.next().await? {
-        Some(bytes) => Ok(Answer::of(&true)?.with_content(vec![bytes])),
+        Some(bytes) => Ok(Answer::with_value(&true)?.with_content(vec![bytes])),
         None => Ok(Answer::empty()),
     }
 }
@@ -131,7 +131,7 @@ async fn next_stats(
         return Ok(Answer::empty());
     };
     match watch.next().await? {
-        Some(stats) => Answer::of(&stats),
+        Some(stats) => Answer::with_value(&stats),
         None => Ok(Answer::empty()),
     }
 }
@@ -163,7 +163,7 @@ async fn finish_tar(
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
     let upload = upload.open().ok_or_else(|| Failure::closed("tar-upload"))?;
-    Answer::of(&upload.finish().await?)
+    Answer::with_value(&upload.finish().await?)
 }
 
 async fn close_tar(

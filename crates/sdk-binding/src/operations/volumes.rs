@@ -24,17 +24,17 @@ async fn create(
     options: VolumeOptions,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    Answer::of(client.0.volumes().create_with(options).await?.info())
+    Answer::with_value(client.0.volumes().create_with(options).await?.info())
 }
 
 async fn get(client: Arc<ClientObject>, volume: Named, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(client.0.volumes().get(volume.name).await?.info())
+    Answer::with_value(client.0.volumes().get(volume.name).await?.info())
 }
 
 async fn list(client: Arc<ClientObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
     let volumes = client.0.volumes().list().await?;
     let infos: Vec<_> = volumes.iter().map(Volume::info).collect();
-    Answer::of(&infos)
+    Answer::with_value(&infos)
 }
 
 async fn remove(
@@ -47,5 +47,5 @@ async fn remove(
 }
 
 async fn prune(client: Arc<ClientObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::of(&client.0.volumes().prune().await?)
+    Answer::with_value(&client.0.volumes().prune().await?)
 }

@@ -19,7 +19,7 @@ pub(super) struct Meaning {
 
 impl Meaning {
     /// Returns the meaning of an error of this kind.
-    pub(super) fn of(kind: ErrorKind) -> Self {
+    pub(super) fn new(kind: ErrorKind) -> Self {
         Self {
             kind: Some(kind),
             ..Self::default()
@@ -60,7 +60,7 @@ fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
 /// Returns the meaning of an error of the host's kernel. A missing file has none: only the
 /// operation knows whose it is.
 fn of_io(error: &io::Error) -> Option<Meaning> {
-    Some(Meaning::of(match error.kind() {
+    Some(Meaning::new(match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::OutOfSpace,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             ErrorKind::PermissionDenied

@@ -10,13 +10,13 @@ use super::classify::Meaning;
 
 pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if cause.is::<TooLong>() {
-        return Some(Meaning::of(ErrorKind::InvalidArgument));
+        return Some(Meaning::new(ErrorKind::InvalidArgument));
     }
     of_client(cause.downcast_ref::<ClientError>()?)
 }
 
 pub(super) fn of_client(error: &ClientError) -> Option<Meaning> {
-    Some(Meaning::of(match error {
+    Some(Meaning::new(match error {
         ClientError::Unimplemented { .. } | ClientError::Version { .. } => {
             ErrorKind::VersionMismatch
         }

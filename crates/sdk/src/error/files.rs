@@ -30,13 +30,13 @@ fn of_files(error: &FilesError) -> Option<Meaning> {
         FilesError::Reach(ConnectError::NotRunning { name } | ConnectError::Starting { name })
         | FilesError::Mounted { name, .. }
         | FilesError::MountBelow { name, .. } => {
-            Meaning::of(ErrorKind::NotRunning).detail("name", name.as_str())
+            Meaning::new(ErrorKind::NotRunning).detail("name", name.as_str())
         }
-        FilesError::Stopped { name } => Meaning::of(ErrorKind::NotRunning)
+        FilesError::Stopped { name } => Meaning::new(ErrorKind::NotRunning)
             .detail("name", name.as_str())
             .hint(Some(format!("start it with msb start {name}"))),
         FilesError::LongPath(_) | FilesError::TooManyNames { .. } => {
-            Meaning::of(ErrorKind::InvalidArgument)
+            Meaning::new(ErrorKind::InvalidArgument)
         }
         FilesError::Path { path, source, .. } => of_path(source).detail("path", path.to_string()),
         FilesError::Reach(_) | FilesError::Disks { .. } | FilesError::BrokenOff => return None,
@@ -50,14 +50,14 @@ fn of_copy(error: &CopyError) -> Option<Meaning> {
             of_path(source).detail("path", path.display().to_string())
         }
         CopyError::NoDirectory { path } => {
-            Meaning::of(ErrorKind::PathNotFound).detail("path", path.to_string())
+            Meaning::new(ErrorKind::PathNotFound).detail("path", path.to_string())
         }
         CopyError::DirectoryOntoFile { path }
         | CopyError::NotDirectory { path }
         | CopyError::Loop { path } => {
-            Meaning::of(ErrorKind::InvalidArgument).detail("path", path.to_string())
+            Meaning::new(ErrorKind::InvalidArgument).detail("path", path.to_string())
         }
-        CopyError::EmptyPath => Meaning::of(ErrorKind::InvalidArgument),
+        CopyError::EmptyPath => Meaning::new(ErrorKind::InvalidArgument),
         CopyError::On { .. } | CopyError::Pack(_) | CopyError::Unpack(_) | CopyError::Output(_) => {
             return None;
         }
@@ -66,7 +66,7 @@ fn of_copy(error: &CopyError) -> Option<Meaning> {
 
 /// Returns the meaning of an error of the host's kernel that concerns a named path.
 fn of_path(source: &io::Error) -> Meaning {
-    Meaning::of(match source.kind() {
+    Meaning::new(match source.kind() {
         io::ErrorKind::NotFound => ErrorKind::PathNotFound,
         io::ErrorKind::AlreadyExists => ErrorKind::PathExists,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

@@ -22,7 +22,7 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return Some(of_pull(error));
     }
     if let Some(error) = cause.downcast_ref::<RegistryError>() {
-        return Some(Meaning::of(of_registry(error)));
+        return Some(Meaning::new(of_registry(error)));
     }
     if let Some(error) = cause.downcast_ref::<LoadError>() {
         return Some(Meaning::default().hint(error.hint()));
@@ -41,7 +41,7 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return of_remove(error);
     }
     if let Some(PruneError::Busy) = cause.downcast_ref::<PruneError>() {
-        return Some(Meaning::of(ErrorKind::Busy));
+        return Some(Meaning::new(ErrorKind::Busy));
     }
     if cause.is::<OpenError>() {
         return Some(Meaning::default().hint(Some(HOME_REMEDY.to_owned())));
@@ -52,10 +52,10 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
 fn of_find(error: &FindError) -> Meaning {
     let meaning = match error {
         FindError::NotFound { name } | FindError::OtherPlatform { name, .. } => {
-            Meaning::of(ErrorKind::ImageNotFound).detail("name", name.as_str())
+            Meaning::new(ErrorKind::ImageNotFound).detail("name", name.as_str())
         }
         FindError::Ambiguous { name, .. } => {
-            Meaning::of(ErrorKind::InvalidArgument).detail("name", name.as_str())
+            Meaning::new(ErrorKind::InvalidArgument).detail("name", name.as_str())
         }
         FindError::Io(_) => Meaning::default(),
     };
@@ -65,7 +65,7 @@ fn of_find(error: &FindError) -> Meaning {
 fn of_pull(error: &PullError) -> Meaning {
     let meaning = match error {
         PullError::Registry { reference, source } => {
-            Meaning::of(of_registry(source)).detail("name", reference.as_str())
+            Meaning::new(of_registry(source)).detail("name", reference.as_str())
         }
         PullError::Import { reference, .. } => {
             Meaning::default().detail("name", reference.as_str())
@@ -86,7 +86,7 @@ fn of_registry(error: &RegistryError) -> ErrorKind {
 fn of_archive(error: &ArchiveError) -> Option<Meaning> {
     match error {
         ArchiveError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-            Some(Meaning::of(ErrorKind::PathNotFound))
+            Some(Meaning::new(ErrorKind::PathNotFound))
         }
         _ => None,
     }
@@ -95,9 +95,9 @@ fn of_archive(error: &ArchiveError) -> Option<Meaning> {
 fn of_remove(error: &RemoveError) -> Option<Meaning> {
     match error {
         RemoveError::InUse { digest } | RemoveError::Needed { digest } => {
-            Some(Meaning::of(ErrorKind::ImageInUse).detail("digest", digest.to_string()))
+            Some(Meaning::new(ErrorKind::ImageInUse).detail("digest", digest.to_string()))
         }
-        RemoveError::Busy => Some(Meaning::of(ErrorKind::Busy)),
+        RemoveError::Busy => Some(Meaning::new(ErrorKind::Busy)),
         RemoveError::Find(_) | RemoveError::Io(_) => None,
     }
 }

@@ -16,10 +16,10 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return of_start(error);
     }
     if cause.is::<KernelError>() {
-        return Some(Meaning::of(ErrorKind::KernelMissing).hint(Some(KERNEL_REMEDY.to_owned())));
+        return Some(Meaning::new(ErrorKind::KernelMissing).hint(Some(KERNEL_REMEDY.to_owned())));
     }
     if let Some(error) = cause.downcast_ref::<ChooseError>() {
-        let mut meaning = Meaning::of(ErrorKind::VmmMissing);
+        let mut meaning = Meaning::new(ErrorKind::VmmMissing);
         meaning.hints = error.hints();
         return Some(meaning);
     }
@@ -33,19 +33,19 @@ fn of_start(error: &StartError) -> Option<Meaning> {
     match error {
         StartError::Ended { log_tail, .. } => Some(Meaning {
             last_words: log_tail.clone(),
-            ..Meaning::of(ErrorKind::MachineFailed)
+            ..Meaning::new(ErrorKind::MachineFailed)
         }),
         StartError::Silent { limit_s, log_tail } => Some(
             Meaning {
                 last_words: log_tail.clone(),
-                ..Meaning::of(ErrorKind::BootTimeout)
+                ..Meaning::new(ErrorKind::BootTimeout)
             }
             .detail("limit_s", *limit_s),
         ),
         // Transparent errors do not appear among the causes.
         StartError::Mount(error) => Some(of_mount(error)),
         StartError::Volume(error) => of_volume(error),
-        StartError::Agent(_) => Some(Meaning::of(ErrorKind::MachineFailed)),
+        StartError::Agent(_) => Some(Meaning::new(ErrorKind::MachineFailed)),
         StartError::Kernel(_)
         | StartError::BootDisk(_)
         | StartError::Publish(_)
@@ -61,7 +61,7 @@ fn of_publish(error: &PublishError) -> Meaning {
         io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
         _ => ErrorKind::InvalidArgument,
     };
-    Meaning::of(kind)
+    Meaning::new(kind)
         .detail("host_port", error.publish.host.port())
         .detail("host_address", error.publish.host.ip().to_string())
 }

@@ -28,16 +28,16 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return Some(of_patch(error));
     }
     if let Some(RemoveError::Running { name }) = cause.downcast_ref::<RemoveError>() {
-        return Some(Meaning::of(ErrorKind::SandboxRunning).detail("name", name.as_str()));
+        return Some(Meaning::new(ErrorKind::SandboxRunning).detail("name", name.as_str()));
     }
     if let Some(RenameError::Running { name }) = cause.downcast_ref::<RenameError>() {
-        return Some(Meaning::of(ErrorKind::SandboxRunning).detail("name", name.as_str()));
+        return Some(Meaning::new(ErrorKind::SandboxRunning).detail("name", name.as_str()));
     }
     if let Some(error) = cause.downcast_ref::<UpdateError>() {
         return of_update(error);
     }
     if let Some(error) = cause.downcast_ref::<HomeError>() {
-        return Some(Meaning::of(ErrorKind::PermissionDenied).hint(Some(error.remedy())));
+        return Some(Meaning::new(ErrorKind::PermissionDenied).hint(Some(error.remedy())));
     }
     None
 }
@@ -45,12 +45,12 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
 fn of_create(error: &CreateError) -> Option<Meaning> {
     Some(match error {
         CreateError::NameTaken { name } => {
-            Meaning::of(ErrorKind::NameTaken).detail("name", name.as_str())
+            Meaning::new(ErrorKind::NameTaken).detail("name", name.as_str())
         }
         CreateError::InvalidName { name } => {
-            Meaning::of(ErrorKind::InvalidArgument).detail("name", name.as_str())
+            Meaning::new(ErrorKind::InvalidArgument).detail("name", name.as_str())
         }
-        CreateError::Command(_) => Meaning::of(ErrorKind::InvalidArgument),
+        CreateError::Command(_) => Meaning::new(ErrorKind::InvalidArgument),
         // Transparent errors do not appear among the causes.
         CreateError::Mount(error) => of_mount(error),
         CreateError::Volume(error) => return of_volume(error),
@@ -61,16 +61,16 @@ fn of_create(error: &CreateError) -> Option<Meaning> {
 fn of_connect(error: &ConnectError) -> Option<Meaning> {
     match error {
         ConnectError::NotRunning { name } => Some(
-            Meaning::of(ErrorKind::NotRunning)
+            Meaning::new(ErrorKind::NotRunning)
                 .detail("name", name.as_str())
                 .hint(Some(format!("start it with msb start {name}"))),
         ),
         ConnectError::Starting { name } => {
-            Some(Meaning::of(ErrorKind::NotRunning).detail("name", name.as_str()))
+            Some(Meaning::new(ErrorKind::NotRunning).detail("name", name.as_str()))
         }
         // A process that somebody has stopped may go on.
         ConnectError::Stopped { name, .. } => {
-            Some(Meaning::of(ErrorKind::Busy).detail("name", name.as_str()))
+            Some(Meaning::new(ErrorKind::Busy).detail("name", name.as_str()))
         }
         ConnectError::Io { .. } | ConnectError::Agent { .. } | ConnectError::Immortal { .. } => {
             None
@@ -81,28 +81,28 @@ fn of_connect(error: &ConnectError) -> Option<Meaning> {
 pub(super) fn of_mount(error: &MountError) -> Meaning {
     match error {
         MountError::Host { path, source } if source.kind() == io::ErrorKind::NotFound => {
-            Meaning::of(ErrorKind::PathNotFound).detail("path", path.display().to_string())
+            Meaning::new(ErrorKind::PathNotFound).detail("path", path.display().to_string())
         }
         MountError::Vanished { path, .. } => {
-            Meaning::of(ErrorKind::PathNotFound).detail("path", path.display().to_string())
+            Meaning::new(ErrorKind::PathNotFound).detail("path", path.display().to_string())
         }
         MountError::Unreadable { path, .. } => {
-            Meaning::of(ErrorKind::PermissionDenied).detail("path", path.display().to_string())
+            Meaning::new(ErrorKind::PermissionDenied).detail("path", path.display().to_string())
         }
-        _ => Meaning::of(ErrorKind::InvalidArgument),
+        _ => Meaning::new(ErrorKind::InvalidArgument),
     }
 }
 
 pub(super) fn of_volume(error: &VolumeError) -> Option<Meaning> {
     let named =
-        |kind, name: &msb_runtime::VolumeName| Meaning::of(kind).detail("name", name.as_str());
+        |kind, name: &msb_runtime::VolumeName| Meaning::new(kind).detail("name", name.as_str());
     Some(match error {
         VolumeError::Exists { name } => named(ErrorKind::NameTaken, name),
         VolumeError::Missing { name } => named(ErrorKind::VolumeNotFound, name),
         VolumeError::Needed { name, .. } | VolumeError::InUse { name, .. } => {
             named(ErrorKind::VolumeInUse, name)
         }
-        VolumeError::Layout { .. } => Meaning::of(ErrorKind::InvalidArgument),
+        VolumeError::Layout { .. } => Meaning::new(ErrorKind::InvalidArgument),
         VolumeError::Io { .. } => return None,
     })
 }
@@ -112,7 +112,7 @@ fn of_patch(error: &PatchError) -> Meaning {
         .source()
         .and_then(|source| source.downcast_ref::<io::Error>())
         .is_some_and(|source| source.kind() == io::ErrorKind::NotFound);
-    Meaning::of(if missing {
+    Meaning::new(if missing {
         ErrorKind::PathNotFound
     } else {
         ErrorKind::InvalidArgument
@@ -122,10 +122,10 @@ fn of_patch(error: &PatchError) -> Meaning {
 fn of_update(error: &UpdateError) -> Option<Meaning> {
     match error {
         UpdateError::Shrinks { .. } | UpdateError::TooLarge { .. } => {
-            Some(Meaning::of(ErrorKind::InvalidArgument))
+            Some(Meaning::new(ErrorKind::InvalidArgument))
         }
         UpdateError::Gone { name } => {
-            Some(Meaning::of(ErrorKind::SandboxNotFound).detail("name", name.as_str()))
+            Some(Meaning::new(ErrorKind::SandboxNotFound).detail("name", name.as_str()))
         }
         UpdateError::Io { .. } => None,
     }

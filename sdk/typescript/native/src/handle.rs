@@ -50,7 +50,7 @@ impl NativeHandle {
             let outcome = tokio::select! {
                 biased;
                 () = cancelled(cancel) => NativeOutcome::default(),
-                result = call => NativeOutcome::of(result, &client),
+                result = call => NativeOutcome::from_result(result, &client),
             };
             settlement.settle(outcome);
         });

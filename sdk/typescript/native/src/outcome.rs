@@ -31,7 +31,7 @@ impl NativeOutcome {
         }
     }
 
-    pub(crate) fn of(result: Result<Reply, Failure>, client: &Client) -> Self {
+    pub(crate) fn from_result(result: Result<Reply, Failure>, client: &Client) -> Self {
         match result {
             Ok(reply) => Self {
                 value: Some(reply.value),
