@@ -62,7 +62,7 @@ fn an_image_that_is_neither_here_nor_there_is_said_in_one_line() {
         &format!("image '{name}' is not in the store: "),
         "the connection was refused",
     ]);
-    said.assert_hint("msb images lists");
+    said.assert_hint("list the images in the store with msb images");
     assert!(!said.stderr.contains("--plain-http"), "{}", said.stderr);
     let never = home.msb(&["run", "--pull", "never", &name]);
     never.assert_refused(&[&format!("image '{name}' is not in the store")]);

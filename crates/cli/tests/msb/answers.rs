@@ -17,7 +17,7 @@ fn a_word_of_dockers_is_answered_with_one_line() {
         ),
         (
             &["run", "--gpus", "all", "x"],
-            "msb run has no --gpus: devices of the host cannot be passed to a sandbox, whose \
+            "msb run does not support --gpus: devices of the host cannot be passed to a sandbox, whose \
              machine has its own",
         ),
     ] {
