@@ -54,9 +54,7 @@ pub(crate) async fn keep(
     };
     let agent = tokio::select! {
         agent = lifetime::greeted(port, &files, config.lifetime) => agent?,
-        () = StartingClient::hung_up(starting_client.as_ref()) => {
-            return Err(io::Error::other("the sandbox's owner was gone before the guest was up"));
-        }
+        () = StartingClient::hung_up(starting_client.as_ref()) => owners::end_at_once(),
     };
     let clients = watch::Sender::new(0);
     let supervisor = Supervisor {

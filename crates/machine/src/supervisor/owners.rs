@@ -1,10 +1,13 @@
 use std::io;
+use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
+
+use super::log_line;
 
 /// The owners of the sandbox. Clones share their state.
 #[derive(Debug, Clone, Default)]
@@ -98,6 +101,14 @@ impl StartingClient {
             std::future::pending::<()>().await;
         }
     }
+}
+
+/// Ends this process, and the machine with it, because its only owner was gone before the guest was
+/// up. No command has run, so nothing has to be saved.
+#[expect(clippy::exit, reason = "the machine's own thread does not return")]
+pub(super) fn end_at_once() -> ! {
+    log_line("the sandbox ends: its owner was gone before the guest was up");
+    process::exit(1)
 }
 
 /// Waits until a connection is closed or has bytes to read. Returns true if it is closed.
