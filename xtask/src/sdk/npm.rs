@@ -62,7 +62,7 @@ fn tools() -> Result<PathBuf> {
         let wanted = fs::read(sdk.join(name)).ok();
         wanted.is_some() && fs::read(installed.join(name)).ok() == wanted
     };
-    if !LOCK.iter().all(|name| is_current(&name)) {
+    if !LOCK.iter().all(is_current) {
         for name in LOCK {
             copy_file(&sdk.join(name), &work.join(name))?;
         }
