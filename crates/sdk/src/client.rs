@@ -1,5 +1,5 @@
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use image_store::Store;
 use msb_runtime::{Home, Sandbox as StoredSandbox, Timeline};
@@ -8,9 +8,10 @@ use tokio::sync::OnceCell;
 
 use crate::cleanup::Cleanups;
 use crate::operation::blocking;
+use crate::program::Refusal;
 use crate::{
-    Error, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Version, VmmChoice,
-    Volumes, doctor, program, version,
+    Error, ErrorKind, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Version,
+    VmmChoice, Volumes, doctor, program, version,
 };
 
 /// A client of msb: the way to its images, sandboxes and volumes.
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     timeline: Timeline,
     /// The program whose version was checked.
     program: OnceCell<PathBuf>,
+    /// The refusal of a program of another build, which is not started again.
+    refused: OnceLock<Refusal>,
     /// True once the home has been closed to other users.
     is_closed: OnceCell<()>,
     /// Removals that no operation waits for.
@@ -89,6 +92,7 @@ impl Msb {
                 timeline: Timeline::open(settings.timeline.as_deref())?,
                 settings,
                 program: OnceCell::new(),
+                refused: OnceLock::new(),
                 is_closed: OnceCell::new(),
                 cleanups: Cleanups::default(),
                 notices: Mutex::default(),
@@ -222,7 +226,7 @@ impl Shared {
     /// Adds a hint to the error of a full disk: the home is on it.
     pub(crate) fn in_home(&self, error: Error) -> Error {
         let hint = format!("the disk that holds {} is full", self.home.root().display());
-        let is_of_home = error.kind() == crate::ErrorKind::OutOfSpace && error.origin().is_some();
+        let is_of_home = error.kind() == ErrorKind::OutOfSpace && error.origin().is_some();
         if is_of_home && !error.hints().contains(&hint) {
             error.with_first_hint(hint)
         } else {
@@ -231,10 +235,18 @@ impl Shared {
     }
 
     pub(crate) async fn program(&self) -> Result<PathBuf, Error> {
+        if let Some(refusal) = self.refused.get() {
+            return Err(refusal.error());
+        }
         let found = self
             .program
             .get_or_try_init(|| program::find(&self.settings));
-        found.await.cloned()
+        found.await.cloned().inspect_err(|error| {
+            // Another program of the name may do anything when it is started.
+            if error.kind() == ErrorKind::VersionMismatch {
+                let _ = self.refused.set(Refusal::new(error));
+            }
+        })
     }
 
     pub(crate) fn store(&self) -> Result<Store, Error> {

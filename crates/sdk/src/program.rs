@@ -18,6 +18,28 @@ const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of a version that are read.
 const VERSION_MAX_BYTES: u64 = 64 << 10;
 
+/// The refusal of a program of another build.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    message: String,
+    hints: Vec<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(error: &Error) -> Self {
+        Self {
+            message: error.message().to_owned(),
+            hints: error.hints().to_vec(),
+        }
+    }
+
+    /// Returns the error of the refusal.
+    pub(crate) fn error(&self) -> Error {
+        let error = Error::new(ErrorKind::VersionMismatch, self.message.as_str());
+        self.hints.iter().fold(error, Error::with_hint)
+    }
+}
+
 /// Finds the program: the given one, the one beside the running program, or the first in `PATH`.
 /// The first one found is asked for its version.
 ///
@@ -93,6 +115,11 @@ async fn ask(path: &Path) -> Result<String, Error> {
     }
 }
 
+/// Returns true if a program of this version runs what a library of the other describes.
+fn understands(found: &Version, own: &Version) -> bool {
+    (&found.build, found.launch_format) == (&own.build, own.launch_format)
+}
+
 /// Checks that the text is the version of a program of this build.
 fn check(path: &Path, text: &str) -> Result<(), Error> {
     let own = version::current();
@@ -109,7 +136,7 @@ fn check(path: &Path, text: &str) -> Result<(), Error> {
             crate::error::printable(&found.msb),
             own.msb
         )),
-        Ok(found) if found != own => mismatch(format!(
+        Ok(found) if !understands(&found, &own) => mismatch(format!(
             "{shown} is another build of msb {}, {}, and this library needs {}",
             own.msb,
             crate::error::printable(&found.build),
@@ -133,7 +160,7 @@ mod tests {
         let mut version = version::current();
         let text = serde_json::to_string(&version).expect("written");
         assert_eq!(kind(&text), None);
-        version.agent = "other".to_owned();
+        version.build = "other".to_owned();
         let other = serde_json::to_string(&version).expect("written");
         assert_eq!(kind(&other), Some(ErrorKind::VersionMismatch));
         for foreign in ["", "microsandbox 0.6.14", "{\"version\":\"0.6\"}"] {

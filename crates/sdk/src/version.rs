@@ -13,8 +13,10 @@ pub struct Version {
     /// The digest of the guest agent, which identifies the build.
     pub agent: String,
     /// The id of the build: programs and libraries with one id understand each other.
+    #[serde(default)]
     pub build: String,
     /// The format in which a start is described to the virtual machine's process.
+    #[serde(default)]
     pub launch_format: u32,
     /// The operating system.
     pub os: String,
