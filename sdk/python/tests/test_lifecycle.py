@@ -94,11 +94,13 @@ def test_what_ends_with_its_scope_is_removed(client):
 
 def test_a_forgotten_sandbox_is_removed_with_a_warning(client):
     sandbox = client.sandboxes.run(IMAGE, name="forgotten", **SMALL)
+    gc.collect()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         del sandbox
         gc.collect()
-    assert [warning.category for warning in caught] == [ResourceWarning]
+    said = [str(warning.message) for warning in caught if warning.category is ResourceWarning]
+    assert said == ["sandbox forgotten was not closed; it ends now"]
     assert eventually(lambda: not is_left(client, "forgotten"), 5)
 
 

@@ -138,6 +138,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "groups": _texts,
     "ulimits": _ulimits,
     "tty": terminal,
+    "window": terminal,
     "mounts": _mounts,
     "ports": _ports,
     "network": _network,

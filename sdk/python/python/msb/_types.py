@@ -642,6 +642,8 @@ class SandboxOptions(TypedDict, total=False):
     """When the image is read and compared with its digests before the boot."""
     wait_for_attach: bool
     """True if the main command waits until a client has attached to it."""
+    window: TerminalSize
+    """The size of the main command's terminal at the start, if it has one; that of `tty` by default."""
 
 
 def unsupported(operation: str) -> Unsupported:

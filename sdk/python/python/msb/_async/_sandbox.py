@@ -77,8 +77,11 @@ class AsyncSandbox:
         boot_timeout: Duration | None = None,
         verify: Literal["changed", "always"] | None = None,
         wait_for_attach: bool = False,
+        window: TerminalSize | None = None,
     ) -> None:
         """Starts the sandbox from the disk that it was stopped with.
+
+        `window` is the size of the main command's terminal, if it has one.
 
         Raises `SandboxRunning`, or one of `StartError`.
         """
@@ -87,6 +90,7 @@ class AsyncSandbox:
             "boot_timeout_ms": _values.milliseconds(boot_timeout, "boot_timeout"),
             "verify": verify,
             "wait_for_attach": wait_for_attach,
+            "window": _options.terminal(window),
         }
         await call(self._link, "start", options)
 

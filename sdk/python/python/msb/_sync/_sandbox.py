@@ -78,8 +78,11 @@ class Sandbox:
         boot_timeout: Duration | None = None,
         verify: Literal["changed", "always"] | None = None,
         wait_for_attach: bool = False,
+        window: TerminalSize | None = None,
     ) -> None:
         """Starts the sandbox from the disk that it was stopped with.
+
+        `window` is the size of the main command's terminal, if it has one.
 
         Raises `SandboxRunning`, or one of `StartError`.
         """
@@ -88,6 +91,7 @@ class Sandbox:
             "boot_timeout_ms": _values.milliseconds(boot_timeout, "boot_timeout"),
             "verify": verify,
             "wait_for_attach": wait_for_attach,
+            "window": _options.terminal(window),
         }
         call(self._link, "start", options)
 
