@@ -26,7 +26,7 @@ pub use sandbox::Sandbox;
 pub(crate) use handle::Handle;
 
 use crate::client::Shared;
-use crate::{Error, Operation};
+use crate::{Error, ErrorKind, Operation};
 
 /// The sandboxes of one home.
 #[derive(Debug, Clone)]
@@ -153,7 +153,7 @@ impl Sandboxes {
 /// Returns the sandbox with this name or id.
 fn find(shared: &Shared, name: &str) -> Result<StoredSandbox, Error> {
     let found = StoredSandbox::find(shared.home(), name)?;
-    found.ok_or_else(|| sandbox::not_found(name))
+    found.ok_or_else(|| not_found(name))
 }
 
 fn list(shared: &Shared, filter: &SandboxFilter) -> Result<Vec<SandboxInfo>, Error> {
@@ -165,4 +165,14 @@ fn list(shared: &Shared, filter: &SandboxFilter) -> Result<Vec<SandboxInfo>, Err
         }
     }
     Ok(infos)
+}
+
+/// Returns the error of a name that no sandbox has.
+fn not_found(name: &str) -> Error {
+    let name = crate::error::printable(name);
+    Error::new(
+        ErrorKind::SandboxNotFound,
+        format!("no such sandbox: {name}"),
+    )
+    .with_detail("name", name)
 }

@@ -1,11 +1,13 @@
 //! The ownership of a sandbox, which ends with its owner.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use msb_runtime::{OwnOptions, Owner as MachineOwner, Sandbox as StoredSandbox};
 use tokio::runtime::Handle as RuntimeHandle;
 
 use super::discard::kill_and_remove;
+use super::handle::Handle;
 use crate::Error;
 use crate::cleanup::Cleanups;
 
@@ -88,6 +90,23 @@ impl Drop for Owner {
             }
             Err(_) => end_on_a_thread(ending),
         }
+    }
+}
+
+/// The handles of a sandbox that its user holds. An owned sandbox ends with the last of them, although
+/// calls that still run share its state.
+#[derive(Debug)]
+pub(super) struct Scope(Arc<Handle>);
+
+impl Scope {
+    pub(super) const fn new(handle: Arc<Handle>) -> Self {
+        Self(handle)
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        drop(self.0.take_owner());
     }
 }
 

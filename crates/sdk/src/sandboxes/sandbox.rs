@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::discard::kill_and_remove;
 use super::handle::Handle;
-use super::owner::Owner;
+use super::owner::{Owner, Scope};
 use super::start::{Ready, Start};
 use super::{Changes, SandboxInfo, SandboxState};
 use crate::client::Shared;
@@ -29,12 +29,16 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     handle: Arc<Handle>,
+    _scope: Arc<Scope>,
 }
 
 impl Sandbox {
     pub(super) fn kept(shared: Arc<Shared>, stored: StoredSandbox, warnings: Vec<Notice>) -> Self {
+        let handle = Arc::new(Handle::new(shared, stored, warnings));
+        let scope = Arc::new(Scope::new(Arc::clone(&handle)));
         Self {
-            handle: Arc::new(Handle::new(shared, stored, warnings)),
+            handle,
+            _scope: scope,
         }
     }
 
@@ -485,14 +489,4 @@ impl PartialEq for Sandbox {
 fn never_ran(name: &str) -> Error {
     let message = format!("sandbox {name} has not run a command");
     Error::new(ErrorKind::NotRunning, message).with_detail("name", name)
-}
-
-/// Returns the error of a name that no sandbox has.
-pub(super) fn not_found(name: &str) -> Error {
-    let name = crate::error::printable(name);
-    Error::new(
-        ErrorKind::SandboxNotFound,
-        format!("no such sandbox: {name}"),
-    )
-    .with_detail("name", name)
 }
