@@ -15,6 +15,11 @@ pub trait Progress: Debug + Send + Sync {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
+    /// A registry is asked for an image.
+    Resolving {
+        /// Name of the image.
+        name: &'a str,
+    },
     /// An image was found and its import begins.
     Image {
         /// Name of the image; its digest if it has no name.

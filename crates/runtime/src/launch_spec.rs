@@ -93,11 +93,10 @@ impl AwaitedOwner {
     }
 }
 
-/// The part of a launch spec that every format has.
-#[derive(Deserialize)]
-struct WithFormat {
-    #[serde(default)]
-    format: u32,
+/// Returns the format of a launch spec, of which nothing else is known; 0 if it has none.
+fn format(json: &[u8]) -> serde_json::Result<u32> {
+    let members: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(json)?;
+    members.get("format").map_or(Ok(0), u32::deserialize)
 }
 
 /// A launch spec cannot be run.
@@ -126,8 +125,7 @@ impl LaunchSpec {
     /// If the file does not exist or cannot be parsed, or its format is another than this build's.
     pub fn read_to_run(files: &SandboxPaths) -> Result<Self, LaunchSpecError> {
         let json = fs::read(files.launch_spec()).map_err(LaunchSpecError::Io)?;
-        let WithFormat { format } =
-            serde_json::from_slice(&json).map_err(|error| LaunchSpecError::Io(error.into()))?;
+        let format = format(&json).map_err(|error| LaunchSpecError::Io(error.into()))?;
         if format != LAUNCH_FORMAT {
             return Err(LaunchSpecError::Format {
                 found: format,

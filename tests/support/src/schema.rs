@@ -68,7 +68,7 @@ mod tests {
 
     const VERSION: &str = r#"{"msb": "1", "store_format": 1, "agent_protocol": 1, "os": "linux",
         "agent": "0000000000000000000000000000000000000000000000000000000000000000",
-        "architecture": "x86_64""#;
+        "architecture": "x86_64", "build": "0.1.0+0000000000000000", "launch_format": 1"#;
 
     #[test]
     fn a_document_of_the_shape_is_accepted() {

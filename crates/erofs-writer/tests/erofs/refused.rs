@@ -141,7 +141,7 @@ fn xattrs_that_have_no_place_on_disk() {
     let namespace = with(&[("btrfs.compression", b"zstd")]);
     assert_eq!(
         namespace.to_string(),
-        "extended attribute 'btrfs.compression' has a namespace that EROFS does not have"
+        "the extended attribute 'btrfs.compression' has a namespace that EROFS does not have"
     );
     assert!(matches!(
         with(&[("user.", b"")]),

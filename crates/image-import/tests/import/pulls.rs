@@ -243,7 +243,7 @@ async fn a_token_is_fetched_with_credentials_and_renewed() {
     assert!(
         error
             .hint()
-            .is_some_and(|hint| hint.contains("no credentials"))
+            .is_some_and(|hint| hint.contains("if the image is private"))
     );
     store.assert_empty();
 

@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum PullEvent {
+    /// A registry is asked for the image.
+    Resolving {
+        /// Name of the image.
+        name: String,
+    },
     /// An image was found and its import begins.
     Image {
         /// Name of the image; its digest if it has no name.
@@ -97,6 +102,9 @@ impl PullEvent {
     pub fn convert(event: &Event<'_>) -> Option<Self> {
         let diff_id = |digest: &oci_image::Digest| digest.to_string();
         Some(match event {
+            Event::Resolving { name } => Self::Resolving {
+                name: (*name).to_owned(),
+            },
             Event::Image {
                 name,
                 digest,

@@ -2,7 +2,7 @@ use std::future::IntoFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use image_store::{Progress, Store, StoredImage};
+use image_store::{Event, Progress, Store, StoredImage};
 use oci_image::Reference;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -133,6 +133,7 @@ pub(crate) async fn pull_into(
         let (shared, source) = (Arc::clone(shared), source.clone());
         blocking(move || source.pull_options(&shared)).await?
     };
+    progress.event(&Event::Resolving { name });
     let pulled = image_import::pull(store, &reference, &options, progress).await;
     let image = pulled.map_err(|error| shared.in_home(error.into()))?;
     let newest = [image.record.manifest_digest];

@@ -318,8 +318,8 @@ class PullEvent:
     """A step of a pull. `type` says which; the other fields are those of the step."""
 
     type: str
-    """`image`, `layer-present`, `layer-waiting`, `layer-started`, `layer-bytes`, `layer-notes`, `layer-done`,
-    `retrying`, `merging`, `verifying`, `verified-bytes` or `done`."""
+    """`resolving`, `image`, `layer-present`, `layer-waiting`, `layer-started`, `layer-bytes`, `layer-notes`,
+    `layer-done`, `retrying`, `merging`, `verifying`, `verified-bytes` or `done`."""
     diff_id: str | None = None
     """The layer, by its diff ID."""
     bytes: int | None = None

@@ -43,7 +43,15 @@ export interface PruneOptions extends CallOptions {
 
 /** An event of a pull. Layers are identified by their diff ID. */
 export type PullEvent =
-  PullImageEvent | PullLayerEvent | PullBytesEvent | PullNotesEvent | PullRetryEvent | PullDigestEvent | PullVerifyEvent;
+  PullResolvingEvent | PullImageEvent | PullLayerEvent | PullBytesEvent | PullNotesEvent | PullRetryEvent | PullDigestEvent | PullVerifyEvent;
+
+/** A registry is asked for the image. */
+export interface PullResolvingEvent {
+  /** The kind of the event. */
+  readonly type: "resolving";
+  /** Name of the image. */
+  readonly name: string;
+}
 
 /** An image was found and its import begins. */
 export interface PullImageEvent {

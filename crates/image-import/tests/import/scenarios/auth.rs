@@ -132,31 +132,35 @@ async fn registries_are_met_with_the_right_credentials() {
 async fn realms_that_trick_are_seen_through() {
     let mut scenarios: Vec<Scenario> = [
         ("no realm", "Bearer service=\"x\"", "denies access"),
-        ("an empty realm", "Bearer realm=\"\"", "is not an address"),
+        (
+            "an empty realm",
+            "Bearer realm=\"\"",
+            "is not a valid address",
+        ),
         (
             "a relative realm",
             "Bearer realm=\"/token\"",
-            "is not an address",
+            "is not a valid address",
         ),
         (
             "a realm that is a file",
             "Bearer realm=\"file:///etc/passwd\"",
-            "is not an address",
+            "is not a valid address",
         ),
         (
             "a realm of another scheme",
             "Bearer realm=\"gopher://HOST/\"",
-            "is not an address",
+            "is not a valid address",
         ),
         (
             "a realm that is no address",
             "Bearer realm=\"http://[\"",
-            "is not an address",
+            "is not a valid address",
         ),
         (
             "a realm with a bad port",
             "Bearer realm=\"http://HOST99999/\"",
-            "is not an address",
+            "is not a valid address",
         ),
         ("an unknown scheme", "Negotiate", "denies access"),
         (

@@ -139,7 +139,7 @@ async fn documents_are_what_they_say_or_refused() {
         refused_content("a chart", "media type 'application/vnd.cncf.helm", changed(|manifest| {
             manifest["config"]["mediaType"] = json!("application/vnd.cncf.helm.config.v1+json");
         })),
-        refused_content("an encrypted layer", "+encrypted' of the layer", changed(|manifest| {
+        refused_content("an encrypted layer", "+encrypted', which is not supported", changed(|manifest| {
             manifest["layers"][0]["mediaType"] = json!("application/vnd.oci.image.layer.v1.tar+gzip+encrypted");
         })),
     ])

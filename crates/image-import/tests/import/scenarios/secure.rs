@@ -201,7 +201,7 @@ async fn plain_text_and_tls_are_not_taken_for_each_other() {
         plain_http: true,
         ..quick()
     };
-    fails(&secure, options, "broke").await;
+    fails(&secure, options, "connection was lost").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,39 +36,41 @@ async fn a_registry_is_asked_again_but_not_for_ever() {
         once("a reset connection", || Answer::raw("").reset()),
         once("no answer", || Answer::raw("")),
         once("half a head", || Answer::raw("HTTP/1.1 200 OK\r\nContent-")),
-        refused("resets for ever", "broke", |_, _, _| {
+        refused("resets for ever", "connection was lost", |_, _, _| {
             Answer::raw("").reset()
         })
         .most_requests(5),
-        refused("no HTTP at all", "broke", |_, _, _| {
+        refused("no HTTP at all", "connection was lost", |_, _, _| {
             Answer::raw("SSH-2.0-x\r\n")
         })
         .most_requests(5),
-        refused("a head of 1 MB", "broke", |_, _, _| {
+        refused("a head of 1 MB", "connection was lost", |_, _, _| {
             Answer::raw(format!(
                 "HTTP/1.1 200 OK\r\nX: {}\r\n\r\n",
                 "x".repeat(1 << 20)
             ))
         })
         .most_requests(5),
-        refused("10 000 headers", "broke", |_, _, _| {
+        refused("10 000 headers", "connection was lost", |_, _, _| {
             Answer::raw(format!(
                 "HTTP/1.1 200 OK\r\n{}\r\n",
                 "X: y\r\n".repeat(10_000)
             ))
         })
         .most_requests(5),
-        refused("an endless head", "broke", |_, _, _| {
+        refused("an endless head", "connection was lost", |_, _, _| {
             Answer::raw(format!("HTTP/1.1 200 OK\r\n{}", "X: y\r\n".repeat(200_000)))
         })
         .most_requests(5),
-        refused("two lengths", "broke", |_, _, _| {
+        refused("two lengths", "connection was lost", |_, _, _| {
             Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")
         })
         .most_requests(5),
-        refused("a length below nothing", "broke", |_, _, _| {
-            Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")
-        })
+        refused(
+            "a length below nothing",
+            "connection was lost",
+            |_, _, _| Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
+        )
         .most_requests(5),
         refused(
             "no answer for a long time",
