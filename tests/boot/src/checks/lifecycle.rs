@@ -163,7 +163,7 @@ fn time_is_up(env: &TestEnv) -> Result<()> {
     let output = exec(env, &["--timeout", "1"], &["sleep", "600"]).output()?;
     expect_code(&output, 124)?;
     ensure!(
-        output.stderr == b"msb: stopped: --timeout 1s was over\n",
+        output.stderr == b"msb: stopped: --timeout 1s has elapsed\n",
         "{}",
         describe(&output)
     );

@@ -11,11 +11,13 @@ use test_support::{Speaking, TestEnv, describe, expect_code};
 
 const HOSTILE: &str = "checks-silent";
 const HUNG: &str = "checks-hung";
-/// Stops PID 1, which is the agent, as a debugger does, and says so on the console: the agent
-/// passes nothing on any more. 16 is PTRACE_ATTACH, 0x40000000 is __WALL.
+/// Stops PID 1, which is the agent, as a debugger does, once `/go` exists: the agent has then passed on
+/// the first line. Says so on the console, because the agent passes nothing on any more. 16 is PTRACE_ATTACH, 0x40000000 is __WALL.
 const STOP_AGENT: &str = "\
-import ctypes, os, signal
+import ctypes, os, signal, time
 print('up', flush=True)
+while not os.path.exists('/go'):
+    time.sleep(0.05)
 ptrace = ctypes.CDLL(None, use_errno=True).ptrace
 if ptrace(16, 1, None, None) != 0:
     os.abort()
@@ -39,6 +41,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) fn given_up(env: &TestEnv) -> Result<()> {
     let script = format!("exec python3 -c \"{STOP_AGENT}\"");
     let first = start(env, HOSTILE, &[], &script)?;
+    let go = env.msb().args(["exec", HOSTILE, "touch", "/go"]).output()?;
+    expect_code(&go, 0)?;
     await_stop(env)?;
     let copy = env.work.join("hosts");
     let copy = copy.to_str().context("a path in UTF-8")?;
