@@ -143,8 +143,8 @@ impl Isolated {
             let is_known = HARMLESS.iter().any(|kind| text.starts_with(kind))
                 || target.starts_with(&own)
                 || target.starts_with(&self.share)
-                // A share opens files by their descriptors again, with other access.
-                || text == format!("/proc/{process}/fd")
+                // A share opens files by their descriptors again, and reads which mounts there are.
+                || ["fd", "mountinfo"].iter().any(|name| text == format!("/proc/{process}/{name}"))
                 || places.iter().any(|place| target.starts_with(place));
             ensure!(is_known, "an open descriptor of {text}");
         }
