@@ -13,7 +13,7 @@ use crate::{DIRECTORY_MODE, owner};
 /// Makes a directory that does not exist yet.
 ///
 /// # Errors
-/// Those of [`fs_err::create_dir`].
+/// Fails as [`fs_err::create_dir`] does.
 pub fn create_directory(path: &Path) -> io::Result<()> {
     let made = DirBuilder::new().mode(DIRECTORY_MODE).create(path);
     made.map_err(|error| {
@@ -27,7 +27,7 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
 /// An existing directory is left unchanged, also on a read-only filesystem.
 ///
 /// # Errors
-/// Those of [`fs_err::create_dir_all`].
+/// Fails as [`fs_err::create_dir_all`] does.
 pub fn ensure_directory(path: &Path) -> io::Result<()> {
     let made = match (create_directory(path), path.parent()) {
         (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
@@ -46,7 +46,7 @@ pub fn ensure_directory(path: &Path) -> io::Result<()> {
 /// It is removed when the value is dropped.
 ///
 /// # Errors
-/// Those of [`Builder::tempdir_in`].
+/// Fails as [`Builder::tempdir_in`] does.
 pub fn temporary_directory(parent: &Path, prefix: &str) -> io::Result<TempDir> {
     let directory = Builder::new()
         .prefix(prefix)

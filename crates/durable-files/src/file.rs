@@ -13,7 +13,7 @@ const TRIES: u32 = 8;
 /// Makes a file that does not exist yet, and opens it for reading and writing.
 ///
 /// # Errors
-/// Those of [`File::create_new`].
+/// Fails as [`File::create_new`] does.
 pub fn create_new(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -28,7 +28,7 @@ pub fn create_new(path: &Path) -> io::Result<File> {
 /// Opens a file for reading and writing, and makes it if it does not exist.
 ///
 /// # Errors
-/// Those of [`File::open`] and [`create_new`].
+/// Fails as [`File::open`] and [`create_new`] do.
 pub fn open_or_create(path: &Path) -> io::Result<File> {
     let mut to_change = OpenOptions::new();
     to_change.read(true).write(true);
@@ -38,7 +38,7 @@ pub fn open_or_create(path: &Path) -> io::Result<File> {
 /// Makes or empties a file, and opens it for reading and writing.
 ///
 /// # Errors
-/// Those of [`File::create`].
+/// Fails as [`File::create`] does.
 pub fn create(path: &Path) -> io::Result<File> {
     let mut to_empty = OpenOptions::new();
     to_empty.read(true).write(true).truncate(true);
@@ -64,7 +64,7 @@ fn open_or_create_with(path: &Path, of_present: &OpenOptions) -> io::Result<File
 /// It is removed when the value is dropped.
 ///
 /// # Errors
-/// Those of [`Builder::tempfile_in`].
+/// Fails as [`Builder::tempfile_in`] does.
 pub fn temporary_file(directory: &Path, prefix: &str) -> io::Result<NamedTempFile> {
     // The crate tempfile already sets this mode.
     let file = Builder::new().prefix(prefix).tempfile_in(directory)?;

@@ -14,7 +14,7 @@ pub const UNFINISHED: &str = ".new-";
 /// directory is synced.
 ///
 /// # Errors
-/// Those of `fill`, and those of the filesystem; the old file is kept then.
+/// Fails as `fill` does, or if the filesystem fails; the old file is kept then.
 pub fn publish(
     path: &Path,
     fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>,

@@ -12,7 +12,7 @@ use crate::FILE_MODE;
 /// directory that contains it.
 ///
 /// # Errors
-/// Those of [`UnixListener::bind`]. No socket is left then.
+/// Fails as [`UnixListener::bind`] does. No socket is left then.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     let closed = fs::set_permissions(path, std::fs::Permissions::from_mode(FILE_MODE));

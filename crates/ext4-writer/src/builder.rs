@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
     /// Writes the image to a new output.
     ///
     /// # Errors
-    /// Those of [`write()`].
+    /// Fails as [`write()`] does.
     pub fn write(
         self,
         options: &Options,

@@ -41,7 +41,7 @@ impl<D> Tree<D> {
     /// end.
     ///
     /// # Errors
-    /// Those of [`Tree::resolve`].
+    /// Fails as [`Tree::resolve`] does.
     pub fn resolve_entry(&self, path: impl AsRef<[u8]>) -> Result<InodeId, PathError> {
         Resolution::new(self, path.as_ref()).run(path.as_ref(), false)
     }
@@ -49,7 +49,7 @@ impl<D> Tree<D> {
     /// Returns the inode at `path` with its attributes, after following symlinks.
     ///
     /// # Errors
-    /// Those of [`Tree::resolve`].
+    /// Fails as [`Tree::resolve`] does.
     pub fn metadata(&self, path: impl AsRef<[u8]>) -> Result<&Inode<D>, PathError> {
         self.resolve(path).map(|id| self.inode(id))
     }
@@ -57,7 +57,7 @@ impl<D> Tree<D> {
     /// Returns the inode at `path` with its attributes; of a symlink, its own.
     ///
     /// # Errors
-    /// Those of [`Tree::resolve`].
+    /// Fails as [`Tree::resolve`] does.
     pub fn symlink_metadata(&self, path: impl AsRef<[u8]>) -> Result<&Inode<D>, PathError> {
         self.resolve_entry(path).map(|id| self.inode(id))
     }
@@ -65,7 +65,7 @@ impl<D> Tree<D> {
     /// Returns the names in the directory at `path`, in bytewise order.
     ///
     /// # Errors
-    /// Those of [`Tree::resolve`], or if the inode is not a directory.
+    /// Fails as [`Tree::resolve`] does, or if the inode is not a directory.
     pub fn read_dir(&self, path: impl AsRef<[u8]>) -> Result<&Directory, PathError> {
         let path = path.as_ref();
         let names = self.directory(self.resolve(path)?);
@@ -75,7 +75,7 @@ impl<D> Tree<D> {
     /// Returns the target of the symlink at `path`.
     ///
     /// # Errors
-    /// Those of [`Tree::resolve`], or if the inode is not a symlink.
+    /// Fails as [`Tree::resolve`] does, or if the inode is not a symlink.
     pub fn read_link(&self, path: impl AsRef<[u8]>) -> Result<&[u8], PathError> {
         let path = path.as_ref();
         match &self.symlink_metadata(path)?.kind {
@@ -87,7 +87,7 @@ impl<D> Tree<D> {
     /// Returns the content of the regular file at `path`.
     ///
     /// # Errors
-    /// Those of [`Tree::resolve`], or if the inode is not a regular file.
+    /// Fails as [`Tree::resolve`] does, or if the inode is not a regular file.
     pub fn file(&self, path: impl AsRef<[u8]>) -> Result<&D, PathError> {
         let path = path.as_ref();
         match &self.metadata(path)?.kind {

@@ -133,7 +133,7 @@ impl Store {
     /// Returns the image, unless it is not for the wanted platform.
     ///
     /// # Errors
-    /// Those of [`Self::find`], or the image is for another platform.
+    /// Fails as [`Self::find`] does, or if the image is for another platform.
     pub fn find_for(
         &self,
         name_or_digest: &str,

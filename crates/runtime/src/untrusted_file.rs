@@ -37,7 +37,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<fs::File>> {
 /// Reads a short file; `None` if it does not exist.
 ///
 /// # Errors
-/// Those of [`open`], and if the file is longer than 64 KiB.
+/// Fails as [`open`] does, and if the file is longer than 64 KiB.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = open(path)? else {
         return Ok(None);

@@ -304,7 +304,7 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> Root<F> {
         outward(entry, found)
     }
 
-    /// Those of the first entry, made those of a directory that belongs to nobody.
+    /// Returns the first entry's attributes, changed to those of a directory that nobody owns.
     fn attributes_of_root(&self, context: &Context) -> io::Result<(stat64, Duration)> {
         let first = self.0.first().ok_or(io::ErrorKind::NotFound)?;
         let (mut attributes, timeout) = first.files.getattr(context, ROOT_ID, None)?;

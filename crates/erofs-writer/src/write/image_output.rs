@@ -25,7 +25,7 @@ impl OutputFile {
     /// Creates the file at `path`, or empties it.
     ///
     /// # Errors
-    /// Those of [`File::options`] and its `open`.
+    /// Fails as [`File::options`] and its `open` do.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(true);

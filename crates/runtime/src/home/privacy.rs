@@ -126,7 +126,7 @@ impl Home {
     /// `None` if it was closed, or if it does not exist: it is private once it is made.
     ///
     /// # Errors
-    /// Those of [`openness`](Self::openness), and if the mode cannot be set.
+    /// Fails as [`openness`](Self::openness) does, and if the mode cannot be set.
     pub fn close(&self) -> Result<Option<u32>, HomeError> {
         let Some(mode) = self.openness()? else {
             return Ok(None);

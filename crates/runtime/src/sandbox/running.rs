@@ -54,7 +54,7 @@ impl Running {
     /// Becomes an owner of the sandbox.
     ///
     /// # Errors
-    /// Those of [`Sandbox::own`].
+    /// Fails as [`Sandbox::own`] does.
     pub async fn own(&self, options: OwnOptions) -> Result<Owner, ConnectError> {
         self.sandbox.own(options).await
     }
