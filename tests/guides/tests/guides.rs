@@ -42,3 +42,31 @@ fn every_guide_with_commands_has_a_boot_test() {
         .collect();
     assert!(missing.is_empty(), "guides that no test runs: {missing:?}");
 }
+
+/// Returns a text without the indentation of its lines, and without blank lines.
+fn unindented(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_rust_of_a_guide_is_that_of_the_examples() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let examples = fs::read_dir(repository.join("crates/sdk/examples")).expect("the examples");
+    let examples: Vec<_> = examples
+        .map(|example| fs::read_to_string(example.expect("an entry").path()).expect("an example"))
+        .map(|text| unindented(&text))
+        .collect();
+    let guide = fs::read_to_string(repository.join("docs/guide/rust.md")).expect("the guide");
+    let blocks: Vec<_> = guide
+        .split("```rust\n")
+        .skip(1)
+        .map(|rest| unindented(rest.split("```").next().unwrap_or_default()))
+        .collect();
+    assert!(blocks.len() >= 12, "{} blocks", blocks.len());
+    for block in blocks {
+        let is_part = examples.iter().any(|example| example.contains(&block));
+        assert!(is_part, "no example has this part:\n{block}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod commands;
 mod errors;
+mod examples;
 mod files;
 mod life;
 
@@ -21,7 +22,7 @@ const STARTS_MAX: u32 = 5;
 type Check = fn(&TestEnv) -> Result<()>;
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let each: [(&str, Check); 4] = [
+    let each: [(&str, Check); 5] = [
         (
             "sdk commands are collected, limited, streamed and killed",
             |env| with_sandbox(env, commands::check),
@@ -35,6 +36,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         ("sdk errors have the kind of their cause", |env| {
             run(errors::check(env))
         }),
+        ("sdk examples print what they promise", examples::check),
     ];
     each.into_iter()
         .map(|(title, check)| boot("sdk", title, check))
