@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 pub struct Failure {
     /// The description, as JSON.
     pub value: String,
-    /// What a command had written to standard output and standard error; empty if the failure is
-    /// not that of a command.
+    /// The standard output and standard error of a command up to its failure; empty if no command
+    /// failed.
     pub content: Vec<Bytes>,
 }
 

@@ -36,7 +36,7 @@ pub struct Msb {
     shared: Arc<Shared>,
 }
 
-/// What all clones of a client share.
+/// The state that all clones of a client share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     home: Home,

@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// not end cleanly.
 type MachineEnd = Option<Result<(), String>>;
 
-/// What all handles of one sandbox share.
+/// The state that all handles of one sandbox share.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(super) shared: Arc<Shared>,

@@ -37,9 +37,9 @@ pub struct Sandboxes {
 /// Permission to end or remove what is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
-    /// What is in use stays, and is an error.
+    /// The call fails if the thing is in use.
     No,
-    /// What is in use is ended or removed.
+    /// A thing in use is ended, and then removed.
     Yes,
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     vec![boot("conformance", title, check_all)]
 }
 
-/// What all behaviours share.
+/// The state that all behaviours share.
 struct World {
     msb: Msb,
     settings: Settings,
