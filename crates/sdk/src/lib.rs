@@ -60,8 +60,8 @@ pub use doctor::{Finding, Severity};
 pub use error::{Error, ErrorKind};
 pub use exec::{Event, ExecOptions, ExecRequest, Output, Process, Stdin};
 pub use files::{
-    Copied, CopyOptions, FileInfo, FileStream, FileType, Files, MkdirOptions, RemoveOptions,
-    TarUpload, WriteOptions,
+    Copied, CopyOptions, FileInfo, FileStream, FileType, Files, MkdirOptions, ModeChange,
+    RemoveOptions, TarUpload, WriteOptions,
 };
 pub use images::{
     Image, ImageInfo, Images, LayerSize, LoadOptions, LoadRequest, PruneOptions, Pruned,

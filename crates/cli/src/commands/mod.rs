@@ -40,7 +40,6 @@ pub(crate) mod stats;
 pub(crate) mod stop;
 pub(crate) mod stopping;
 pub(crate) mod system_prune;
-pub(crate) mod text_log;
 pub(crate) mod top;
 pub(crate) mod update;
 pub(crate) mod verify;
@@ -53,8 +52,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use image_store::Store;
-use msb_runtime::{Home, Sandbox, SandboxFiles, Timeline};
-use msb_sdk::{Msb, Notice, Operation};
+use msb_runtime::{Home, Sandbox, Timeline};
+use msb_sdk::{Files, Msb, Notice, Operation};
 use oci_image::Digest;
 
 pub(crate) use self::machine::{VerifyPolicy, VmmName};
@@ -191,8 +190,8 @@ impl Context {
     }
 
     /// Returns access to the files of the sandbox with this name or id.
-    pub(crate) async fn files(&self, name: &str) -> Result<SandboxFiles, Failure> {
-        Ok(self.sandbox(name)?.files(&self.home).await?)
+    pub(crate) async fn files(&self, name: &str) -> Result<Files, Failure> {
+        Ok(self.handle(name).await?.files())
     }
 
     /// Returns a function that is true if an image belongs to a sandbox, running or not.

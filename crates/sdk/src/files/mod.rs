@@ -1,6 +1,7 @@
 //! The files of a sandbox: read, written, listed, copied.
 
 mod info;
+mod mode;
 mod options;
 mod stream;
 mod tar;
@@ -18,6 +19,7 @@ use msb_runtime::SandboxFiles;
 use tokio::sync::mpsc;
 
 pub use info::{FileInfo, FileType};
+pub use mode::ModeChange;
 pub use options::{Copied, CopyOptions, MkdirOptions, RemoveOptions, WriteOptions};
 pub use stream::FileStream;
 pub use tar::TarUpload;
@@ -135,6 +137,24 @@ impl Files {
     ) -> Operation<()> {
         let (path, content) = (path.into(), content.into());
         self.run(move |_, files| write(files, path, content, options))
+    }
+
+    /// Creates or replaces a file with everything that `content` returns. `content` is read on a
+    /// thread that may block. The old file stays if it cannot be read to its end.
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write), or if `content` cannot be read.
+    pub fn write_from(
+        &self,
+        path: impl Into<Text>,
+        content: impl Read + Send + 'static,
+        options: WriteOptions,
+    ) -> Operation<()> {
+        let path = path.into();
+        self.run(move |_, files| async move {
+            let start = begin_write(&path, options);
+            Ok(msb_runtime::write_file(content, &files, start).await?)
+        })
     }
 
     /// Returns the entries of a directory, in bytewise order of their names.
@@ -255,6 +275,46 @@ impl Files {
         })
     }
 
+    /// Moves several files into an existing directory.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound),
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if `to` is not a directory. The files before
+    /// the failed one are moved.
+    pub fn move_into<T: Into<Text>>(
+        &self,
+        from: impl IntoIterator<Item = T>,
+        to: impl Into<Text>,
+    ) -> Operation<()> {
+        let from: Vec<Text> = from.into_iter().map(Into::into).collect();
+        let (files, to) = (self.clone(), to.into());
+        Operation::new(async move {
+            if !files.stat(to.clone()).await?.is_directory() {
+                let shown = to.as_bytes().escape_ascii().to_string();
+                let message =
+                    format!("cannot move several files to '{shown}', which is not a directory");
+                return Err(Error::invalid(message).with_detail("path", shown));
+            }
+            for path in from {
+                files.rename(path, to.clone()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes the permission bits of a file as `chmod` does: `"u+x".parse()` is a change.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound).
+    pub fn change_mode(&self, path: impl Into<Text>, change: ModeChange) -> Operation<()> {
+        let (files, path) = (self.clone(), path.into());
+        Operation::new(async move {
+            let info = files.stat(path.clone()).await?;
+            let mode = change.apply_to(info.mode, info.is_directory());
+            files.chmod(path, mode).await
+        })
+    }
+
     /// Sets the 12 permission bits of a file.
     ///
     /// # Errors
@@ -335,7 +395,19 @@ impl Files {
         archive: impl Read + Send + 'static,
         directory: impl Into<Text>,
     ) -> Operation<Copied> {
-        let options = CopyOptions::default();
+        self.put_tar_with(archive, directory, CopyOptions::default())
+    }
+
+    /// Unpacks a tar archive with these options.
+    ///
+    /// # Errors
+    /// Those of [`put_tar`](Self::put_tar).
+    pub fn put_tar_with(
+        &self,
+        archive: impl Read + Send + 'static,
+        directory: impl Into<Text>,
+        options: CopyOptions,
+    ) -> Operation<Copied> {
         tar::put(Arc::clone(&self.handle), archive, directory.into(), options)
     }
 
@@ -386,17 +458,21 @@ async fn open_running(handle: &Handle) -> Result<SandboxFiles, Error> {
     Ok(SandboxFiles::from_running(&handle.name(), client))
 }
 
+fn begin_write(path: &Text, options: WriteOptions) -> WriteFile {
+    WriteFile {
+        path: path.to_bytes(),
+        mode: options.mode,
+        parents: options.parents,
+    }
+}
+
 async fn write(
     files: SandboxFiles,
     path: Text,
     content: Bytes,
     options: WriteOptions,
 ) -> Result<(), Error> {
-    let start = WriteFile {
-        path: path.to_bytes(),
-        mode: options.mode,
-        parents: options.parents,
-    };
+    let start = begin_write(&path, options);
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let sending = async move {
         let mut content = content;

@@ -103,7 +103,7 @@ async fn unpack(
     options: CopyOptions,
     archive: impl Read + Send + 'static,
 ) -> Result<Copied, Error> {
-    let files = super::open_running(&handle).await?;
+    let files = super::open(&handle).await?;
     let put = msb_runtime::put_tar(archive, &files, destination.as_bytes(), options.into()).await;
     match put {
         Ok(copied) => Ok(copied.into()),
