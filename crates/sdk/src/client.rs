@@ -10,8 +10,8 @@ use crate::cleanup::Cleanups;
 use crate::operation::blocking;
 use crate::program::Refusal;
 use crate::{
-    Error, ErrorKind, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Version,
-    VmmChoice, Volumes, doctor, program, version,
+    Error, ErrorKind, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Usage,
+    Version, VmmChoice, Volumes, doctor, program, usage, version,
 };
 
 /// A client of msb: the way to its images, sandboxes and volumes.
@@ -128,6 +128,15 @@ impl Msb {
     pub fn doctor(&self) -> Operation<Vec<Finding>> {
         let shared = Arc::clone(&self.shared);
         Operation::new(async move { doctor::diagnose(shared).await })
+    }
+
+    /// Measures the space that the images, sandboxes and volumes take on the host.
+    ///
+    /// # Errors
+    /// If the home cannot be read.
+    pub fn usage(&self) -> Operation<Usage> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move { shared.with_home(usage::measure).await })
     }
 
     /// Returns the versions of this library.

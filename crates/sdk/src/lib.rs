@@ -38,6 +38,7 @@ mod error;
 mod exec;
 mod files;
 mod images;
+mod inspect;
 mod jobs;
 mod logs;
 mod mount;
@@ -48,6 +49,7 @@ mod sandboxes;
 mod send;
 mod settings;
 mod stats;
+mod usage;
 mod values;
 mod version;
 mod vmm;
@@ -64,24 +66,27 @@ pub use files::{
     RemoveOptions, TarUpload, WriteOptions,
 };
 pub use images::{
-    Image, ImageInfo, Images, LayerSize, LoadOptions, LoadRequest, PruneOptions, Pruned,
-    PrunedImage, Pull, PullEvent, PullOptions, PullPolicy, PullRequest, RemovedImage,
-    SourceOptions,
+    DamagedFile, Image, ImageInfo, Images, LayerSize, LoadOptions, LoadRequest, PruneOptions,
+    Pruned, PrunedImage, Pull, PullEvent, PullOptions, PullPolicy, PullRequest, RemovedImage,
+    SourceOptions, Verified, VerifyRequest,
 };
+pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};
 pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
 pub use mount::{Mount, MountKind};
 pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{
-    Changes, CopyIn, Force, HostName, NewDirectory, Restart, Sandbox, SandboxFilter, SandboxInfo,
-    SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
+    Changes, CopyIn, Force, HostName, Lifetime, MainCommand, NewDirectory, Restart, Sandbox,
+    SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest, SandboxState,
+    Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};
-pub use stats::{GuestStats, HostStats, Stats, StatsWatch};
+pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};
+pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use values::{
-    EndReason, Environment, Exit, IntoSize, Notice, Signal, Size, Stopped, TerminalSize, Text,
-    Ulimit,
+    EndReason, Environment, Exit, IntoSize, Notice, Removal, Signal, Size, Stopped, TerminalSize,
+    Text, Ulimit,
 };
 pub use version::Version;
 pub use volumes::{Volume, VolumeInfo, VolumeOptions, Volumes};

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox, State};
 
 use crate::cleanup::Cleanup;
+use crate::client::Shared;
+use crate::{Error, Removal};
 
 /// The time that an ended machine may take to disappear.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,6 +34,28 @@ pub(super) fn remove_ended(sandbox: &StoredSandbox) {
     {
         std::thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Removes the sandboxes with these names that do not run. Blocks.
+///
+/// # Errors
+/// If a sandbox's description cannot be read.
+pub(super) fn remove_stopped(shared: &Shared, names: &[String]) -> Result<Vec<Removal>, Error> {
+    let mut removals = Vec::new();
+    for name in names {
+        let Some(sandbox) = StoredSandbox::find(shared.home(), name)? else {
+            continue;
+        };
+        let name = sandbox.spec.name.clone();
+        let size_bytes = sandbox.allocated_bytes().unwrap_or(0);
+        let freed_bytes = match sandbox.remove() {
+            // The sandbox was started meanwhile.
+            Err(RemoveError::Running { .. }) => continue,
+            removed => removed.map(|()| size_bytes).map_err(Error::from),
+        };
+        removals.push(Removal::new(name, freed_bytes));
+    }
+    Ok(removals)
 }
 
 /// Kills a sandbox and removes it.

@@ -10,7 +10,7 @@ use super::discard::kill_and_remove;
 use super::handle::Handle;
 use super::owner::{Owner, Scope};
 use super::start::{Ready, Start};
-use super::{Changes, SandboxInfo, SandboxState};
+use super::{Changes, SandboxInfo};
 use crate::client::Shared;
 use crate::operation::blocking;
 use crate::{
@@ -258,6 +258,34 @@ impl Sandbox {
         })
     }
 
+    /// Returns the exit of the main command in the machine's last run; `None` if it has not ended.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn last_exit(&self) -> Operation<Option<Exit>> {
+        self.run(|handle| async move {
+            let stored = handle.stored();
+            let exit = blocking(move || Ok::<_, Error>(stored.first_exit())).await?;
+            Ok(exit.map(Exit::from))
+        })
+    }
+
+    /// Returns the last lines that the virtual machine's process and its guest's kernel printed.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn last_words(&self) -> Operation<Vec<String>> {
+        self.run(|handle| async move {
+            let stored = handle.stored();
+            blocking(move || Ok::<_, Error>(stored.log_tail())).await
+        })
+    }
+
+    /// Returns the sandbox as it was last read.
+    pub(super) fn stored(&self) -> StoredSandbox {
+        self.handle.stored()
+    }
+
     /// Waits until the virtual machine's process that this handle started has ended.
     ///
     /// # Errors
@@ -286,12 +314,10 @@ impl Sandbox {
             handle.replace(stored.clone());
             let reading = {
                 let stored = stored.clone();
-                blocking(move || SandboxInfo::read(&stored))
+                blocking(move || SandboxInfo::read(&stored, stored.condition()?))
             };
             let mut info = reading.await?;
-            if info.state == SandboxState::Running {
-                info.disk_errors = stored.disk_errors().await;
-            }
+            info.ask_disk_errors(&stored).await;
             Ok(info)
         })
     }
