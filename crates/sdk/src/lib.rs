@@ -49,6 +49,8 @@ mod sandboxes;
 mod send;
 mod settings;
 mod stats;
+#[cfg(test)]
+mod testing;
 mod usage;
 mod values;
 mod version;

@@ -389,3 +389,32 @@ fn of_text(line: &str) -> LogRecord {
         data: Bytes::from(format!("{line}\n")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::testing::stopped_sandbox;
+
+    #[tokio::test]
+    async fn a_cancelled_wait_for_a_record_loses_none() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        let console = sandbox.handle().stored().directory().join("console.log");
+        std::fs::write(console, "one\ntwo\nthree").expect("written");
+        let logs = sandbox.logs().source(LogSource::Console).await;
+        let logs = logs.expect("opened");
+        let mut lines = String::new();
+        loop {
+            // The first waits are cancelled while the log is read.
+            match timeout(Duration::ZERO, logs.next()).await {
+                Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+                Ok(record) => match record.expect("read") {
+                    Some(record) => lines.push_str(&record.text()),
+                    None => break,
+                },
+            }
+        }
+        assert_eq!(lines, "one\ntwo\nthree\n");
+    }
+}

@@ -51,7 +51,7 @@ pub(crate) mod wait;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use msb_runtime::{Home, Sandbox, Timeline};
+use msb_runtime::{Home, Timeline};
 use msb_sdk::{Files, Msb, Notice, Operation};
 
 pub(crate) use self::machine::{VerifyPolicy, VmmName};
@@ -157,11 +157,6 @@ impl Context {
         self.each_name(names, found).await
     }
 
-    /// Returns the sandbox with this name or id.
-    pub(crate) fn sandbox(&self, name: &str) -> Result<Sandbox, Failure> {
-        Sandbox::find(&self.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}").into())
-    }
-
     /// Applies `act` to each name, which may not be a sandbox's. Prints the names for which `act`
     /// returns true.
     pub(crate) async fn each_name(
@@ -260,7 +255,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Df(arguments) => block_on(df::run(context, &arguments)),
         Command::Doctor(arguments) => block_on(doctor::run(context, &arguments)),
         Command::Bench(arguments) => bench::run(context, &arguments),
-        Command::Version(arguments) => version::run(&arguments),
+        Command::Version(arguments) => version::run(context, &arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Limits(_) => limits::run(),
         Command::Container(ContainerCommand::Prune(arguments)) => {

@@ -56,6 +56,20 @@ impl Files {
         Self { handle }
     }
 
+    /// Runs an operation on a path of the running or of the stopped sandbox, which its error names.
+    fn run_at<T, F>(
+        &self,
+        path: &Text,
+        work: impl FnOnce(Arc<Handle>, SandboxFiles) -> F + Send + 'static,
+    ) -> Operation<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let (running, path) = (self.run(work), path.clone());
+        Operation::new(async move { running.await.map_err(|error| at(&path, error)) })
+    }
+
     /// Runs an operation on the files, of the running or of the stopped sandbox.
     fn run<T, F>(
         &self,
@@ -84,7 +98,7 @@ impl Files {
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a directory or a file over 1 GiB.
     pub fn read(&self, path: impl Into<Text>) -> Operation<Bytes> {
         let path = path.into();
-        self.run(|_, files| async move {
+        self.run_at(&path.clone(), |_, files| async move {
             let mut stream = files.read(path.as_bytes()).await?;
             let mut content = BytesMut::new();
             while let Some(chunk) = stream.next().await? {
@@ -109,7 +123,7 @@ impl Files {
     /// Those of [`read`](Self::read), for a file of any length.
     pub fn read_stream(&self, path: impl Into<Text>) -> Operation<FileStream> {
         let path = path.into();
-        self.run(|handle, files| async move {
+        self.run_at(&path.clone(), |handle, files| async move {
             let stream = files.read(path.as_bytes()).await?;
             Ok(FileStream::new(handle, stream))
         })
@@ -136,7 +150,9 @@ impl Files {
         options: WriteOptions,
     ) -> Operation<()> {
         let (path, content) = (path.into(), content.into());
-        self.run(move |_, files| write(files, path, content, options))
+        self.run_at(&path.clone(), move |_, files| {
+            write(files, path, content, options)
+        })
     }
 
     /// Creates or replaces a file with everything that `content` returns. `content` is read on a
@@ -151,7 +167,7 @@ impl Files {
         options: WriteOptions,
     ) -> Operation<()> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let start = begin_write(&path, options);
             Ok(msb_runtime::write_file(content, &files, start).await?)
         })
@@ -164,7 +180,7 @@ impl Files {
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a file.
     pub fn list(&self, path: impl Into<Text>) -> Operation<Vec<FileInfo>> {
         let path = path.into();
-        self.run(|_, files| async move {
+        self.run_at(&path.clone(), |_, files| async move {
             let entries = files.list(path.as_bytes()).await?;
             let entries = entries.iter().map(|entry| {
                 let stat = entry.stat.clone().unwrap_or_default();
@@ -188,7 +204,7 @@ impl Files {
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn stat_with(&self, path: impl Into<Text>, follow: bool) -> Operation<FileInfo> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let stat = files.stat(path.as_bytes(), follow).await?;
             Ok(FileInfo::new(file_name(path.as_bytes()), &stat))
         })
@@ -224,7 +240,7 @@ impl Files {
     /// Those of [`mkdir`](Self::mkdir).
     pub fn mkdir_with(&self, path: impl Into<Text>, options: MkdirOptions) -> Operation<()> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let request = MakeDirectoryRequest {
                 path: path.to_bytes(),
                 parents: options.parents,
@@ -249,7 +265,7 @@ impl Files {
     /// Those of [`remove`](Self::remove).
     pub fn remove_with(&self, path: impl Into<Text>, options: RemoveOptions) -> Operation<()> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let request = RemoveRequest {
                 path: path.to_bytes(),
                 recursive: options.recursive,
@@ -265,8 +281,8 @@ impl Files {
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn rename(&self, from: impl Into<Text>, to: impl Into<Text>) -> Operation<()> {
-        let (from, to) = (from.into(), to.into());
-        self.run(move |_, files| async move {
+        let (from, to): (Text, Text) = (from.into(), to.into());
+        self.run_at(&from.clone(), move |_, files| async move {
             let request = RenameRequest {
                 from: from.to_bytes(),
                 to: to.to_bytes(),
@@ -321,7 +337,7 @@ impl Files {
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn chmod(&self, path: impl Into<Text>, mode: u32) -> Operation<()> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let request = SetModeRequest {
                 path: path.to_bytes(),
                 mode,
@@ -434,11 +450,29 @@ impl Files {
         options: CopyOptions,
     ) -> Operation<FileStream> {
         let path = path.into();
-        self.run(move |handle, files| async move {
+        self.run_at(&path.clone(), move |handle, files| async move {
             let stream = files.tar(path.as_bytes(), options.into()).await?;
             Ok(FileStream::new(handle, stream))
         })
     }
+}
+
+/// Returns the error of an operation on a path, with the path among its details unless it names
+/// another.
+fn at(path: &Text, error: Error) -> Error {
+    let is_of_path = [
+        ErrorKind::NotFound,
+        ErrorKind::AlreadyExists,
+        ErrorKind::PermissionDenied,
+        ErrorKind::InvalidArgument,
+    ]
+    .iter()
+    .any(|kind| error.is(*kind));
+    if is_of_path && !error.details().contains_key("path") {
+        let path = crate::error::printable(&path.to_string());
+        return error.with_detail("path", path);
+    }
+    error
 }
 
 /// Opens the files of the sandbox: through its agent while it runs, otherwise from its disks.
@@ -503,6 +537,20 @@ fn file_name(path: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_a_path_names_it() {
+        let path = Text::from("/no/such");
+        let missing = at(
+            &path,
+            Error::new(ErrorKind::PathNotFound, "it does not exist"),
+        );
+        assert_eq!(missing.details()["path"], "/no/such");
+        let other = Error::new(ErrorKind::PathNotFound, "").with_detail("path", "/host");
+        assert_eq!(at(&path, other).details()["path"], "/host");
+        let ended = at(&path, Error::new(ErrorKind::SandboxEnded, ""));
+        assert!(ended.details().is_empty());
+    }
 
     #[test]
     fn a_file_is_named_by_its_last_component() {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use msb_runtime::{Condition, Sandbox as StoredSandbox, State};
+use msb_runtime::{Condition, Process, Sandbox as StoredSandbox, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -98,9 +98,21 @@ pub struct MainCommand {
     pub stdin: bool,
 }
 
+impl From<&Process> for MainCommand {
+    fn from(process: &Process) -> Self {
+        Self {
+            argv: process.argv.clone(),
+            env: process.env.clone(),
+            working_directory: process.working_directory.clone(),
+            user: process.user.clone(),
+            terminal: process.terminal,
+            stdin: process.stdin,
+        }
+    }
+}
+
 /// The limits after which a sandbox ends by itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lifetime {
     /// The longest time that the sandbox runs, in seconds.
@@ -129,13 +141,6 @@ impl SandboxInfo {
         let process = self.rest.get("process").cloned();
         let process = process.and_then(|process| serde_json::from_value(process).ok());
         process.unwrap_or_default()
-    }
-
-    /// Returns the limits after which the sandbox ends by itself.
-    pub fn lifetime(&self) -> Lifetime {
-        let lifetime = self.rest.get("lifetime").cloned();
-        let lifetime = lifetime.and_then(|lifetime| serde_json::from_value(lifetime).ok());
-        lifetime.unwrap_or_default()
     }
 
     /// Returns the guest's hostname.

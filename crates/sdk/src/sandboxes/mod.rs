@@ -82,7 +82,7 @@ impl Sandboxes {
     /// # Errors
     /// Those of [`run`](Self::run).
     pub fn run_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
-        run::run(Arc::clone(&self.shared), options, None, true)
+        run::run(Arc::clone(&self.shared), options, (None, None), true)
     }
 
     /// Creates a sandbox of an image, which is kept and not started.
@@ -106,7 +106,7 @@ impl Sandboxes {
     /// # Errors
     /// Those of [`create`](Self::create).
     pub fn create_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
-        run::create(Arc::clone(&self.shared), options, None)
+        run::create(Arc::clone(&self.shared), options, (None, None))
     }
 
     /// Returns a handle of the sandbox with this name or id, or the beginning of its id alone. The

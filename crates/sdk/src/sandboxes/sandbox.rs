@@ -10,7 +10,7 @@ use super::discard::kill_and_remove;
 use super::handle::Handle;
 use super::owner::{Owner, Scope};
 use super::start::{Ready, Start};
-use super::{Changes, SandboxInfo};
+use super::{Changes, Lifetime, MainCommand, SandboxInfo};
 use crate::client::Shared;
 use crate::operation::blocking;
 use crate::{
@@ -23,7 +23,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A sandbox: a virtual machine with an image, a writable disk and a name.
 ///
-/// A handle from [`Sandboxes::run`](crate::Sandboxes::run) owns its sandbox, which is killed and
+/// A handle from [`Sandboxes::run`](crate::Sandboxes::run) owns its sandbox, which is ended and
 /// removed when the last clone of the handle is dropped; [`close`](Self::close) waits for that, and
 /// [`detach`](Self::detach) keeps the sandbox. Other handles own nothing.
 #[derive(Debug, Clone)]
@@ -85,6 +85,25 @@ impl Sandbox {
     /// Returns true if this handle owns the sandbox.
     pub fn is_owned(&self) -> bool {
         self.handle.is_owned()
+    }
+
+    /// Returns the main command, as it was last read.
+    pub fn main_command(&self) -> MainCommand {
+        MainCommand::from(&self.stored().spec.process)
+    }
+
+    /// Returns the limits after which the sandbox ends by itself, as they were last read.
+    pub fn lifetime(&self) -> Lifetime {
+        let lifetime = self.stored().spec.lifetime;
+        Lifetime {
+            max_duration_s: lifetime.max_duration_s,
+            idle_timeout_s: lifetime.idle_timeout_s,
+        }
+    }
+
+    /// Returns true if the sandbox is removed once it has stopped.
+    pub fn is_removed_when_stopped(&self) -> bool {
+        self.stored().spec.remove_when_stopped
     }
 
     /// Starts the sandbox from the disk that it was stopped with.
@@ -212,8 +231,8 @@ impl Sandbox {
         })
     }
 
-    /// Ends what the handle has: an owned sandbox is killed and removed, in at most 10 s; others
-    /// are left as they are. The second call does nothing.
+    /// Ends what the handle has: an owned sandbox is shut down, killed if it has not ended after 2 s,
+    /// and removed; others are left unchanged. The second call does nothing.
     ///
     /// # Errors
     /// If the sandbox cannot be killed or removed.
@@ -279,6 +298,11 @@ impl Sandbox {
             let stored = handle.stored();
             blocking(move || Ok::<_, Error>(stored.log_tail())).await
         })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn handle(&self) -> Arc<Handle> {
+        Arc::clone(&self.handle)
     }
 
     /// Returns the sandbox as it was last read.
@@ -515,4 +539,22 @@ impl PartialEq for Sandbox {
 fn never_ran(name: &str) -> Error {
     let message = format!("sandbox {name} has not run a command");
     Error::new(ErrorKind::NotRunning, message).with_detail("name", name)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::stopped_sandbox;
+    use crate::{ErrorKind, Force};
+
+    #[tokio::test]
+    async fn a_running_sandbox_is_not_removed_and_the_hint_says_how_to_end_it() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        let lock = sandbox.stored().claim().expect("claimed");
+        let error = sandbox.remove(Force::No).await.expect_err("it is running");
+        assert_eq!(error.kind(), ErrorKind::SandboxRunning);
+        let hint = error.hint().expect("a hint");
+        assert!(hint.contains("msb stop web"), "{hint}");
+        drop(lock);
+        sandbox.remove(Force::No).await.expect("removed");
+    }
 }
