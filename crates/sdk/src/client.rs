@@ -100,6 +100,20 @@ impl Msb {
         })
     }
 
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Makes the home inaccessible to other users of the host, as every operation does first. Its
+    /// notice is among [`take_notices`](Self::take_notices).
+    ///
+    /// # Errors
+    /// [`PermissionDenied`](crate::ErrorKind::PermissionDenied) if the home is another user's.
+    pub fn close_home(&self) -> Operation<()> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move { shared.ready().await })
+    }
+
     /// Returns the images in the store.
     pub fn images(&self) -> Images {
         Images::new(Arc::clone(&self.shared))

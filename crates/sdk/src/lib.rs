@@ -42,6 +42,7 @@ mod inspect;
 mod jobs;
 mod logs;
 mod mount;
+mod names;
 mod network;
 mod operation;
 mod program;
@@ -76,6 +77,7 @@ pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};
 pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
 pub use mount::{Mount, MountKind};
+pub use names::Names;
 pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{

@@ -141,7 +141,7 @@ impl Volumes {
     /// If the directory of volumes cannot be read.
     pub fn list_each(&self) -> Operation<Vec<Result<Volume, Error>>> {
         let volumes = self.clone();
-        let listing = self.run(|shared| all(shared));
+        let listing = self.run(all);
         Operation::new(async move {
             let infos = listing.await?.into_iter();
             Ok(infos.map(|info| Ok(volumes.volume(info?))).collect())

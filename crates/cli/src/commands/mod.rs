@@ -93,18 +93,12 @@ impl Context {
     }
 
     /// Makes the home inaccessible to other users of the host.
-    fn close_home(&self) -> Result<(), Failure> {
-        let Some(mode) = self.home.close()? else {
-            return Ok(());
-        };
-        if !self.quiet {
-            let home = self.home.root().display();
-            output::notice(&format!(
-                "other users of this host could enter {home} (mode {mode:03o}); it is now closed to \
-                 them"
-            ));
-        }
-        Ok(())
+    fn close_home(&self) -> Outcome {
+        block_on(async {
+            self.msb.close_home().await?;
+            self.print_notices(&self.msb.take_notices());
+            Ok(0)
+        })
     }
 
     /// Prints the notices of an operation, unless the user wants none.

@@ -1,6 +1,7 @@
 //! Sandboxes: created, started, found, stopped and removed.
 
 mod changes;
+mod commands;
 mod create;
 mod discard;
 mod filter;

@@ -14,8 +14,8 @@ use super::{Changes, Lifetime, MainCommand, SandboxInfo};
 use crate::client::Shared;
 use crate::operation::blocking;
 use crate::{
-    Error, ErrorKind, ExecOptions, ExecRequest, Exit, Files, Force, Jobs, LogsRequest, Notice,
-    Operation, Output, Port, Process, StartOptions, Stats, StatsWatch, Stopped, Text,
+    Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, StartOptions,
+    Stats, StatsWatch, Stopped,
 };
 
 /// The time that closing an owned sandbox may take.
@@ -300,7 +300,7 @@ impl Sandbox {
         })
     }
 
-    #[cfg(test)]
+    /// Returns the state that all handles of the sandbox share.
     pub(crate) fn handle(&self) -> Arc<Handle> {
         Arc::clone(&self.handle)
     }
@@ -387,104 +387,6 @@ impl Sandbox {
             let ports = blocking(move || stored.published()).await?;
             Ok(ports.into_iter().map(Port::from).collect())
         })
-    }
-
-    /// Runs a command and collects its output.
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let output = sandbox
-    ///     .exec(["make", "test"])
-    ///     .cwd("/src")
-    ///     .env("CI", "1")
-    ///     .timeout(Duration::from_secs(60))
-    ///     .await?;
-    /// println!("{} {}", output.exit_code, output.text());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`CommandTimeout`](ErrorKind::CommandTimeout) and
-    /// [`OutputLimit`](ErrorKind::OutputLimit) with the output so far,
-    /// [`CommandNotFound`](ErrorKind::CommandNotFound),
-    /// [`NotExecutable`](ErrorKind::NotExecutable), [`SandboxEnded`](ErrorKind::SandboxEnded),
-    /// [`NotRunning`](ErrorKind::NotRunning). A non-zero exit code is an error only after
-    /// [`ExecRequest::check`].
-    pub fn exec<T: Into<Text>>(&self, argv: impl IntoIterator<Item = T>) -> ExecRequest<Output> {
-        ExecRequest::collected(Arc::clone(&self.handle), argv)
-    }
-
-    /// Runs a command with these options and this standard input, and collects its output.
-    ///
-    /// # Errors
-    /// Those of [`exec`](Self::exec).
-    pub fn exec_with(
-        &self,
-        options: ExecOptions,
-        stdin: Option<bytes::Bytes>,
-    ) -> Operation<Output> {
-        crate::exec::collect(Arc::clone(&self.handle), options, stdin)
-    }
-
-    /// Runs text with `/bin/sh -c` and collects its output.
-    ///
-    /// # Errors
-    /// Those of [`exec`](Self::exec).
-    pub fn shell(&self, text: impl Into<Text>) -> ExecRequest<Output> {
-        self.exec([Text::from("/bin/sh"), Text::from("-c"), text.into()])
-    }
-
-    /// Starts a command whose output is streamed and whose input can be written.
-    ///
-    /// ```no_run
-    /// use msb_sdk::Event;
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let process = sandbox.spawn(["make"]).await?;
-    /// while let Some(event) = process.next().await? {
-    ///     match event {
-    ///         Event::Stdout(bytes) => println!("{} bytes", bytes.len()),
-    ///         Event::Exit(exit) => println!("exit code {}", exit.code),
-    ///         _ => {}
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Those of [`exec`](Self::exec) that concern the start of the command.
-    pub fn spawn<T: Into<Text>>(&self, argv: impl IntoIterator<Item = T>) -> ExecRequest<Process> {
-        ExecRequest::spawned(Arc::clone(&self.handle), argv)
-    }
-
-    /// Starts a command with these options.
-    ///
-    /// # Errors
-    /// Those of [`spawn`](Self::spawn).
-    pub fn spawn_with(&self, options: ExecOptions) -> Operation<Process> {
-        crate::exec::spawn(Arc::clone(&self.handle), options)
-    }
-
-    /// Attaches to the main command. Dropping the process leaves the command running.
-    ///
-    /// # Errors
-    /// [`NotRunning`](ErrorKind::NotRunning),
-    /// [`CommandNotFound`](ErrorKind::CommandNotFound) and
-    /// [`NotExecutable`](ErrorKind::NotExecutable) if the command could not be run.
-    pub fn attach(&self) -> Operation<Process> {
-        self.attach_with(true)
-    }
-
-    /// Attaches to the main command; without `stdin` another client writes its standard input.
-    ///
-    /// # Errors
-    /// Those of [`attach`](Self::attach).
-    pub fn attach_with(&self, stdin: bool) -> Operation<Process> {
-        crate::exec::attach(Arc::clone(&self.handle), stdin)
     }
 
     /// Returns the commands that run without a client.
