@@ -8,8 +8,7 @@ use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
-use image_store::Store;
-use msb_runtime::{Home, Sandbox, Volume};
+use msb_sdk::{Msb, Names};
 
 use crate::{commands, help};
 
@@ -52,9 +51,9 @@ fn with_names(command: Command) -> Command {
     let name = command.get_name().to_owned();
     let command = command.mut_args(|argument| match named_by(&name, &argument) {
         // The words behind the image are a command of the guest, which msb cannot complete.
-        Some(Names::ImageAlone) => argument
+        Some(Completed::ImageAlone) => argument
             .num_args(1)
-            .add(ArgValueCompleter::new(Names::ImageAlone)),
+            .add(ArgValueCompleter::new(Completed::ImageAlone)),
         Some(names) => argument.add(ArgValueCompleter::new(names)),
         None => argument,
     });
@@ -63,7 +62,7 @@ fn with_names(command: Command) -> Command {
 
 /// The kind of object that a word of a command names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Names {
+enum Completed {
     Sandboxes,
     Images,
     /// An image that may be followed by a command.
@@ -73,31 +72,32 @@ enum Names {
     All,
 }
 
-fn named_by(command: &str, argument: &Arg) -> Option<Names> {
+fn named_by(command: &str, argument: &Arg) -> Option<Completed> {
     if !argument.is_positional() {
         return None;
     }
     let value_name = argument.get_value_names()?.first()?;
     match value_name.as_str() {
-        "SANDBOX" => Some(Names::Sandboxes),
-        "IMAGE" | "NAME[:TAG]" => Some(Names::Images),
-        "IMAGE [COMMAND] [ARG]" => Some(Names::ImageAlone),
-        "VOLUME" => Some(Names::Volumes),
-        "NAME" if command == "inspect" => Some(Names::All),
+        "SANDBOX" => Some(Completed::Sandboxes),
+        "IMAGE" | "NAME[:TAG]" => Some(Completed::Images),
+        "IMAGE [COMMAND] [ARG]" => Some(Completed::ImageAlone),
+        "VOLUME" => Some(Completed::Volumes),
+        "NAME" if command == "inspect" => Some(Completed::All),
         _ => None,
     }
 }
 
-impl ValueCompleter for Names {
+impl ValueCompleter for Completed {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
-        let Some(home) = home() else {
+        // Objects that cannot be read are not offered; the command itself reports the reason.
+        let Some(names) = names() else {
             return Vec::new();
         };
         let names = match self {
-            Self::Sandboxes => sandboxes(&home),
-            Self::Images | Self::ImageAlone => images(&home),
-            Self::Volumes => volumes(&home),
-            Self::All => [sandboxes(&home), images(&home), volumes(&home)].concat(),
+            Self::Sandboxes => names.sandboxes,
+            Self::Images | Self::ImageAlone => names.images,
+            Self::Volumes => names.volumes,
+            Self::All => [names.sandboxes, names.images, names.volumes].concat(),
         };
         let current = current.to_string_lossy();
         let matching = names.into_iter().filter(|name| name.starts_with(&*current));
@@ -105,32 +105,15 @@ impl ValueCompleter for Names {
     }
 }
 
-/// Returns the home; `None` if it does not exist, because completion does not create it.
-fn home() -> Option<Home> {
+/// Returns the names of the home's objects; `None` if it does not exist, because completion does not
+/// create it.
+fn names() -> Option<Names> {
     let given = std::env::var_os("MSB_HOME").filter(|home| !home.is_empty());
     let root = given.map(PathBuf::from).or_else(commands::default_home)?;
-    root.is_dir().then(|| Home::new(root))
-}
-
-// Objects that cannot be read are not offered; the command itself reports the reason.
-
-fn sandboxes(home: &Home) -> Vec<String> {
-    let sandboxes = Sandbox::all(home).unwrap_or_default();
-    sandboxes
-        .into_iter()
-        .map(|sandbox| sandbox.spec.name)
-        .collect()
-}
-
-fn images(home: &Home) -> Vec<String> {
-    let images = Store::open(home.root()).ok().map(|store| store.images());
-    let images = images.and_then(Result::ok).unwrap_or_default();
-    let names = images.into_iter().filter_map(|image| image.reference);
-    names.collect()
-}
-
-fn volumes(home: &Home) -> Vec<String> {
-    let volumes = Volume::all(home).unwrap_or_default();
-    let names = volumes.into_iter().flatten();
-    names.map(|volume| volume.spec.name.to_string()).collect()
+    if !root.is_dir() {
+        return None;
+    }
+    let msb = Msb::builder().home(root).build().ok()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
+    runtime.block_on(msb.names()).ok()
 }

@@ -2,9 +2,6 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use image_import::{LoadError, PullError};
-use image_store::{CheckError, FindError, OpenError};
-use msb_runtime::{FilesError, HomeError, KERNEL_REMEDY};
 use msb_vmm::ChooseError;
 
 use crate::output::Unwritable;
@@ -12,10 +9,6 @@ use crate::output::Unwritable;
 /// The exit code of msb's own failures, as in Docker: an image that is not available, a machine
 /// that does not boot.
 pub(crate) const EXIT_MSB_FAILED: u8 = 125;
-
-/// The hint if msb cannot write to its home.
-const HOME_REMEDY: &str =
-    "msb keeps images and sandboxes there; set MSB_HOME to a directory that you can write";
 
 /// A failure of a command, in the form in which the user reads it.
 #[derive(Debug)]
@@ -136,10 +129,8 @@ impl Failure {
                 error.hints().to_vec()
             } else if let Some(error) = cause.downcast_ref::<ChooseError>() {
                 error.hints()
-            } else if cause.is::<OpenError>() && !self.lacks_space() {
-                vec![HOME_REMEDY.to_owned()]
             } else {
-                hint_of(cause).into_iter().collect()
+                Vec::new()
             };
             hints.extend(of_cause.iter().map(|hint| format!("hint: {hint}")));
         }
@@ -168,28 +159,6 @@ impl Failures {
             }
         }
     }
-}
-
-fn hint_of(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let pull = cause.downcast_ref::<PullError>().and_then(PullError::hint);
-    let load = cause.downcast_ref::<LoadError>().and_then(LoadError::hint);
-    let find = cause.downcast_ref::<FindError>().and_then(FindError::hint);
-    let check = cause
-        .downcast_ref::<CheckError>()
-        .and_then(CheckError::hint);
-    let files = match cause.downcast_ref::<FilesError>() {
-        Some(FilesError::Stopped { name }) => Some(format!("start it with msb start {name}")),
-        _ => None,
-    };
-    let home = cause.downcast_ref::<HomeError>().map(HomeError::remedy);
-    let kernel = cause.is::<msb_runtime::KernelError>();
-    let kernel = kernel.then(|| KERNEL_REMEDY.to_owned());
-    pull.or(load)
-        .or(find)
-        .or(check)
-        .or(files)
-        .or(home)
-        .or(kernel)
 }
 
 /// Returns the last lines that a machine printed before it failed.

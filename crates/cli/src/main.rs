@@ -19,7 +19,6 @@ mod reminder;
 mod signals;
 mod streams;
 mod table;
-mod tail;
 mod template;
 mod terminal;
 

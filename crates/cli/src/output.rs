@@ -1,6 +1,7 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
+use msb_sdk::Size;
 use serde::Serialize;
 
 /// The format of a listing.
@@ -113,20 +114,7 @@ pub(crate) fn progress_is_seen(quiet: bool) -> bool {
 
 /// Formats a size as Docker does: decimal units, three digits.
 pub(crate) fn human_size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let mut divisor = 1_u64;
-    let mut unit = 0;
-    while bytes / divisor >= 1000 && unit + 1 < UNITS.len() {
-        divisor *= 1000;
-        unit += 1;
-    }
-    let whole = bytes / divisor;
-    let tenth = bytes % divisor * 10 / divisor;
-    if unit == 0 || whole >= 100 {
-        format!("{whole}{}", UNITS[unit])
-    } else {
-        format!("{whole}.{tenth}{}", UNITS[unit])
-    }
+    Size::new(bytes).human()
 }
 
 /// Formats the time since an event as Docker does.

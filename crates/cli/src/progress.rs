@@ -2,7 +2,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use image_store::{Event, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use msb_sdk::{LayerSize, PullEvent};
 
@@ -141,14 +140,6 @@ impl Bars {
 
 fn short(digest: &str) -> String {
     digest.chars().skip("sha256:".len()).take(12).collect()
-}
-
-impl Progress for Bars {
-    fn event(&self, event: &Event<'_>) {
-        if let Some(event) = PullEvent::convert(event) {
-            self.show(&event);
-        }
-    }
 }
 
 impl Bars {

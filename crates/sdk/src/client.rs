@@ -10,8 +10,8 @@ use crate::cleanup::Cleanups;
 use crate::operation::blocking;
 use crate::program::Refusal;
 use crate::{
-    Error, ErrorKind, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Version,
-    VmmChoice, Volumes, doctor, program, version,
+    Error, ErrorKind, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Usage,
+    Version, VmmChoice, Volumes, doctor, program, usage, version,
 };
 
 /// A client of msb: the way to its images, sandboxes and volumes.
@@ -100,6 +100,20 @@ impl Msb {
         })
     }
 
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Makes the home inaccessible to other users of the host, as every operation does first. Its
+    /// notice is among [`take_notices`](Self::take_notices).
+    ///
+    /// # Errors
+    /// [`PermissionDenied`](crate::ErrorKind::PermissionDenied) if the home is another user's.
+    pub fn close_home(&self) -> Operation<()> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move { shared.ready().await })
+    }
+
     /// Returns the images in the store.
     pub fn images(&self) -> Images {
         Images::new(Arc::clone(&self.shared))
@@ -128,6 +142,15 @@ impl Msb {
     pub fn doctor(&self) -> Operation<Vec<Finding>> {
         let shared = Arc::clone(&self.shared);
         Operation::new(async move { doctor::diagnose(shared).await })
+    }
+
+    /// Measures the space that the images, sandboxes and volumes take on the host.
+    ///
+    /// # Errors
+    /// If the home cannot be read.
+    pub fn usage(&self) -> Operation<Usage> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move { shared.with_home(usage::measure).await })
     }
 
     /// Returns the versions of this library.

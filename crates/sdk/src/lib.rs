@@ -38,9 +38,11 @@ mod error;
 mod exec;
 mod files;
 mod images;
+mod inspect;
 mod jobs;
 mod logs;
 mod mount;
+mod names;
 mod network;
 mod operation;
 mod program;
@@ -48,6 +50,9 @@ mod sandboxes;
 mod send;
 mod settings;
 mod stats;
+#[cfg(test)]
+mod testing;
+mod usage;
 mod values;
 mod version;
 mod vmm;
@@ -60,28 +65,32 @@ pub use doctor::{Finding, Severity};
 pub use error::{Error, ErrorKind};
 pub use exec::{Event, ExecOptions, ExecRequest, Output, Process, Stdin};
 pub use files::{
-    Copied, CopyOptions, FileInfo, FileStream, FileType, Files, MkdirOptions, RemoveOptions,
-    TarUpload, WriteOptions,
+    Copied, CopyOptions, FileInfo, FileStream, FileType, Files, MkdirOptions, ModeChange,
+    RemoveOptions, TarUpload, WriteOptions,
 };
 pub use images::{
-    Image, ImageInfo, Images, LayerSize, LoadOptions, LoadRequest, PruneOptions, Pruned,
-    PrunedImage, Pull, PullEvent, PullOptions, PullPolicy, PullRequest, RemovedImage,
-    SourceOptions,
+    DamagedFile, Image, ImageInfo, Images, LayerSize, LoadOptions, LoadRequest, PruneOptions,
+    Pruned, PrunedImage, Pull, PullEvent, PullOptions, PullPolicy, PullRequest, RemovedImage,
+    SourceOptions, Verified, VerifyRequest,
 };
+pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};
 pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
 pub use mount::{Mount, MountKind};
+pub use names::Names;
 pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{
-    Changes, CopyIn, Force, HostName, NewDirectory, Restart, Sandbox, SandboxFilter, SandboxInfo,
-    SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
+    Changes, CopyIn, Force, HostName, Lifetime, MainCommand, NewDirectory, Restart, Sandbox,
+    SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest, SandboxState,
+    Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};
-pub use stats::{GuestStats, HostStats, Stats, StatsWatch};
+pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};
+pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use values::{
-    EndReason, Environment, Exit, IntoSize, Notice, Signal, Size, Stopped, TerminalSize, Text,
-    Ulimit,
+    EndReason, Environment, Exit, IntoSize, Notice, Removal, Signal, Size, Stopped, TerminalSize,
+    Text, Ulimit,
 };
 pub use version::Version;
 pub use volumes::{Volume, VolumeInfo, VolumeOptions, Volumes};

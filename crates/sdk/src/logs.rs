@@ -7,6 +7,7 @@ use bytes::Bytes;
 use msb_runtime::{LogReader, LogStream, Sandbox as StoredSandbox, State, TextLog};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::operation::blocking;
 use crate::sandboxes::Handle;
@@ -137,10 +138,7 @@ impl IntoFuture for LogsRequest {
             let options = self.options;
             let log = blocking(move || Log::open(stored, options)).await?;
             Ok(Logs {
-                state: Mutex::new(Reading {
-                    log: Some(log),
-                    waiting: VecDeque::new(),
-                }),
+                state: Mutex::new(Reading::new(log)),
             })
         })
     }
@@ -154,13 +152,50 @@ pub struct Logs {
 
 #[derive(Debug)]
 struct Reading {
-    /// The log; `None` once its end was reached.
+    /// The log; `None` while it is read, and once its end was reached.
     log: Option<Log>,
+    /// The read that is under way. It is kept here, so that a cancelled wait for it loses nothing.
+    pending: Option<JoinHandle<Result<(Log, Batch), Error>>>,
     waiting: VecDeque<LogRecord>,
 }
 
+impl Reading {
+    const fn new(log: Log) -> Self {
+        Self {
+            log: Some(log),
+            pending: None,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Reads the next records and returns true, unless the end was reached before.
+    async fn read(&mut self) -> Result<bool, Error> {
+        if let Some(mut log) = self.log.take() {
+            self.pending = Some(spawn_blocking(move || {
+                log.batch().map(|batch| (log, batch))
+            }));
+        }
+        let Some(pending) = &mut self.pending else {
+            return Ok(false);
+        };
+        let read = pending.await;
+        self.pending = None;
+        let (log, batch) = read.map_err(|_| Error::internal("the log was not read"))??;
+        let is_to_wait = batch.records.is_empty() && log.options.follow;
+        self.waiting.extend(batch.records);
+        if !batch.is_last {
+            self.log = Some(log);
+            if is_to_wait {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+        }
+        Ok(true)
+    }
+}
+
 impl Logs {
-    /// Returns the next record; `None` at the end. Waits for one if the log is followed.
+    /// Returns the next record; `None` at the end. Waits for one if the log is followed. A call that
+    /// is cancelled loses no record.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -170,23 +205,8 @@ impl Logs {
             if let Some(record) = state.waiting.pop_front() {
                 return Ok(Some(record));
             }
-            let Some(log) = state.log.take() else {
+            if !state.read().await? {
                 return Ok(None);
-            };
-            let is_followed = log.options.follow;
-            let work = move || {
-                let mut log = log;
-                let batch = log.batch();
-                batch.map(|batch| (log, batch))
-            };
-            let (log, batch) = blocking(work).await?;
-            let is_empty = batch.records.is_empty();
-            state.waiting.extend(batch.records);
-            if !batch.is_last {
-                state.log = Some(log);
-                if is_empty && is_followed {
-                    tokio::time::sleep(POLL_INTERVAL).await;
-                }
             }
         }
     }
@@ -367,5 +387,34 @@ fn of_text(line: &str) -> LogRecord {
         time_ns: None,
         stream: None,
         data: Bytes::from(format!("{line}\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::testing::stopped_sandbox;
+
+    #[tokio::test]
+    async fn a_cancelled_wait_for_a_record_loses_none() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        let console = sandbox.handle().stored().directory().join("console.log");
+        std::fs::write(console, "one\ntwo\nthree").expect("written");
+        let logs = sandbox.logs().source(LogSource::Console).await;
+        let logs = logs.expect("opened");
+        let mut lines = String::new();
+        loop {
+            // The first waits are cancelled while the log is read.
+            match timeout(Duration::ZERO, logs.next()).await {
+                Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+                Ok(record) => match record.expect("read") {
+                    Some(record) => lines.push_str(&record.text()),
+                    None => break,
+                },
+            }
+        }
+        assert_eq!(lines, "one\ntwo\nthree\n");
     }
 }

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use msb_runtime::network::{DefaultPolicy, Protocol, Publish, Rule, Settings};
@@ -244,6 +245,15 @@ pub enum TransportProtocol {
     Udp,
 }
 
+impl fmt::Display for TransportProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        })
+    }
+}
+
 /// The host's end of a published port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
@@ -291,15 +301,39 @@ impl Port {
         self
     }
 
+    /// Returns a port of the sandbox from text, `PORT[/tcp|udp]`.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for other text.
+    pub fn from_guest_port(text: &str) -> Result<Self, Error> {
+        let publish = Publish::from_guest_port(text).ok_or_else(|| {
+            let text = crate::error::printable(text);
+            Error::invalid(format!("'{text}' is not a port: write PORT[/tcp|udp]"))
+        })?;
+        Ok(publish.into())
+    }
+
+    /// Returns the address and the port of the host.
+    pub const fn host(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.host_address, self.host_port)
+    }
+
     fn publish(&self) -> Publish {
         Publish {
-            host: SocketAddrV4::new(self.host_address, self.host_port),
+            host: self.host(),
             guest_port: self.guest_port,
             protocol: match self.protocol {
                 TransportProtocol::Tcp => Protocol::Tcp,
                 TransportProtocol::Udp => Protocol::Udp,
             },
         }
+    }
+}
+
+/// Writes the port as `-p` of `msb run` takes it.
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.publish().fmt(f)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::{
     ExecRequest, FileStream, Image, Job, LoadRequest, Logs, LogsRequest, Msb, Operation, Output,
-    Process, Pull, PullRequest, Sandbox, SandboxRequest, StatsWatch, Stdin, TarUpload, Volume,
+    Process, Pull, PullRequest, Sandbox, SandboxRequest, StatsWatch, Stdin, TarUpload,
+    VerifyRequest, Volume,
 };
 
 const fn is_sendable<T: Send + 'static>() {}
@@ -17,6 +18,7 @@ const _: () = {
     is_sendable::<LogsRequest>();
     is_sendable::<PullRequest>();
     is_sendable::<SandboxRequest>();
+    is_sendable::<VerifyRequest>();
     is_shared::<FileStream>();
     is_shared::<Image>();
     is_shared::<Job>();

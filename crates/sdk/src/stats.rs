@@ -1,10 +1,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use msb_runtime::HostProcesses;
+use msb_runtime::{HostProcesses, Sandbox as StoredSandbox, State};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
+pub use msb_runtime::{GuestStats, HostStats};
+
+use crate::client::Shared;
 use crate::operation::blocking;
 use crate::sandboxes::Handle;
 use crate::{Error, ErrorKind, Operation};
@@ -36,111 +39,152 @@ pub struct Stats {
     pub guest_error: Option<String>,
 }
 
-/// The host kernel's accounting of a sandbox's processes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct HostStats {
-    /// Time on the host's processors, in microseconds.
-    pub processor_us: u64,
-    /// Resident memory on the host, in bytes.
-    pub memory_bytes: u64,
-    /// Number of the sandbox's processes on the host.
-    pub processes: u64,
+/// A sample of the statistics of several sandboxes, for the comparison with a later one.
+#[derive(Debug, Default)]
+pub struct StatsSample {
+    taken: Vec<Taken>,
+    failures: Vec<(String, Error)>,
 }
 
-/// The guest's own statistics since its start. Any of them may be missing or false.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct GuestStats {
-    /// Time that all processors together were busy, in microseconds.
-    pub processor_busy_us: Option<u64>,
-    /// Memory of the guest's kernel, in bytes.
-    pub memory_total_bytes: Option<u64>,
-    /// Memory that programs can still allocate, in bytes.
-    pub memory_available_bytes: Option<u64>,
-    /// Bytes read from all disks.
-    pub disk_read_bytes: Option<u64>,
-    /// Bytes written to all disks.
-    pub disk_written_bytes: Option<u64>,
-    /// Bytes received over the network device.
-    pub network_received_bytes: Option<u64>,
-    /// Bytes sent over the network device.
-    pub network_sent_bytes: Option<u64>,
-    /// Number of threads of all processes, without the agent's and the kernel's.
-    pub tasks: Option<u64>,
+/// One sandbox in a sample.
+#[derive(Debug)]
+struct Taken {
+    time: Instant,
+    stats: Stats,
 }
 
-impl From<msb_runtime::GuestStats> for GuestStats {
-    fn from(stats: msb_runtime::GuestStats) -> Self {
-        Self {
-            processor_busy_us: stats.processor_busy_us,
-            memory_total_bytes: stats.memory_total_bytes,
-            memory_available_bytes: stats.memory_available_bytes,
-            disk_read_bytes: stats.disk_read_bytes,
-            disk_written_bytes: stats.disk_written_bytes,
-            network_received_bytes: stats.network_received_bytes,
-            network_sent_bytes: stats.network_sent_bytes,
-            tasks: stats.tasks,
+impl StatsSample {
+    /// Returns true if no sandbox could be sampled.
+    pub fn is_empty(&self) -> bool {
+        self.taken.is_empty()
+    }
+
+    /// Returns the sandboxes that could not be sampled, by name;
+    /// [`NotRunning`](ErrorKind::NotRunning) for those that have ended.
+    pub fn failures(&self) -> &[(String, Error)] {
+        &self.failures
+    }
+
+    /// Returns the failures, and forgets them.
+    pub fn take_failures(&mut self) -> Vec<(String, Error)> {
+        std::mem::take(&mut self.failures)
+    }
+
+    /// Returns the statistics of each sandbox, with its use of processors since an earlier sample;
+    /// 0 if that does not have the sandbox.
+    pub fn since(&self, earlier: &Self) -> Vec<Stats> {
+        let since = |now: &Taken| {
+            let mut same = earlier
+                .taken
+                .iter()
+                .filter(|then| then.stats.id == now.stats.id);
+            Stats {
+                cpu_percent: same.next().map_or(0.0, |then| cpu_percent(then, now)),
+                ..now.stats.clone()
+            }
+        };
+        self.taken.iter().map(since).collect()
+    }
+}
+
+/// Samples these sandboxes at the same time.
+async fn sample_all(sandboxes: Vec<StoredSandbox>) -> Result<StatsSample, Error> {
+    // The host's processes are listed once for all sandboxes.
+    let processes = Arc::new(blocking(|| Ok::<_, Error>(HostProcesses::look())).await?);
+    let looks: Vec<_> = sandboxes
+        .into_iter()
+        .map(|stored| {
+            let processes = Arc::clone(&processes);
+            tokio::spawn(async move {
+                let name = stored.spec.name.clone();
+                (name, take(&stored, processes).await)
+            })
+        })
+        .collect();
+    let mut sample = StatsSample::default();
+    for look in looks {
+        match look.await {
+            Ok((_, Ok(taken))) => sample.taken.push(taken),
+            Ok((name, Err(error))) => sample.failures.push((name, error)),
+            Err(_) => return Err(Error::internal("cannot sample a sandbox")),
         }
     }
+    Ok(sample)
 }
 
-impl GuestStats {
-    /// Returns the memory that programs use and the kernel cannot reclaim, in bytes.
-    pub fn memory_used_bytes(&self) -> Option<u64> {
-        let total_bytes = self.memory_total_bytes?;
-        Some(total_bytes.saturating_sub(self.memory_available_bytes?))
-    }
-}
-
-/// One sample, and its time.
-#[derive(Debug)]
-struct Sample {
-    time: Instant,
-    processor_us: u64,
+async fn take(stored: &StoredSandbox, processes: Arc<HostProcesses>) -> Result<Taken, Error> {
+    let stats = stored.stats(processes).await?;
+    let (guest, guest_error) = match stats.guest {
+        Ok(guest) => (Some(guest), None),
+        Err(error) => (None, Some(crate::error::printable(&error))),
+    };
+    Ok(Taken {
+        time: stats.time,
+        stats: Stats {
+            id: stored.spec.id.to_string(),
+            name: stored.spec.name.clone(),
+            cpu_percent: 0.0,
+            memory_limit_bytes: u64::from(stats.machine.memory_mib) << 20,
+            upper_allocated_bytes: stats.upper_allocated_bytes,
+            upper_size_bytes: stats.machine.upper_bytes,
+            host: stats.host,
+            guest,
+            guest_error,
+        },
+    })
 }
 
 pub(crate) fn sample(handle: Arc<Handle>) -> Operation<Stats> {
     Operation::new(async move {
-        let (_, before) = look(&handle, None).await?;
+        let before = sample_one(&handle).await?;
         tokio::time::sleep(SAMPLE_INTERVAL).await;
-        Ok(look(&handle, Some(&before)).await?.0)
+        only(sample_one(&handle).await?.since(&before))
     })
 }
 
-async fn look(handle: &Handle, before: Option<&Sample>) -> Result<(Stats, Sample), Error> {
-    let processes = blocking(|| Ok::<_, Error>(HostProcesses::look())).await?;
-    let stored = handle.stored();
-    let stats = stored.stats(Arc::new(processes)).await?;
-    let sample = Sample {
-        time: stats.time,
-        processor_us: stats.host.processor_us,
-    };
-    let (guest, guest_error) = match stats.guest {
-        Ok(guest) => (Some(guest.into()), None),
-        Err(error) => (None, Some(crate::error::printable(&error))),
-    };
-    let stats = Stats {
-        id: stored.spec.id.to_string(),
-        name: stored.spec.name.clone(),
-        cpu_percent: before.map_or(0.0, |before| cpu_percent(before, &sample)),
-        memory_limit_bytes: u64::from(stats.machine.memory_mib) << 20,
-        upper_allocated_bytes: stats.upper_allocated_bytes,
-        upper_size_bytes: stats.machine.upper_bytes,
-        host: HostStats {
-            processor_us: stats.host.processor_us,
-            memory_bytes: stats.host.memory_bytes,
-            processes: stats.host.processes,
-        },
-        guest,
-        guest_error,
-    };
-    Ok((stats, sample))
+/// Samples these sandboxes; all that run if `None`.
+pub(crate) fn sample_several(
+    shared: Arc<Shared>,
+    sandboxes: Option<Vec<StoredSandbox>>,
+) -> Operation<StatsSample> {
+    Operation::new(async move {
+        let sandboxes = match sandboxes {
+            Some(sandboxes) => sandboxes,
+            None => shared.with_home(running).await?,
+        };
+        sample_all(sandboxes).await
+    })
 }
 
-fn cpu_percent(before: &Sample, now: &Sample) -> f64 {
+fn running(shared: &Shared) -> Result<Vec<StoredSandbox>, Error> {
+    let mut running = Vec::new();
+    for sandbox in StoredSandbox::all(shared.home())? {
+        if sandbox.state()? == State::Running {
+            running.push(sandbox);
+        }
+    }
+    Ok(running)
+}
+
+/// Samples the sandbox of a handle. Fails if it cannot be sampled.
+async fn sample_one(handle: &Handle) -> Result<StatsSample, Error> {
+    let mut sample = sample_all(vec![handle.stored()]).await?;
+    match sample.failures.pop() {
+        Some((_, error)) => Err(error),
+        None => Ok(sample),
+    }
+}
+
+fn only(mut stats: Vec<Stats>) -> Result<Stats, Error> {
+    stats
+        .pop()
+        .ok_or_else(|| Error::internal("the sandbox was not sampled"))
+}
+
+fn cpu_percent(before: &Taken, now: &Taken) -> f64 {
     let elapsed = now.time.saturating_duration_since(before.time);
-    let busy_us = now.processor_us.saturating_sub(before.processor_us);
+    let used_us = |taken: &Taken| taken.stats.host.processor_us;
+    let busy_us = used_us(now).saturating_sub(used_us(before));
     if elapsed.is_zero() {
         return 0.0;
     }
@@ -153,7 +197,7 @@ fn cpu_percent(before: &Sample, now: &Sample) -> f64 {
 pub struct StatsWatch {
     handle: Arc<Handle>,
     interval: Duration,
-    before: Mutex<Option<Sample>>,
+    before: Mutex<Option<StatsSample>>,
 }
 
 impl StatsWatch {
@@ -172,22 +216,22 @@ impl StatsWatch {
     /// If the statistics cannot be read.
     pub async fn next(&self) -> Result<Option<Stats>, Error> {
         let mut before = self.before.lock().await;
-        if before.is_none() {
-            match look(&self.handle, None).await {
-                Ok((_, sample)) => *before = Some(sample),
-                Err(error) if error.kind() == ErrorKind::NotRunning => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        }
-        tokio::time::sleep(self.interval).await;
-        match look(&self.handle, before.as_ref()).await {
-            Ok((stats, sample)) => {
-                *before = Some(sample);
-                Ok(Some(stats))
-            }
+        match self.sample(&mut before).await {
             Err(error) if error.kind() == ErrorKind::NotRunning => Ok(None),
-            Err(error) => Err(error),
+            sampled => sampled.map(Some),
         }
+    }
+
+    async fn sample(&self, before: &mut Option<StatsSample>) -> Result<Stats, Error> {
+        let earlier = match before.take() {
+            Some(earlier) => before.insert(earlier),
+            None => before.insert(sample_one(&self.handle).await?),
+        };
+        tokio::time::sleep(self.interval).await;
+        let now = sample_one(&self.handle).await?;
+        let stats = only(now.since(earlier));
+        *earlier = now;
+        stats
     }
 }
 
@@ -198,14 +242,27 @@ mod tests {
     #[test]
     fn percents_are_of_one_processor() {
         let start = Instant::now();
-        let sample = |after_s, processor_us| Sample {
-            time: start + Duration::from_secs(after_s),
-            processor_us,
+        let sample = |after_s, processor_us| {
+            let stats = serde_json::json!({
+                "id": "1", "name": "a", "cpu_percent": 0.0, "memory_limit_bytes": 0,
+                "upper_allocated_bytes": 0, "upper_size_bytes": 0,
+                "host": {"processor_us": processor_us, "memory_bytes": 0, "processes": 1},
+                "guest": null, "guest_error": "silent",
+            });
+            StatsSample {
+                taken: vec![Taken {
+                    time: start + Duration::from_secs(after_s),
+                    stats: serde_json::from_value(stats).expect("statistics"),
+                }],
+                failures: Vec::new(),
+            }
         };
-        let percent = cpu_percent(&sample(0, 0), &sample(2, 3_000_000));
-        assert!((percent - 150.0).abs() < 0.01);
+        let percent = |before: &StatsSample, now: &StatsSample| now.since(before)[0].cpu_percent;
+        assert!((percent(&sample(0, 0), &sample(2, 3_000_000)) - 150.0).abs() < 0.01);
         // A process of the sandbox's process group has ended.
-        assert!(cpu_percent(&sample(0, 5), &sample(2, 0)).abs() < 0.01);
-        assert!(cpu_percent(&sample(0, 0), &sample(0, 9)).abs() < 0.01);
+        assert!(percent(&sample(0, 5), &sample(2, 0)).abs() < 0.01);
+        assert!(percent(&sample(0, 0), &sample(0, 9)).abs() < 0.01);
+        // The sandbox was started after the earlier sample.
+        assert!(percent(&StatsSample::default(), &sample(2, 9)).abs() < 0.01);
     }
 }

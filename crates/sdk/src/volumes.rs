@@ -6,7 +6,7 @@ use msb_runtime::{SandboxId, VOLUME_BYTES, Volume as StoredVolume, VolumeError, 
 use serde::{Deserialize, Serialize};
 
 use crate::client::Shared;
-use crate::{Error, ErrorKind, Operation, Size};
+use crate::{Error, ErrorKind, Operation, Removal, Size};
 
 /// The volumes: ext4 disks that have a name and outlive sandboxes.
 ///
@@ -131,23 +131,54 @@ impl Volumes {
     /// # Errors
     /// If one cannot be read.
     pub fn list(&self) -> Operation<Vec<Volume>> {
+        let listing = self.list_each();
+        Operation::new(async move { listing.await?.into_iter().collect() })
+    }
+
+    /// Returns all volumes, in the order of their names, and the error of each that cannot be read.
+    ///
+    /// # Errors
+    /// If the directory of volumes cannot be read.
+    pub fn list_each(&self) -> Operation<Vec<Result<Volume, Error>>> {
+        let volumes = self.clone();
+        let listing = self.run(all);
+        Operation::new(async move {
+            let infos = listing.await?.into_iter();
+            Ok(infos.map(|info| Ok(volumes.volume(info?))).collect())
+        })
+    }
+
+    /// Returns the volumes that no sandbox uses, and the error of each that cannot be read.
+    ///
+    /// # Errors
+    /// If the directory of volumes cannot be read.
+    pub fn unused(&self) -> Operation<Vec<Result<Volume, Error>>> {
         let volumes = self.clone();
         let listing = self.run(|shared| {
-            let mut infos = Vec::new();
-            for volume in StoredVolume::all(shared.home())? {
-                match volume.and_then(|volume| info(shared, volume)) {
-                    Ok(info) => infos.push(info),
-                    // It was removed meanwhile.
-                    Err(VolumeError::Missing { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            Ok(infos)
+            sweep(shared)?;
+            all(shared)
         });
         Operation::new(async move {
             let infos = listing.await?.into_iter();
-            Ok(infos.map(|info| volumes.volume(info)).collect())
+            let is_unused = |info: &Result<VolumeInfo, Error>| {
+                info.as_ref().map_or(true, |info| info.sandboxes.is_empty())
+            };
+            let unused = infos.filter(is_unused);
+            Ok(unused.map(|info| Ok(volumes.volume(info?))).collect())
         })
+    }
+
+    /// Removes those of the volumes with these names that no sandbox uses, with their content. Those
+    /// that a sandbox uses, or that do not exist any more, are left out of the result.
+    ///
+    /// # Errors
+    /// If the volumes cannot be read. The failure of one is in its [`Removal`].
+    pub fn remove_unused<T: Into<String>>(
+        &self,
+        names: impl IntoIterator<Item = T>,
+    ) -> Operation<Vec<Removal>> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        self.run(move |shared| Ok(remove_unused(shared, &names)))
     }
 
     /// Removes a volume with its content.
@@ -157,7 +188,10 @@ impl Volumes {
     /// sandbox, running or not, mounts it.
     pub fn remove(&self, name: impl Into<String>) -> Operation<()> {
         let name = name.into();
-        self.run(move |shared| Ok(find(shared, &name)?.remove(shared.home())?))
+        self.run(move |shared| {
+            sweep(shared)?;
+            Ok(find(shared, &name)?.remove(shared.home())?)
+        })
     }
 
     /// Removes every volume that no sandbox mounts, and returns their names.
@@ -166,26 +200,13 @@ impl Volumes {
     /// If a volume cannot be removed.
     pub fn prune(&self) -> Operation<Vec<String>> {
         self.run(|shared| {
-            msb_runtime::Sandbox::sweep(shared.home())?;
-            StoredVolume::sweep(shared.home())?;
-            let mut removed = Vec::new();
-            for volume in StoredVolume::all(shared.home())? {
-                let volume = match volume {
-                    Err(VolumeError::Missing { .. }) => continue,
-                    volume => volume?,
-                };
-                let name = volume.spec.name.to_string();
-                match volume.remove(shared.home()) {
-                    Ok(()) => removed.push(name),
-                    Err(
-                        VolumeError::Needed { .. }
-                        | VolumeError::InUse { .. }
-                        | VolumeError::Missing { .. },
-                    ) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            Ok(removed)
+            sweep(shared)?;
+            let infos = all(shared)?.into_iter();
+            let names = infos.map(|info| Ok(info?.name));
+            let names = names.collect::<Result<Vec<_>, Error>>()?;
+            let removals = remove_unused(shared, &names).into_iter();
+            let removed = removals.map(|removal| removal.freed_bytes.map(|_| removal.name));
+            removed.collect()
         })
     }
 }
@@ -215,6 +236,42 @@ impl Volume {
     pub fn remove(&self) -> Operation<()> {
         self.volumes.remove(self.info.name.as_str())
     }
+}
+
+/// Removes what ended processes have left, which may still seem to use a volume.
+fn sweep(shared: &Shared) -> Result<(), Error> {
+    msb_runtime::Sandbox::sweep(shared.home())?;
+    Ok(StoredVolume::sweep(shared.home())?)
+}
+
+fn all(shared: &Shared) -> Result<Vec<Result<VolumeInfo, Error>>, Error> {
+    let mut infos = Vec::new();
+    for volume in StoredVolume::all(shared.home())? {
+        match volume.and_then(|volume| info(shared, volume)) {
+            // It was removed meanwhile.
+            Err(VolumeError::Missing { .. }) => {}
+            read => infos.push(read.map_err(Error::from)),
+        }
+    }
+    Ok(infos)
+}
+
+fn remove_unused(shared: &Shared, names: &[String]) -> Vec<Removal> {
+    let mut removals = Vec::new();
+    for name in names {
+        let removed = find(shared, name).and_then(|volume| {
+            let size_bytes = volume.allocated_bytes().unwrap_or(0);
+            Ok(volume.remove(shared.home()).map(|()| size_bytes)?)
+        });
+        let kind = removed.as_ref().err().map(Error::kind);
+        if !matches!(
+            kind,
+            Some(ErrorKind::VolumeInUse | ErrorKind::VolumeNotFound)
+        ) {
+            removals.push(Removal::new(name.clone(), removed));
+        }
+    }
+    removals
 }
 
 fn find(shared: &Shared, name: &str) -> Result<StoredVolume, Error> {

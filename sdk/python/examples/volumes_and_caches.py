@@ -18,7 +18,7 @@ def main() -> None:
         for _run in range(2):
             with msb.sandboxes.run("python:3-slim", mounts=mounts) as sandbox:
                 print(sandbox.shell(USE, check=True).text, end="")
-                sandbox.stop()  # The end of the block is a power cut; a stop syncs the volume.
+                sandbox.stop()  # The end of the block waits 2 s for the guest; a stop waits longer.
         msb.volumes.remove("example-cache")
 
 

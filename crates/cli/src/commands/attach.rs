@@ -1,8 +1,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use msb_runtime::{EndReason, Exit, Lifetime, Sandbox as StoredSandbox};
-use msb_sdk::{Force, Sandbox};
+use msb_sdk::{EndReason, Force, Lifetime, Sandbox};
 
 use super::Context;
 use crate::failure::{Failure, Outcome, Vanished};
@@ -32,24 +31,23 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let sandbox = context.handle(&arguments.sandbox).await?;
-    let stored = context.sandbox(&sandbox.id())?;
-    let takes_stdin = stored.spec.process.stdin && !arguments.no_stdin;
-    match attach(context, &sandbox, &stored, takes_stdin, false).await? {
+    let takes_stdin = sandbox.main_command().stdin && !arguments.no_stdin;
+    match attach(context, &sandbox, takes_stdin, false).await? {
         Ending::Exited { code, reason } => {
-            say_reason(&stored, reason);
+            say_reason(&sandbox, reason);
             Ok(code)
         }
         Ending::Left => {
-            say_left(&stored);
+            say_left(&sandbox);
             Ok(0)
         }
         Ending::Enough => {
-            say_left(&stored);
+            say_left(&sandbox);
             Ok(EXIT_INTERRUPTED)
         }
         Ending::Unread => Ok(EXIT_UNREAD),
         Ending::Unwritable(failure) | Ending::Silent(failure) => Err(failure),
-        Ending::Lost => lost(&stored),
+        Ending::Lost => lost(&sandbox).await,
     }
 }
 
@@ -60,10 +58,9 @@ pub(crate) async fn attach_started(
     sandbox: &Sandbox,
     takes_stdin: bool,
 ) -> Outcome {
-    let stored = context.sandbox(&sandbox.id())?;
-    let outcome = run_attached(context, sandbox, &stored, takes_stdin).await;
+    let outcome = run_attached(context, sandbox, takes_stdin).await;
     let is_over = !matches!(outcome, Ok(None));
-    if stored.spec.remove_when_stopped && is_over {
+    if sandbox.is_removed_when_stopped() && is_over {
         // The command's outcome matters more than leftovers, which the next run removes.
         discard(sandbox).await;
     }
@@ -74,26 +71,25 @@ pub(crate) async fn attach_started(
 async fn run_attached(
     context: &Context,
     sandbox: &Sandbox,
-    stored: &StoredSandbox,
     takes_stdin: bool,
 ) -> Result<Option<u8>, Failure> {
-    let code = match attach(context, sandbox, stored, takes_stdin, true).await {
+    let code = match attach(context, sandbox, takes_stdin, true).await {
         Ok(Ending::Exited { code, reason }) => {
-            say_reason(stored, reason);
+            say_reason(sandbox, reason);
             let ended = sandbox.wait_for_machine().await;
             ended.context("the command ended, but the sandbox did not shut down cleanly")?;
             return Ok(Some(code));
         }
         Ok(Ending::Left) => {
-            say_left(stored);
+            say_left(sandbox);
             return Ok(None);
         }
         Ok(Ending::Silent(failure)) => {
             // A guest that is paused may go on, and its end may never come.
-            say_left(stored);
+            say_left(sandbox);
             return Err(failure);
         }
-        Ok(Ending::Lost) => lost(stored),
+        Ok(Ending::Lost) => lost(sandbox).await,
         Ok(Ending::Unread) => Ok(sandbox.stop(None).await.map(|_| EXIT_UNREAD)?),
         Ok(Ending::Enough) => Ok(sandbox.kill().await.map(|()| EXIT_KILLED)?),
         // The failure to write is reported rather than the exit of the command that was stopped for
@@ -118,20 +114,19 @@ async fn discard(sandbox: &Sandbox) {
     }
 }
 
-fn say_left(sandbox: &StoredSandbox) {
-    output::notice_below(&format!("left {} running", sandbox.spec.name));
+fn say_left(sandbox: &Sandbox) {
+    output::notice_below(&format!("left {} running", sandbox.name()));
 }
 
 async fn attach(
     context: &Context,
     sandbox: &Sandbox,
-    stored: &StoredSandbox,
     takes_stdin: bool,
     is_ours: bool,
 ) -> Result<Ending, Failure> {
     let process = sandbox.attach_with(takes_stdin).await?;
     let joint = Joint {
-        terminal: stored.spec.process.terminal,
+        terminal: sandbox.main_command().terminal,
         stdin: takes_stdin,
         can_leave: true,
         is_ours,
@@ -140,37 +135,28 @@ async fn attach(
 }
 
 /// Returns the outcome of a sandbox that ended before this process received its command's exit.
-fn lost(sandbox: &StoredSandbox) -> Outcome {
-    match sandbox.first_exit() {
-        Some(Exit {
-            code,
-            reason: Some(reason),
-            ..
-        }) => {
-            let limit = limit_option(reason, sandbox.spec.lifetime);
-            say_limit(sandbox, &limit);
-            Ok(code)
-        }
-        _ => Err(Vanished {
-            log_tail: sandbox.log_tail(),
-        }
-        .into()),
+async fn lost(sandbox: &Sandbox) -> Outcome {
+    let exit = sandbox.last_exit().await?;
+    if let Some((exit, reason)) = exit.and_then(|exit| exit.reason.map(|reason| (exit, reason))) {
+        say_limit(sandbox, &limit_option(reason, sandbox.lifetime()));
+        return Ok(exit.code);
     }
+    Err(Vanished {
+        log_tail: sandbox.last_words().await?,
+    }
+    .into())
 }
 
 /// Reports the limit that ended a sandbox, if one did.
-fn say_reason(sandbox: &StoredSandbox, reason: Option<msb_sdk::EndReason>) {
-    let reason = match reason {
-        Some(msb_sdk::EndReason::MaxDuration) => EndReason::MaxDuration,
-        Some(msb_sdk::EndReason::IdleTimeout) => EndReason::IdleTimeout,
-        _ => return,
-    };
-    say_limit(sandbox, &limit_option(reason, sandbox.spec.lifetime));
+fn say_reason(sandbox: &Sandbox, reason: Option<EndReason>) {
+    if let Some(reason) = reason {
+        say_limit(sandbox, &limit_option(reason, sandbox.lifetime()));
+    }
 }
 
-fn say_limit(sandbox: &StoredSandbox, limit: &str) {
+fn say_limit(sandbox: &Sandbox, limit: &str) {
     let text = format!("stopped: {limit} has elapsed");
-    if sandbox.spec.process.terminal {
+    if sandbox.main_command().terminal {
         output::notice_below(&text)
     } else {
         output::notice(&text)
@@ -182,6 +168,7 @@ fn limit_option(reason: EndReason, lifetime: Lifetime) -> String {
     let (option, limit_s) = match reason {
         EndReason::MaxDuration => ("--max-duration", lifetime.max_duration_s),
         EndReason::IdleTimeout => ("--idle-timeout", lifetime.idle_timeout_s),
+        _ => ("a limit", None),
     };
     let value = limit_s.map(|limit_s| format!(" {}", option_values::Duration(limit_s)));
     format!("{option}{}", value.unwrap_or_default())
@@ -193,10 +180,8 @@ mod tests {
 
     #[test]
     fn a_limit_is_said_as_it_was_typed() {
-        let lifetime = Lifetime {
-            max_duration_s: Some(2),
-            idle_timeout_s: Some(600),
-        };
+        let mut lifetime = Lifetime::default();
+        (lifetime.max_duration_s, lifetime.idle_timeout_s) = (Some(2), Some(600));
         let option = |reason| limit_option(reason, lifetime);
         assert_eq!(option(EndReason::MaxDuration), "--max-duration 2s");
         assert_eq!(option(EndReason::IdleTimeout), "--idle-timeout 10m");

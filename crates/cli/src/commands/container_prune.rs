@@ -1,7 +1,7 @@
-use msb_runtime::{RemoveError, Sandbox, State};
+use msb_sdk::SandboxState;
 
 use super::Context;
-use super::ps::{Filter, passes};
+use super::ps::{Filter, filter};
 use crate::confirm::confirmed;
 use crate::failure::{Failure, Failures, Outcome};
 use crate::output;
@@ -24,29 +24,26 @@ pub(crate) struct Arguments {
     filter: Vec<Filter>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    Sandbox::sweep(&context.home)?;
-    let sandboxes = not_running(context, &arguments.filter)?;
-    if sandboxes.is_empty() || !arguments.force && !confirmed(&consequence(&sandboxes))? {
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let names = not_running(context, &arguments.filter).await?;
+    if names.is_empty() || !arguments.force && !confirmed(&consequence(&names))? {
         return Ok(0);
     }
-    remove(sandboxes)
+    remove(context, names).await
 }
 
-/// Returns the sandboxes that are not running and that pass all filters.
-pub(super) fn not_running(context: &Context, filters: &[Filter]) -> Result<Vec<Sandbox>, Failure> {
-    let mut found = Vec::new();
-    for sandbox in Sandbox::all(&context.home)? {
-        let state = sandbox.state()?;
-        if state != State::Running && passes(filters, &sandbox, &sandbox.condition()?) {
-            found.push(sandbox);
-        }
-    }
-    Ok(found)
+/// Returns the names of the sandboxes that are not running and that pass all filters.
+pub(super) async fn not_running(
+    context: &Context,
+    filters: &[Filter],
+) -> Result<Vec<String>, Failure> {
+    let passing = context.msb.sandboxes().list(filter(filters)).await?;
+    let passing = passing.into_iter();
+    let not_running = passing.filter(|info| info.state != SandboxState::Running);
+    Ok(not_running.map(|info| info.name).collect())
 }
 
-fn consequence(sandboxes: &[Sandbox]) -> String {
-    let names: Vec<&str> = (sandboxes.iter().map(|sandbox| sandbox.spec.name.as_str())).collect();
+fn consequence(names: &[String]) -> String {
     format!(
         "This removes every sandbox that is not running, and the files that it wrote: {}.",
         names.join(", ")
@@ -54,21 +51,13 @@ fn consequence(sandboxes: &[Sandbox]) -> String {
 }
 
 /// Removes the sandboxes that are still not running, and prints the name of each that was removed.
-pub(super) fn remove(sandboxes: Vec<Sandbox>) -> Outcome {
+pub(super) async fn remove(context: &Context, names: Vec<String>) -> Outcome {
     let mut failures = Failures::default();
     let mut freed_bytes = 0;
-    for sandbox in sandboxes {
-        let name = sandbox.spec.name.clone();
-        let size_bytes = sandbox.allocated_bytes().unwrap_or(0);
-        match sandbox.remove() {
-            // The sandbox was started meanwhile.
-            Err(RemoveError::Running { .. }) => {}
-            removed => {
-                if failures.note(removed).is_some() {
-                    freed_bytes += size_bytes;
-                    output::print(&format!("{name}\n"))?;
-                }
-            }
+    for removal in context.msb.sandboxes().remove_stopped(names).await? {
+        if let Some(size_bytes) = failures.note(removal.freed_bytes) {
+            freed_bytes += size_bytes;
+            output::print(&format!("{}\n", removal.name))?;
         }
     }
     let freed = output::human_size(freed_bytes);

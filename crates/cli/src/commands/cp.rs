@@ -1,14 +1,13 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 use anyhow::anyhow;
-use msb_runtime::{CopyError, CopyOptions, SandboxFiles, copy_in, copy_out, put_tar};
+use msb_sdk::{CopyOptions, Files};
 
 use super::Context;
 use crate::failure::Outcome;
-use crate::output;
+use crate::output::{self, Stream};
 
 // Arguments of `msb cp`.
 #[derive(Debug, clap::Args)]
@@ -51,11 +50,10 @@ enum Side<'a> {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let options = CopyOptions {
-        keep_owner: arguments.archive,
-        follow_link: arguments.follow_link,
-        one_file_system: arguments.one_file_system,
-    };
+    let mut options = CopyOptions::default();
+    options.keep_owner = arguments.archive;
+    options.follow_link = arguments.follow_link;
+    options.one_file_system = arguments.one_file_system;
     let source = Side::parse(&arguments.source)?;
     let destination = Side::parse(&arguments.destination)?;
     let copied = match (source, destination) {
@@ -64,14 +62,16 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             if destination == "-" {
                 return print_tar(&files, source, options).await;
             }
-            copy_out(&files, source, Path::new(destination), options).await?
+            files.download_with(source, destination, options).await?
         }
         (Side::Host(source), Side::Sandbox(name, destination)) => {
             let files = context.files(name).await?;
             if source == "-" {
-                put_tar(io::stdin(), &files, destination, options).await?
+                files
+                    .put_tar_with(io::stdin(), destination, options)
+                    .await?
             } else {
-                copy_in(Path::new(source), &files, destination, options).await?
+                files.upload_with(source, destination, options).await?
             }
         }
         (Side::Sandbox(..), Side::Sandbox(..)) => {
@@ -94,13 +94,13 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     Ok(0)
 }
 
-async fn print_tar(files: &SandboxFiles, source: &[u8], options: CopyOptions) -> Outcome {
-    let mut archive = files.tar(source, options).await?;
+async fn print_tar(files: &Files, source: &[u8], options: CopyOptions) -> Outcome {
+    let archive = files.get_tar_with(source, options).await?;
     let mut stdout = io::stdout().lock();
     let unwritable = |error: io::Error| match error.kind() {
         // A reader that closed the pipe wants no more.
         io::ErrorKind::BrokenPipe => Ok(0),
-        _ => Err(CopyError::Output(error).into()),
+        _ => Err(Stream::Stdout.unwritable(error).into()),
     };
     while let Some(chunk) = archive.next().await? {
         if let Err(error) = stdout.write_all(&chunk) {

@@ -214,7 +214,11 @@ pub(crate) async fn create(
     let id_file = arguments.id_file()?;
     let bars = Arc::new(Bars::new(context.quiet));
     let shown = Arc::clone(&bars);
-    let request = request.watch_pull(move |event| shown.show(&event));
+    let mut request = request.watch_pull(move |event| shown.show(&event));
+    let id_file = id_file.map(Arc::new);
+    if let Some(file) = id_file.clone() {
+        request = request.watch_id(move |id| file.write(id).map_err(|failure| failure.line()));
+    }
     let interrupted = |code| {
         if bars.is_pulling() {
             Failure::with_exit_code(Interrupted.into(), code)
@@ -227,12 +231,21 @@ pub(crate) async fn create(
         .cancellable(request.into_future(), interrupted)
         .await;
     bars.finish();
+    if let (Err(_), Some(file)) = (&created, &id_file) {
+        tidy(context, file).await;
+    }
     let sandbox = created?;
     context.print_notices(sandbox.warnings());
-    if let Some(file) = id_file {
-        file.write(&sandbox.id())?;
-    }
     Ok(sandbox)
+}
+
+/// Removes the file of an id whose sandbox was removed, as one that did not boot is.
+async fn tidy(context: &Context, file: &IdFile) {
+    if let Some(id) = file.id()
+        && context.handle(id).await.is_err()
+    {
+        file.remove();
+    }
 }
 
 fn restart(policy: RestartPolicy) -> msb_sdk::Restart {

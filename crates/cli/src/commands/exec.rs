@@ -87,7 +87,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             Ending::Unwritable(failure) | Ending::Silent(failure) => Err(failure),
             Ending::Enough => Ok(EXIT_KILLED),
             Ending::Left | Ending::Lost => Err(Vanished {
-                log_tail: context.sandbox(&sandbox.id())?.log_tail(),
+                log_tail: sandbox.last_words().await?,
             })?,
         },
     }

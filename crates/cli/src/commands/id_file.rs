@@ -1,6 +1,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, anyhow};
 
@@ -11,7 +12,8 @@ use crate::failure::Failure;
 pub(super) struct IdFile {
     path: PathBuf,
     file: File,
-    is_written: bool,
+    /// The id, once it is written.
+    id: OnceLock<String>,
 }
 
 impl IdFile {
@@ -25,7 +27,7 @@ impl IdFile {
             Ok(file) => Ok(Self {
                 path: path.to_owned(),
                 file,
-                is_written: false,
+                id: OnceLock::new(),
             }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(anyhow!(
                 "--cidfile {shown}: the file exists and may contain the id of another sandbox; \
@@ -42,18 +44,29 @@ impl IdFile {
     ///
     /// # Errors
     /// A failed write, as on a full disk.
-    pub(super) fn write(mut self, id: &str) -> Result<(), Failure> {
-        let written = self.file.write_all(id.as_bytes());
+    pub(super) fn write(&self, id: &str) -> Result<(), Failure> {
+        let written = (&self.file).write_all(id.as_bytes());
         written
             .with_context(|| format!("--cidfile {}: cannot write the id", self.path.display()))?;
-        self.is_written = true;
+        self.id.get_or_init(|| id.to_owned());
         Ok(())
+    }
+
+    /// Returns the id, once it is written.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.id.get().map(String::as_str)
+    }
+
+    /// Removes the file, whose sandbox was removed.
+    pub(super) fn remove(&self) {
+        // The next run with this file reports that it exists.
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl Drop for IdFile {
     fn drop(&mut self) {
-        if !self.is_written {
+        if self.id.get().is_none() {
             // The file is empty, so nothing is lost if it stays.
             let _ = std::fs::remove_file(&self.path);
         }

@@ -1,12 +1,7 @@
 use std::io;
 
-use anyhow::Context as _;
-use erofs_writer::Image;
-use image_store::StoredImage;
-use msb_sdk::Force;
-use oci_image::Reference;
-use serde::Serialize;
-use serde_json::{Value, json};
+use msb_sdk::{Force, Image};
+use serde_json::{Map, Value, json};
 
 use super::Context;
 use crate::failure::{Failures, Outcome};
@@ -88,106 +83,66 @@ struct DumpArguments {
     image: String,
 }
 
-/// An image's record, and the paths of its artifacts.
-#[derive(Serialize)]
-pub(super) struct Inspection {
-    #[serde(flatten)]
-    record: serde_json::Value,
-    /// Path of the merged metadata.
-    fsmeta: String,
-    /// Path of the VMDK, which combines metadata and layers into one disk.
-    vmdk: String,
-    /// Paths of the layer images, base first.
-    layers: Vec<String>,
-}
-
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     match &arguments.command {
-        Command::Ls(arguments) => super::images::run(context, arguments),
-        Command::Inspect(arguments) => inspect(context, arguments),
+        Command::Ls(arguments) => super::images::run(context, arguments).await,
+        Command::Inspect(arguments) => inspect(context, arguments).await,
         Command::Rm(arguments) => remove(context, arguments).await,
         Command::Verify(arguments) => super::verify::run(context, arguments).await,
         Command::Prune(arguments) => super::prune::run(context, arguments).await,
-        Command::Dump(arguments) => dump(context, arguments),
+        Command::Dump(arguments) => dump(context, arguments).await,
         Command::Pull(arguments) => super::pull::run(context, arguments).await,
         Command::Load(arguments) => super::load::run(context, arguments).await,
     }
 }
 
-fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
-    let store = context.store()?;
-    let images = arguments.images.iter().map(|name| store.find(name));
-    let images = images.collect::<Result<Vec<_>, _>>()?;
-    let inspections = images.iter().map(inspection);
-    let inspections = inspections.collect::<Result<Vec<_>, _>>()?;
-    match (&arguments.format, inspections.as_slice()) {
+async fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
+    let mut images = Vec::new();
+    for name in &arguments.images {
+        images.push(context.msb.images().inspect(name.as_str()).await?);
+    }
+    match (&arguments.format, images.as_slice()) {
         (ListingFormat::Json, [one]) => output::print_json(one)?,
         (ListingFormat::Json, several) => output::print_json(&several)?,
         (ListingFormat::Template(template), _) => {
             let rows = images.iter().map(template_fields);
             template.print(&rows.collect::<Result<Vec<_>, _>>()?)?;
         }
-        (ListingFormat::Table, _) => {
-            for (image, inspection) in images.iter().zip(inspections) {
-                print_table(image, inspection)?;
-            }
-        }
+        (ListingFormat::Table, _) => images.iter().try_for_each(print_table)?,
     }
     Ok(0)
 }
 
-fn print_table(image: &StoredImage, inspection: Inspection) -> io::Result<()> {
-    let record = &image.record;
+fn print_table(image: &Map<String, Value>) -> io::Result<()> {
+    let text = |key: &str| image.get(key).and_then(Value::as_str).unwrap_or_default();
+    let layers = image.get("layers").and_then(Value::as_array);
     let rows = [
-        ["digest".to_owned(), record.manifest_digest.to_string()],
-        ["platform".to_owned(), record.platform.to_string()],
-        ["layers".to_owned(), image.layers.len().to_string()],
-        ["fsmeta".to_owned(), inspection.fsmeta],
-        ["vmdk".to_owned(), inspection.vmdk],
+        ["digest", text("manifest_digest")],
+        ["platform", text("platform")],
+        ["layers", &layers.map_or(0, Vec::len).to_string()],
+        ["fsmeta", text("fsmeta")],
+        ["vmdk", text("vmdk")],
     ];
+    let rows = rows.map(|row| row.map(str::to_owned));
     table::print(["KEY", "VALUE"], &rows)
 }
 
 /// Returns an image's fields for templates, under msb's names and under Docker's.
-pub(super) fn template_fields(image: &StoredImage) -> Result<Value, serde_json::Error> {
-    let record = &image.record;
-    let names = record.references.iter().map(|name| match name.parse() {
-        Ok(name) => Reference::familiar(&name),
-        Err(_) => name.clone(),
-    });
+pub(super) fn template_fields(image: &Map<String, Value>) -> Result<Value, serde_json::Error> {
+    let value = |key: &str| image.get(key).cloned().unwrap_or_default();
+    let names = value("references");
+    let names = names.as_array().into_iter().flatten();
+    let names = names.filter_map(Value::as_str).map(Image::short_name);
     let docker = json!({
-        "Id": record.manifest_digest,
+        "Id": value("manifest_digest"),
         "RepoTags": names.collect::<Vec<_>>(),
-        "Created": record.created,
-        "Os": record.platform.os,
-        "Architecture": record.platform.architecture,
-        "Size": record.size_bytes,
-        "Config": record.config,
+        "Created": value("created"),
+        "Os": value("platform")["os"],
+        "Architecture": value("platform")["architecture"],
+        "Size": value("size_bytes"),
+        "Config": value("config"),
     });
-    fields(&inspection(image)?, docker)
-}
-
-pub(super) fn inspection(image: &StoredImage) -> Result<Inspection, serde_json::Error> {
-    let path = |path: &std::path::Path| path.display().to_string();
-    let mut record = serde_json::to_value(&image.record)?;
-    if let Some(fields) = record.as_object_mut() {
-        // The record's description of each artifact stays, under another key than its path.
-        for (key, renamed) in [
-            ("fsmeta", "fsmeta_artifact"),
-            ("vmdk", "vmdk_artifact"),
-            ("layers", "layer_artifacts"),
-        ] {
-            if let Some(detail) = fields.remove(key) {
-                fields.insert(renamed.to_owned(), detail);
-            }
-        }
-    }
-    Ok(Inspection {
-        record,
-        fsmeta: path(&image.fsmeta),
-        vmdk: path(&image.vmdk),
-        layers: image.layers.iter().map(|layer| path(layer)).collect(),
-    })
+    fields(image, docker)
 }
 
 pub(crate) async fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
@@ -209,15 +164,8 @@ pub(crate) async fn remove(context: &Context, arguments: &RemoveArguments) -> Ou
     Ok(failures.code)
 }
 
-fn dump(context: &Context, arguments: &DumpArguments) -> Outcome {
-    let image = context.store()?.find(&arguments.image)?;
-    let path = image.fsmeta.display();
-    let file = std::fs::File::open(&image.fsmeta).with_context(|| format!("cannot open {path}"))?;
-    let mut text = String::new();
-    Image::open(file)
-        .with_context(|| format!("cannot open {path}"))?
-        .dump(&mut text)
-        .with_context(|| format!("cannot dump {path}"))?;
+async fn dump(context: &Context, arguments: &DumpArguments) -> Outcome {
+    let text = context.msb.images().dump(arguments.image.as_str()).await?;
     output::print(&text)?;
     Ok(0)
 }

@@ -1,7 +1,6 @@
 use std::str::FromStr;
 
-use image_store::ImageSummary;
-use serde::Serialize;
+use msb_sdk::ImageInfo;
 use serde_json::{Value, json};
 
 use super::Context;
@@ -81,7 +80,7 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    fn holds(&self, row: &Row) -> bool {
+    fn holds(&self, row: &ImageInfo) -> bool {
         match self {
             Self::Reference(pattern) => pattern.matches(row.reference.as_deref()),
             Self::Dangling(dangling) => row.reference.is_none() == *dangling,
@@ -89,41 +88,20 @@ impl Filter {
     }
 }
 
-#[derive(Serialize)]
-struct Row {
-    reference: Option<String>,
-    digest: String,
-    platform: String,
-    layer_count: usize,
-    size_bytes: u64,
-    /// The creation time in the image's config, which may be any text.
-    created: Option<String>,
-}
-
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let rows = context.store()?.images()?.into_iter().map(row);
-    let is_wanted = |row: &Row| {
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let images = context.msb.images().list().await?.into_iter();
+    let rows = images.map(|image| image.info().clone());
+    let is_wanted = |row: &ImageInfo| {
         let is_named = |name: &ImagePattern| name.matches(row.reference.as_deref());
         arguments.name.as_ref().is_none_or(is_named)
             && arguments.filter.iter().all(|filter| filter.holds(row))
     };
-    let rows: Vec<Row> = rows.filter(is_wanted).collect();
+    let rows: Vec<ImageInfo> = rows.filter(is_wanted).collect();
     print(context, arguments, &rows)?;
     Ok(0)
 }
 
-fn row(image: ImageSummary) -> Row {
-    Row {
-        reference: image.reference,
-        digest: image.digest.to_string(),
-        platform: image.platform.to_string(),
-        layer_count: image.layer_count,
-        size_bytes: image.size_bytes,
-        created: image.created,
-    }
-}
-
-fn print(context: &Context, arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
+fn print(context: &Context, arguments: &Arguments, rows: &[ImageInfo]) -> Result<(), Failure> {
     match &arguments.format {
         ListingFormat::Json => output::print_json(&rows)?,
         ListingFormat::Template(template) => {
@@ -138,7 +116,7 @@ fn print(context: &Context, arguments: &Arguments, rows: &[Row]) -> Result<(), F
 }
 
 /// Prints each digest once, even if the image has several names.
-fn print_digests(rows: &[Row]) -> std::io::Result<()> {
+fn print_digests(rows: &[ImageInfo]) -> std::io::Result<()> {
     let mut printed: Vec<&str> = Vec::new();
     for row in rows {
         if !printed.contains(&row.digest.as_str()) {
@@ -149,7 +127,7 @@ fn print_digests(rows: &[Row]) -> std::io::Result<()> {
     output::print(&lines.concat())
 }
 
-fn print_table(arguments: &Arguments, rows: &[Row]) -> std::io::Result<()> {
+fn print_table(arguments: &Arguments, rows: &[ImageInfo]) -> std::io::Result<()> {
     let cells: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -180,7 +158,7 @@ fn short(digest: &str) -> String {
 
 /// Returns the time of creation, in seconds since the epoch. `None` if the image's config has no
 /// valid time.
-fn created(row: &Row) -> Option<u64> {
+fn created(row: &ImageInfo) -> Option<u64> {
     let time: jiff::Timestamp = row.created.as_ref()?.parse().ok()?;
     u64::try_from(time.as_second()).ok()
 }
@@ -190,7 +168,7 @@ fn age(created_s: u64) -> String {
 }
 
 /// Returns a row's fields under the names of Docker's templates.
-fn docker_names(row: &Row) -> Value {
+fn docker_names(row: &ImageInfo) -> Value {
     let (repository, tag) = match &row.reference {
         Some(name) => crate::image_pattern::parts(name),
         None => (NONE, None),

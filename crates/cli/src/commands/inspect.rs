@@ -1,14 +1,13 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::anyhow;
-use image_store::{FindError, StoredImage};
-use msb_runtime::{Condition, Resources, Sandbox, Spec, State, Volume, VolumeError};
+use msb_sdk::{Exit, Inspection, Msb, SandboxInfo, SandboxState};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Context, image, ps, volume};
 use crate::docker::NeedlessOptions;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output;
 use crate::template::{ListingFormat, fields};
 
@@ -57,168 +56,156 @@ fn parse_format(text: &str) -> Result<ListingFormat, String> {
     }
 }
 
+/// A sandbox as JSON, with stable keys.
 #[derive(Serialize)]
 struct Report {
-    #[serde(flatten)]
-    spec: Spec,
-    #[serde(flatten)]
-    condition: Condition,
-    /// Resources of the running machine. Those in the sandbox's description apply from the next
-    /// start.
+    id: String,
+    name: String,
+    image: String,
+    image_digest: String,
+    created_s: u64,
+    state: SandboxState,
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Resources>,
+    started_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit: Option<Exit>,
+    cpus: u8,
+    memory_mib: u32,
+    upper_bytes: u64,
+    remove_when_stopped: bool,
+    labels: BTreeMap<String, String>,
+    /// Published ports as `-p` takes them, with the ports that the host chose.
+    ports: Vec<String>,
     /// Process id of the VMM process on this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_pid: Option<u32>,
     /// Failures of disks, one line for each disk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     disk_errors: Vec<String>,
-    /// Published ports as `-p` takes them, with the ports that the host chose.
-    ports: Vec<String>,
     /// Directory of the sandbox's files.
     directory: PathBuf,
     /// Space that the writable disk uses on the host, in bytes.
     allocated_bytes: Option<u64>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+impl From<SandboxInfo> for Report {
+    fn from(info: SandboxInfo) -> Self {
+        Self {
+            id: info.id,
+            name: info.name,
+            image: info.image,
+            image_digest: info.image_digest,
+            created_s: info.created_s,
+            state: info.state,
+            started_s: info.started_s,
+            exit: info.exit.map(ps::without_signal),
+            cpus: info.cpus,
+            memory_mib: info.memory_mib,
+            upper_bytes: info.upper_bytes,
+            remove_when_stopped: info.remove_when_stopped,
+            labels: info.labels,
+            ports: info.ports.iter().map(ToString::to_string).collect(),
+            machine_pid: info.machine_pid,
+            disk_errors: info.disk_errors,
+            directory: info.directory,
+            allocated_bytes: info.allocated_bytes,
+            rest: info.rest,
+        }
+    }
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     arguments.needless.print(context.quiet);
     let mut found = Vec::new();
     for name in &arguments.names {
-        found.push(Found::find(context, name, arguments.r#type).await?);
+        found.push(find(&context.msb, name, arguments.r#type).await?);
     }
     match &arguments.format {
         ListingFormat::Template(template) => {
-            let rows = found.iter().map(Found::template_fields);
+            let rows = found.into_iter().map(template_fields);
             template.print(&rows.collect::<Result<Vec<_>, _>>()?)?;
         }
-        ListingFormat::Json | ListingFormat::Table => output::print_json(&found)?,
+        ListingFormat::Json | ListingFormat::Table => {
+            let reports: Vec<_> = found.into_iter().map(Printed::from).collect();
+            output::print_json(&reports)?;
+        }
     }
     Ok(0)
 }
 
-/// The object that a name stands for.
-enum Found {
+async fn find(msb: &Msb, name: &str, kind: Option<Kind>) -> Result<Inspection, msb_sdk::Error> {
+    match kind {
+        None => msb.inspect(name).await,
+        Some(Kind::Sandbox) => {
+            let info = msb.sandboxes().get(name).await?.inspect().await?;
+            Ok(Inspection::Sandbox(Box::new(info)))
+        }
+        Some(Kind::Image) => Ok(Inspection::Image(msb.images().inspect(name).await?)),
+        Some(Kind::Volume) => {
+            let volume = msb.volumes().get(name).await?;
+            Ok(Inspection::Volume(volume.info().clone()))
+        }
+    }
+}
+
+/// An object as JSON.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Printed {
     Sandbox(Box<Report>),
-    Image(Box<StoredImage>),
-    Volume(Box<volume::Report>),
+    Other(Inspection),
 }
 
-impl Serialize for Found {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Sandbox(report) => report.serialize(serializer),
-            Self::Image(image) => image::inspection(image)
-                .map_err(serde::ser::Error::custom)?
-                .serialize(serializer),
-            Self::Volume(report) => report.serialize(serializer),
+impl From<Inspection> for Printed {
+    fn from(found: Inspection) -> Self {
+        match found {
+            Inspection::Sandbox(info) => Self::Sandbox(Box::new(Report::from(*info))),
+            other => Self::Other(other),
         }
     }
 }
 
-impl Found {
-    async fn find(context: &Context, name: &str, kind: Option<Kind>) -> Result<Self, Failure> {
-        match kind {
-            Some(Kind::Sandbox) => Self::sandbox(context.sandbox(name)?).await,
-            Some(Kind::Image) => Ok(Self::image(context.store()?.find(name)?)),
-            Some(Kind::Volume) => {
-                Self::volume(context, Volume::find(&context.home, &name.parse()?)?)
-            }
-            None => Self::of_any_kind(context, name).await,
+fn template_fields(found: Inspection) -> Result<Value, serde_json::Error> {
+    match found {
+        Inspection::Sandbox(info) => {
+            let docker = docker_names(&info);
+            fields(&Report::from(*info), docker)
         }
-    }
-
-    async fn of_any_kind(context: &Context, name: &str) -> Result<Self, Failure> {
-        if let Some(sandbox) = Sandbox::find(&context.home, name)? {
-            return Self::sandbox(sandbox).await;
-        }
-        match context.store()?.find(name) {
-            Err(FindError::NotFound { .. }) => {}
-            found => return Ok(Self::image(found?)),
-        }
-        let volume = name.parse().map(|name| Volume::find(&context.home, &name));
-        match volume {
-            Err(_) | Ok(Err(VolumeError::Missing { .. })) => {
-                Err(anyhow!("no such sandbox, image or volume: {name}").into())
-            }
-            Ok(volume) => Self::volume(context, volume?),
-        }
-    }
-
-    async fn sandbox(sandbox: Sandbox) -> Result<Self, Failure> {
-        Ok(Self::Sandbox(Box::new(report(sandbox).await?)))
-    }
-
-    fn image(image: StoredImage) -> Self {
-        Self::Image(Box::new(image))
-    }
-
-    fn volume(context: &Context, volume: Volume) -> Result<Self, Failure> {
-        Ok(Self::Volume(Box::new(volume::report(context, volume)?)))
-    }
-
-    fn template_fields(&self) -> Result<Value, serde_json::Error> {
-        match self {
-            Self::Sandbox(report) => fields(report, docker_names(report)),
-            Self::Image(image) => image::template_fields(image),
-            Self::Volume(report) => volume::template_fields(report),
-        }
+        Inspection::Image(image) => image::template_fields(&image),
+        Inspection::Volume(volume) => volume::template_fields(&volume),
+        other => serde_json::to_value(&other),
     }
 }
 
-/// Returns a report's fields under the names of Docker's templates.
-fn docker_names(report: &Report) -> Value {
-    let Report {
-        spec, condition, ..
-    } = report;
-    let exit = condition.exit.as_ref();
+/// Returns a sandbox's fields under the names of Docker's templates.
+fn docker_names(info: &SandboxInfo) -> Value {
+    let (command, exit) = (info.main_command(), info.exit.as_ref());
     json!({
-        "Id": spec.id,
-        "Name": spec.name,
-        "Created": output::time(spec.created_s),
-        "Image": spec.image_digest,
+        "Id": info.id,
+        "Name": info.name,
+        "Created": output::time(info.created_s),
+        "Image": info.image_digest,
         "State": {
-            "Status": ps::state(condition.state),
-            "Running": condition.state == State::Running,
+            "Status": ps::state(info.state),
+            "Running": info.state == SandboxState::Running,
             "Paused": false,
             "ExitCode": exit.map_or(0, |exit| exit.code),
             "Error": exit.and_then(|exit| exit.error.clone()).unwrap_or_default(),
-            "StartedAt": condition.started_s.map(output::time),
+            "StartedAt": info.started_s.map(output::time),
             "FinishedAt": exit.and_then(|exit| exit.ended_s).map(output::time),
         },
         "Config": {
-            "Image": spec.image,
-            "Hostname": spec.hostname.as_ref().map_or_else(|| spec.name.clone(), ToString::to_string),
-            "User": spec.process.user,
-            "Env": spec.process.env,
-            "Cmd": spec.process.argv,
-            "WorkingDir": spec.process.working_directory,
-            "Labels": spec.labels,
-            "Tty": spec.process.terminal,
-            "OpenStdin": spec.process.stdin,
+            "Image": info.image,
+            "Hostname": info.hostname(),
+            "User": command.user,
+            "Env": command.env,
+            "Cmd": command.argv,
+            "WorkingDir": command.working_directory,
+            "Labels": info.labels,
+            "Tty": command.terminal,
+            "OpenStdin": command.stdin,
         },
-    })
-}
-
-async fn report(sandbox: Sandbox) -> std::io::Result<Report> {
-    let condition = sandbox.condition()?;
-    let is_running = condition.state == State::Running;
-    let machine = is_running.then(|| sandbox.machine_resources());
-    let disk_errors = if is_running {
-        sandbox.disk_errors().await
-    } else {
-        Vec::new()
-    };
-    let ports = sandbox.published()?;
-    Ok(Report {
-        condition,
-        disk_errors,
-        machine: machine.flatten(),
-        // A VMM process in another PID namespace has no process id here.
-        machine_pid: sandbox.machine_process_id().ok().flatten(),
-        ports: ports.iter().map(ToString::to_string).collect(),
-        directory: sandbox.directory().to_owned(),
-        allocated_bytes: sandbox.allocated_bytes().ok(),
-        spec: sandbox.spec,
     })
 }

@@ -1,9 +1,7 @@
-use anyhow::anyhow;
-use msb_runtime::{JobCondition, Sandbox};
 use msb_sdk::JobInfo;
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output::{self, Format};
 use crate::table::{Elastic, Table};
 
@@ -43,13 +41,6 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Format::Table => print_table(arguments, &jobs)?,
     }
     Ok(0)
-}
-
-/// Returns the job with this number, or an error if the sandbox does not have it.
-pub(super) fn find(sandbox: &Sandbox, id: u64) -> Result<JobCondition, Failure> {
-    let name = &sandbox.spec.name;
-    let job = sandbox.job(id)?;
-    Ok(job.ok_or_else(|| anyhow!("sandbox {name} has no job {id}"))?)
 }
 
 /// Returns the user that a job with the user setting `text` runs as.

@@ -1,17 +1,12 @@
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use anyhow::anyhow;
 use jiff::Timestamp;
-use msb_runtime::{LogReader, LogRecord, LogStream, Sandbox, State};
+use msb_sdk::{LogOptions, LogRecord, LogSource, OutputStream};
 
-use super::{Context, jobs, text_log};
+use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::option_values::{Moment, Tail};
-use crate::tail::last_items;
-
-/// The interval at which a followed log is read.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 // Arguments of `msb logs`.
 #[derive(Debug, clap::Args)]
@@ -64,112 +59,48 @@ enum Source {
     Machine,
 }
 
-pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let sandbox = context.sandbox(&arguments.sandbox)?;
-    let text = match arguments.source {
-        Source::Output => None,
-        Source::Console => Some(sandbox.console()?),
-        Source::Machine => Some(sandbox.machine_log()?),
-    };
-    if let Some(log) = text {
-        let of_records = arguments.since.is_some() || arguments.until.is_some();
-        if of_records || arguments.timestamps || arguments.job.is_some() {
+impl Arguments {
+    fn options(&self) -> Result<LogOptions, Failure> {
+        let is_of_records = self.since.is_some() || self.until.is_some() || self.job.is_some();
+        if self.source != Source::Output && (is_of_records || self.timestamps) {
             let options = "--since, --until, --timestamps and --job";
             return Err(anyhow!("{options} can be used only with --source output").into());
         }
-        return text_log::print(&sandbox, log, arguments.tail.0, arguments.follow).await;
-    }
-    let mut log = Log {
-        reader: match arguments.job {
-            Some(id) => job_output(&sandbox, id)?,
-            None => sandbox.output()?,
-        },
-        since: arguments.since.map(|moment| moment.0),
-        until: arguments.until.map(|moment| moment.0),
-        printer: Printer {
-            timestamps: arguments.timestamps,
-            within_line: [false; 2],
-        },
-    };
-    let printed = match arguments.tail.0 {
-        Some(lines) => log.print_tail(lines),
-        None => log.print_rest(),
-    };
-    let followed = match printed {
-        Ok(()) if arguments.follow => log.follow(&sandbox, arguments.job).await,
-        other => other,
-    };
-    match followed {
-        // A reader that closed the pipe wants no more.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        other => other.map(|()| 0).map_err(Into::into),
+        let mut options = LogOptions::default();
+        options.follow = self.follow;
+        options.tail = self.tail.0;
+        options.source = match self.source {
+            Source::Output => LogSource::Output,
+            Source::Console => LogSource::Console,
+            Source::Machine => LogSource::Machine,
+        };
+        options.job = self.job;
+        options.since_ns = self.since.map(|moment| nanoseconds(moment.0));
+        options.until_ns = self.until.map(|moment| nanoseconds(moment.0));
+        Ok(options)
     }
 }
 
-/// A sandbox's log while it is printed.
-struct Log {
-    reader: LogReader,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    printer: Printer,
+/// Returns a time in nanoseconds since the epoch; 0 for an earlier one.
+fn nanoseconds(time: Timestamp) -> u64 {
+    u64::try_from(time.as_nanosecond().max(0)).unwrap_or(u64::MAX)
 }
 
-impl Log {
-    async fn follow(&mut self, sandbox: &Sandbox, job: Option<u64>) -> io::Result<()> {
-        loop {
-            // The state is read first, so that the last output is in the log once the command has
-            // ended.
-            let goes_on = match job {
-                Some(id) => sandbox.job(id)?.is_some_and(|job| job.running),
-                None => sandbox.state()? == State::Running,
-            };
-            self.print_rest()?;
-            let is_over = self.until.is_some_and(|until| until <= Timestamp::now());
-            if !goes_on || is_over {
-                return Ok(());
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let sandbox = context.handle(&arguments.sandbox).await?;
+    let logs = sandbox.logs().with(arguments.options()?).await?;
+    let mut printer = Printer {
+        timestamps: arguments.timestamps,
+        within_line: [false; 2],
+    };
+    while let Some(record) = logs.next().await? {
+        match printer.print(&record) {
+            // A reader that closed the pipe wants no more.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
+            other => other?,
         }
     }
-
-    fn print_rest(&mut self) -> io::Result<()> {
-        while let Some(record) = self.wanted()? {
-            self.printer.print(&record)?;
-        }
-        Ok(())
-    }
-
-    /// Prints the last lines. They are kept in memory, which the bounded length of a log bounds.
-    fn print_tail(&mut self, lines: usize) -> io::Result<()> {
-        let kept = last_items(lines, || self.wanted())?;
-        kept.iter()
-            .try_for_each(|record| self.printer.print(record))
-    }
-
-    /// Returns the next record within the time range; `None` at the end of the log. A later record
-    /// may be older, if the host's clock was set.
-    fn wanted(&mut self) -> io::Result<Option<LogRecord>> {
-        loop {
-            let Some(record) = self.reader.next_record()? else {
-                return Ok(None);
-            };
-            let time = time(&record);
-            let is_too_old = self.since.is_some_and(|since| time < since);
-            let is_too_new = self.until.is_some_and(|until| time >= until);
-            if !is_too_old && !is_too_new {
-                return Ok(Some(record));
-            }
-        }
-    }
-}
-
-fn job_output(sandbox: &Sandbox, id: u64) -> Result<LogReader, Failure> {
-    jobs::find(sandbox, id)?;
-    Ok(sandbox.job_output(id)?)
-}
-
-fn time(record: &LogRecord) -> Timestamp {
-    Timestamp::from_nanosecond(record.time_ns.into()).unwrap_or_default()
+    Ok(0)
 }
 
 /// The output of a log's records.
@@ -183,19 +114,19 @@ struct Printer {
 impl Printer {
     fn print(&mut self, record: &LogRecord) -> io::Result<()> {
         let mut line = Vec::new();
-        let within_line = &mut self.within_line[usize::from(record.stream == LogStream::Stderr)];
-        if self.timestamps && !*within_line {
-            write!(line, "{:.9} ", time(record))?;
+        let is_stderr = record.stream == Some(OutputStream::Stderr);
+        let within_line = &mut self.within_line[usize::from(is_stderr)];
+        if let Some(time_ns) = record.time_ns.filter(|_| self.timestamps && !*within_line) {
+            let time = Timestamp::from_nanosecond(time_ns.into()).unwrap_or_default();
+            write!(line, "{time:.9} ")?;
         }
-        *within_line = !record.bytes.ends_with(b"\n");
-        line.extend_from_slice(&record.bytes);
-        match record.stream {
-            LogStream::Stdout => {
-                let mut out = io::stdout().lock();
-                out.write_all(&line)?;
-                out.flush()
-            }
-            LogStream::Stderr => io::stderr().lock().write_all(&line),
+        *within_line = !record.data.ends_with(b"\n");
+        line.extend_from_slice(&record.data);
+        if is_stderr {
+            return io::stderr().lock().write_all(&line);
         }
+        let mut out = io::stdout().lock();
+        out.write_all(&line)?;
+        out.flush()
     }
 }

@@ -40,7 +40,6 @@ pub(crate) mod stats;
 pub(crate) mod stop;
 pub(crate) mod stopping;
 pub(crate) mod system_prune;
-pub(crate) mod text_log;
 pub(crate) mod top;
 pub(crate) mod update;
 pub(crate) mod verify;
@@ -52,10 +51,8 @@ pub(crate) mod wait;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use image_store::Store;
-use msb_runtime::{Home, Sandbox, SandboxFiles, Timeline};
-use msb_sdk::{Msb, Notice, Operation};
-use oci_image::Digest;
+use msb_runtime::{Home, Timeline};
+use msb_sdk::{Files, Msb, Notice, Operation};
 
 pub(crate) use self::machine::{VerifyPolicy, VmmName};
 use crate::args::{
@@ -96,18 +93,12 @@ impl Context {
     }
 
     /// Makes the home inaccessible to other users of the host.
-    fn close_home(&self) -> Result<(), Failure> {
-        let Some(mode) = self.home.close()? else {
-            return Ok(());
-        };
-        if !self.quiet {
-            let home = self.home.root().display();
-            output::notice(&format!(
-                "other users of this host could enter {home} (mode {mode:03o}); it is now closed to \
-                 them"
-            ));
-        }
-        Ok(())
+    fn close_home(&self) -> Outcome {
+        block_on(async {
+            self.msb.close_home().await?;
+            self.print_notices(&self.msb.take_notices());
+            Ok(0)
+        })
     }
 
     /// Prints the notices of an operation, unless the user wants none.
@@ -160,15 +151,6 @@ impl Context {
         self.each_name(names, found).await
     }
 
-    pub(crate) fn store(&self) -> Result<Store, Failure> {
-        Ok(Store::open(self.home.root())?)
-    }
-
-    /// Returns the sandbox with this name or id.
-    pub(crate) fn sandbox(&self, name: &str) -> Result<Sandbox, Failure> {
-        Sandbox::find(&self.home, name)?.ok_or_else(|| anyhow!("no such sandbox: {name}").into())
-    }
-
     /// Applies `act` to each name, which may not be a sandbox's. Prints the names for which `act`
     /// returns true.
     pub(crate) async fn each_name(
@@ -191,13 +173,8 @@ impl Context {
     }
 
     /// Returns access to the files of the sandbox with this name or id.
-    pub(crate) async fn files(&self, name: &str) -> Result<SandboxFiles, Failure> {
-        Ok(self.sandbox(name)?.files(&self.home).await?)
-    }
-
-    /// Returns a function that is true if an image belongs to a sandbox, running or not.
-    pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
-        |digest| Sandbox::any_of(&self.home, &digest.to_string())
+    pub(crate) async fn files(&self, name: &str) -> Result<Files, Failure> {
+        Ok(self.handle(name).await?.files())
     }
 }
 
@@ -264,19 +241,19 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Pull(arguments) => block_on(pull::run(context, &arguments)),
         Command::Load(arguments) => block_on(load::run(context, &arguments)),
         Command::Sandbox(command) => dispatch_sandbox(context, command),
-        Command::Images(arguments) => images::run(context, &arguments),
+        Command::Images(arguments) => block_on(images::run(context, &arguments)),
         Command::Image(arguments) => block_on(image::run(context, &arguments)),
         Command::Rmi(arguments) => block_on(image::remove(context, &arguments)),
-        Command::Volume(arguments) => volume::run(context, &arguments),
+        Command::Volume(arguments) => block_on(volume::run(context, &arguments)),
         Command::Prune(arguments) => block_on(prune::run(context, &arguments)),
-        Command::Df(arguments) => df::run(context, &arguments),
+        Command::Df(arguments) => block_on(df::run(context, &arguments)),
         Command::Doctor(arguments) => block_on(doctor::run(context, &arguments)),
         Command::Bench(arguments) => bench::run(context, &arguments),
-        Command::Version(arguments) => version::run(&arguments),
+        Command::Version(arguments) => version::run(context, &arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Limits(_) => limits::run(),
         Command::Container(ContainerCommand::Prune(arguments)) => {
-            container_prune::run(context, &arguments)
+            block_on(container_prune::run(context, &arguments))
         }
         // `docker container ls` is `docker ps`.
         Command::Container(ContainerCommand::Sandbox(SandboxCommand::Ls(arguments))) => {
@@ -285,7 +262,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Container(ContainerCommand::Sandbox(command)) => {
             dispatch_sandbox(context, command)
         }
-        Command::System(SystemCommand::Df(arguments)) => df::run(context, &arguments),
+        Command::System(SystemCommand::Df(arguments)) => block_on(df::run(context, &arguments)),
         Command::System(SystemCommand::Prune(arguments)) => {
             block_on(system_prune::run(context, &arguments))
         }
@@ -302,7 +279,7 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Attach(arguments) => block_on(attach::run(context, &arguments)),
         SandboxCommand::Restart(arguments) => block_on(restart::run(context, &arguments)),
         SandboxCommand::Rename(arguments) => block_on(rename::run(context, &arguments)),
-        SandboxCommand::Port(arguments) => port::run(context, &arguments),
+        SandboxCommand::Port(arguments) => block_on(port::run(context, &arguments)),
         SandboxCommand::Inspect(arguments) => block_on(inspect::run(context, &arguments)),
         SandboxCommand::Jobs(arguments) => block_on(jobs::run(context, &arguments)),
         SandboxCommand::Start(arguments) => block_on(start::run(context, &arguments)),
@@ -316,14 +293,8 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Fs(arguments) => block_on(fs::run(context, &arguments)),
         SandboxCommand::Stats(arguments) => block_on(stats::run(context, &arguments)),
         SandboxCommand::Update(arguments) => block_on(update::run(context, &arguments)),
-        SandboxCommand::Ps(arguments) => {
-            Sandbox::sweep(&context.home)?;
-            block_on(ps::run(context, &arguments))
-        }
-        SandboxCommand::Ls(arguments) => {
-            Sandbox::sweep(&context.home)?;
-            block_on(ps::run_all(context, &arguments))
-        }
+        SandboxCommand::Ps(arguments) => block_on(ps::run(context, &arguments)),
+        SandboxCommand::Ls(arguments) => block_on(ps::run_all(context, &arguments)),
         SandboxCommand::Rm(arguments) => block_on(rm::run(context, &arguments)),
     }
 }

@@ -1,11 +1,10 @@
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, anyhow};
-use msb_runtime::State;
-use msb_runtime::network::Publish;
+use anyhow::anyhow;
+use msb_sdk::{ErrorKind, Port};
 
 use super::Context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
 
 // Arguments of `msb port`.
@@ -21,21 +20,21 @@ pub(crate) struct Arguments {
     port: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let name = &arguments.sandbox;
-    let sandbox = context.sandbox(name)?;
-    if sandbox.state()? != State::Running {
-        return Err(
-            anyhow!("sandbox {name} is not running, so none of its ports is published").into(),
-        );
-    }
-    let published = sandbox.published()?;
-    let Some(port) = &arguments.port else {
+    let wanted = arguments.port.as_deref().map(Port::from_guest_port);
+    let wanted = wanted.transpose()?;
+    let ports = context.handle(name).await?.ports().await;
+    let published = ports.map_err(|error| match error.kind() {
+        ErrorKind::NotRunning => {
+            anyhow!("sandbox {name} is not running, so none of its ports is published").into()
+        }
+        _ => Failure::from(error),
+    })?;
+    let Some(wanted) = wanted else {
         output::print(&all(&published))?;
         return Ok(0);
     };
-    let wanted = Publish::from_guest_port(port);
-    let wanted = wanted.with_context(|| format!("'{port}' is not a port: write PORT[/tcp|udp]"))?;
     let lines = places(&published, &wanted);
     if lines.is_empty() {
         let (port, protocol) = (wanted.guest_port, wanted.protocol);
@@ -46,23 +45,25 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
 }
 
 /// Formats all published ports as `docker port` does.
-fn all(published: &[Publish]) -> String {
+fn all(published: &[Port]) -> String {
     let mut lines = String::new();
     for publish in published {
         let (port, protocol) = (publish.guest_port, publish.protocol);
         // Writing to a string does not fail.
-        let _ = writeln!(lines, "{port}/{protocol} -> {}", publish.host);
+        let _ = writeln!(lines, "{port}/{protocol} -> {}", publish.host());
     }
     lines
 }
 
 /// Formats the addresses of the host at which one guest port is published, one for each line.
-fn places(published: &[Publish], wanted: &Publish) -> String {
-    let end = |publish: &Publish| (publish.guest_port, publish.protocol);
+fn places(published: &[Port], wanted: &Port) -> String {
+    let end = |publish: &Port| (publish.guest_port, publish.protocol);
     let found = published
         .iter()
         .filter(|publish| end(publish) == end(wanted));
-    found.map(|publish| format!("{}\n", publish.host)).collect()
+    found
+        .map(|publish| format!("{}\n", publish.host()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -76,12 +77,12 @@ mod tests {
             "0.0.0.0:8080:80",
             "127.0.0.1:5353:53/udp",
         ]
-        .map(|text| text.parse::<Publish>().unwrap());
+        .map(|text| serde_json::from_value::<Port>(text.into()).unwrap());
         assert_eq!(
             all(&published),
             "80/tcp -> 127.0.0.1:32768\n80/tcp -> 0.0.0.0:8080\n53/udp -> 127.0.0.1:5353\n"
         );
-        let of = |text| places(&published, &Publish::from_guest_port(text).unwrap());
+        let of = |text| places(&published, &Port::from_guest_port(text).unwrap());
         assert_eq!(of("80"), "127.0.0.1:32768\n0.0.0.0:8080\n");
         assert_eq!(of("53/udp"), "127.0.0.1:5353\n");
         assert_eq!(of("53"), "");

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use msb_runtime::{Condition, EndReason, Sandbox, State};
+use msb_sdk::{EndReason, Exit, SandboxCondition, SandboxFilter, SandboxInfo, SandboxState};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -59,68 +59,51 @@ pub(crate) struct Arguments {
     format: ListingFormat,
 }
 
-/// A condition on the listed sandboxes.
+/// A condition on the listed sandboxes, as `KEY=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Filter {
-    Id(String),
-    Name(String),
-    /// A state; `None` for a state of Docker's that a sandbox is never in.
-    Status(Option<State>),
-    Exited(u8),
-    Label(Label),
-    Image(String),
-}
+pub(crate) struct Filter(SandboxCondition);
 
 impl FromStr for Filter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
-        match key {
-            "id" => Ok(Self::Id(value.to_owned())),
-            "name" => Ok(Self::Name(value.to_owned())),
-            "label" => Ok(Self::Label(value.parse()?)),
-            "image" | "ancestor" => Ok(Self::Image(value.to_owned())),
-            "exited" => match value.parse() {
-                Ok(code) => Ok(Self::Exited(code)),
-                Err(_) => Err(format!(
-                    "'{value}' is not an exit code: write a number from 0 to 255"
-                )),
-            },
-            "status" => match value {
-                "created" => Ok(Self::Status(Some(State::Created))),
-                "running" => Ok(Self::Status(Some(State::Running))),
-                "stopped" | "exited" => Ok(Self::Status(Some(State::Stopped))),
-                "paused" | "restarting" | "removing" | "dead" => Ok(Self::Status(None)),
-                _ => Err(format!(
-                    "'{value}' is not a status: write created, running or stopped"
-                )),
-            },
-            _ => Err(format!(
-                "'{key}' is not a filter: write id, name, status, exited, label or image"
-            )),
-        }
+        Ok(Self(match key {
+            "id" => SandboxCondition::Id(value.to_owned()),
+            "name" => SandboxCondition::Name(value.to_owned()),
+            "label" => {
+                let label: Label = value.parse()?;
+                SandboxCondition::Label(label.key, label.value)
+            }
+            "image" | "ancestor" => SandboxCondition::Image(value.to_owned()),
+            "exited" => SandboxCondition::ExitCode(value.parse().map_err(|_| {
+                format!("'{value}' is not an exit code: write a number from 0 to 255")
+            })?),
+            "status" => SandboxCondition::State(match value {
+                "created" => Some(SandboxState::Created),
+                "running" => Some(SandboxState::Running),
+                "stopped" | "exited" => Some(SandboxState::Stopped),
+                // States of docker's that a sandbox is never in.
+                "paused" | "restarting" | "removing" | "dead" => None,
+                _ => {
+                    return Err(format!(
+                        "'{value}' is not a status: write created, running or stopped"
+                    ));
+                }
+            }),
+            _ => {
+                return Err(format!(
+                    "'{key}' is not a filter: write id, name, status, exited, label or image"
+                ));
+            }
+        }))
     }
 }
 
-impl Filter {
-    fn holds(&self, sandbox: &Sandbox, condition: &Condition) -> bool {
-        let spec = &sandbox.spec;
-        match self {
-            Self::Id(beginning) => spec.id.as_str().starts_with(beginning),
-            Self::Name(part) => spec.name.contains(part),
-            Self::Status(wanted) => Some(condition.state) == *wanted,
-            Self::Exited(code) => {
-                let exit = condition.exit.as_ref();
-                condition.state == State::Stopped && exit.is_some_and(|exit| exit.code == *code)
-            }
-            Self::Image(name) => spec.image == *name || spec.image_digest == *name,
-            Self::Label(Label { key, value }) => spec
-                .labels
-                .get(key)
-                .is_some_and(|actual| value.as_ref().is_none_or(|wanted| actual == wanted)),
-        }
-    }
+/// Returns the SDK's filter of these conditions.
+pub(super) fn filter(filters: &[Filter]) -> SandboxFilter {
+    let conditions = filters.iter().map(|filter| filter.0.clone());
+    conditions.fold(SandboxFilter::all(), SandboxFilter::condition)
 }
 
 #[derive(Serialize)]
@@ -137,15 +120,24 @@ struct Row {
     ports: Vec<String>,
     /// Space that the writable disk uses on the host, in bytes.
     allocated_bytes: Option<u64>,
-    #[serde(flatten)]
-    condition: Condition,
+    state: SandboxState,
+    /// The time of the last start, in seconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit: Option<Exit>,
     /// Failures of disks, one line for each disk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     disk_errors: Vec<String>,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let is_of_state = |filter: &Filter| matches!(filter, Filter::Status(_) | Filter::Exited(_));
+    let is_of_state = |Filter(filter): &Filter| {
+        matches!(
+            filter,
+            SandboxCondition::State(_) | SandboxCondition::ExitCode(_)
+        )
+    };
     let wants_stopped = arguments.filter.iter().any(is_of_state);
     list(context, arguments, arguments.all || wants_stopped).await
 }
@@ -157,16 +149,12 @@ pub(crate) async fn run_all(context: &Context, arguments: &Arguments) -> Outcome
 
 async fn list(context: &Context, arguments: &Arguments, all: bool) -> Outcome {
     let last = arguments.last.or(arguments.latest.then_some(1));
-    let all = all || last.is_some();
-    let mut rows = Vec::new();
-    for sandbox in Sandbox::all(&context.home)? {
-        let condition = sandbox.condition()?;
-        let is_wanted = (all || condition.state == State::Running)
-            && passes(&arguments.filter, &sandbox, &condition);
-        if is_wanted {
-            rows.push(row(sandbox, condition).await?);
-        }
+    let mut wanted = filter(&arguments.filter);
+    if !all && last.is_none() {
+        wanted = wanted.state(SandboxState::Running);
     }
+    let infos = context.msb.sandboxes().list(wanted).await?;
+    let rows: Vec<Row> = infos.into_iter().map(Row::new).collect();
     // The rows are sorted from the oldest to the newest.
     let rows = match last {
         Some(count) => &rows[rows.len().saturating_sub(count)..],
@@ -176,44 +164,30 @@ async fn list(context: &Context, arguments: &Arguments, all: bool) -> Outcome {
     Ok(0)
 }
 
-/// Returns true if a sandbox passes the filters. One of several filters of the same kind is enough,
-/// but all labels have to match.
-pub(super) fn passes(filters: &[Filter], sandbox: &Sandbox, condition: &Condition) -> bool {
-    filters.iter().all(|filter| {
-        let is_label = matches!(filter, Filter::Label(_));
-        let is_same_kind =
-            |other: &&Filter| std::mem::discriminant(*other) == std::mem::discriminant(filter);
-        filter.holds(sandbox, condition)
-            || !is_label
-                && filters
-                    .iter()
-                    .filter(is_same_kind)
-                    .any(|other| other.holds(sandbox, condition))
-    })
+impl Row {
+    fn new(info: SandboxInfo) -> Self {
+        Self {
+            command: info.main_command().argv,
+            ports: info.ports.iter().map(ToString::to_string).collect(),
+            id: info.id,
+            name: info.name,
+            image: info.image,
+            image_digest: info.image_digest,
+            created_s: info.created_s,
+            labels: info.labels,
+            allocated_bytes: info.allocated_bytes,
+            state: info.state,
+            started_s: info.started_s,
+            exit: info.exit.map(without_signal),
+            disk_errors: info.disk_errors,
+        }
+    }
 }
 
-async fn row(sandbox: Sandbox, condition: Condition) -> std::io::Result<Row> {
-    let disk_errors = match condition.state {
-        State::Running => sandbox.disk_errors().await,
-        State::Created | State::Stopped => Vec::new(),
-    };
-    let ports = sandbox.published()?;
-    let ports = ports.iter().map(ToString::to_string).collect();
-    let allocated_bytes = sandbox.allocated_bytes().ok();
-    let spec = sandbox.spec;
-    Ok(Row {
-        id: spec.id.to_string(),
-        name: spec.name,
-        image: spec.image,
-        image_digest: spec.image_digest,
-        command: spec.process.argv,
-        created_s: spec.created_s,
-        labels: spec.labels,
-        ports,
-        allocated_bytes,
-        condition,
-        disk_errors,
-    })
+/// Returns an exit without its signal, which the code contains.
+pub(super) fn without_signal(mut exit: Exit) -> Exit {
+    exit.signal = None;
+    exit
 }
 
 fn print(context: &Context, arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
@@ -290,8 +264,28 @@ fn table(arguments: &Arguments, rows: &[Row], now_s: u64) -> Table {
 }
 
 impl Row {
+    /// Formats the status as `docker ps` does.
     fn status(&self, now_s: u64) -> String {
-        status(&self.condition, !self.disk_errors.is_empty(), now_s)
+        let ago = |time_s: u64| output::human_age(now_s.saturating_sub(time_s));
+        match (self.state, &self.exit) {
+            (SandboxState::Created, _) => "Created".to_owned(),
+            (SandboxState::Running, _) => {
+                let since = self.started_s.map(ago).unwrap_or_default();
+                let failed = if self.disk_errors.is_empty() {
+                    ""
+                } else {
+                    " (disk errors)"
+                };
+                format!("Up {}{failed}", since.trim_end_matches(" ago"))
+            }
+            (_, Some(exit)) => {
+                let ended = exit.ended_s.map(|ended_s| format!(" {}", ago(ended_s)));
+                let reason = exit.reason.map(|reason| format!(": {}", limit(reason)));
+                let (ended, reason) = (ended.unwrap_or_default(), reason.unwrap_or_default());
+                format!("Exited ({}){ended}{reason}", exit.code)
+            }
+            (_, None) => "Stopped".to_owned(),
+        }
     }
 }
 
@@ -316,7 +310,7 @@ fn docker_names(row: &Row) -> Value {
         "CreatedAt": output::time(row.created_s),
         "RunningFor": output::human_age(now_s.saturating_sub(row.created_s)),
         "Status": row.status(now_s),
-        "State": state(row.condition.state),
+        "State": state(row.state),
         "Ports": row.ports.join(", "),
         "Labels": labels.join(","),
         "Size": size(row),
@@ -324,35 +318,11 @@ fn docker_names(row: &Row) -> Value {
 }
 
 /// Returns Docker's word for a state.
-pub(super) const fn state(state: State) -> &'static str {
+pub(super) const fn state(state: SandboxState) -> &'static str {
     match state {
-        State::Created => "created",
-        State::Running => "running",
-        State::Stopped => "exited",
-    }
-}
-
-/// Formats a sandbox's status as `docker ps` does.
-fn status(condition: &Condition, has_disk_errors: bool, now_s: u64) -> String {
-    let ago = |time_s: u64| output::human_age(now_s.saturating_sub(time_s));
-    match (condition.state, &condition.exit) {
-        (State::Created, _) => "Created".to_owned(),
-        (State::Running, _) => {
-            let since = condition.started_s.map(ago).unwrap_or_default();
-            let failed = if has_disk_errors {
-                " (disk errors)"
-            } else {
-                ""
-            };
-            format!("Up {}{failed}", since.trim_end_matches(" ago"))
-        }
-        (State::Stopped, Some(exit)) => {
-            let ended = exit.ended_s.map(|ended_s| format!(" {}", ago(ended_s)));
-            let reason = exit.reason.map(|reason| format!(": {}", limit(reason)));
-            let (ended, reason) = (ended.unwrap_or_default(), reason.unwrap_or_default());
-            format!("Exited ({}){ended}{reason}", exit.code)
-        }
-        (State::Stopped, None) => "Stopped".to_owned(),
+        SandboxState::Created => "created",
+        SandboxState::Running => "running",
+        _ => "exited",
     }
 }
 
@@ -361,13 +331,12 @@ const fn limit(reason: EndReason) -> &'static str {
     match reason {
         EndReason::MaxDuration => "max-duration",
         EndReason::IdleTimeout => "idle-timeout",
+        _ => "limit",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use msb_runtime::Exit;
-
     use super::*;
 
     #[derive(Debug, clap::Parser)]
@@ -389,11 +358,9 @@ mod tests {
             labels: BTreeMap::new(),
             ports: vec!["127.0.0.1:8080:8000/tcp".to_owned()],
             allocated_bytes: Some(1_500),
-            condition: Condition {
-                state: State::Running,
-                started_s: Some(80),
-                exit: None,
-            },
+            state: SandboxState::Running,
+            started_s: Some(80),
+            exit: None,
             disk_errors: Vec::new(),
         }
     }
@@ -429,29 +396,24 @@ mod tests {
 
     #[test]
     fn a_status_says_that_a_disk_has_failed() {
-        let running = Condition {
-            state: State::Running,
-            started_s: Some(40),
-            exit: None,
-        };
-        assert_eq!(status(&running, false, 100), "Up 1 minute");
-        assert_eq!(status(&running, true, 100), "Up 1 minute (disk errors)");
+        let mut row = running_row();
+        row.started_s = Some(40);
+        assert_eq!(row.status(100), "Up 1 minute");
+        row.disk_errors = vec!["vda: I/O error".to_owned()];
+        assert_eq!(row.status(100), "Up 1 minute (disk errors)");
     }
 
     #[test]
     fn a_status_says_which_limit_has_ended_a_sandbox() {
-        let stopped = |reason, ended_s| {
-            let condition = Condition {
-                state: State::Stopped,
+        let stopped = |reason: Option<EndReason>, ended_s: Option<u64>| {
+            let exit = json!({"code": 124, "reason": reason, "ended_s": ended_s});
+            let row = Row {
+                state: SandboxState::Stopped,
                 started_s: None,
-                exit: Some(Exit {
-                    code: 124,
-                    reason,
-                    error: None,
-                    ended_s,
-                }),
+                exit: Some(serde_json::from_value(exit).expect("an exit")),
+                ..running_row()
             };
-            status(&condition, false, 100)
+            row.status(100)
         };
         assert_eq!(stopped(None, None), "Exited (124)");
         assert_eq!(stopped(None, Some(90)), "Exited (124) 10 seconds ago");

@@ -1,9 +1,7 @@
 use std::path::PathBuf;
 
-use image_import::PullOptions;
 use msb_sdk::{Image, SourceOptions};
 use oci_image::Platform;
-use oci_registry::Registries;
 
 use super::Context;
 use crate::docker::NeedlessOptions;
@@ -11,9 +9,6 @@ use crate::failure::{Failure, Failures, Interrupted, Outcome};
 use crate::limits::LimitArguments;
 use crate::output;
 use crate::progress::Bars;
-
-/// The user's settings of registries, a file in `MSB_HOME`.
-const SETTINGS: &str = "registries.toml";
 
 // Arguments of `msb pull`.
 #[derive(Debug, clap::Args)]
@@ -106,12 +101,4 @@ async fn pull(context: &Context, name: &str, source: &SourceArguments) -> Result
     let image = pulled?;
     context.print_notices(image.warnings());
     Ok(image)
-}
-
-/// Returns the options of a pull, with the settings in `MSB_HOME`.
-pub(super) fn options(context: &Context) -> anyhow::Result<PullOptions> {
-    Ok(PullOptions {
-        registries: Registries::read(&context.home.root().join(SETTINGS))?,
-        ..PullOptions::default()
-    })
 }

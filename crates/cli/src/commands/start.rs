@@ -39,18 +39,18 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let [name] = arguments.sandboxes.as_slice() else {
         return Err(anyhow!("-a and -i can be used with one sandbox alone").into());
     };
-    let spec = context.sandbox(name)?.spec;
-    if spec.process.argv.is_empty() {
+    let sandbox = context.handle(name).await?;
+    let command = sandbox.main_command();
+    if command.argv.is_empty() {
         return Err(
             anyhow!("cannot attach to sandbox {name}: it was created without a command").into(),
         );
     }
-    let sandbox = context.handle(name).await?;
     let mut options = arguments.machine.start();
     options.wait_for_attach = true;
     options.window = terminal::stdin_is_terminal().then(terminal::size);
     start_with(context, &sandbox, options).await?;
-    let takes_stdin = arguments.interactive && spec.process.stdin;
+    let takes_stdin = arguments.interactive && command.stdin;
     attach::attach_started(context, &sandbox, takes_stdin).await
 }
 

@@ -1,5 +1,3 @@
-use msb_runtime::Sandbox;
-
 use super::{Context, container_prune, prune, volume};
 use crate::confirm::confirmed;
 use crate::failure::Outcome;
@@ -48,13 +46,12 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     if !arguments.force && !confirmed(&arguments.consequence())? {
         return Ok(0);
     }
-    Sandbox::sweep(&context.home)?;
-    let sandboxes = container_prune::not_running(context, &[])?;
-    let mut code = container_prune::remove(sandboxes)?;
+    let sandboxes = container_prune::not_running(context, &[]).await?;
+    let mut code = container_prune::remove(context, sandboxes).await?;
     if arguments.volumes {
-        let (unused, failures) = volume::unused(context)?;
+        let (unused, failures) = volume::unused(context).await?;
         code = code.max(failures.code);
-        code = code.max(volume::remove_unused(context, unused)?);
+        code = code.max(volume::remove_unused(context, unused).await?);
     }
     let images = prune::Arguments::with_all(arguments.all);
     Ok(code.max(prune::run(context, &images).await?))

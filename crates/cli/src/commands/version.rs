@@ -1,5 +1,4 @@
-use serde::Serialize;
-
+use super::Context;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
@@ -14,29 +13,8 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Versions {
-    msb: &'static str,
-    store_format: u32,
-    agent_protocol: u32,
-    agent: String,
-    build: &'static str,
-    launch_format: u32,
-    os: &'static str,
-    architecture: &'static str,
-}
-
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let versions = Versions {
-        msb: env!("CARGO_PKG_VERSION"),
-        store_format: image_store::FORMAT_VERSION,
-        agent_protocol: msb_agent_protocol::VERSION,
-        agent: msb_runtime::agent_identity(),
-        build: msb_runtime::BUILD,
-        launch_format: msb_runtime::LAUNCH_FORMAT,
-        os: std::env::consts::OS,
-        architecture: std::env::consts::ARCH,
-    };
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let versions = context.msb.version();
     match arguments.format {
         Format::Json => output::print_json(&versions)?,
         Format::Table => output::print(&format!(

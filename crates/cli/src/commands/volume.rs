@@ -1,11 +1,7 @@
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use msb_runtime::{
-    Mount, Sandbox, SandboxId, Source, VOLUME_BYTES, Volume, VolumeError, VolumeName, VolumeSpec,
-};
-use msb_sdk::Size;
-use serde::Serialize;
+use msb_runtime::{Mount, Source};
+use msb_sdk::{ErrorKind, Size, VolumeInfo, VolumeOptions};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -116,14 +112,13 @@ enum Command {
     msb volume create --size 20G --label team=web data")]
 struct CreateArguments {
     /// Size of the disk; sparse, so it uses only the space that is written
-    #[arg(long, default_value_t = VOLUME_BYTES, hide_default_value = true, value_name = "SIZE",
-        value_parser = output::parse_size)]
-    size: u64,
+    #[arg(long, value_name = "SIZE", value_parser = output::parse_size)]
+    size: Option<u64>,
     /// Label of the volume
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     label: Vec<Label>,
     /// Name of the volume [default: a random one]
-    name: Option<VolumeName>,
+    name: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -144,7 +139,7 @@ struct InspectArguments {
     format: ListingFormat,
     /// Volumes, by name
     #[arg(required = true, value_name = "VOLUME")]
-    volumes: Vec<VolumeName>,
+    volumes: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -157,7 +152,7 @@ struct RemoveArguments {
     force: bool,
     /// Volumes, by name
     #[arg(required = true, value_name = "VOLUME")]
-    volumes: Vec<VolumeName>,
+    volumes: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -177,78 +172,50 @@ struct PruneArguments {
     all: bool,
 }
 
-#[derive(Serialize)]
-pub(super) struct Report {
-    #[serde(flatten)]
-    spec: VolumeSpec,
-    /// Space that the disk uses on the host, in bytes.
-    allocated_bytes: u64,
-    /// Names of the sandboxes, running or not, that use the volume.
-    sandboxes: Vec<String>,
-    /// Directory of the volume's files.
-    directory: PathBuf,
-}
-
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     match &arguments.command {
-        Command::Create(arguments) => create(context, arguments),
-        Command::Ls(arguments) => list(context, arguments),
-        Command::Inspect(arguments) => inspect(context, arguments),
-        Command::Rm(arguments) => remove(context, arguments),
-        Command::Prune(arguments) => prune(context, arguments),
+        Command::Create(arguments) => create(context, arguments).await,
+        Command::Ls(arguments) => list(context, arguments).await,
+        Command::Inspect(arguments) => inspect(context, arguments).await,
+        Command::Rm(arguments) => remove(context, arguments).await,
+        Command::Prune(arguments) => prune(context, arguments).await,
     }
 }
 
-fn create(context: &Context, arguments: &CreateArguments) -> Outcome {
+async fn create(context: &Context, arguments: &CreateArguments) -> Outcome {
     let pair = |label: &Label| (label.key.clone(), label.value.clone().unwrap_or_default());
-    let labels: BTreeMap<_, _> = arguments.label.iter().map(pair).collect();
-    let name = arguments.name.clone().map_or_else(random_name, Ok)?;
-    let volume = Volume::create(&context.home, name, arguments.size, labels)?;
-    output::print(&format!("{}\n", volume.spec.name))?;
+    let mut options = VolumeOptions::default();
+    options.name.clone_from(&arguments.name);
+    options.size = arguments.size.map(Size::new);
+    options.labels = arguments.label.iter().map(pair).collect();
+    let volume = context.msb.volumes().create_with(options).await?;
+    output::print(&format!("{}\n", volume.name()))?;
     Ok(0)
 }
 
-fn random_name() -> Result<VolumeName, Failure> {
-    Ok(SandboxId::random()?.as_str().parse()?)
-}
-
-pub(super) fn report(context: &Context, volume: Volume) -> Result<Report, VolumeError> {
-    Ok(Report {
-        allocated_bytes: volume.allocated_bytes()?,
-        sandboxes: volume.sandboxes(&context.home)?,
-        directory: volume.directory().to_owned(),
-        spec: volume.spec,
-    })
-}
-
 /// Returns a volume's fields for templates, under msb's names and under Docker's.
-pub(super) fn template_fields(report: &Report) -> Result<Value, serde_json::Error> {
+pub(super) fn template_fields(report: &VolumeInfo) -> Result<Value, serde_json::Error> {
     fields(report, docker_names(report))
 }
 
 /// Returns a report's fields under the names of Docker's templates.
-fn docker_names(report: &Report) -> Value {
+fn docker_names(report: &VolumeInfo) -> Value {
     json!({
-        "Name": report.spec.name,
-        "CreatedAt": output::time(report.spec.created_s),
-        "Labels": report.spec.labels,
+        "Name": report.name,
+        "CreatedAt": output::time(report.created_s),
+        "Labels": report.labels,
         "Size": output::human_size(report.allocated_bytes),
     })
 }
 
-fn list(context: &Context, arguments: &ListArguments) -> Outcome {
+async fn list(context: &Context, arguments: &ListArguments) -> Outcome {
     let mut failures = Failures::default();
-    let mut reports = Vec::new();
-    for volume in Volume::all(&context.home)? {
-        match volume.and_then(|volume| report(context, volume)) {
-            // The volume was removed meanwhile.
-            Err(VolumeError::Missing { .. }) => {}
-            outcome => reports.extend(failures.note(outcome)),
-        }
-    }
+    let volumes = context.msb.volumes().list_each().await?.into_iter();
+    let readable = volumes.filter_map(|volume| failures.note(volume));
+    let reports: Vec<_> = readable.map(|volume| volume.info().clone()).collect();
     if context.quiet {
         for report in &reports {
-            output::print(&format!("{}\n", report.spec.name))?;
+            output::print(&format!("{}\n", report.name))?;
         }
     } else {
         print(&reports, &arguments.format)?;
@@ -256,15 +223,16 @@ fn list(context: &Context, arguments: &ListArguments) -> Outcome {
     Ok(failures.code)
 }
 
-fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
+async fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
     let mut reports = Vec::new();
     for name in &arguments.volumes {
-        reports.push(report(context, Volume::find(&context.home, name)?)?);
+        let volume = context.msb.volumes().get(name.as_str()).await?;
+        reports.push(volume.info().clone());
     }
     print(&reports, &arguments.format)
 }
 
-fn print(reports: &[Report], format: &ListingFormat) -> Outcome {
+fn print(reports: &[VolumeInfo], format: &ListingFormat) -> Outcome {
     match format {
         ListingFormat::Json => output::print_json(&reports)?,
         ListingFormat::Template(template) => {
@@ -276,14 +244,14 @@ fn print(reports: &[Report], format: &ListingFormat) -> Outcome {
     Ok(0)
 }
 
-fn print_table(reports: &[Report]) -> std::io::Result<()> {
+fn print_table(reports: &[VolumeInfo]) -> std::io::Result<()> {
     let now_s = durable_files::now_s();
-    let row = |report: &Report| {
+    let row = |report: &VolumeInfo| {
         [
-            report.spec.name.to_string(),
-            output::human_size(report.spec.size_bytes),
+            report.name.to_string(),
+            output::human_size(report.size_bytes),
             output::human_size(report.allocated_bytes),
-            output::human_age(now_s.saturating_sub(report.spec.created_s)),
+            output::human_age(now_s.saturating_sub(report.created_s)),
             report.sandboxes.join(","),
         ]
     };
@@ -291,14 +259,11 @@ fn print_table(reports: &[Report]) -> std::io::Result<()> {
     table::print(["NAME", "SIZE", "TAKEN", "CREATED", "SANDBOXES"], &rows)
 }
 
-fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
-    Sandbox::sweep(&context.home)?;
-    Volume::sweep(&context.home)?;
+async fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
     let mut failures = Failures::default();
     for name in &arguments.volumes {
-        let found = Volume::find(&context.home, name);
-        match found.and_then(|volume| volume.remove(&context.home)) {
-            Err(VolumeError::Missing { .. }) if arguments.force => {}
+        match context.msb.volumes().remove(name.as_str()).await {
+            Err(error) if error.kind() == ErrorKind::VolumeNotFound && arguments.force => {}
             Err(error) if arguments.volumes.len() == 1 => return Err(error.into()),
             removed => {
                 if failures.note(removed).is_some() {
@@ -310,32 +275,24 @@ fn remove(context: &Context, arguments: &RemoveArguments) -> Outcome {
     Ok(failures.code)
 }
 
-fn prune(context: &Context, arguments: &PruneArguments) -> Outcome {
-    Sandbox::sweep(&context.home)?;
-    let (unused, failures) = unused(context)?;
+async fn prune(context: &Context, arguments: &PruneArguments) -> Outcome {
+    let (unused, failures) = unused(context).await?;
     if unused.is_empty() || !arguments.force && !confirmed(&consequence(&unused))? {
         return Ok(failures.code);
     }
-    Ok(failures.code.max(remove_unused(context, unused)?))
+    Ok(failures.code.max(remove_unused(context, unused).await?))
 }
 
-/// Returns the volumes that no sandbox uses. A volume that cannot be read is reported.
-pub(super) fn unused(context: &Context) -> Result<(Vec<Volume>, Failures), Failure> {
-    Volume::sweep(&context.home)?;
+/// Returns the names of the volumes that no sandbox uses. A volume that cannot be read is reported.
+pub(super) async fn unused(context: &Context) -> Result<(Vec<String>, Failures), Failure> {
     let mut failures = Failures::default();
-    let mut unused = Vec::new();
-    for volume in Volume::all(&context.home)? {
-        let looked = volume.and_then(|volume| {
-            let is_unused = volume.sandboxes(&context.home)?.is_empty();
-            Ok(is_unused.then_some(volume))
-        });
-        unused.extend(failures.note(looked).flatten());
-    }
-    Ok((unused, failures))
+    let volumes = context.msb.volumes().unused().await?.into_iter();
+    let readable = volumes.filter_map(|volume| failures.note(volume));
+    let names = readable.map(|volume| volume.name().to_owned()).collect();
+    Ok((names, failures))
 }
 
-fn consequence(volumes: &[Volume]) -> String {
-    let names: Vec<&str> = (volumes.iter().map(|volume| volume.spec.name.as_str())).collect();
+fn consequence(names: &[String]) -> String {
     format!(
         "This removes every volume that no sandbox uses, and its files: {}.",
         names.join(", ")
@@ -343,19 +300,11 @@ fn consequence(volumes: &[Volume]) -> String {
 }
 
 /// Removes the volumes that are still unused, and prints the name of each that was removed.
-pub(super) fn remove_unused(context: &Context, volumes: Vec<Volume>) -> Outcome {
+pub(super) async fn remove_unused(context: &Context, names: Vec<String>) -> Outcome {
     let mut failures = Failures::default();
-    for volume in volumes {
-        let name = volume.spec.name.clone();
-        match volume.remove(&context.home) {
-            // A sandbox that uses the volume was created meanwhile, or another process removed the
-            // volume.
-            Err(VolumeError::Needed { .. } | VolumeError::Missing { .. }) => {}
-            removed => {
-                if failures.note(removed).is_some() {
-                    output::print(&format!("{name}\n"))?;
-                }
-            }
+    for removal in context.msb.volumes().remove_unused(names).await? {
+        if failures.note(removal.freed_bytes).is_some() {
+            output::print(&format!("{}\n", removal.name))?;
         }
     }
     Ok(failures.code)

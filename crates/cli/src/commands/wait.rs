@@ -28,7 +28,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         let sandbox = context.handle(name).await?;
         code = match arguments.job {
             Some(id) => sandbox.jobs().job(id).wait().await?.code,
-            None => main_command(context, name, &sandbox).await?,
+            None => main_command(&sandbox).await?,
         };
         output::print(&format!("{code}\n"))?;
     }
@@ -36,8 +36,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 }
 
 /// Waits for the main command, and returns its exit code.
-async fn main_command(context: &Context, name: &str, sandbox: &Sandbox) -> Result<u8, Failure> {
-    let has_command = !context.sandbox(name)?.spec.process.argv.is_empty();
+async fn main_command(sandbox: &Sandbox) -> Result<u8, Failure> {
+    let has_command = !sandbox.main_command().argv.is_empty();
     let exit = sandbox.wait().await?;
     if !has_command && exit.ended_s.is_none() {
         let name = sandbox.name();

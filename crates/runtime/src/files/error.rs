@@ -183,9 +183,6 @@ pub enum CopyError {
     /// The archive from the sandbox cannot be unpacked.
     #[error("cannot write the destination")]
     Unpack(#[from] UnpackError),
-    /// The archive cannot be written to its output.
-    #[error("cannot write the archive")]
-    Output(#[source] io::Error),
 }
 
 impl FilesError {

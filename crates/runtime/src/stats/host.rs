@@ -2,13 +2,14 @@ use std::time::Instant;
 
 use fs_err as fs;
 use rustix::process::Pid;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Microseconds per unit of `/proc/PID/stat`: `USER_HZ` is 100 on every architecture of msb.
 const MICROSECONDS_PER_TICK: u64 = 10_000;
 
 /// The host kernel's accounting of a sandbox's processes: the VMM, network and share processes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct HostStats {
     /// Time on the host's processors, in microseconds.
     pub processor_us: u64,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use msb_agent_protocol::v1::StatsReply;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -33,7 +33,8 @@ pub struct Stats {
 }
 
 /// The guest's own statistics since its start. Any of them may be missing or false.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GuestStats {
     /// Time that all processors together were busy, in microseconds.
     pub processor_busy_us: Option<u64>,

@@ -147,6 +147,8 @@ converted! {
     InternalError:
         io::Error,
         serde_json::Error,
+        erofs_writer::DumpError,
+        erofs_writer::OpenError,
         image_store::OpenError,
         image_store::FindError,
         image_store::PruneError,
@@ -165,7 +167,8 @@ converted! {
         msb_runtime::VolumeError;
     PullError:
         image_import::PullError,
-        image_import::LoadError;
+        image_import::LoadError,
+        image_import::RepairError;
     StartError:
         image_store::CheckError,
         msb_runtime::StartError,

@@ -58,9 +58,7 @@ fn of_copy(error: &CopyError) -> Option<Meaning> {
             Meaning::new(ErrorKind::InvalidArgument).detail("path", path.to_string())
         }
         CopyError::EmptyPath => Meaning::new(ErrorKind::InvalidArgument),
-        CopyError::On { .. } | CopyError::Pack(_) | CopyError::Unpack(_) | CopyError::Output(_) => {
-            return None;
-        }
+        CopyError::On { .. } | CopyError::Pack(_) | CopyError::Unpack(_) => return None,
     })
 }
 

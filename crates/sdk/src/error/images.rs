@@ -43,10 +43,23 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(PruneError::Busy) = cause.downcast_ref::<PruneError>() {
         return Some(Meaning::new(ErrorKind::Busy));
     }
-    if cause.is::<OpenError>() {
-        return Some(Meaning::default().hint(Some(HOME_REMEDY.to_owned())));
+    if let Some(error) = cause.downcast_ref::<OpenError>() {
+        return Some(of_open(error));
     }
     None
+}
+
+/// Returns the meaning of a home that cannot be used. A full disk has a hint of its own.
+fn of_open(error: &OpenError) -> Meaning {
+    let source = error.source().and_then(|source| source.downcast_ref());
+    let is_full = source.is_some_and(|source: &io::Error| {
+        matches!(
+            source.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+    });
+    let remedy = (!is_full).then(|| HOME_REMEDY.to_owned());
+    Meaning::new(ErrorKind::PermissionDenied).hint(remedy)
 }
 
 fn of_find(error: &FindError) -> Meaning {
@@ -99,5 +112,19 @@ fn of_remove(error: &RemoveError) -> Option<Meaning> {
         }
         RemoveError::Busy => Some(Meaning::new(ErrorKind::Busy)),
         RemoveError::Find(_) | RemoveError::Io(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ErrorKind, Msb};
+
+    #[tokio::test]
+    async fn a_home_that_cannot_be_made_is_named_with_a_remedy() {
+        let msb = Msb::builder().home("/proc/msb").build().expect("a client");
+        let error = msb.images().list().await.expect_err("no home");
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        let hint = error.hint().expect("a hint");
+        assert!(hint.contains("set MSB_HOME"), "{hint}");
     }
 }

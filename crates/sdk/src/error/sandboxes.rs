@@ -28,10 +28,13 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return Some(of_patch(error));
     }
     if let Some(RemoveError::Running { name }) = cause.downcast_ref::<RemoveError>() {
-        return Some(Meaning::new(ErrorKind::SandboxRunning).detail("name", name.as_str()));
+        let hint =
+            format!("stop it with msb stop {name}, or kill and remove it with msb rm -f {name}");
+        return Some(of_running(name).hint(Some(hint)));
     }
     if let Some(RenameError::Running { name }) = cause.downcast_ref::<RenameError>() {
-        return Some(Meaning::new(ErrorKind::SandboxRunning).detail("name", name.as_str()));
+        let hint = format!("stop it with msb stop {name}");
+        return Some(of_running(name).hint(Some(hint)));
     }
     if let Some(error) = cause.downcast_ref::<UpdateError>() {
         return of_update(error);
@@ -40,6 +43,10 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return Some(Meaning::new(ErrorKind::PermissionDenied).hint(Some(error.remedy())));
     }
     None
+}
+
+fn of_running(name: &str) -> Meaning {
+    Meaning::new(ErrorKind::SandboxRunning).detail("name", name)
 }
 
 fn of_create(error: &CreateError) -> Option<Meaning> {

@@ -47,6 +47,8 @@ struct End {
     exit: Option<Exit>,
     /// True if the event of the exit was returned.
     is_told: bool,
+    /// True if the connection ended before the command did.
+    is_broken: bool,
     /// Failures of the sandbox's disks, one line for each, if the command failed.
     disk_errors: Vec<String>,
 }
@@ -142,7 +144,7 @@ impl Process {
                 return Ok(exit);
             }
             if self.next().await?.is_none() && self.inner.exit().is_none() {
-                return Err(Error::new(ErrorKind::NotRunning, "the process was closed"));
+                return Err(self.inner.no_exit().await);
             }
         }
     }
@@ -269,6 +271,16 @@ impl Inner {
         control.ok_or_else(|| Error::new(ErrorKind::NotRunning, "the command has ended"))
     }
 
+    /// Returns the error of a command whose exit is not known and will not be.
+    async fn no_exit(&self) -> Error {
+        // Another reader may have received the failure.
+        if self.end().is_broken {
+            let message = "the connection ended before the command did";
+            return self.handle.explain(Error::internal(message)).await;
+        }
+        Error::new(ErrorKind::NotRunning, "the process was closed")
+    }
+
     /// Returns the exit, unless its event was returned already.
     fn untold_exit(&self) -> Option<Exit> {
         let mut end = self.end();
@@ -323,10 +335,12 @@ impl Inner {
             }
             Ok(None) => {
                 *outputs = None;
+                self.end().is_broken = true;
                 Err(self.handle.ended())
             }
             Err(error) => {
                 *outputs = None;
+                self.end().is_broken = true;
                 Err(self.handle.explain(error).await)
             }
         }
@@ -401,5 +415,28 @@ impl Stdin {
             inputs.end().await;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::stopped_sandbox;
+
+    #[tokio::test]
+    async fn a_wait_after_another_reader_saw_the_end_says_that_the_sandbox_ended() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        let process = async |is_broken| {
+            let handle = sandbox.handle();
+            let permit = handle.stream_permit().await.expect("a permit");
+            let process = Process::ended(handle, Exit::without_command(), permit);
+            *process.inner.end() = End {
+                is_broken,
+                ..End::default()
+            };
+            process.wait().await.expect_err("no exit").kind()
+        };
+        assert_eq!(process(true).await, ErrorKind::SandboxEnded);
+        assert_eq!(process(false).await, ErrorKind::NotRunning);
     }
 }

@@ -1,12 +1,13 @@
 //! The files of a sandbox: read, written, listed, copied.
 
+mod copy;
 mod info;
+mod mode;
 mod options;
 mod stream;
 mod tar;
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -18,6 +19,7 @@ use msb_runtime::SandboxFiles;
 use tokio::sync::mpsc;
 
 pub use info::{FileInfo, FileType};
+pub use mode::ModeChange;
 pub use options::{Copied, CopyOptions, MkdirOptions, RemoveOptions, WriteOptions};
 pub use stream::FileStream;
 pub use tar::TarUpload;
@@ -54,6 +56,20 @@ impl Files {
         Self { handle }
     }
 
+    /// Runs an operation on a path of the running or of the stopped sandbox, which its error names.
+    fn run_at<T, F>(
+        &self,
+        path: &Text,
+        work: impl FnOnce(Arc<Handle>, SandboxFiles) -> F + Send + 'static,
+    ) -> Operation<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let (running, path) = (self.run(work), path.clone());
+        Operation::new(async move { running.await.map_err(|error| at(&path, error)) })
+    }
+
     /// Runs an operation on the files, of the running or of the stopped sandbox.
     fn run<T, F>(
         &self,
@@ -82,7 +98,7 @@ impl Files {
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a directory or a file over 1 GiB.
     pub fn read(&self, path: impl Into<Text>) -> Operation<Bytes> {
         let path = path.into();
-        self.run(|_, files| async move {
+        self.run_at(&path.clone(), |_, files| async move {
             let mut stream = files.read(path.as_bytes()).await?;
             let mut content = BytesMut::new();
             while let Some(chunk) = stream.next().await? {
@@ -107,7 +123,7 @@ impl Files {
     /// Those of [`read`](Self::read), for a file of any length.
     pub fn read_stream(&self, path: impl Into<Text>) -> Operation<FileStream> {
         let path = path.into();
-        self.run(|handle, files| async move {
+        self.run_at(&path.clone(), |handle, files| async move {
             let stream = files.read(path.as_bytes()).await?;
             Ok(FileStream::new(handle, stream))
         })
@@ -134,7 +150,27 @@ impl Files {
         options: WriteOptions,
     ) -> Operation<()> {
         let (path, content) = (path.into(), content.into());
-        self.run(move |_, files| write(files, path, content, options))
+        self.run_at(&path.clone(), move |_, files| {
+            write(files, path, content, options)
+        })
+    }
+
+    /// Creates or replaces a file with everything that `content` returns. `content` is read on a
+    /// thread that may block. The old file stays if it cannot be read to its end.
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write), or if `content` cannot be read.
+    pub fn write_from(
+        &self,
+        path: impl Into<Text>,
+        content: impl Read + Send + 'static,
+        options: WriteOptions,
+    ) -> Operation<()> {
+        let path = path.into();
+        self.run_at(&path.clone(), move |_, files| async move {
+            let start = begin_write(&path, options);
+            Ok(msb_runtime::write_file(content, &files, start).await?)
+        })
     }
 
     /// Returns the entries of a directory, in bytewise order of their names.
@@ -144,7 +180,7 @@ impl Files {
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a file.
     pub fn list(&self, path: impl Into<Text>) -> Operation<Vec<FileInfo>> {
         let path = path.into();
-        self.run(|_, files| async move {
+        self.run_at(&path.clone(), |_, files| async move {
             let entries = files.list(path.as_bytes()).await?;
             let entries = entries.iter().map(|entry| {
                 let stat = entry.stat.clone().unwrap_or_default();
@@ -168,7 +204,7 @@ impl Files {
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn stat_with(&self, path: impl Into<Text>, follow: bool) -> Operation<FileInfo> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let stat = files.stat(path.as_bytes(), follow).await?;
             Ok(FileInfo::new(file_name(path.as_bytes()), &stat))
         })
@@ -204,7 +240,7 @@ impl Files {
     /// Those of [`mkdir`](Self::mkdir).
     pub fn mkdir_with(&self, path: impl Into<Text>, options: MkdirOptions) -> Operation<()> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let request = MakeDirectoryRequest {
                 path: path.to_bytes(),
                 parents: options.parents,
@@ -229,7 +265,7 @@ impl Files {
     /// Those of [`remove`](Self::remove).
     pub fn remove_with(&self, path: impl Into<Text>, options: RemoveOptions) -> Operation<()> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let request = RemoveRequest {
                 path: path.to_bytes(),
                 recursive: options.recursive,
@@ -245,13 +281,53 @@ impl Files {
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn rename(&self, from: impl Into<Text>, to: impl Into<Text>) -> Operation<()> {
-        let (from, to) = (from.into(), to.into());
-        self.run(move |_, files| async move {
+        let (from, to): (Text, Text) = (from.into(), to.into());
+        self.run_at(&from.clone(), move |_, files| async move {
             let request = RenameRequest {
                 from: from.to_bytes(),
                 to: to.to_bytes(),
             };
             Ok(files.rename(request).await?)
+        })
+    }
+
+    /// Moves several files into an existing directory.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound),
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if `to` is not a directory. The files before
+    /// the failed one are moved.
+    pub fn move_into<T: Into<Text>>(
+        &self,
+        from: impl IntoIterator<Item = T>,
+        to: impl Into<Text>,
+    ) -> Operation<()> {
+        let from: Vec<Text> = from.into_iter().map(Into::into).collect();
+        let (files, to) = (self.clone(), to.into());
+        Operation::new(async move {
+            if !files.stat(to.clone()).await?.is_directory() {
+                let shown = to.as_bytes().escape_ascii().to_string();
+                let message =
+                    format!("cannot move several files to '{shown}', which is not a directory");
+                return Err(Error::invalid(message).with_detail("path", shown));
+            }
+            for path in from {
+                files.rename(path, to.clone()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes the permission bits of a file as `chmod` does: `"u+x".parse()` is a change.
+    ///
+    /// # Errors
+    /// [`PathNotFound`](ErrorKind::PathNotFound).
+    pub fn change_mode(&self, path: impl Into<Text>, change: ModeChange) -> Operation<()> {
+        let (files, path) = (self.clone(), path.into());
+        Operation::new(async move {
+            let info = files.stat(path.clone()).await?;
+            let mode = change.apply_to(info.mode, info.is_directory());
+            files.chmod(path, mode).await
         })
     }
 
@@ -261,7 +337,7 @@ impl Files {
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn chmod(&self, path: impl Into<Text>, mode: u32) -> Operation<()> {
         let path = path.into();
-        self.run(move |_, files| async move {
+        self.run_at(&path.clone(), move |_, files| async move {
             let request = SetModeRequest {
                 path: path.to_bytes(),
                 mode,
@@ -269,104 +345,24 @@ impl Files {
             Ok(files.set_mode(request).await?)
         })
     }
+}
 
-    /// Copies a file or a directory of the host into the sandbox, with the rules of `docker cp`.
-    ///
-    /// # Errors
-    /// [`PathNotFound`](ErrorKind::PathNotFound) on either side, and those of
-    /// [`write`](Self::write).
-    pub fn upload(&self, host: impl Into<PathBuf>, guest: impl Into<Text>) -> Operation<Copied> {
-        self.upload_with(host, guest, CopyOptions::default())
+/// Returns the error of an operation on a path, with the path among its details unless it names
+/// another.
+fn at(path: &Text, error: Error) -> Error {
+    let is_of_path = [
+        ErrorKind::NotFound,
+        ErrorKind::AlreadyExists,
+        ErrorKind::PermissionDenied,
+        ErrorKind::InvalidArgument,
+    ]
+    .iter()
+    .any(|kind| error.is(*kind));
+    if is_of_path && !error.details().contains_key("path") {
+        let path = crate::error::printable(&path.to_string());
+        return error.with_detail("path", path);
     }
-
-    /// Copies into the sandbox with these options.
-    ///
-    /// # Errors
-    /// Those of [`upload`](Self::upload).
-    pub fn upload_with(
-        &self,
-        host: impl Into<PathBuf>,
-        guest: impl Into<Text>,
-        options: CopyOptions,
-    ) -> Operation<Copied> {
-        let (host, guest) = (host.into(), guest.into());
-        self.run(move |_, files| async move {
-            let copied =
-                msb_runtime::copy_in(&host, &files, guest.as_bytes(), options.into()).await?;
-            Ok(copied.into())
-        })
-    }
-
-    /// Copies a file or a directory of the sandbox to the host, with the rules of `docker cp`. The
-    /// sandbox has no say in where anything lands.
-    ///
-    /// # Errors
-    /// [`PathNotFound`](ErrorKind::PathNotFound) on either side.
-    pub fn download(&self, guest: impl Into<Text>, host: impl Into<PathBuf>) -> Operation<Copied> {
-        self.download_with(guest, host, CopyOptions::default())
-    }
-
-    /// Copies to the host with these options.
-    ///
-    /// # Errors
-    /// Those of [`download`](Self::download).
-    pub fn download_with(
-        &self,
-        guest: impl Into<Text>,
-        host: impl Into<PathBuf>,
-        options: CopyOptions,
-    ) -> Operation<Copied> {
-        let (host, guest) = (host.into(), guest.into());
-        self.run(move |_, files| async move {
-            let copied =
-                msb_runtime::copy_out(&files, guest.as_bytes(), &host, options.into()).await?;
-            Ok(copied.into())
-        })
-    }
-
-    /// Unpacks a tar archive in a directory of the sandbox. `archive` is read on a thread that may
-    /// block.
-    ///
-    /// # Errors
-    /// An archive that cannot be unpacked, or [`InvalidArgument`](ErrorKind::InvalidArgument) if
-    /// the destination is not a directory.
-    pub fn put_tar(
-        &self,
-        archive: impl Read + Send + 'static,
-        directory: impl Into<Text>,
-    ) -> Operation<Copied> {
-        let options = CopyOptions::default();
-        tar::put(Arc::clone(&self.handle), archive, directory.into(), options)
-    }
-
-    /// Begins to unpack a tar archive that is written in parts. Runs on the current Tokio runtime.
-    pub fn put_tar_parts(&self, directory: impl Into<Text>, options: CopyOptions) -> TarUpload {
-        TarUpload::begin(Arc::clone(&self.handle), directory.into(), options)
-    }
-
-    /// Returns a file, or a directory and everything in it, as a tar archive.
-    ///
-    /// # Errors
-    /// [`PathNotFound`](ErrorKind::PathNotFound).
-    pub fn get_tar(&self, path: impl Into<Text>) -> Operation<FileStream> {
-        self.get_tar_with(path, CopyOptions::default())
-    }
-
-    /// Returns a tar archive with these options.
-    ///
-    /// # Errors
-    /// Those of [`get_tar`](Self::get_tar).
-    pub fn get_tar_with(
-        &self,
-        path: impl Into<Text>,
-        options: CopyOptions,
-    ) -> Operation<FileStream> {
-        let path = path.into();
-        self.run(move |handle, files| async move {
-            let stream = files.tar(path.as_bytes(), options.into()).await?;
-            Ok(FileStream::new(handle, stream))
-        })
-    }
+    error
 }
 
 /// Opens the files of the sandbox: through its agent while it runs, otherwise from its disks.
@@ -386,17 +382,21 @@ async fn open_running(handle: &Handle) -> Result<SandboxFiles, Error> {
     Ok(SandboxFiles::from_running(&handle.name(), client))
 }
 
+fn begin_write(path: &Text, options: WriteOptions) -> WriteFile {
+    WriteFile {
+        path: path.to_bytes(),
+        mode: options.mode,
+        parents: options.parents,
+    }
+}
+
 async fn write(
     files: SandboxFiles,
     path: Text,
     content: Bytes,
     options: WriteOptions,
 ) -> Result<(), Error> {
-    let start = WriteFile {
-        path: path.to_bytes(),
-        mode: options.mode,
-        parents: options.parents,
-    };
+    let start = begin_write(&path, options);
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let sending = async move {
         let mut content = content;
@@ -427,6 +427,20 @@ fn file_name(path: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_a_path_names_it() {
+        let path = Text::from("/no/such");
+        let missing = at(
+            &path,
+            Error::new(ErrorKind::PathNotFound, "it does not exist"),
+        );
+        assert_eq!(missing.details()["path"], "/no/such");
+        let other = Error::new(ErrorKind::PathNotFound, "").with_detail("path", "/host");
+        assert_eq!(at(&path, other).details()["path"], "/host");
+        let ended = at(&path, Error::new(ErrorKind::SandboxEnded, ""));
+        assert!(ended.details().is_empty());
+    }
 
     #[test]
     fn a_file_is_named_by_its_last_component() {

@@ -1,7 +1,8 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
+use msb_agent_protocol::{CHUNK_MAX_BYTES, ChunkReader};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
@@ -11,8 +12,6 @@ use crate::{Error, Operation, Text};
 
 /// Chunks of an archive that wait for the sandbox.
 const PENDING_CHUNKS: usize = 4;
-/// The most bytes in one chunk.
-const CHUNK_BYTES: usize = 64 << 10;
 
 /// A tar archive that is written to a sandbox, which unpacks it meanwhile.
 ///
@@ -28,11 +27,8 @@ impl TarUpload {
     /// Begins to unpack an archive in the directory `destination`.
     pub(super) fn begin(handle: Arc<Handle>, destination: Text, options: CopyOptions) -> Self {
         let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
-        let reader = Chunks {
-            chunks,
-            current: Bytes::new(),
-        };
-        let unpacking = tokio::spawn(unpack(handle, destination, options, reader));
+        let archive = ChunkReader::new(chunks);
+        let unpacking = tokio::spawn(unpack(handle, destination, options, archive));
         Self {
             chunks: Mutex::new(Some(sender)),
             unpacking: Mutex::new(Some(unpacking)),
@@ -47,7 +43,7 @@ impl TarUpload {
         let mut bytes = bytes.into();
         let mut chunks = self.chunks.lock().await;
         while !bytes.is_empty() {
-            let chunk = bytes.split_to(bytes.len().min(CHUNK_BYTES));
+            let chunk = bytes.split_to(bytes.len().min(CHUNK_MAX_BYTES));
             let is_read = match chunks.as_ref() {
                 Some(sender) => sender.send(Ok(chunk)).await.is_ok(),
                 None => false,
@@ -103,7 +99,7 @@ async fn unpack(
     options: CopyOptions,
     archive: impl Read + Send + 'static,
 ) -> Result<Copied, Error> {
-    let files = super::open_running(&handle).await?;
+    let files = super::open(&handle).await?;
     let put = msb_runtime::put_tar(archive, &files, destination.as_bytes(), options.into()).await;
     match put {
         Ok(copied) => Ok(copied.into()),
@@ -119,24 +115,4 @@ pub(super) fn put<R: Read + Send + 'static>(
     options: CopyOptions,
 ) -> Operation<Copied> {
     Operation::new(unpack(handle, destination, options, archive))
-}
-
-/// Reads an archive that arrives in chunks. Reads block.
-struct Chunks {
-    chunks: mpsc::Receiver<io::Result<Bytes>>,
-    current: Bytes,
-}
-
-impl Read for Chunks {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.current.is_empty() {
-            match self.chunks.blocking_recv() {
-                None => return Ok(0),
-                Some(chunk) => self.current = chunk?,
-            }
-        }
-        let count = buffer.len().min(self.current.len());
-        self.current.copy_to_slice(&mut buffer[..count]);
-        Ok(count)
-    }
 }

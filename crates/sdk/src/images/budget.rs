@@ -8,7 +8,7 @@ use oci_image::Digest;
 
 use crate::client::Shared;
 use crate::operation::blocking;
-use crate::{Error, Notice};
+use crate::{Error, Notice, Size};
 
 /// Removes the least recently used images until the rest keep to the limit. The images `newest`,
 /// which the operation asked for, are kept. Does nothing while other pulls or loads run: the last of
@@ -53,26 +53,9 @@ fn prune(
     if pruned.kept_bytes > limit_bytes {
         let message = format!(
             "the remaining images take {}, which exceeds MSB_STORE_LIMIT, but all of them are in use",
-            human_size(pruned.kept_bytes)
+            Size::new(pruned.kept_bytes).human()
         );
         notices.push(Notice::new("store-limit", message));
     }
     Ok(notices)
-}
-
-/// Formats a size as docker does: decimal units, three digits.
-fn human_size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let mut divisor = 1_u64;
-    let mut unit = 0;
-    while bytes / divisor >= 1000 && unit + 1 < UNITS.len() {
-        divisor *= 1000;
-        unit += 1;
-    }
-    let whole = bytes / divisor;
-    if unit == 0 || whole >= 100 {
-        format!("{whole}{}", UNITS[unit])
-    } else {
-        format!("{whole}.{}{}", bytes % divisor * 10 / divisor, UNITS[unit])
-    }
 }

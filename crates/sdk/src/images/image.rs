@@ -52,14 +52,10 @@ impl Image {
 
     pub(super) fn stored(shared: &Arc<Shared>, image: StoredImage, warnings: Vec<Notice>) -> Self {
         let record = image.record;
-        let familiar = |name: &String| match name.parse::<Reference>() {
-            Ok(reference) => reference.familiar(),
-            Err(_) => name.clone(),
-        };
         Self {
             shared: Arc::clone(shared),
             info: ImageInfo {
-                reference: record.references.first().map(familiar),
+                reference: record.references.first().map(|name| Self::short_name(name)),
                 digest: record.manifest_digest.to_string(),
                 platform: record.platform.to_string(),
                 layer_count: record.layers.len(),
@@ -67,6 +63,14 @@ impl Image {
                 created: record.created,
             },
             warnings,
+        }
+    }
+
+    /// Returns the short form of an image's full name, as docker shows it.
+    pub fn short_name(name: &str) -> String {
+        match name.parse::<Reference>() {
+            Ok(reference) => reference.familiar(),
+            Err(_) => name.to_owned(),
         }
     }
 
@@ -107,6 +111,20 @@ pub(super) fn inspect(shared: Arc<Shared>, name: String) -> Operation<Map<String
             .await?;
         inspection(&image)
     })
+}
+
+/// Returns an image's merged metadata as text.
+pub(super) fn dump(image: &StoredImage) -> Result<String, Error> {
+    let path = image.fsmeta.display();
+    let cannot = |what: &str, error: Error| error.context(format!("cannot {what} {path}"));
+    let file = std::fs::File::open(&image.fsmeta);
+    let file = file.map_err(|error| cannot("open", error.into()))?;
+    let mut text = String::new();
+    erofs_writer::Image::open(file)
+        .map_err(|error| cannot("open", error.into()))?
+        .dump(&mut text)
+        .map_err(|error| cannot("dump", error.into()))?;
+    Ok(text)
 }
 
 /// Returns an image's record, and the paths of its artifacts.

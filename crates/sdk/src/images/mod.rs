@@ -9,6 +9,7 @@ mod progress;
 mod prune;
 mod pull;
 mod remove;
+mod verify;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ pub use options::{LoadOptions, PruneOptions, PullOptions, PullPolicy, SourceOpti
 pub use prune::{Pruned, PrunedImage};
 pub use pull::{Pull, PullRequest};
 pub use remove::RemovedImage;
+pub use verify::{DamagedFile, Verified, VerifyRequest};
 
 pub(crate) use progress::{Observer, observed};
 pub(crate) use pull::pull_into;
@@ -133,6 +135,38 @@ impl Images {
     /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound) if it is not in the store.
     pub fn inspect(&self, name: impl Into<String>) -> Operation<Map<String, Value>> {
         image::inspect(Arc::clone(&self.shared), name.into())
+    }
+
+    /// Returns an image's merged metadata as text, byte range by byte range.
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound), or metadata that cannot be read.
+    pub fn dump(&self, name: impl Into<String>) -> Operation<String> {
+        let (shared, name) = (Arc::clone(&self.shared), name.into());
+        Operation::new(async move {
+            shared
+                .with_home(move |shared| image::dump(&shared.store()?.find(&name)?))
+                .await
+        })
+    }
+
+    /// Compares images with the checksums that were recorded when they were written. Without names
+    /// it verifies everything in the home, kernels and boot disks too.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let verified = msb.images().verify(["debian"]).repair(true).await?;
+    /// assert!(verified.is_intact());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound), or files that cannot be read. Damage is
+    /// no error.
+    pub fn verify<T: Into<String>>(&self, names: impl IntoIterator<Item = T>) -> VerifyRequest {
+        let names = names.into_iter().map(Into::into).collect();
+        VerifyRequest::new(Arc::clone(&self.shared), names)
     }
 
     /// Removes a name of an image, and with its last name the image. [`Force::Yes`] removes images

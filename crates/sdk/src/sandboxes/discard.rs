@@ -3,11 +3,19 @@
 use std::time::{Duration, Instant};
 
 use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox, State};
+use tokio::time::timeout;
 
 use crate::cleanup::Cleanup;
+use crate::client::Shared;
+use crate::{Error, Removal};
 
 /// The time that an ended machine may take to disappear.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time that an owned sandbox has to shut down at the end of its scope.
+// 2 s: an emulated guest with one volume took 0.5 s, and the end of a scope is waited for.
+const ORDERLY_TIMEOUT: Duration = Duration::from_secs(2);
+/// The part of it that processes have to end themselves.
+const ORDERLY_GRACE: Duration = Duration::from_millis(500);
 /// The interval at which a sandbox is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -32,6 +40,39 @@ pub(super) fn remove_ended(sandbox: &StoredSandbox) {
     {
         std::thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Removes the sandboxes with these names that do not run. Blocks.
+///
+/// # Errors
+/// If a sandbox's description cannot be read.
+pub(super) fn remove_stopped(shared: &Shared, names: &[String]) -> Result<Vec<Removal>, Error> {
+    let mut removals = Vec::new();
+    for name in names {
+        let Some(sandbox) = StoredSandbox::find(shared.home(), name)? else {
+            continue;
+        };
+        let name = sandbox.spec.name.clone();
+        let size_bytes = sandbox.allocated_bytes().unwrap_or(0);
+        let freed_bytes = match sandbox.remove() {
+            // The sandbox was started meanwhile.
+            Err(RemoveError::Running { .. }) => continue,
+            removed => removed.map(|()| size_bytes).map_err(Error::from),
+        };
+        removals.push(Removal::new(name, freed_bytes));
+    }
+    Ok(removals)
+}
+
+/// Asks the guest to shut down, so that its writes to volumes are kept, and removes the sandbox. A
+/// guest that does not end soon is killed.
+///
+/// # Errors
+/// If the sandbox cannot be killed or removed.
+pub(super) async fn end_and_remove(sandbox: StoredSandbox) -> Result<(), Error> {
+    // The outcome does not matter: what still runs is killed.
+    let _ = timeout(ORDERLY_TIMEOUT, sandbox.stop(ORDERLY_GRACE, None)).await;
+    kill_and_remove(sandbox).await
 }
 
 /// Kills a sandbox and removes it.

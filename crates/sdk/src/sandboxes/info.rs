@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use msb_runtime::{Sandbox as StoredSandbox, State};
+use msb_runtime::{Condition, Process, Sandbox as StoredSandbox, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -79,6 +79,48 @@ pub struct SandboxInfo {
     pub rest: Map<String, Value>,
 }
 
+/// The main command of a sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct MainCommand {
+    /// The program and its arguments; empty if the sandbox has no main command.
+    pub argv: Vec<String>,
+    /// The whole environment, as `NAME=value`.
+    pub env: Vec<String>,
+    /// The working directory; `/` if empty.
+    pub working_directory: String,
+    /// The user as `user[:group]`; root if empty.
+    pub user: String,
+    /// True if the command has a terminal.
+    pub terminal: bool,
+    /// True if the command's standard input is kept open for attached clients.
+    pub stdin: bool,
+}
+
+impl From<&Process> for MainCommand {
+    fn from(process: &Process) -> Self {
+        Self {
+            argv: process.argv.clone(),
+            env: process.env.clone(),
+            working_directory: process.working_directory.clone(),
+            user: process.user.clone(),
+            terminal: process.terminal,
+            stdin: process.stdin,
+        }
+    }
+}
+
+/// The limits after which a sandbox ends by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lifetime {
+    /// The longest time that the sandbox runs, in seconds.
+    pub max_duration_s: Option<u64>,
+    /// The longest time without a client and without a job, in seconds.
+    pub idle_timeout_s: Option<u64>,
+}
+
 /// The keys of a description that have fields of their own.
 const OWN_KEYS: [&str; 10] = [
     "id",
@@ -94,9 +136,21 @@ const OWN_KEYS: [&str; 10] = [
 ];
 
 impl SandboxInfo {
+    /// Returns the main command, with the settings that later commands inherit.
+    pub fn main_command(&self) -> MainCommand {
+        let process = self.rest.get("process").cloned();
+        let process = process.and_then(|process| serde_json::from_value(process).ok());
+        process.unwrap_or_default()
+    }
+
+    /// Returns the guest's hostname.
+    pub fn hostname(&self) -> &str {
+        let hostname = self.rest.get("hostname").and_then(Value::as_str);
+        hostname.unwrap_or(&self.name)
+    }
+
     /// Reads the state of a sandbox, and its description.
-    pub(super) fn read(sandbox: &StoredSandbox) -> Result<Self, Error> {
-        let condition = sandbox.condition()?;
+    pub(super) fn read(sandbox: &StoredSandbox, condition: Condition) -> Result<Self, Error> {
         let spec = &sandbox.spec;
         let Value::Object(mut rest) = serde_json::to_value(spec)? else {
             return Err(Error::internal(
@@ -135,61 +189,11 @@ impl SandboxInfo {
             rest,
         })
     }
-}
 
-/// A condition on listed sandboxes; empty fields select all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct SandboxFilter {
-    /// Labels that a sandbox must have; a value of `None` accepts any.
-    pub labels: BTreeMap<String, Option<String>>,
-    /// The state.
-    pub state: Option<SandboxState>,
-    /// A part of the name.
-    pub name: Option<String>,
-    /// The image, as it was given at the creation, or its digest.
-    pub image: Option<String>,
-}
-
-impl SandboxFilter {
-    /// Returns a filter that selects all sandboxes.
-    pub fn all() -> Self {
-        Self::default()
-    }
-
-    /// Selects sandboxes in this state.
-    #[must_use]
-    pub const fn state(mut self, state: SandboxState) -> Self {
-        self.state = Some(state);
-        self
-    }
-
-    /// Selects sandboxes with this label.
-    #[must_use]
-    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.labels.insert(key.into(), Some(value.into()));
-        self
-    }
-
-    pub(super) fn holds(&self, sandbox: &StoredSandbox) -> Result<bool, Error> {
-        let spec = &sandbox.spec;
-        let has_labels = self.labels.iter().all(|(key, wanted)| {
-            let value = spec.labels.get(key);
-            value.is_some_and(|value| wanted.as_ref().is_none_or(|wanted| wanted == value))
-        });
-        let has_name = self
-            .name
-            .as_ref()
-            .is_none_or(|part| spec.name.contains(part));
-        let is_image = |image: &String| *image == spec.image || *image == spec.image_digest;
-        let has_image = self.image.as_ref().is_none_or(is_image);
-        if !(has_labels && has_name && has_image) {
-            return Ok(false);
-        }
-        match self.state {
-            None => Ok(true),
-            Some(state) => Ok(SandboxState::from(sandbox.state()?) == state),
+    /// Asks the virtual machine's process of a running sandbox for failures of disks.
+    pub(super) async fn ask_disk_errors(&mut self, sandbox: &StoredSandbox) {
+        if self.state == SandboxState::Running {
+            self.disk_errors = sandbox.disk_errors().await;
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Sandboxes: created, started, found, stopped and removed.
 
 mod changes;
+mod commands;
 mod create;
 mod discard;
+mod filter;
 mod handle;
 mod info;
 mod options;
@@ -18,7 +20,8 @@ use std::sync::Arc;
 use msb_runtime::Sandbox as StoredSandbox;
 
 pub use changes::Changes;
-pub use info::{SandboxFilter, SandboxInfo, SandboxState};
+pub use filter::{SandboxCondition, SandboxFilter};
+pub use info::{Lifetime, MainCommand, SandboxInfo, SandboxState};
 pub use options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions, StartOptions, Verify};
 pub use request::SandboxRequest;
 pub use sandbox::Sandbox;
@@ -26,7 +29,7 @@ pub use sandbox::Sandbox;
 pub(crate) use handle::Handle;
 
 use crate::client::Shared;
-use crate::{Error, ErrorKind, Operation};
+use crate::{Error, ErrorKind, Operation, Removal, StatsSample};
 
 /// The sandboxes of one home.
 #[derive(Debug, Clone)]
@@ -80,7 +83,7 @@ impl Sandboxes {
     /// # Errors
     /// Those of [`run`](Self::run).
     pub fn run_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
-        run::run(Arc::clone(&self.shared), options, None, true)
+        run::run(Arc::clone(&self.shared), options, (None, None), true)
     }
 
     /// Creates a sandbox of an image, which is kept and not started.
@@ -104,7 +107,7 @@ impl Sandboxes {
     /// # Errors
     /// Those of [`create`](Self::create).
     pub fn create_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
-        run::create(Arc::clone(&self.shared), options, None)
+        run::create(Arc::clone(&self.shared), options, (None, None))
     }
 
     /// Returns a handle of the sandbox with this name or id, or the beginning of its id alone. The
@@ -146,7 +149,54 @@ impl Sandboxes {
     /// If the sandboxes cannot be read.
     pub fn list(&self, filter: SandboxFilter) -> Operation<Vec<SandboxInfo>> {
         let shared = Arc::clone(&self.shared);
-        Operation::new(async move { shared.with_home(move |shared| list(shared, &filter)).await })
+        Operation::new(async move {
+            let found = shared
+                .with_home(move |shared| list(shared, &filter))
+                .await?;
+            let mut infos = Vec::new();
+            for (stored, mut info) in found {
+                info.ask_disk_errors(&stored).await;
+                infos.push(info);
+            }
+            Ok(infos)
+        })
+    }
+
+    /// Removes those of the sandboxes with these names or ids that do not run, with their disks.
+    /// Those that run, or do not exist any more, are left out of the result.
+    ///
+    /// # Errors
+    /// If the sandboxes cannot be read. The failure of one is in its [`Removal`].
+    pub fn remove_stopped<T: Into<String>>(
+        &self,
+        names: impl IntoIterator<Item = T>,
+    ) -> Operation<Vec<Removal>> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move {
+            let work = move |shared: &Shared| discard::remove_stopped(shared, &names);
+            shared.with_home(work).await
+        })
+    }
+
+    /// Samples the statistics of these sandboxes at the same time; of all that run if `None`.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let earlier = msb.sandboxes().sample_stats(None).await?;
+    /// tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    /// for stats in msb.sandboxes().sample_stats(None).await?.since(&earlier) {
+    ///     println!("{} {}%", stats.name, stats.cpu_percent);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the sandboxes cannot be read. The failures of some are in the sample.
+    pub fn sample_stats(&self, sandboxes: Option<&[Sandbox]>) -> Operation<StatsSample> {
+        let stored = sandboxes.map(|sandboxes| sandboxes.iter().map(Sandbox::stored).collect());
+        crate::stats::sample_several(Arc::clone(&self.shared), stored)
     }
 }
 
@@ -156,15 +206,20 @@ fn find(shared: &Shared, name: &str) -> Result<StoredSandbox, Error> {
     found.ok_or_else(|| not_found(name))
 }
 
-fn list(shared: &Shared, filter: &SandboxFilter) -> Result<Vec<SandboxInfo>, Error> {
+fn list(
+    shared: &Shared,
+    filter: &SandboxFilter,
+) -> Result<Vec<(StoredSandbox, SandboxInfo)>, Error> {
     StoredSandbox::sweep(shared.home())?;
-    let mut infos = Vec::new();
+    let mut found = Vec::new();
     for sandbox in StoredSandbox::all(shared.home())? {
-        if filter.holds(&sandbox)? {
-            infos.push(SandboxInfo::read(&sandbox)?);
+        let condition = sandbox.condition()?;
+        if filter.holds(&sandbox, &condition) {
+            let info = SandboxInfo::read(&sandbox, condition)?;
+            found.push((sandbox, info));
         }
     }
-    Ok(infos)
+    Ok(found)
 }
 
 /// Returns the error of a name that no sandbox has.

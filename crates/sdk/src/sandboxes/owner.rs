@@ -6,7 +6,7 @@ use std::time::Duration;
 use msb_runtime::{OwnOptions, Owner as MachineOwner, Sandbox as StoredSandbox};
 use tokio::runtime::Handle as RuntimeHandle;
 
-use super::discard::kill_and_remove;
+use super::discard::end_and_remove;
 use super::handle::Handle;
 use crate::Error;
 use crate::cleanup::Cleanups;
@@ -56,13 +56,13 @@ impl Owner {
         }
     }
 
-    /// Kills the sandbox and removes it.
+    /// Shuts the sandbox down, or kills it if that takes too long, and removes it.
     ///
     /// # Errors
     /// If the sandbox cannot be killed or removed.
     pub(super) async fn end(mut self) -> Result<(), Error> {
         let machine = self.machine.take();
-        let ended = kill_and_remove(self.sandbox.clone()).await;
+        let ended = end_and_remove(self.sandbox.clone()).await;
         drop(machine);
         ended
     }
@@ -81,7 +81,7 @@ impl Drop for Owner {
         let (sandbox, cleanup) = (self.sandbox.clone(), self.cleanups.begin());
         let ending = async move {
             // A sandbox that is not removed now is removed by the next sweep.
-            let _ = kill_and_remove(sandbox).await;
+            let _ = end_and_remove(sandbox).await;
             drop((machine, cleanup));
         };
         match RuntimeHandle::try_current() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions};
+use super::run::CreatedObserver;
 use super::{Sandbox, run};
 use crate::client::Shared;
 use crate::images::{Observer, PullPolicy};
@@ -40,6 +41,7 @@ pub struct SandboxRequest {
     /// True if its handle owns the sandbox.
     is_owned: bool,
     observer: Option<Observer>,
+    created: Option<CreatedObserver>,
     /// The first option that cannot be used.
     invalid: Option<Error>,
 }
@@ -60,6 +62,7 @@ impl SandboxRequest {
             runs,
             is_owned: runs,
             observer: None,
+            created: None,
             invalid: None,
         }
     }
@@ -327,6 +330,18 @@ impl SandboxRequest {
         self
     }
 
+    /// Passes the id of the sandbox to `observer` as soon as it exists, before it is started. If that
+    /// fails, the sandbox is removed, and the operation fails with the message of the error.
+    pub fn watch_id<F, E>(mut self, observer: F) -> Self
+    where
+        F: Fn(&str) -> Result<(), E> + Send + Sync + 'static,
+        E: fmt::Display,
+    {
+        let observer = move |id: &str| observer(id).map_err(|error| error.to_string());
+        self.created = Some(Arc::new(observer));
+        self
+    }
+
     /// Passes the events of the image's pull to `observer`, on the threads that import. It must be
     /// quick.
     pub fn watch_pull(mut self, observer: impl Fn(PullEvent) + Send + Sync + 'static) -> Self {
@@ -353,9 +368,10 @@ impl IntoFuture for SandboxRequest {
             return Operation::new(async { Err(error) });
         }
         if self.runs {
-            run::run(self.shared, self.options, self.observer, self.is_owned)
+            let observers = (self.observer, self.created);
+            run::run(self.shared, self.options, observers, self.is_owned)
         } else {
-            run::create(self.shared, self.options, self.observer)
+            run::create(self.shared, self.options, (self.observer, self.created))
         }
     }
 }

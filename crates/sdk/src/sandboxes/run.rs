@@ -4,21 +4,42 @@ use std::sync::Arc;
 
 use msb_runtime::Sandbox as StoredSandbox;
 
-use super::create::{self, verify_mode};
+use super::create::{self, Created, verify_mode};
 use super::start::{self, Booted};
 use super::{Sandbox, SandboxOptions};
 use crate::client::Shared;
 use crate::images::Observer;
 use crate::{Error, Operation};
 
+/// The receiver of a new sandbox's id. Its error is a message.
+pub(super) type CreatedObserver = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+/// The receivers of a pull's events and of a new sandbox's id.
+pub(super) type Observers = (Option<Observer>, Option<CreatedObserver>);
+
+/// Passes the id of a new sandbox on. The sandbox is removed if that fails.
+async fn announced(created: Created, watch: Option<CreatedObserver>) -> Result<Created, Error> {
+    let (Some(watch), Some(sandbox)) = (watch, created.sandbox()) else {
+        return Ok(created);
+    };
+    let id = sandbox.spec.id.to_string();
+    match crate::operation::blocking(move || watch(&id).map_err(Error::invalid)).await {
+        Ok(()) => Ok(created),
+        Err(error) => {
+            created.remove().await;
+            Err(error)
+        }
+    }
+}
+
 /// Creates a sandbox, which is kept and not started.
 pub(super) fn create(
     shared: Arc<Shared>,
     options: SandboxOptions,
-    observer: Option<Observer>,
+    (observer, watch_id): Observers,
 ) -> Operation<Sandbox> {
     Operation::new(async move {
         let created = create::create(&shared, options, observer.as_ref(), None).await?;
+        let created = announced(created, watch_id).await?;
         let mut warnings = shared.take_notices();
         warnings.extend(created.warnings.iter().cloned());
         let kept = created.keep().ok_or_else(Error::no_lock)?;
@@ -30,14 +51,15 @@ pub(super) fn create(
 pub(super) fn run(
     shared: Arc<Shared>,
     options: SandboxOptions,
-    observer: Option<Observer>,
+    (observer, watch_id): Observers,
     is_owned: bool,
 ) -> Operation<Sandbox> {
     Operation::new(async move {
         let start_options = options.start.clone();
         let window = start_options.window.or(options.tty);
         let verify = verify_mode(start_options.verify);
-        let mut created = create::create(&shared, options, observer.as_ref(), Some(verify)).await?;
+        let created = create::create(&shared, options, observer.as_ref(), Some(verify)).await?;
+        let mut created = announced(created, watch_id).await?;
         let lock = created.take_lock().ok_or_else(Error::no_lock)?;
         let sandbox = created.sandbox().cloned().ok_or_else(Error::no_lock)?;
         let starting = start::Start {

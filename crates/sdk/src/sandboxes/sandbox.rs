@@ -10,12 +10,12 @@ use super::discard::kill_and_remove;
 use super::handle::Handle;
 use super::owner::{Owner, Scope};
 use super::start::{Ready, Start};
-use super::{Changes, SandboxInfo, SandboxState};
+use super::{Changes, Lifetime, MainCommand, SandboxInfo};
 use crate::client::Shared;
 use crate::operation::blocking;
 use crate::{
-    Error, ErrorKind, ExecOptions, ExecRequest, Exit, Files, Force, Jobs, LogsRequest, Notice,
-    Operation, Output, Port, Process, StartOptions, Stats, StatsWatch, Stopped, Text,
+    Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, StartOptions,
+    Stats, StatsWatch, Stopped,
 };
 
 /// The time that closing an owned sandbox may take.
@@ -23,7 +23,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A sandbox: a virtual machine with an image, a writable disk and a name.
 ///
-/// A handle from [`Sandboxes::run`](crate::Sandboxes::run) owns its sandbox, which is killed and
+/// A handle from [`Sandboxes::run`](crate::Sandboxes::run) owns its sandbox, which is ended and
 /// removed when the last clone of the handle is dropped; [`close`](Self::close) waits for that, and
 /// [`detach`](Self::detach) keeps the sandbox. Other handles own nothing.
 #[derive(Debug, Clone)]
@@ -85,6 +85,25 @@ impl Sandbox {
     /// Returns true if this handle owns the sandbox.
     pub fn is_owned(&self) -> bool {
         self.handle.is_owned()
+    }
+
+    /// Returns the main command, as it was last read.
+    pub fn main_command(&self) -> MainCommand {
+        MainCommand::from(&self.stored().spec.process)
+    }
+
+    /// Returns the limits after which the sandbox ends by itself, as they were last read.
+    pub fn lifetime(&self) -> Lifetime {
+        let lifetime = self.stored().spec.lifetime;
+        Lifetime {
+            max_duration_s: lifetime.max_duration_s,
+            idle_timeout_s: lifetime.idle_timeout_s,
+        }
+    }
+
+    /// Returns true if the sandbox is removed once it has stopped.
+    pub fn is_removed_when_stopped(&self) -> bool {
+        self.stored().spec.remove_when_stopped
     }
 
     /// Starts the sandbox from the disk that it was stopped with.
@@ -212,8 +231,8 @@ impl Sandbox {
         })
     }
 
-    /// Ends what the handle has: an owned sandbox is killed and removed, in at most 10 s; others
-    /// are left as they are. The second call does nothing.
+    /// Ends what the handle has: an owned sandbox is shut down, killed if it has not ended after 2 s,
+    /// and removed; others are left unchanged. The second call does nothing.
     ///
     /// # Errors
     /// If the sandbox cannot be killed or removed.
@@ -258,6 +277,39 @@ impl Sandbox {
         })
     }
 
+    /// Returns the exit of the main command in the machine's last run; `None` if it has not ended.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn last_exit(&self) -> Operation<Option<Exit>> {
+        self.run(|handle| async move {
+            let stored = handle.stored();
+            let exit = blocking(move || Ok::<_, Error>(stored.first_exit())).await?;
+            Ok(exit.map(Exit::from))
+        })
+    }
+
+    /// Returns the last lines that the virtual machine's process and its guest's kernel printed.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn last_words(&self) -> Operation<Vec<String>> {
+        self.run(|handle| async move {
+            let stored = handle.stored();
+            blocking(move || Ok::<_, Error>(stored.log_tail())).await
+        })
+    }
+
+    /// Returns the state that all handles of the sandbox share.
+    pub(crate) fn handle(&self) -> Arc<Handle> {
+        Arc::clone(&self.handle)
+    }
+
+    /// Returns the sandbox as it was last read.
+    pub(super) fn stored(&self) -> StoredSandbox {
+        self.handle.stored()
+    }
+
     /// Waits until the virtual machine's process that this handle started has ended.
     ///
     /// # Errors
@@ -286,12 +338,10 @@ impl Sandbox {
             handle.replace(stored.clone());
             let reading = {
                 let stored = stored.clone();
-                blocking(move || SandboxInfo::read(&stored))
+                blocking(move || SandboxInfo::read(&stored, stored.condition()?))
             };
             let mut info = reading.await?;
-            if info.state == SandboxState::Running {
-                info.disk_errors = stored.disk_errors().await;
-            }
+            info.ask_disk_errors(&stored).await;
             Ok(info)
         })
     }
@@ -337,104 +387,6 @@ impl Sandbox {
             let ports = blocking(move || stored.published()).await?;
             Ok(ports.into_iter().map(Port::from).collect())
         })
-    }
-
-    /// Runs a command and collects its output.
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let output = sandbox
-    ///     .exec(["make", "test"])
-    ///     .cwd("/src")
-    ///     .env("CI", "1")
-    ///     .timeout(Duration::from_secs(60))
-    ///     .await?;
-    /// println!("{} {}", output.exit_code, output.text());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`CommandTimeout`](ErrorKind::CommandTimeout) and
-    /// [`OutputLimit`](ErrorKind::OutputLimit) with the output so far,
-    /// [`CommandNotFound`](ErrorKind::CommandNotFound),
-    /// [`NotExecutable`](ErrorKind::NotExecutable), [`SandboxEnded`](ErrorKind::SandboxEnded),
-    /// [`NotRunning`](ErrorKind::NotRunning). A non-zero exit code is an error only after
-    /// [`ExecRequest::check`].
-    pub fn exec<T: Into<Text>>(&self, argv: impl IntoIterator<Item = T>) -> ExecRequest<Output> {
-        ExecRequest::collected(Arc::clone(&self.handle), argv)
-    }
-
-    /// Runs a command with these options and this standard input, and collects its output.
-    ///
-    /// # Errors
-    /// Those of [`exec`](Self::exec).
-    pub fn exec_with(
-        &self,
-        options: ExecOptions,
-        stdin: Option<bytes::Bytes>,
-    ) -> Operation<Output> {
-        crate::exec::collect(Arc::clone(&self.handle), options, stdin)
-    }
-
-    /// Runs text with `/bin/sh -c` and collects its output.
-    ///
-    /// # Errors
-    /// Those of [`exec`](Self::exec).
-    pub fn shell(&self, text: impl Into<Text>) -> ExecRequest<Output> {
-        self.exec([Text::from("/bin/sh"), Text::from("-c"), text.into()])
-    }
-
-    /// Starts a command whose output is streamed and whose input can be written.
-    ///
-    /// ```no_run
-    /// use msb_sdk::Event;
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let process = sandbox.spawn(["make"]).await?;
-    /// while let Some(event) = process.next().await? {
-    ///     match event {
-    ///         Event::Stdout(bytes) => println!("{} bytes", bytes.len()),
-    ///         Event::Exit(exit) => println!("exit code {}", exit.code),
-    ///         _ => {}
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Those of [`exec`](Self::exec) that concern the start of the command.
-    pub fn spawn<T: Into<Text>>(&self, argv: impl IntoIterator<Item = T>) -> ExecRequest<Process> {
-        ExecRequest::spawned(Arc::clone(&self.handle), argv)
-    }
-
-    /// Starts a command with these options.
-    ///
-    /// # Errors
-    /// Those of [`spawn`](Self::spawn).
-    pub fn spawn_with(&self, options: ExecOptions) -> Operation<Process> {
-        crate::exec::spawn(Arc::clone(&self.handle), options)
-    }
-
-    /// Attaches to the main command. Dropping the process leaves the command running.
-    ///
-    /// # Errors
-    /// [`NotRunning`](ErrorKind::NotRunning),
-    /// [`CommandNotFound`](ErrorKind::CommandNotFound) and
-    /// [`NotExecutable`](ErrorKind::NotExecutable) if the command could not be run.
-    pub fn attach(&self) -> Operation<Process> {
-        self.attach_with(true)
-    }
-
-    /// Attaches to the main command; without `stdin` another client writes its standard input.
-    ///
-    /// # Errors
-    /// Those of [`attach`](Self::attach).
-    pub fn attach_with(&self, stdin: bool) -> Operation<Process> {
-        crate::exec::attach(Arc::clone(&self.handle), stdin)
     }
 
     /// Returns the commands that run without a client.
@@ -489,4 +441,22 @@ impl PartialEq for Sandbox {
 fn never_ran(name: &str) -> Error {
     let message = format!("sandbox {name} has not run a command");
     Error::new(ErrorKind::NotRunning, message).with_detail("name", name)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::stopped_sandbox;
+    use crate::{ErrorKind, Force};
+
+    #[tokio::test]
+    async fn a_running_sandbox_is_not_removed_and_the_hint_says_how_to_end_it() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        let lock = sandbox.stored().claim().expect("claimed");
+        let error = sandbox.remove(Force::No).await.expect_err("it is running");
+        assert_eq!(error.kind(), ErrorKind::SandboxRunning);
+        let hint = error.hint().expect("a hint");
+        assert!(hint.contains("msb stop web"), "{hint}");
+        drop(lock);
+        sandbox.remove(Force::No).await.expect("removed");
+    }
 }

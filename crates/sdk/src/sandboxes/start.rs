@@ -186,6 +186,7 @@ impl Ready {
                 format!("sandbox {name} is running"),
             )
             .with_detail("name", name.as_str())
+            .with_hint(format!("run a command in it with msb exec {name}"))
         })?;
         Ok(Self {
             sandbox,

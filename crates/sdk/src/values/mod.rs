@@ -3,6 +3,7 @@
 mod environment;
 mod exit;
 mod notice;
+mod removal;
 mod signal;
 mod size;
 mod terminal;
@@ -12,6 +13,7 @@ mod ulimit;
 pub use environment::Environment;
 pub use exit::{EndReason, Exit, Stopped};
 pub use notice::Notice;
+pub use removal::Removal;
 pub use signal::Signal;
 pub use size::{IntoSize, Size};
 pub use terminal::TerminalSize;

@@ -75,6 +75,31 @@ fn fraction_of(places: &str, unit_bytes: u64) -> Option<u64> {
     u64::try_from(u128::from(unit_bytes) * numerator / denominator).ok()
 }
 
+impl Size {
+    /// Returns the size as docker shows it: decimal units, three digits.
+    ///
+    /// ```
+    /// assert_eq!(msb_sdk::Size::new(1_500).human(), "1.5kB");
+    /// ```
+    pub fn human(self) -> String {
+        const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+        let bytes = self.bytes();
+        let mut divisor = 1_u64;
+        let mut unit = 0;
+        while bytes / divisor >= 1000 && unit + 1 < UNITS.len() {
+            divisor *= 1000;
+            unit += 1;
+        }
+        let whole = bytes / divisor;
+        let tenth = bytes % divisor * 10 / divisor;
+        if unit == 0 || whole >= 100 {
+            format!("{whole}{}", UNITS[unit])
+        } else {
+            format!("{whole}.{tenth}{}", UNITS[unit])
+        }
+    }
+}
+
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)

@@ -1,4 +1,4 @@
-use msb_agent_protocol::v1::{FileStat, FileType};
+use msb_sdk::{FileInfo, FileType};
 use serde::Serialize;
 
 /// A file as JSON, with stable keys. Text that is not UTF-8 is null, and `…_base64` holds its
@@ -7,7 +7,7 @@ use serde::Serialize;
 pub(super) struct Entry {
     #[serde(flatten)]
     name: Name,
-    r#type: &'static str,
+    r#type: FileType,
     /// The twelve permission bits, in octal.
     mode: String,
     uid: u32,
@@ -38,27 +38,26 @@ struct Target {
 }
 
 impl Entry {
-    pub(super) fn new(name: &[u8], stat: &FileStat) -> Self {
-        let (name, name_base64) = text_or_base64(name);
-        let target = (stat.r#type() == FileType::Symlink).then(|| {
-            let (target, target_base64) = text_or_base64(&stat.link_target);
+    pub(super) fn new(info: &FileInfo) -> Self {
+        let (name, name_base64) = text_or_base64(info.name.as_bytes());
+        let target = info.target.as_ref().map(|target| {
+            let (target, target_base64) = text_or_base64(target.as_bytes());
             Target {
                 target,
                 target_base64,
             }
         });
-        let is_device = matches!(stat.r#type(), FileType::CharDevice | FileType::BlockDevice);
         Self {
             name: Name { name, name_base64 },
-            r#type: type_name(stat.r#type()),
-            mode: format!("{:04o}", stat.mode),
-            uid: stat.uid,
-            gid: stat.gid,
-            size_bytes: stat.size,
-            mtime_s: stat.mtime_s,
-            mtime_ns: stat.mtime_ns,
+            r#type: info.file_type,
+            mode: format!("{:04o}", info.mode),
+            uid: info.uid,
+            gid: info.gid,
+            size_bytes: info.size_bytes,
+            mtime_s: info.mtime_s,
+            mtime_ns: info.mtime_ns,
             target,
-            device: is_device.then_some([stat.device_major, stat.device_minor]),
+            device: info.device,
         }
     }
 }
@@ -74,66 +73,51 @@ fn text_or_base64(bytes: &[u8]) -> (Option<String>, Option<String>) {
     }
 }
 
-const fn type_name(file_type: FileType) -> &'static str {
-    match file_type {
-        FileType::Regular => "file",
-        FileType::Directory => "directory",
-        FileType::Symlink => "symlink",
-        FileType::CharDevice => "char-device",
-        FileType::BlockDevice => "block-device",
-        FileType::Fifo => "fifo",
-        FileType::Socket => "socket",
-        FileType::Unknown => "unknown",
-    }
-}
-
 /// Returns a file's row in the table, like `ls -l`: mode, owner, size, time, name.
-pub(super) fn row(name: &[u8], stat: &FileStat) -> [String; 5] {
-    let mut shown = name.escape_ascii().to_string();
-    if let Ok(text) = std::str::from_utf8(name)
+pub(super) fn row(info: &FileInfo) -> [String; 5] {
+    let mut shown = info.name.as_bytes().escape_ascii().to_string();
+    if let Some(text) = info.name.as_str()
         && !text.chars().any(char::is_control)
     {
         shown = text.to_owned();
     }
-    if stat.r#type() == FileType::Symlink {
-        let target = String::from_utf8_lossy(&stat.link_target);
-        shown.push_str(&format!(" -> {}", crate::failure::printable(&target)));
+    if let Some(target) = &info.target {
+        let target = crate::failure::printable(&target.to_string());
+        shown.push_str(&format!(" -> {target}"));
     }
-    let size = match stat.r#type() {
-        FileType::CharDevice | FileType::BlockDevice => {
-            format!("{}, {}", stat.device_major, stat.device_minor)
-        }
-        _ => stat.size.to_string(),
+    let size = match info.device {
+        Some([major, minor]) => format!("{major}, {minor}"),
+        None => info.size_bytes.to_string(),
     };
-    let time = jiff::Timestamp::from_second(stat.mtime_s);
-    let time = time.map_or_else(|_| stat.mtime_s.to_string(), |time| time.to_string());
+    let time = jiff::Timestamp::from_second(info.mtime_s);
+    let time = time.map_or_else(|_| info.mtime_s.to_string(), |time| time.to_string());
     [
-        symbolic_mode(stat),
-        format!("{}:{}", stat.uid, stat.gid),
+        symbolic_mode(info.file_type, info.mode),
+        format!("{}:{}", info.uid, info.gid),
         size,
         time,
         shown,
     ]
 }
 
-fn symbolic_mode(stat: &FileStat) -> String {
-    let letter = match stat.r#type() {
-        FileType::Regular => '-',
+fn symbolic_mode(file_type: FileType, mode: u32) -> String {
+    let letter = match file_type {
+        FileType::File => '-',
         FileType::Directory => 'd',
         FileType::Symlink => 'l',
         FileType::CharDevice => 'c',
         FileType::BlockDevice => 'b',
         FileType::Fifo => 'p',
         FileType::Socket => 's',
-        FileType::Unknown => '?',
+        _ => '?',
     };
     let mut text = letter.to_string();
     for (shift, special, letters) in [(6, 0o4000, "sS"), (3, 0o2000, "sS"), (0, 0o1000, "tT")] {
-        let bits = stat.mode >> shift;
+        let bits = mode >> shift;
         text.push(if bits & 4 != 0 { 'r' } else { '-' });
         text.push(if bits & 2 != 0 { 'w' } else { '-' });
         let (with, without) = letters.split_at(1);
-        text.push_str(match (stat.mode & special != 0, bits & 1 != 0) {
+        text.push_str(match (mode & special != 0, bits & 1 != 0) {
             (true, true) => with,
             (true, false) => without,
             (false, true) => "x",
@@ -149,13 +133,7 @@ mod tests {
 
     #[test]
     fn modes_are_shown_as_ls_does() {
-        let shown = |mode| {
-            symbolic_mode(&FileStat {
-                r#type: FileType::Regular.into(),
-                mode,
-                ..FileStat::default()
-            })
-        };
+        let shown = |mode| symbolic_mode(FileType::File, mode);
         assert_eq!(shown(0o4755), "-rwsr-xr-x");
         assert_eq!(shown(0o3640), "-rw-r-S--T");
     }
@@ -163,7 +141,8 @@ mod tests {
     #[test]
     fn names_that_are_no_text_are_base64() {
         let json = |name: &[u8]| {
-            serde_json::to_value(Entry::new(name, &FileStat::default())).expect("JSON")
+            let (name, name_base64) = text_or_base64(name);
+            serde_json::to_value(Name { name, name_base64 }).expect("JSON")
         };
         assert_eq!(json(b"a")["name"], "a");
         assert_eq!(json(b"a").get("name_base64"), None);

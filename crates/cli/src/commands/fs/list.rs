@@ -1,6 +1,6 @@
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::OsStr;
 
-use msb_agent_protocol::v1::{FileStat, FileType};
+use msb_sdk::{FileInfo, Text};
 
 use super::entry::{Entry, row};
 use super::{Context, Looking, Stating};
@@ -13,19 +13,11 @@ pub(super) async fn list(context: &Context, looking: &Looking) -> Outcome {
     let files = context.files(&looking.on.sandbox).await?;
     let mut found = Vec::new();
     for path in &looking.on.paths {
-        let path = path.as_bytes();
-        let stat = files.stat(path, true).await;
-        match stat {
-            Ok(stat) if stat.r#type() == FileType::Directory => {
-                let entries = files.list(path).await?;
-                found.extend(
-                    entries
-                        .into_iter()
-                        .map(|entry| (entry.name.to_vec(), entry.stat.unwrap_or_default())),
-                );
-            }
+        let path = path.as_os_str();
+        match files.stat(path).await {
+            Ok(info) if info.is_directory() => found.extend(files.list(path).await?),
             // A dangling symlink is listed itself.
-            _ => found.push((path.to_vec(), files.stat(path, false).await?)),
+            _ => found.push(named(files.stat_with(path, false).await?, path)),
         }
     }
     print(&found, looking.format, context.quiet)
@@ -37,24 +29,29 @@ pub(super) async fn stat(context: &Context, stating: &Stating) -> Outcome {
     let files = context.files(&looking.on.sandbox).await?;
     let mut found = Vec::new();
     for path in &looking.on.paths {
-        let path = path.as_bytes();
-        let stat = files.stat(path, stating.follow_link).await?;
-        found.push((path.to_vec(), stat));
+        let path = path.as_os_str();
+        found.push(named(
+            files.stat_with(path, stating.follow_link).await?,
+            path,
+        ));
     }
     print(&found, looking.format, context.quiet)
 }
 
-fn print(found: &[(Vec<u8>, FileStat)], format: Format, is_quiet: bool) -> Outcome {
+/// Returns a file's attributes with the path that the user typed as its name.
+fn named(mut info: FileInfo, path: &OsStr) -> FileInfo {
+    info.name = Text::from(path);
+    info
+}
+
+fn print(found: &[FileInfo], format: Format, is_quiet: bool) -> Outcome {
     match format {
         Format::Json => {
-            let entries: Vec<Entry> = found
-                .iter()
-                .map(|(name, stat)| Entry::new(name, stat))
-                .collect();
+            let entries: Vec<Entry> = found.iter().map(Entry::new).collect();
             output::print_json(&entries)?;
         }
         Format::Table => {
-            let rows: Vec<_> = found.iter().map(|(name, stat)| row(name, stat)).collect();
+            let rows: Vec<_> = found.iter().map(row).collect();
             if is_quiet {
                 let names = rows
                     .iter()

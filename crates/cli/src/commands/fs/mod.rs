@@ -1,19 +1,11 @@
 mod entry;
 mod list;
-mod mode;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
 
-use anyhow::anyhow;
-use msb_agent_protocol::Bytes;
-use msb_agent_protocol::v1::{
-    FileType, MakeDirectoryRequest, RemoveRequest, RenameRequest, SetModeRequest, WriteFile,
-};
-use msb_runtime::write_file;
+use msb_sdk::{MkdirOptions, ModeChange, RemoveOptions, WriteOptions};
 
-use self::mode::ModeChange;
 use super::Context;
 use crate::failure::Outcome;
 use crate::output::Format;
@@ -187,7 +179,7 @@ async fn cat(context: &Context, on: &Paths) -> Outcome {
     let files = context.files(&on.sandbox).await?;
     let mut stdout = io::stdout().lock();
     for path in &on.paths {
-        let mut content = files.read(path.as_bytes()).await?;
+        let content = files.read_stream(path.as_os_str()).await?;
         while let Some(chunk) = content.next().await? {
             match stdout.write_all(&chunk).and_then(|()| stdout.flush()) {
                 // A reader that closed the pipe wants no more.
@@ -201,58 +193,42 @@ async fn cat(context: &Context, on: &Paths) -> Outcome {
 
 async fn remove(context: &Context, removing: &Removing) -> Outcome {
     let files = context.files(&removing.on.sandbox).await?;
+    let mut options = RemoveOptions::default();
+    (options.recursive, options.missing_ok) = (removing.recursive, removing.force);
     for path in &removing.on.paths {
-        let request = RemoveRequest {
-            path: Bytes::copy_from_slice(path.as_bytes()),
-            recursive: removing.recursive,
-            ignore_missing: removing.force,
-        };
-        files.remove(request).await?;
+        files.remove_with(path.as_os_str(), options).await?;
     }
     Ok(0)
 }
 
 async fn make(context: &Context, making: &Making) -> Outcome {
     let files = context.files(&making.on.sandbox).await?;
+    let mut options = MkdirOptions::default();
+    (options.parents, options.mode) = (making.parents, making.mode);
     for path in &making.on.paths {
-        let request = MakeDirectoryRequest {
-            path: Bytes::copy_from_slice(path.as_bytes()),
-            parents: making.parents,
-            mode: making.mode,
-        };
-        files.make_directory(request).await?;
+        files.mkdir_with(path.as_os_str(), options).await?;
     }
     Ok(0)
 }
 
 async fn write(context: &Context, writing: &Writing) -> Outcome {
     let files = context.files(&writing.sandbox).await?;
-    let start = WriteFile {
-        path: Bytes::copy_from_slice(writing.path.as_bytes()),
-        mode: writing.mode,
-        parents: writing.parents,
-    };
-    write_file(io::stdin(), &files, start).await?;
+    let mut options = WriteOptions::default();
+    (options.parents, options.mode) = (writing.parents, writing.mode);
+    let path = writing.path.as_os_str();
+    files.write_from(path, io::stdin(), options).await?;
     Ok(0)
 }
 
 async fn rename(context: &Context, moving: &Moving) -> Outcome {
     let files = context.files(&moving.sandbox).await?;
-    let Some((to, sources)) = moving.paths.split_last() else {
-        return Ok(0);
-    };
-    if sources.len() > 1 && files.stat(to.as_bytes(), true).await?.r#type() != FileType::Directory {
-        let to = to.as_bytes().escape_ascii();
-        return Err(
-            anyhow!("cannot move several files to '{to}', which is not a directory").into(),
-        );
-    }
-    for from in sources {
-        let request = RenameRequest {
-            from: Bytes::copy_from_slice(from.as_bytes()),
-            to: Bytes::copy_from_slice(to.as_bytes()),
-        };
-        files.rename(request).await?;
+    match moving.paths.as_slice() {
+        [from, to] => files.rename(from.as_os_str(), to.as_os_str()).await?,
+        [sources @ .., to] => {
+            let sources = sources.iter().map(OsString::as_os_str);
+            files.move_into(sources, to.as_os_str()).await?;
+        }
+        [] => {}
     }
     Ok(0)
 }
@@ -260,14 +236,8 @@ async fn rename(context: &Context, moving: &Moving) -> Outcome {
 async fn set_mode(context: &Context, setting: &ModeSetting) -> Outcome {
     let files = context.files(&setting.sandbox).await?;
     for path in &setting.paths {
-        let path = path.as_bytes();
-        let stat = files.stat(path, true).await?;
-        let is_directory = stat.r#type() == FileType::Directory;
-        let request = SetModeRequest {
-            path: Bytes::copy_from_slice(path),
-            mode: setting.mode.apply_to(stat.mode, is_directory),
-        };
-        files.set_mode(request).await?;
+        let change = setting.mode.clone();
+        files.change_mode(path.as_os_str(), change).await?;
     }
     Ok(0)
 }

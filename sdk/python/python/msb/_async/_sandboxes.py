@@ -24,9 +24,9 @@ class AsyncSandboxes:
     def run(self, image: str, **options: Unpack[SandboxOptions]) -> Opening[AsyncSandbox]:
         """Creates a sandbox of an image and starts it. The result owns the sandbox.
 
-        Leaving its `async with` block, or closing it, kills and removes the sandbox; so does the end of this process.
-        Without a `command` the sandbox runs none, and lives until then. The kill is that of a power cut: `stop` before
-        it keeps what programs wrote to a volume and did not sync.
+        Leaving its `async with` block, or closing it, ends and removes the sandbox; so does the end of this process.
+        Without a `command` the sandbox runs none, and lives until then. At the end of its scope the guest
+        has 2 s to shut down before it is killed; `stop` before it gives it more time.
 
         Raises what `AsyncImages.pull` raises, `InvalidArgument`, `NameTaken`, `PortInUse`, `VolumeInUse`, or one of
         `StartError`. Nothing is left of the sandbox then, and neither if the call is cancelled.

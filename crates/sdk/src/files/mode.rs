@@ -1,15 +1,29 @@
 use std::str::FromStr;
 
-/// A mode as `chmod` accepts it: octal digits, or clauses such as `u+x` and `go-w`.
+use crate::Error;
+
+/// A change of a file's permission bits as `chmod` accepts it: octal digits, or clauses such as
+/// `u+x` and `go-w`.
+///
+/// ```
+/// use msb_sdk::ModeChange;
+///
+/// let change: ModeChange = "u+x".parse()?;
+/// assert_eq!(change.apply_to(0o644, false), 0o744);
+/// # Ok::<(), msb_sdk::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ModeChange {
+pub struct ModeChange(Change);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Change {
     Set(u32),
     Clauses(Vec<Clause>),
 }
 
 /// A clause of a symbolic mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Clause {
+struct Clause {
     /// The bits that the clause may change.
     mask: u32,
     operator: char,
@@ -34,10 +48,10 @@ const PERMISSIONS: [(char, u32); 5] = [
 
 impl ModeChange {
     /// Returns the new permission bits of a file that has `mode`.
-    pub(super) fn apply_to(&self, mode: u32, is_directory: bool) -> u32 {
-        match self {
-            Self::Set(bits) => *bits,
-            Self::Clauses(clauses) => clauses
+    pub fn apply_to(&self, mode: u32, is_directory: bool) -> u32 {
+        match &self.0 {
+            Change::Set(bits) => *bits,
+            Change::Clauses(clauses) => clauses
                 .iter()
                 .fold(mode, |mode, clause| clause.apply_to(mode, is_directory)),
         }
@@ -64,17 +78,30 @@ impl Clause {
 }
 
 impl FromStr for ModeChange {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let no_mode = || format!("'{text}' is not a mode: write one such as 0755 or u+x");
+    fn from_str(text: &str) -> Result<Self, Error> {
         if text.starts_with(|first: char| first.is_ascii_digit()) {
-            return super::parse_mode(text).map(Self::Set);
+            return octal(text).map(|bits| Self(Change::Set(bits)));
         }
-        let clauses = text.split(',').map(clause);
-        let clauses = clauses.collect::<Option<_>>().ok_or_else(no_mode)?;
-        Ok(Self::Clauses(clauses))
+        let clauses: Option<_> = text.split(',').map(clause).collect();
+        match clauses {
+            Some(clauses) => Ok(Self(Change::Clauses(clauses))),
+            None => Err(Error::invalid(format!(
+                "'{text}' is not a mode: write one such as 0755 or u+x"
+            ))),
+        }
     }
+}
+
+/// Parses the 12 permission bits.
+fn octal(text: &str) -> Result<u32, Error> {
+    let bits = u32::from_str_radix(text, 8).ok();
+    bits.filter(|bits| *bits <= 0o7777).ok_or_else(|| {
+        Error::invalid(format!(
+            "'{text}' is not a mode: write octal digits such as 0755"
+        ))
+    })
 }
 
 /// Parses `[ugoa]*[+-=][rwxXst]*`; `None` if the text has another form.
