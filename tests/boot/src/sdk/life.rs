@@ -80,7 +80,7 @@ async fn halted(msb: &Msb, env: &TestEnv) -> Result<()> {
 
 /// A detached sandbox is kept: it stops, is read, is renamed, starts again and is removed.
 async fn kept(msb: &Msb, env: &TestEnv) -> Result<()> {
-    let script = "echo begun; trap 'exit 7' TERM; while :; do sleep 0.1; done";
+    let script = "trap 'exit 7' TERM; echo begun; while :; do sleep 0.1; done";
     let start = || {
         let request = request(msb, env).name("kept").restart(Restart::No);
         request
@@ -101,12 +101,12 @@ async fn kept(msb: &Msb, env: &TestEnv) -> Result<()> {
         msb.sandboxes().list(filter).await?.len() == 1,
         "it is listed"
     );
+    // The trap is set before this line.
+    while sandbox.logs().await?.next().await?.is_none() {}
     let process = sandbox.attach().await?;
     ensure!(sandbox.stop(None).await? == Stopped::Cleanly, "it stops");
-    ensure!(
-        process.wait().await?.code == 7,
-        "the attached client sees the exit"
-    );
+    let seen = process.wait().await?;
+    ensure!(seen.code == 7, "the attached client sees {seen:?}");
     let exit = sandbox.wait().await?;
     ensure!(exit.code == 7, "{exit:?}");
     ensure!(
