@@ -2,6 +2,7 @@
 
 mod commands;
 mod errors;
+mod examples;
 mod files;
 mod life;
 
@@ -36,9 +37,13 @@ pub(crate) fn tests() -> Vec<Trial> {
             run(errors::check(env))
         }),
     ];
-    each.into_iter()
+    let mut tests: Vec<Trial> = each
+        .into_iter()
         .map(|(title, check)| boot("sdk", title, check))
-        .collect()
+        .collect();
+    let title = "examples of the rust sdk print their results";
+    tests.push(boot("examples", title, examples::check));
+    tests
 }
 
 /// Runs a check on a runtime of its own, and ends the runtime after it.
