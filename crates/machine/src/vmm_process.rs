@@ -5,6 +5,7 @@
 //! module `confinement`.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -21,7 +22,7 @@ use msb_runtime::{
 use msb_vmm::{RunError, Sockets, Vmm};
 
 use crate::network_process::{self, NetworkProcessError, NetworkStartError};
-use crate::supervisor::{self, WatchedDisk};
+use crate::supervisor::{self, Watched, WatchedDisk};
 use crate::{confinement, share_process};
 
 /// The time in which a VMM that ends by itself ends this process.
@@ -128,9 +129,15 @@ pub fn serve(
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("create the agent's port"))?;
     let jail = confinement::supervisor_jail(&files);
     let config = launch_spec.supervisor.clone();
-    let disks = WatchedDisk::all(&launch_spec.machine);
+    // Opened here: the confined thread cannot open it.
+    let console = File::open(&launch_spec.machine.console_log);
+    let console = console.map_err(io_error("open the console's log"))?;
+    let watched = Watched {
+        disks: WatchedDisk::all(&launch_spec.machine),
+        console: Some(console),
+    };
     start_supervisor(jail, strictness, move || {
-        keep(listener, host_end, files, disks, config)
+        keep(listener, host_end, files, watched, config)
     })?;
     let (network, _network_end) = network.unzip();
     let sockets = Sockets {
@@ -164,7 +171,7 @@ pub fn supervise(
     };
     let jail = confinement::supervisor_jail(&files);
     start_supervisor(jail, Strictness::Required, move || {
-        keep(listener, port, files, Vec::new(), config)
+        keep(listener, port, files, Watched::default(), config)
     })?;
     loop {
         std::thread::park();
@@ -238,7 +245,7 @@ fn keep(
     listener: UnixListener,
     port: UnixStream,
     files: SandboxPaths,
-    disks: Vec<WatchedDisk>,
+    watched: Watched,
     config: SupervisorConfig,
 ) -> ! {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -249,7 +256,7 @@ fn keep(
             port.set_nonblocking(true)?;
             let listener = tokio::net::UnixListener::from_std(listener)?;
             let port = tokio::net::UnixStream::from_std(port)?;
-            supervisor::keep(listener, port, files, disks, config).await
+            supervisor::keep(listener, port, files, watched, config).await
         })
     });
     match served {

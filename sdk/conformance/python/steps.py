@@ -129,7 +129,7 @@ def _poll_shell(step: Step, stage: Stage) -> Result:
 
 
 def _spawn(step: Step, stage: Stage) -> Result:
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = {"stdin": "write" in step}
     if "tty" in step:
         arguments["tty"] = (step["tty"]["rows"], step["tty"]["cols"])
     with stage.sandbox(step).spawn(_argv(step), **arguments) as process:
@@ -252,7 +252,7 @@ def _kill_during(step: Step, stage: Stage) -> Result:
 
 def _http_get(step: Step, stage: Stage) -> Result:
     (port,) = [
-        port for port in stage.sandbox(step).ports() if port.guest_port == step["guest_port"]
+        port for port in stage.sandbox(step).ports if port.guest_port == step["guest_port"]
     ]
     deadline = time.monotonic() + 20
     while True:

@@ -22,7 +22,7 @@ def main() -> None:
     with Msb() as msb, msb.sandboxes.run("python:3-slim", ports={8000: None}) as sandbox:
         sandbox.files.write("/srv/index.html", "served\n", parents=True)
         sandbox.jobs.start(SERVER)
-        print(get(f"http://127.0.0.1:{sandbox.ports()[0].host_port}/"), end="")
+        print(get(f"http://127.0.0.1:{sandbox.ports[0].host_port}/"), end="")
 
 
 if __name__ == "__main__":

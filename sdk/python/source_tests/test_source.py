@@ -53,6 +53,18 @@ def test_every_operation_is_called():
     assert set(missing) <= {"close"}
 
 
+def test_every_operation_is_called_in_typescript():
+    sources = PACKAGE.parents[1].glob("sdk/typescript/src/*.ts")
+    source = "".join(path.read_text() for path in sources)
+    assert not [name for _on, name in operations() if f'"{name}"' not in source]
+
+
+def test_the_stub_of_the_native_module_is_current():
+    command = [sys.executable, "-m", "mypy.stubtest", "msb._native"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 def test_the_options_of_a_sandbox_are_those_of_the_operation():
     written = {
         f"{name}_ms"
@@ -94,3 +106,28 @@ def test_the_guide_shows_the_examples():
         lines = [line for line in block.splitlines() if line]
         missing = [line for line in lines if line.strip() not in sources]
         assert not missing, missing
+
+
+def lines(path: Path) -> int:
+    """Returns the number of lines that are neither blank nor only a comment or a docstring."""
+    comments = {".rs": "//", ".py": ("#", '"""'), ".ts": ("//", "/*", "*")}[path.suffix]
+    texts = [line.strip() for line in path.read_text().splitlines()]
+    return len([text for text in texts if text and not text.startswith(comments)])
+
+
+def test_the_compared_examples_have_the_lengths_that_the_documentation_says():
+    root = PACKAGE.parents[1]
+    rows = re.findall(
+        r"^\| ([a-z-]+) ((?:\| \d+ ){6})\|$", (root / "docs/sdk-examples.md").read_text(), re.M
+    )
+    assert len(rows) == len(list((PACKAGE / "examples/compared").glob("*.py"))) == 7
+    for name, cells in rows:
+        numbers = [int(cell) for cell in cells.split("|")[1:]]
+        file = name.replace("-", "_")
+        ours = [
+            lines(root / "crates/sdk/examples/compared" / f"{file}.rs"),
+            lines(PACKAGE / "examples/compared" / f"{file}.py"),
+            lines(root / "sdk/typescript/examples/compared" / f"{name}.ts"),
+        ]
+        assert ours == numbers[3:], name
+        assert all(our <= their for our, their in zip(ours, numbers[:3], strict=True)), name

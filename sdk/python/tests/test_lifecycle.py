@@ -79,7 +79,7 @@ def test_what_ends_with_its_scope_is_removed(client):
         client.sandboxes.run(IMAGE, name="scope", **SMALL) as sandbox,
     ):
         assert sandbox.is_owned
-        assert sandbox.ports() == []
+        assert sandbox.ports == []
         with pytest.raises(errors.NameTaken):
             client.sandboxes.run(IMAGE, name="scope", **SMALL)
         stats = sandbox.stats()

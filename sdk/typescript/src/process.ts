@@ -35,7 +35,7 @@ export class Process implements AsyncIterable<OutputEvent>, AsyncDisposable {
     return this.#output.stderr();
   }
 
-  /** The standard input. Close it to end the command's input. Writes wait until the sandbox has accepted them. */
+  /** The standard input, if `spawn` got `stdin: true`. Close it to end the command's input. Writes wait until the sandbox has accepted them. */
   get stdin(): WritableStream<Uint8Array> {
     this.#stdin ??= new WritableStream<Uint8Array>({
       write: async (chunk) => {

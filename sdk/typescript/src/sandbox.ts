@@ -136,7 +136,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Starts a command and returns it while it runs. `signal` kills the command, also later. */
   async spawn(argv: readonly Text[], options: SpawnOptions = {}): Promise<Process> {
-    const [remote] = await this.#remote.open("spawn", { ...options, stdin: options.stdin ?? true, argv }, options);
+    const [remote] = await this.#remote.open("spawn", { ...options, argv }, options);
     return new Process(remote, options.signal);
   }
 

@@ -94,7 +94,7 @@ describe("commands", { concurrency: 1, timeout: 600_000 }, () => {
       const process = await sandbox.spawn(["head", "-c", `${sizeMib}M`, "/dev/zero"]);
       for await (const { data } of process) bytes += data.length;
       assert.equal(bytes, sizeMib * MIB);
-      await using input = await sandbox.spawn(["wc", "-c"]);
+      await using input = await sandbox.spawn(["wc", "-c"], { stdin: true });
       const writer = input.stdin.getWriter();
       const chunk = new Uint8Array(64 << 10);
       for (let i = 0; i < sizeMib * 16; i++) await writer.write(chunk);
@@ -144,7 +144,7 @@ describe("commands", { concurrency: 1, timeout: 600_000 }, () => {
   });
 
   test("20: a command that ends before it has read its input is no crash", async () => {
-    await using process = await sandbox.spawn(["true"]);
+    await using process = await sandbox.spawn(["true"], { stdin: true });
     const writer = process.stdin.getWriter();
     await process.wait();
     await assert.rejects(async () => {
@@ -160,7 +160,7 @@ describe("commands", { concurrency: 1, timeout: 600_000 }, () => {
   });
 
   test("stdout and stderr are read as streams", async () => {
-    await using process = await sandbox.spawn(["sh", "-c", "echo out; echo err >&2; cat"]);
+    await using process = await sandbox.spawn(["sh", "-c", "echo out; echo err >&2; cat"], { stdin: true });
     const writer = process.stdin.getWriter();
     await writer.write(Buffer.from("input\n"));
     await writer.close();

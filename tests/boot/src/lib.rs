@@ -12,6 +12,7 @@
 //! | `kernel::` | each option of `kernel-config`, by use |
 //! | `lab::` | walk, checks and tree once more, under libkrun in the KVM lab |
 //! | `sdk::boot_sdk_…` | the SDK, against the msb under test |
+//! | `examples::boot_…` | examples of the Rust SDK, as their readers run them |
 //! | `conformance::boot_conformance_…` | the behaviours of `sdk/conformance`, with the Rust SDK |
 //! | `attacks::…` | SECURITY.md's promises, attacked |
 //! | `soak::boot_…` | crashes, cycles, crowds; long, so `--ignored` |

@@ -9,7 +9,6 @@
 //! user-LANGUAGE/ an environment with nothing but the packages; its home is user-LANGUAGE/home
 //! ```
 
-mod kernel;
 mod npm;
 mod python;
 mod user;
@@ -22,9 +21,10 @@ use anyhow::{Context as _, Result};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use test_fixtures::build::cargo;
 use test_fixtures::command::{quiet, shown, step};
-use test_fixtures::{images, paths, tools};
+use test_fixtures::{images, kernel, paths, tools};
 
 use crate::recipes::recipe;
+use crate::test::steps;
 
 /// The languages, in the order of their checks.
 const LANGUAGES: [&str; 3] = ["rust", "typescript", "python"];
@@ -61,14 +61,14 @@ pub(crate) fn command() -> clap::Command {
 /// Builds the packages and runs their checks.
 pub(crate) fn run(arguments: &ArgMatches) -> Result<()> {
     step("the SDKs: packages, empty environments, types, tests");
-    tools::install()?;
+    tools::install_for_sdks()?;
     let build = Build::new(arguments)?;
     let only = arguments.get_one::<String>("language").map(String::as_str);
     let is_wanted = |language: &str| only.is_none_or(|only| only == language);
     build.programs()?;
     let image = images::demo()?;
     if is_wanted("rust") {
-        rust()?;
+        rust(&build)?;
     }
     if is_wanted("typescript") {
         npm::check(&build, &image)?;
@@ -106,42 +106,42 @@ impl Build {
         tests
     }
 
-    /// Builds msb and the addon of Node.js.
+    /// Builds msb and the native modules.
     fn programs(&self) -> Result<()> {
-        step("build msb and the native addon of Node.js");
-        let mut build = cargo();
-        build.args([
-            "build",
-            "--locked",
-            "--package",
-            "msb",
-            "--package",
-            "msb-node",
-        ]);
-        if self.is_release {
-            build.arg("--release");
+        step("build msb and the native modules");
+        if !self.is_release {
+            // The build of the tests: another selection of packages would compile them again.
+            return shown(&mut steps::build());
         }
-        shown(&mut build)
+        let mut build = cargo();
+        build.args(["build", "--locked", "--release"]);
+        shown(build.args(["--package", "msb", "--package", "msb-node"]))
     }
 }
 
-/// Runs the tests and examples of the Rust SDK.
-fn rust() -> Result<()> {
-    step("rust: tests, and the behaviours of sdk/conformance");
-    shown(cargo().args(["test", "--quiet", "--locked", "--package", "msb-sdk"]))?;
-    shown(cargo().args([
-        "test",
-        "--quiet",
-        "--locked",
-        "--package",
-        "boot",
-        "conformance",
-    ]))
+/// Runs the boot tests of the Rust SDK, and the behaviours.
+fn rust(build: &Build) -> Result<()> {
+    step("rust: tests with a machine, and the behaviours of sdk/conformance");
+    for words in ["sdk::", "conformance::", "examples::"] {
+        let mut tests = steps::tests("boot-tests");
+        tests.env("MSB_TEST_MSB", build.programs.join("msb"));
+        tests.env("MSB_KERNEL", kernel::fetch()?);
+        shown(tests.args(["--", words]))?;
+    }
+    Ok(())
 }
 
 /// Returns a directory below `target/xtask/sdk`, and makes it if it is missing.
 fn directory(name: &str) -> Result<PathBuf> {
     paths::kept(&format!("sdk/{name}"))
+}
+
+/// Adds the guest kernel at `library` to a package, and its licences and the offer of its sources.
+fn add_kernel(package: &Path, library: &str) -> Result<()> {
+    let mut assemble = Command::new("python3");
+    assemble.arg(paths::root().join("sdk/kernel/assemble.py"));
+    assemble.arg(kernel::debian_package()?).arg(package);
+    quiet(assemble.arg(library)).map(drop)
 }
 
 /// Removes the content of a directory.

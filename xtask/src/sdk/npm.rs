@@ -9,7 +9,7 @@ use test_fixtures::command::{quiet, shown, step};
 use test_fixtures::paths;
 
 use super::user::User;
-use super::{Build, copy_file, copy_tree, directory, kernel};
+use super::{Build, copy_file, copy_tree, directory};
 
 /// The folder of each package while it is built.
 const FOLDERS: [&str; 3] = ["typescript", "msb-sdk-linux-x64", "msb-kernel-linux-x64"];
@@ -94,7 +94,7 @@ fn stage(build: &Build, work: &Path) -> Result<()> {
         copy_file(&paths::root().join("LICENSE"), &folder.join("LICENSE"))?;
     }
     copy_tree(&sdk.join("kernel/npm"), &kernel_package)?;
-    kernel::add_to(&kernel_package, "libkrunfw.so")
+    super::add_kernel(&kernel_package, "libkrunfw.so")
 }
 
 /// Packs a folder, and returns the path of the tarball.

@@ -9,7 +9,7 @@ use test_fixtures::command::{quiet, shown, step};
 use test_fixtures::paths;
 
 use super::user::User;
-use super::{Build, copy_file, copy_tree, directory, kernel};
+use super::{Build, copy_file, copy_tree, directory};
 
 /// Builds the wheels, installs them and runs their tests.
 pub(super) fn check(build: &Build, image: &Path) -> Result<()> {
@@ -35,20 +35,22 @@ pub(super) fn check(build: &Build, image: &Path) -> Result<()> {
         &user.directory.join("pyproject.toml"),
     )?;
     step("python: types");
-    shown(
-        user.command(tools.join("mypy"))
-            .args(["--strict", "examples", "--package", "msb"]),
-    )?;
+    for checked in [&["examples", "tests/types"][..], &["--package", "msb"]] {
+        let mut mypy = user.command(tools.join("mypy"));
+        shown(mypy.arg("--strict").args(checked))?;
+    }
     let pyright = directory("npm")?.join("node_modules/.bin/pyright");
     shown(
         user.command(pyright)
             .arg("--pythonpath")
             .arg(&python)
-            .arg("examples"),
+            .args(["examples", "tests/types"]),
     )?;
     step("python: behaviours, tests and examples, with the installed wheels");
     let mut tests = user.command(tools.join("python"));
-    tests.args(["-m", "pytest", "--quiet", "conformance/python", "tests"]);
+    tests.args(["-m", "pytest", "--quiet", "--durations=30"]);
+    tests.args(["conformance/python", "tests"]);
+    tests.arg(paths::root().join("sdk/python/source_tests"));
     shown(build.lengthened(&mut tests))
 }
 
@@ -72,20 +74,22 @@ fn tools() -> Result<PathBuf> {
 /// Builds the wheels of the SDK and of the kernel.
 fn wheels(build: &Build, tools: &Path) -> Result<Vec<PathBuf>> {
     let source = paths::root().join("sdk/python");
-    copy_file(
-        &build.programs.join("msb"),
-        &source.join("python/msb/_bin/msb"),
-    )?;
-    let mut maturin = Command::new(tools.join("maturin"));
-    maturin.args(["build", "--locked"]).current_dir(&source);
-    if build.is_release {
-        maturin.arg("--release");
-    }
     let out = super::empty(&directory("wheels")?)?;
-    shown(maturin.arg("--out").arg(&out))?;
+    let program = build.programs.join("msb");
+    if build.is_release {
+        copy_file(&program, &source.join("python/msb/_bin/msb"))?;
+        let mut maturin = Command::new(tools.join("maturin"));
+        maturin.args(["build", "--locked", "--release", "--out"]);
+        shown(maturin.arg(&out).current_dir(&source))?;
+    } else {
+        let mut pack = Command::new(tools.join("python"));
+        pack.arg(source.join("development_wheel.py"));
+        pack.arg(build.programs.join("lib_native.so")).arg(program);
+        shown(pack.arg(&out))?;
+    }
     let staged = directory("kernel")?;
     copy_tree(&paths::root().join("sdk/kernel/python"), &staged)?;
-    kernel::add_to(&staged, "src/msb_kernel/libkrunfw.so")?;
+    super::add_kernel(&staged, "src/msb_kernel/libkrunfw.so")?;
     let mut pip = Command::new(tools.join("pip"));
     pip.args([
         "wheel",

@@ -3,7 +3,7 @@
 //! One lane has the work of this machine, the other waits for emulated guests, each of which keeps
 //! one processor busy.
 
-mod steps;
+pub(crate) mod steps;
 
 use std::fs::File;
 use std::path::PathBuf;

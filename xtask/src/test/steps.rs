@@ -6,7 +6,7 @@ use test_fixtures::command::shown;
 use test_fixtures::{images, paths};
 
 use super::Ready;
-use crate::fuzz;
+use crate::{fuzz, sdk};
 
 /// The arguments that build everything but this program. Built together with others its
 /// dependencies have other features, and its own file would be replaced while it runs.
@@ -25,6 +25,8 @@ enum Work {
     Fuzz,
     /// Runs the guides' commands as their readers type them.
     Guides,
+    /// Builds, installs and tests the packages of the SDKs.
+    Sdk,
     /// Runs the system tests of a package whose names hold a word, with a variable.
     System(
         &'static str,
@@ -154,6 +156,12 @@ pub(super) const GUESTS: &[Step] = &[
         work: Work::Guides,
     },
     system("boot: the kernel's options", "boot", "kernel::"),
+    system("boot: the Rust SDK", "boot", "sdk::"),
+    system("boot: the SDKs' behaviours", "boot", "conformance::"),
+    Step {
+        name: "sdk: the Python and npm packages, from empty environments",
+        work: Work::Sdk,
+    },
     system(
         "boot: life, checks and tree under libkrun, in the lab",
         "boot",
@@ -174,30 +182,41 @@ impl Step {
                 shown(cargo().args(["test", "--locked", "--package", "xtask"]))
             }
             Work::Guides => {
-                let mut tests = cargo();
-                tests.arg("test").arg("--quiet").args(PRODUCT);
-                tests.args(["--test", "boot"]);
+                let mut tests = tests("boot");
                 tests
                     .env("MSB", &ready.msb)
                     .env("MSB_HOME", paths::scratch("guides")?)
                     .env("MSB_TEST_IMAGE", images::demo()?);
                 shown(ready.prepare(&mut tests))
             }
+            // The steps before it are those of Rust.
+            Work::Sdk => ["python", "typescript"].iter().try_for_each(|language| {
+                sdk::run(&sdk::command().get_matches_from(["sdk", "--language", language]))
+            }),
             Work::Fuzz => fuzz::run(&fuzz::command().get_matches_from(["fuzz"])),
             Work::System(package, filter, variable) => {
-                let mut tests = cargo();
-                tests.arg("test").arg("--quiet").args(PRODUCT);
-                tests.args(["--test", &format!("{package}-tests"), "--", filter]);
-                tests.envs(variable);
+                let mut tests = tests(&format!("{package}-tests"));
+                tests.args(["--", filter]).envs(variable);
                 shown(ready.prepare(&mut tests))
             }
         }
     }
 }
 
-/// Returns the command that builds all tests, and the programs that they run.
-pub(super) fn build() -> Command {
+/// Returns the command that builds all tests, and the programs and libraries that they run.
+pub(crate) fn build() -> Command {
     let mut build = cargo();
-    build.args(["build", "--bins", "--tests"]).args(PRODUCT);
+    // Examples of two crates have the same name; those with an underscore are the SDK's.
+    build.args(["build", "--bins", "--lib", "--tests", "--example", "*_*"]);
+    build.args(PRODUCT);
     build
+}
+
+/// Returns the command that runs the tests of one file, with the features of [`build`].
+pub(crate) fn tests(file: &str) -> Command {
+    let mut tests = cargo();
+    tests
+        .args(["test", "--quiet", "--test", file])
+        .args(PRODUCT);
+    tests
 }

@@ -99,7 +99,7 @@ impl Supervisor {
     }
 
     /// Ends this process, and the machine with it, as a power cut would.
-    async fn kill(&self) -> ! {
+    pub(super) async fn kill(&self) -> ! {
         self.note(Some(Exit::killed(Some(now_s()))));
         self.killed.send_replace(true);
         sleep(LAST_WORDS_TIME).await;

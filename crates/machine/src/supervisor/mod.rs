@@ -7,12 +7,14 @@ mod calls;
 mod clients;
 mod disks;
 mod end;
+mod halt;
 mod jobs;
 mod lifetime;
 mod main_command;
 mod owners;
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -34,6 +36,14 @@ use tokio::time::sleep;
 /// The pause after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
+/// The parts of the machine that the supervisor watches.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    pub(crate) disks: Vec<WatchedDisk>,
+    /// The log of the guest's console; `None` if there is no machine.
+    pub(crate) console: Option<File>,
+}
+
 /// Serves clients until the process ends.
 ///
 /// # Errors
@@ -42,7 +52,7 @@ pub(crate) async fn keep(
     listener: UnixListener,
     port: UnixStream,
     files: SandboxPaths,
-    disks: Vec<WatchedDisk>,
+    watched: Watched,
     config: SupervisorConfig,
 ) -> io::Result<Infallible> {
     let owners = Owners::default();
@@ -66,7 +76,7 @@ pub(crate) async fn keep(
         noted: watch::Sender::new(config.process.argv.is_empty()),
         clients,
         stop_signal: config.stop_signal,
-        disks: Disks::new(disks),
+        disks: Disks::new(watched.disks),
         is_ending: Arc::default(),
         killed: watch::Sender::new(false),
         reason: Arc::default(),
@@ -74,6 +84,9 @@ pub(crate) async fn keep(
         agent,
     };
     tokio::spawn(supervisor.disks.clone().follow(supervisor.agent.clone()));
+    if let Some(console) = watched.console {
+        tokio::spawn(halt::end_if_halted(supervisor.clone(), console));
+    }
     lifetime::begin(&supervisor, &files, config).await?;
     if let Some(client) = starting_client {
         supervisor.serve(client.stream, Some(client.owner));

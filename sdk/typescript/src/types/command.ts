@@ -31,7 +31,7 @@ export interface ExecOptions extends CommandOptions {
 
 /** The options of `spawn`. */
 export interface SpawnOptions extends CommandOptions {
-  /** False if the command reads the end of its standard input at once. */
+  /** True to keep standard input open, for `Process.stdin`; without it the command reads an empty input. */
   readonly stdin?: boolean | undefined;
   /** The terminal of the command; it has pipes if it is absent. */
   readonly tty?: TerminalSize | undefined;

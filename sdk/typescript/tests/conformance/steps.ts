@@ -115,7 +115,8 @@ async function collect(records: AsyncIterable<LogRecord>): Promise<Uint8Array> {
 
 async function spawn(step: Step, stage: Stage): Promise<Result> {
   const argv = (step["argv"] as Data[]).map(textOf);
-  const process = await stage.sandbox(step).spawn(argv, commandOptions(step));
+  const stdin = step["write"] !== undefined;
+  const process = await stage.sandbox(step).spawn(argv, { ...commandOptions(step), stdin });
   if (step["close"] === true) {
     await process[Symbol.asyncDispose]();
     return {};

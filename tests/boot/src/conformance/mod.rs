@@ -8,7 +8,7 @@ mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use msb_sdk::{Msb, Sandbox, SandboxOptions, Settings};
@@ -25,6 +25,9 @@ pub(crate) fn tests() -> Vec<Trial> {
     let title = "conformance of the Rust SDK";
     vec![boot("conformance", title, check_all)]
 }
+
+/// The time in which a sandbox is removed after its last handle was dropped.
+const REMOVED_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state that all behaviours share.
 struct World {
@@ -130,7 +133,15 @@ impl World {
             sandbox.remove(msb_sdk::Force::Yes).await?;
         }
         let volume = self.variables["volume"].as_str().context("no volume")?;
-        Ok(self.msb.volumes().remove(volume).await?)
+        self.msb.volumes().remove(volume).await?;
+        // Sandboxes whose handles were dropped are removed meanwhile.
+        let home = self.settings.home.context("no home")?;
+        let begun = Instant::now();
+        while fs_err::read_dir(home.join("sandboxes"))?.next().is_some() {
+            ensure!(begun.elapsed() < REMOVED_TIMEOUT, "a sandbox is left");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
     }
 }
 

@@ -13,9 +13,14 @@ use super::{client, request, started};
 /// The time in which a sandbox ends with its owner.
 const OWNED_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The time in which a call ends with a guest that switches itself off. It contains the start of
+/// Python under emulation; the end itself takes less than 2 s.
+const HALTED_TIMEOUT: Duration = Duration::from_secs(5);
+
 pub(super) async fn check(env: &TestEnv) -> Result<()> {
     let msb = client(env)?;
     owned(&msb, env).await?;
+    halted(&msb, env).await?;
     kept(&msb, env).await
 }
 
@@ -52,9 +57,30 @@ async fn owned(msb: &Msb, env: &TestEnv) -> Result<()> {
     Ok(())
 }
 
+/// A guest that switches itself off ends every call in it.
+async fn halted(msb: &Msb, env: &TestEnv) -> Result<()> {
+    // RB_POWER_OFF and RB_HALT_SYSTEM of reboot(2).
+    for command in ["0x4321fedc", "0xcdef0123"] {
+        let sandbox = started(|| request(msb, env).into_future()).await?;
+        let running = tokio::spawn(sandbox.exec(["sleep", "600"]).into_future());
+        while sandbox.exec(["pidof", "sleep"]).await?.exit_code != 0 {}
+        let code = format!("import ctypes; ctypes.CDLL(None).reboot({command})");
+        let begun = Instant::now();
+        let off = sandbox.exec(["python3", "-c", &code]).await.err();
+        for error in [off, running.await?.err()] {
+            let error = error.context("a command ended by itself")?;
+            ensure!(error.kind() == ErrorKind::SandboxEnded, "{error:?}");
+        }
+        let time = begun.elapsed();
+        ensure!(time < HALTED_TIMEOUT, "the calls ended after {time:?}");
+        sandbox.close().await?;
+    }
+    Ok(())
+}
+
 /// A detached sandbox is kept: it stops, is read, is renamed, starts again and is removed.
 async fn kept(msb: &Msb, env: &TestEnv) -> Result<()> {
-    let script = "echo begun; trap 'exit 7' TERM; while :; do sleep 0.1; done";
+    let script = "trap 'exit 7' TERM; echo begun; while :; do sleep 0.1; done";
     let start = || {
         let request = request(msb, env).name("kept").restart(Restart::No);
         request
@@ -75,12 +101,12 @@ async fn kept(msb: &Msb, env: &TestEnv) -> Result<()> {
         msb.sandboxes().list(filter).await?.len() == 1,
         "it is listed"
     );
+    // The trap is set before this line.
+    while sandbox.logs().await?.next().await?.is_none() {}
     let process = sandbox.attach().await?;
     ensure!(sandbox.stop(None).await? == Stopped::Cleanly, "it stops");
-    ensure!(
-        process.wait().await?.code == 7,
-        "the attached client sees the exit"
-    );
+    let seen = process.wait().await?;
+    ensure!(seen.code == 7, "the attached client sees {seen:?}");
     let exit = sandbox.wait().await?;
     ensure!(exit.code == 7, "{exit:?}");
     ensure!(

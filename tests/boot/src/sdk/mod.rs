@@ -22,7 +22,7 @@ const STARTS_MAX: u32 = 5;
 type Check = fn(&TestEnv) -> Result<()>;
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let each: [(&str, Check); 5] = [
+    let each: [(&str, Check); 4] = [
         (
             "sdk commands are collected, limited, streamed and killed",
             |env| with_sandbox(env, commands::check),
@@ -36,10 +36,20 @@ pub(crate) fn tests() -> Vec<Trial> {
         ("sdk errors have the kind of their cause", |env| {
             run(errors::check(env))
         }),
-        ("sdk examples print what they promise", examples::check),
     ];
-    each.into_iter()
-        .map(|(title, check)| boot("sdk", title, check))
+    let examples: [(&str, Check); 2] = [
+        (
+            "the rust guide's examples print what they promise",
+            examples::of_guide,
+        ),
+        (
+            "the rust examples that are compared print their results",
+            examples::compared,
+        ),
+    ];
+    let trial = |group: &'static str| move |(title, check)| boot(group, title, check);
+    let sdk = each.into_iter().map(trial("sdk"));
+    sdk.chain(examples.into_iter().map(trial("examples")))
         .collect()
 }
 

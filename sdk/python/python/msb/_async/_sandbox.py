@@ -154,6 +154,7 @@ class AsyncSandbox:
         reply = await call(self._link, "inspect")
         return decode(SandboxInfo, reply.value)
 
+    @property
     async def ports(self) -> list[Port]:
         """Returns the published ports, with the ports that the host chose. Raises `NotRunning`."""
         reply = await call(self._link, "ports")

@@ -155,6 +155,7 @@ class Sandbox:
         reply = call(self._link, "inspect")
         return decode(SandboxInfo, reply.value)
 
+    @property
     def ports(self) -> list[Port]:
         """Returns the published ports, with the ports that the host chose. Raises `NotRunning`."""
         reply = call(self._link, "ports")

@@ -1,0 +1,46 @@
+"""Plain values: options, results and states."""
+
+from .client import Finding, Severity, Version
+from .command import Event, Exit, JobInfo, Output, TerminalSize, TextEvent, Ulimit
+from .file import Copied, FileInfo, FileType
+from .image import ImageInfo, Pruned, PullEvent, RemovedImage
+from .log import LogRecord
+from .mount import Mount
+from .network import Network, Port, Ports
+from .sandbox import SandboxOptions, unsupported
+from .sandbox_info import GuestStats, HostStats, SandboxInfo, SandboxState, Stats, Stopped
+from .volume import VolumeInfo
+
+__all__ = [
+    "Copied",
+    "Event",
+    "Exit",
+    "FileInfo",
+    "FileType",
+    "Finding",
+    "GuestStats",
+    "HostStats",
+    "ImageInfo",
+    "JobInfo",
+    "LogRecord",
+    "Mount",
+    "Network",
+    "Output",
+    "Port",
+    "Ports",
+    "Pruned",
+    "PullEvent",
+    "RemovedImage",
+    "SandboxInfo",
+    "SandboxOptions",
+    "SandboxState",
+    "Severity",
+    "Stats",
+    "Stopped",
+    "TerminalSize",
+    "TextEvent",
+    "Ulimit",
+    "Version",
+    "VolumeInfo",
+    "unsupported",
+]

@@ -1,0 +1,72 @@
+"""Images and their pulls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ImageInfo:
+    """The description of an image."""
+
+    digest: str
+    """The digest of the manifest."""
+    reference: str | None = None
+    """The name, in docker's short form; `None` if the image has no name."""
+    platform: str = ""
+    """The platform that the image runs on."""
+    layer_count: int = 0
+    """Number of layers."""
+    size_bytes: int = 0
+    """Length of its artifacts, in bytes. Other images may share layers."""
+    created: str | None = None
+    """The time of creation as the image's config states it, usually as RFC 3339."""
+
+
+@dataclass(frozen=True)
+class PullEvent:
+    """A step of a pull. `type` says which; the other fields are those of the step."""
+
+    type: str
+    """`resolving`, `image`, `layer-present`, `layer-waiting`, `layer-started`, `layer-bytes`, `layer-notes`,
+    `layer-done`, `retrying`, `merging`, `verifying`, `verified-bytes` or `done`."""
+    diff_id: str | None = None
+    """The layer, by its diff ID."""
+    bytes: int | None = None
+    """Number of bytes since the last event of the layer."""
+    digest: str | None = None
+    """Digest of the image's manifest."""
+    rest: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of single steps, such as the `layers` of `image`."""
+
+
+@dataclass(frozen=True)
+class RemovedImage:
+    """The result of the removal of an image."""
+
+    references: list[str]
+    """Removed names."""
+    digest: str | None = None
+    """Digest of the image that was removed with its last name; `None` if it has further names."""
+    freed_bytes: int = 0
+    """Length of the removed artifacts, in bytes."""
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The result of a prune of images."""
+
+    images: list[dict[str, Any]]
+    """The removed images, each with `digest` and `references`."""
+    spared: list[str]
+    """Digests of selected images that stay, because they are in use or a sandbox needs them."""
+    left_overs: int = 0
+    """Number of removed files that no image needed before."""
+    freed_bytes: int = 0
+    """Length of all removed files, in bytes."""
+    kept_bytes: int = 0
+    """Length of the remaining artifacts, in bytes."""
+    dry_run: bool = False
+    """True if nothing was changed."""

@@ -1,0 +1,63 @@
+"""Networks and published ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Union
+
+
+@dataclass(frozen=True)
+class Network:
+    """The destinations that a sandbox reaches. Use `none`, `listed` or `outbound` to make one."""
+
+    mode: Literal["outbound", "listed", "none"] = "outbound"
+    """The destinations without a rule."""
+    allow: Sequence[str] = ()
+    """Rules that allow destinations: addresses, ranges and names, each with or without `:port`."""
+    deny: Sequence[str] = ()
+    """Rules that deny destinations; they win over `allow`."""
+    dns: Sequence[str] = ()
+    """Resolvers to ask instead of the host's, as `IP` or `IP:PORT`."""
+
+    @classmethod
+    def none(cls) -> Network:
+        """Returns no network: the sandbox has no network device."""
+        return cls("none")
+
+    @classmethod
+    def listed(
+        cls, allow: Sequence[str] = (), *, deny: Sequence[str] = (), dns: Sequence[str] = ()
+    ) -> Network:
+        """Returns a network that reaches only what `allow` says."""
+        return cls("listed", tuple(allow), tuple(deny), tuple(dns))
+
+    @classmethod
+    def outbound(
+        cls,
+        *,
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
+        dns: Sequence[str] = (),
+    ) -> Network:
+        """Returns a network that reaches everything but private, link-local and the host's own addresses."""
+        return cls("outbound", tuple(allow), tuple(deny), tuple(dns))
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a sandbox that a port of the host leads to."""
+
+    guest_port: int
+    """The port in the sandbox."""
+    host_port: int = 0
+    """The port of the host; 0 lets the host choose a free one at each start."""
+    host_address: str = "127.0.0.1"
+    """The address of the host to listen on."""
+    protocol: Literal["tcp", "udp"] = "tcp"
+    """The transport protocol."""
+
+
+Ports = Union["Mapping[int, int | None]", "Sequence[Port | str]"]
+"""Published ports: guest port to host port, where `None` lets the host choose; or a list of `Port` and texts such as
+`"8080:80"`."""

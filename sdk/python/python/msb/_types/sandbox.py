@@ -1,0 +1,117 @@
+"""The options of a sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from .._values import Duration, Size, Text
+from ..errors import Unsupported
+from .command import TerminalSize, Ulimit
+from .mount import Mount
+from .network import Network, Ports
+
+if TYPE_CHECKING:
+    import os
+
+
+class SandboxOptions(TypedDict, total=False):
+    """The options of `Sandboxes.run` and `Sandboxes.create`."""
+
+    name: str
+    """The sandbox's name; its id by default."""
+    labels: Mapping[str, str]
+    """Labels, for `Sandboxes.list`."""
+    command: Sequence[Text]
+    """The main command, with which the sandbox ends. Without one the sandbox lives until it is stopped. An empty
+    list runs the image's own command."""
+    entrypoint: str
+    """Program to run instead of the image's Entrypoint; an empty one is no entrypoint."""
+    env: Mapping[str, Text]
+    """Environment variables of the main command and later ones."""
+    cwd: str
+    """Working directory of commands, an absolute path; it is made if it is missing."""
+    user: str
+    """User of commands, as `user[:group]`, by names or numbers."""
+    groups: Sequence[str]
+    """Groups of commands besides the user's."""
+    ulimits: Mapping[str, Ulimit]
+    """Resource limits of commands, by name: `nofile`, `nproc`, `core`."""
+    tty: TerminalSize
+    """The terminal of the main command."""
+    stdin: bool
+    """True if the main command's standard input stays open for attached clients."""
+    cpus: int
+    """Number of virtual processors; the host's, at most 4, by default."""
+    memory: Size
+    """Guest memory; 1 GiB by default."""
+    disk: Size
+    """Size of the writable disk, which is sparse; 8 GiB by default."""
+    pids: int
+    """Most processes and threads of all commands together."""
+    shm: Size
+    """Size of `/dev/shm`; half of the memory by default."""
+    tmp: Size
+    """Size of `/tmp`, which is in memory; half of the memory by default."""
+    hostname: str
+    """The guest's hostname; the sandbox's name by default."""
+    read_only: bool
+    """True if nothing can be written but to mounts and to what is in memory."""
+    mounts: Sequence[Mount]
+    """Mounts."""
+    ports: Ports
+    """Ports of the sandbox that ports of the host lead to."""
+    publish_all: bool
+    """True if a free port of the host leads to each port that the image exposes."""
+    network: Network | Literal["outbound", "listed", "none"]
+    """The destinations that the sandbox reaches."""
+    host_ca: bool
+    """True if programs trust the certificate authorities that this host trusts."""
+    copy: Mapping[str | os.PathLike[str], str]
+    """Files of the host to copy before the first boot: path on the host to path in the sandbox."""
+    make_directories: Sequence[str]
+    """Directories to make before the first boot."""
+    remove_paths: Sequence[str]
+    """Paths of the image to leave out."""
+    hosts: Mapping[str, str]
+    """Lines to add to `/etc/hosts`: name to address."""
+    max_duration: Duration
+    """The sandbox is stopped this long after its start."""
+    idle_timeout: Duration
+    """The sandbox is stopped once no client was connected and no job has run for this long."""
+    restart: str
+    """The condition under which the main command is started again: `no`, `always`, `on-failure` or
+    `on-failure:RETRIES`."""
+    stop_signal: str
+    """Signal that asks the main command to end; the image's by default, or SIGTERM."""
+    stop_timeout: Duration
+    """Time that a stop gives processes to end; 10 s by default."""
+    remove_when_stopped: bool
+    """True if the sandbox is removed once it has stopped."""
+    pull: Literal["missing", "always", "never"]
+    """The condition under which the image is pulled."""
+    platform: str
+    """The platform, as `OS/ARCH[/VARIANT]`; linux on this host's architecture by default."""
+    plain_http: bool
+    """True to use HTTP without TLS."""
+    tls_ca: str | os.PathLike[str]
+    """File of certificate authorities to trust too, in PEM."""
+    limits: Mapping[str, str]
+    """Limits on the cost of an image, by name, such as `layer-time`: `3d`."""
+    store_limit: Size
+    """The least recently used images are removed if all take more than this."""
+    vmm: Literal["auto", "krun", "qemu"]
+    """The virtual machine monitor; the client's choice by default."""
+    boot_timeout: Duration
+    """Time that the guest may take to answer; 120 s by default."""
+    verify: Literal["changed", "always"]
+    """When the image is read and compared with its digests before the boot."""
+    wait_for_attach: bool
+    """True if the main command waits until a client has attached to it."""
+    window: TerminalSize
+    """The size of the main command's terminal at the start, if it has one; that of `tty` by default."""
+
+
+def unsupported(operation: str) -> Unsupported:
+    """Returns the error of an operation that is reserved."""
+    return Unsupported(f"cannot {operation} a sandbox: msb does not support it yet")
