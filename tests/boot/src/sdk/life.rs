@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use msb_sdk::{
-    ErrorKind, Force, Msb, Restart, SandboxFilter, SandboxState, Stopped, TransportProtocol,
+    ErrorKind, Force, Mount, Msb, Restart, SandboxFilter, SandboxState, Stopped, TransportProtocol,
 };
 use test_support::TestEnv;
 
@@ -16,6 +16,7 @@ const OWNED_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) async fn check(env: &TestEnv) -> Result<()> {
     let msb = client(env)?;
     owned(&msb, env).await?;
+    volume_writes(&msb, env).await?;
     kept(&msb, env).await
 }
 
@@ -49,6 +50,27 @@ async fn owned(msb: &Msb, env: &TestEnv) -> Result<()> {
     let gone = msb.sandboxes().get("owned").await;
     let gone = gone.err().context("it is gone")?;
     ensure!(gone.kind() == ErrorKind::SandboxNotFound, "{gone:?}");
+    Ok(())
+}
+
+/// The end of a scope is a shutdown: a volume has what was written and not synced.
+async fn volume_writes(msb: &Msb, env: &TestEnv) -> Result<()> {
+    let start = || {
+        let mount = Mount::volume("scope", "/data");
+        request(msb, env).mount(mount).into_future()
+    };
+    let sandbox = started(start).await?;
+    let write = sandbox.shell("head -c 100000 /dev/zero > /data/file; echo end >> /data/file");
+    write.await?.check()?;
+    let begun = Instant::now();
+    sandbox.close().await?;
+    let took = begun.elapsed();
+    ensure!(took < OWNED_TIMEOUT, "the end took {took:?}");
+    let sandbox = started(start).await?;
+    let written = sandbox.shell("tail -n 1 /data/file | tail -c 4").await?;
+    ensure!(written.text() == "end\n", "{written:?}");
+    sandbox.close().await?;
+    msb.volumes().remove("scope").await?;
     Ok(())
 }
 
