@@ -317,8 +317,13 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
 
 /// Makes a sandbox, with a client of its own if the step has one.
 async fn made(stage: &mut Stage<'_>, step: &Value) -> Result<(), StepError> {
-    let options = stage.checked_options(step)?;
     let is_client = step["do"] == "client";
+    // The options of a client are not a sandbox's.
+    let options = if is_client {
+        stage.options(&json!({}))?
+    } else {
+        stage.checked_options(step)?
+    };
     let settings = if is_client {
         &step["options"]
     } else {
