@@ -59,6 +59,9 @@ async fn collect_now(
     let outcome = collected.receive(&mut outputs, deadline).await;
     let error = match outcome {
         Reception::Exit(exit) => {
+            if let Some(error) = handle.killed_by_end(&exit) {
+                return Err(collected.attach_to(error));
+            }
             let output = collected.output(&exit);
             return if options.check {
                 output.check()

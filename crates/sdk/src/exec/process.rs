@@ -323,6 +323,10 @@ impl Inner {
                 // From here on the exit is known, also if this future is dropped.
                 *outputs = None;
                 let exit = Exit::from_status(status);
+                if let Some(error) = self.handle.killed_by_end(&exit) {
+                    self.end().is_broken = true;
+                    return Err(error);
+                }
                 let is_failure = !exit.is_success();
                 self.end().exit = Some(exit);
                 if is_failure {

@@ -1,5 +1,6 @@
 //! The state behind a sandbox's handles: its description, its connection, its machine, its owner.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::owner::Owner;
 use crate::client::Shared;
 use crate::operation::blocking;
-use crate::{Error, ErrorKind, Notice};
+use crate::{Error, ErrorKind, Exit, Notice};
 
 /// The time that the process of an ended machine may take to disappear, after its connection broke.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
@@ -33,6 +34,8 @@ pub(crate) struct Handle {
     connection: AsyncMutex<Option<Client>>,
     machine: Mutex<Option<watch::Receiver<MachineEnd>>>,
     owner: Mutex<Option<Owner>>,
+    /// True once the scope of the owned sandbox has ended.
+    is_ending: AtomicBool,
     /// Permits for calls that last, which leave room on the connection for others.
     streams: Arc<Semaphore>,
     pub(super) warnings: Vec<Notice>,
@@ -46,6 +49,7 @@ impl Handle {
             connection: AsyncMutex::default(),
             machine: Mutex::default(),
             owner: Mutex::default(),
+            is_ending: AtomicBool::new(false),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             warnings,
         }
@@ -106,6 +110,21 @@ impl Handle {
         owner.take()
     }
 
+    /// Takes the ownership of a sandbox whose scope ends.
+    pub(super) fn end_scope(&self) -> Option<Owner> {
+        let owner = self.take_owner();
+        self.is_ending.fetch_or(owner.is_some(), Ordering::Relaxed);
+        owner
+    }
+
+    /// Returns the error of a command that the end of the sandbox's scope has killed; `None` if it
+    /// ended for another reason.
+    pub(crate) fn killed_by_end(&self, exit: &Exit) -> Option<Error> {
+        // The guest's agent signals every process when it shuts down.
+        let was_signalled = exit.signal.is_some() && self.is_ending.load(Ordering::Relaxed);
+        was_signalled.then(|| self.ended())
+    }
+
     pub(super) fn is_owned(&self) -> bool {
         let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         owner.is_some()
@@ -145,7 +164,7 @@ impl Handle {
         if error.kind() != ErrorKind::InternalError {
             return error;
         }
-        if self.has_ended().await {
+        if self.is_ending.load(Ordering::Relaxed) || self.has_ended().await {
             return self.ended();
         }
         error

@@ -106,7 +106,7 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        drop(self.0.take_owner());
+        drop(self.0.end_scope());
     }
 }
 

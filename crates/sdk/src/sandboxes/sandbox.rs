@@ -239,7 +239,7 @@ impl Sandbox {
     pub fn close(&self) -> Operation<()> {
         self.run(|handle| async move {
             handle.disconnect().await;
-            let Some(owner) = handle.take_owner() else {
+            let Some(owner) = handle.end_scope() else {
                 return Ok(());
             };
             let name = handle.name();

@@ -68,6 +68,7 @@ async fn refused(sandbox: &Sandbox) -> Result<()> {
     let files = sandbox.files();
     let missing = files.read("/no/such").await.err().context("missing")?;
     ensure!(missing.kind() == ErrorKind::PathNotFound, "{missing:?}");
+    ensure!(missing.details().contains_key("path"), "{missing:?}");
     let exists = files.mkdir("/srv/c").await.err().context("it exists")?;
     ensure!(exists.kind() == ErrorKind::PathExists, "{exists:?}");
     let directory = files.read("/srv/c").await.err().context("a directory")?;

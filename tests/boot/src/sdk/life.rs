@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use msb_sdk::{
-    ErrorKind, Force, Msb, Restart, SandboxFilter, SandboxState, Stopped, TransportProtocol,
+    ErrorKind, Force, Mount, Msb, Restart, SandboxFilter, SandboxState, Stopped, TransportProtocol,
 };
 use test_support::TestEnv;
 
@@ -14,13 +14,16 @@ use super::{client, request, started};
 const OWNED_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time in which a call ends with a guest that switches itself off. It contains the start of
-/// Python under emulation; the end itself takes less than 2 s.
-const HALTED_TIMEOUT: Duration = Duration::from_secs(5);
+/// Python under emulation, and is shorter than the bound for a silent agent, 120 s.
+const HALTED_TIMEOUT: Duration = Duration::from_secs(60);
+/// The time in which a scope ends: 2 s for the guest, and the rest on an overloaded host.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) async fn check(env: &TestEnv) -> Result<()> {
     let msb = client(env)?;
     owned(&msb, env).await?;
     halted(&msb, env).await?;
+    volume_writes(&msb, env).await?;
     kept(&msb, env).await
 }
 
@@ -75,6 +78,27 @@ async fn halted(msb: &Msb, env: &TestEnv) -> Result<()> {
         ensure!(time < HALTED_TIMEOUT, "the calls ended after {time:?}");
         sandbox.close().await?;
     }
+    Ok(())
+}
+
+/// The end of a scope is a shutdown: a volume has what was written and not synced.
+async fn volume_writes(msb: &Msb, env: &TestEnv) -> Result<()> {
+    let start = || {
+        let mount = Mount::volume("scope", "/data");
+        request(msb, env).mount(mount).into_future()
+    };
+    let sandbox = started(start).await?;
+    let write = sandbox.shell("head -c 100000 /dev/zero > /data/file; echo end >> /data/file");
+    write.await?.check()?;
+    let begun = Instant::now();
+    sandbox.close().await?;
+    let took = begun.elapsed();
+    ensure!(took < CLOSE_TIMEOUT, "the end took {took:?}");
+    let sandbox = started(start).await?;
+    let written = sandbox.shell("tail -n 1 /data/file | tail -c 4").await?;
+    ensure!(written.text() == "end\n", "{written:?}");
+    sandbox.close().await?;
+    msb.volumes().remove("scope").await?;
     Ok(())
 }
 
