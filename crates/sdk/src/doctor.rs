@@ -7,8 +7,8 @@ use msb_runtime::{Health, Level};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::client::Shared;
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::vmm::Backends;
 
 /// The state of one thing that sandboxes need, with the keys of `msb doctor --format json`.

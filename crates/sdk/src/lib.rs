@@ -49,6 +49,7 @@ mod program;
 mod sandboxes;
 mod send;
 mod settings;
+mod shared;
 mod stats;
 #[cfg(test)]
 mod testing;

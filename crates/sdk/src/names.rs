@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use msb_runtime::{Sandbox as StoredSandbox, Volume as StoredVolume};
 
-use crate::client::Shared;
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::{Error, Msb, Operation};
 
 /// The names of a home's objects, as a shell's completion offers them.

@@ -7,9 +7,9 @@ use tokio::sync::Mutex;
 
 pub use msb_runtime::{GuestStats, HostStats};
 
-use crate::client::Shared;
 use crate::operation::blocking;
 use crate::sandboxes::Handle;
+use crate::shared::Shared;
 use crate::{Error, ErrorKind, Operation};
 
 /// The time between the two samples of one [`Sandbox::stats`](crate::Sandbox::stats).

@@ -7,7 +7,7 @@ use msb_runtime::{Sandbox as StoredSandbox, State, Volume as StoredVolume, Volum
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::client::Shared;
+use crate::shared::Shared;
 
 /// The space that a home takes on its disk, with the keys of `msb df --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

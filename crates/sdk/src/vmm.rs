@@ -74,7 +74,7 @@ impl Backends {
 
 /// Returns the command line of a virtual machine's process. It has an empty environment, so its
 /// settings are arguments.
-pub(crate) fn command(program: PathBuf, shared: &crate::client::Shared) -> VmmCommand {
+pub(crate) fn command(program: PathBuf, shared: &crate::shared::Shared) -> VmmCommand {
     let mut arguments: Vec<OsString> = vec![
         "--home".into(),
         shared.home().root().into(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use msb_runtime::{SandboxId, VOLUME_BYTES, Volume as StoredVolume, VolumeError, VolumeName};
 use serde::{Deserialize, Serialize};
 
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, ErrorKind, Operation, Removal, Size};
 
 /// The volumes: ext4 disks that have a name and outlive sandboxes.

@@ -6,7 +6,7 @@ use msb_agent_protocol::v1::FailureKind;
 use msb_agent_protocol::{ClientError, Code, TooLong};
 
 use super::ErrorKind;
-use super::classify::Meaning;
+use super::meaning::Meaning;
 
 pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if cause.is::<TooLong>() {

@@ -6,8 +6,8 @@ use std::io;
 use msb_runtime::{ConnectError, CopyError, FilesError};
 
 use super::ErrorKind;
-use super::classify::Meaning;
 use super::command::of_client;
+use super::meaning::Meaning;
 
 pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(error) = cause.downcast_ref::<FilesError>() {

@@ -8,7 +8,7 @@ use image_store::{CheckError, FindError, OpenError, PruneError, RemoveError};
 use oci_registry::RegistryError;
 
 use super::ErrorKind;
-use super::classify::Meaning;
+use super::meaning::Meaning;
 
 /// The hint if msb cannot write to its home.
 const HOME_REMEDY: &str =

@@ -8,7 +8,7 @@ use msb_runtime::{KERNEL_REMEDY, KernelError, StartError};
 use msb_vmm::ChooseError;
 
 use super::ErrorKind;
-use super::classify::Meaning;
+use super::meaning::Meaning;
 use super::sandboxes::{of_mount, of_volume};
 
 pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {

@@ -7,6 +7,7 @@ mod files;
 mod images;
 mod kind;
 mod machine;
+mod meaning;
 mod sandboxes;
 
 use std::fmt;

@@ -9,7 +9,7 @@ use msb_runtime::{
 };
 
 use super::ErrorKind;
-use super::classify::Meaning;
+use super::meaning::Meaning;
 
 pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(error) = cause.downcast_ref::<CreateError>() {

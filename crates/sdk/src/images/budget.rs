@@ -6,8 +6,8 @@ use std::time::Duration;
 use image_store::{PruneError, PruneOptions, Store};
 use oci_image::Digest;
 
-use crate::client::Shared;
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::{Error, Notice, Size};
 
 /// Removes the least recently used images until the rest keep to the limit. The images `newest`,

@@ -5,7 +5,7 @@ use oci_image::Reference;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, Notice, Operation};
 
 /// An image in the store.

@@ -9,7 +9,7 @@ use oci_image::Reference;
 use super::options::{limits, platform};
 use super::progress::{Observer, observed};
 use super::{Image, LoadOptions, PullEvent, budget};
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, Operation, Size};
 
 /// A load that has not begun: options to set, then `.await`.

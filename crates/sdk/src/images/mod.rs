@@ -27,7 +27,7 @@ pub use verify::{DamagedFile, Verified, VerifyRequest};
 pub(crate) use progress::{Observer, observed};
 pub(crate) use pull::pull_into;
 
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, Force, Operation};
 
 /// The images in the store.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use oci_layers::Limits;
 use serde::{Deserialize, Serialize};
 
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, Size};
 
 /// The user's settings of registries, a file in `MSB_HOME`.

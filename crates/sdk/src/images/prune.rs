@@ -6,7 +6,7 @@ use msb_runtime::{Sandbox, machine_parts};
 use serde::{Deserialize, Serialize};
 
 use super::PruneOptions;
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, Operation};
 
 /// The time for which a prune waits for pulls and loads to end.

@@ -9,8 +9,8 @@ use tokio::task::JoinHandle;
 
 use super::progress::EventQueue;
 use super::{Image, PullEvent, PullOptions, SourceOptions, budget};
-use crate::client::Shared;
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::{Error, Notice, Operation, Size};
 
 /// A pull that has not begun: options to set, then `.await` or [`watch`](Self::watch).

@@ -6,7 +6,7 @@ use msb_runtime::{Sandbox, State};
 use oci_image::Digest;
 use serde::{Deserialize, Serialize};
 
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, ErrorKind, Force, Operation};
 
 /// The result of the removal of an image.

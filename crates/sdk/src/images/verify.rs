@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::progress::{Observer, observed};
 use super::{PullEvent, SourceOptions};
-use crate::client::Shared;
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::{Error, Operation};
 
 /// A verification that has not begun: options to set, then `.await`.

@@ -11,9 +11,9 @@ use oci_image::Platform;
 
 use super::SandboxOptions;
 use super::spec;
-use crate::client::Shared;
 use crate::images::{Observer, PullPolicy, observed, pull_into};
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::vmm::Backends;
 use crate::{Error, Notice, StartOptions, Verify};
 

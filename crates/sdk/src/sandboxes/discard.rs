@@ -6,7 +6,7 @@ use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox, State};
 use tokio::time::timeout;
 
 use crate::cleanup::Cleanup;
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, Removal};
 
 /// The time that an ended machine may take to disappear.

@@ -10,8 +10,8 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep};
 
 use super::owner::Owner;
-use crate::client::Shared;
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::{Error, ErrorKind, Exit, Notice};
 
 /// The time that the process of an ended machine may take to disappear, after its connection broke.

@@ -28,7 +28,7 @@ pub use sandbox::Sandbox;
 
 pub(crate) use handle::Handle;
 
-use crate::client::Shared;
+use crate::shared::Shared;
 use crate::{Error, ErrorKind, Operation, Removal, StatsSample};
 
 /// The sandboxes of one home.

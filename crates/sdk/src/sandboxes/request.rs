@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions};
 use super::run::CreatedObserver;
 use super::{Sandbox, run};
-use crate::client::Shared;
 use crate::images::{Observer, PullPolicy};
+use crate::shared::Shared;
 use crate::{
     Error, Host, IntoSize, Mount, Network, Operation, Port, PullEvent, Size, TerminalSize, Text,
     Ulimit, VmmChoice,

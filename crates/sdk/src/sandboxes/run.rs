@@ -7,8 +7,8 @@ use msb_runtime::Sandbox as StoredSandbox;
 use super::create::{self, Created, verify_mode};
 use super::start::{self, Booted};
 use super::{Sandbox, SandboxOptions};
-use crate::client::Shared;
 use crate::images::Observer;
+use crate::shared::Shared;
 use crate::{Error, Operation};
 
 /// The receiver of a new sandbox's id. Its error is a message.

@@ -11,8 +11,8 @@ use super::handle::Handle;
 use super::owner::{Owner, Scope};
 use super::start::{Ready, Start};
 use super::{Changes, Lifetime, MainCommand, SandboxInfo};
-use crate::client::Shared;
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::{
     Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, StartOptions,
     Stats, StatsWatch, Stopped,

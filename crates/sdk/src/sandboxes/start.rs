@@ -12,8 +12,8 @@ use msb_runtime::{
 
 use super::create::{verify_mode, vmm_choice};
 use super::owner::own_options;
-use crate::client::Shared;
 use crate::operation::blocking;
+use crate::shared::Shared;
 use crate::vmm::{self, Backends};
 use crate::{Error, ErrorKind, Notice, StartOptions, TerminalSize};
 

@@ -1,0 +1,142 @@
+//! The state that all clones of a client share.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use image_store::Store;
+use msb_runtime::{Home, Sandbox as StoredSandbox, Timeline};
+use oci_image::Digest;
+use tokio::sync::OnceCell;
+
+use crate::cleanup::Cleanups;
+use crate::operation::blocking;
+use crate::program::{self, Refusal};
+use crate::{Error, ErrorKind, Notice, Settings};
+
+/// The state that all clones of a client share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    home: Home,
+    settings: Settings,
+    timeline: Timeline,
+    /// The program whose version was checked.
+    program: OnceCell<PathBuf>,
+    /// The refusal of a program of another build, which is not started again.
+    refused: OnceLock<Refusal>,
+    /// True once the home has been closed to other users.
+    is_closed: OnceCell<()>,
+    /// Removals that no operation waits for.
+    cleanups: Cleanups,
+    /// Notices of the client itself, until an operation returns them.
+    notices: Mutex<Vec<Notice>>,
+}
+
+impl Shared {
+    /// Returns the state of a client with these complete settings.
+    pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+        Ok(Self {
+            home: Home::new(settings.home_path()?),
+            timeline: Timeline::open(settings.timeline.as_deref())?,
+            settings,
+            program: OnceCell::new(),
+            refused: OnceLock::new(),
+            is_closed: OnceCell::new(),
+            cleanups: Cleanups::default(),
+            notices: Mutex::default(),
+        })
+    }
+
+    pub(crate) const fn home(&self) -> &Home {
+        &self.home
+    }
+
+    pub(crate) const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) const fn cleanups(&self) -> &Cleanups {
+        &self.cleanups
+    }
+
+    pub(crate) const fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// Makes the home inaccessible to other users of the host, once for each client.
+    pub(crate) async fn ready(&self) -> Result<(), Error> {
+        let closing = self.is_closed.get_or_try_init(|| async {
+            let home = self.home.clone();
+            let mode = blocking(move || home.close()).await?;
+            if let Some(mode) = mode {
+                let home = self.home.root().display();
+                let message = format!(
+                    "other users of this host could enter {home} (mode {mode:03o}); it is now closed to them"
+                );
+                self.note(Notice::new("home-closed", message));
+            }
+            Ok::<_, Error>(())
+        });
+        closing.await.copied()
+    }
+
+    /// Runs blocking work with the home.
+    pub(crate) async fn with_home<T, E>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Shared) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        Error: From<E>,
+    {
+        self.ready().await?;
+        let shared = Arc::clone(self);
+        let outcome = blocking(move || work(&shared)).await;
+        outcome.map_err(|error| self.in_home(error))
+    }
+
+    /// Adds a hint to the error of a full disk: the home is on it.
+    pub(crate) fn in_home(&self, error: Error) -> Error {
+        let hint = format!("the disk that holds {} is full", self.home.root().display());
+        let is_of_home = error.kind() == ErrorKind::OutOfSpace && error.origin().is_some();
+        if is_of_home && !error.hints().contains(&hint) {
+            error.with_first_hint(hint)
+        } else {
+            error
+        }
+    }
+
+    pub(crate) async fn program(&self) -> Result<PathBuf, Error> {
+        if let Some(refusal) = self.refused.get() {
+            return Err(refusal.error());
+        }
+        let found = self
+            .program
+            .get_or_try_init(|| program::find(&self.settings));
+        found.await.cloned().inspect_err(|error| {
+            // Another program of the name may do anything when it is started.
+            if error.kind() == ErrorKind::VersionMismatch {
+                let _ = self.refused.set(Refusal::new(error));
+            }
+        })
+    }
+
+    pub(crate) fn store(&self) -> Result<Store, Error> {
+        Ok(Store::open(self.home.root())?)
+    }
+
+    /// Returns a function that is true if an image belongs to a sandbox, running or not.
+    pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
+        |digest| StoredSandbox::any_of(&self.home, &digest.to_string())
+    }
+
+    pub(crate) fn note(&self, notice: Notice) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push(notice);
+    }
+
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut notices)
+    }
+}
