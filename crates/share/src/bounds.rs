@@ -29,7 +29,7 @@ pub(crate) struct Bounded<F> {
 /// The flags with which each open file was opened.
 ///
 /// Requests to read and write repeat them, and the library would change the open file's flags to those of the request.
-/// Where the host refuses that change, the library closes the file and continues to use its number. Every request is
+/// If the host refuses that change, the library closes the file and continues to use its number. Every request is
 /// therefore passed on with the flags that the file was opened with.
 #[derive(Default)]
 pub(crate) struct Handles(Mutex<HashMap<u64, u32>>);

@@ -35,7 +35,7 @@ export interface SandboxIdentity {
 /**
  * A microVM with an image, a writable disk and a name.
  *
- * A sandbox of `sandboxes.run` is owned: it is killed and removed when the scope of `await using`
+ * A sandbox of `sandboxes.run` is owned: it is shut down and removed when the scope of `await using`
  * ends, with {@link close}, and when this process ends by any cause. {@link detach} gives it up.
  */
 export class Sandbox implements AsyncDisposable {

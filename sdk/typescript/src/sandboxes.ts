@@ -16,7 +16,7 @@ export class Sandboxes {
   }
 
   /**
-   * Creates and starts a sandbox that this process owns: it is killed and removed when the scope of
+   * Creates and starts a sandbox that this process owns: it is shut down and removed when the scope of
    * `await using` ends, with `close()`, and when this process ends.
    */
   async run(image: string, options: SandboxOptions = {}): Promise<Sandbox> {

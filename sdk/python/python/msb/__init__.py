@@ -9,7 +9,7 @@ with Msb() as msb, msb.sandboxes.run("python:3-slim") as sandbox:
 ```
 
 `Msb` is the synchronous client, and `AsyncMsb` the asynchronous one, with the same names and `await`, `async for` and
-`async with`. A sandbox from `run` is owned: it is killed and removed at the end of its `with` block, when it is closed,
+`async with`. A sandbox from `run` is owned: it is shut down and removed at the end of its `with` block, when it is closed,
 and when this process ends, however it ends. One from `create` is kept.
 
 Every error is a subclass of `MsbError`; see `msb.errors`.

@@ -30,7 +30,7 @@ from ._streams import AsyncLogs, AsyncStatsWatch
 class AsyncSandbox:
     """A sandbox: a virtual machine with an image, a writable disk and a name.
 
-    One from `AsyncSandboxes.run` is owned: it is killed and removed when it is closed, and when this process ends.
+    One from `AsyncSandboxes.run` is owned: it is shut down and removed when it is closed, and when this process ends.
     Others are only handles.
     """
 
@@ -126,7 +126,7 @@ class AsyncSandbox:
         self._is_owned = False
 
     async def close(self) -> None:
-        """Ends this object: an owned sandbox is killed and removed, in at most 10 s.
+        """Ends this object: an owned sandbox is shut down and removed, in at most 10 s.
 
         The second call does nothing.
         """

@@ -31,7 +31,7 @@ from ._streams import Logs, StatsWatch
 class Sandbox:
     """A sandbox: a virtual machine with an image, a writable disk and a name.
 
-    One from `Sandboxes.run` is owned: it is killed and removed when it is closed, and when this process ends.
+    One from `Sandboxes.run` is owned: it is shut down and removed when it is closed, and when this process ends.
     Others are only handles.
     """
 
@@ -127,7 +127,7 @@ class Sandbox:
         self._is_owned = False
 
     def close(self) -> None:
-        """Ends this object: an owned sandbox is killed and removed, in at most 10 s.
+        """Ends this object: an owned sandbox is shut down and removed, in at most 10 s.
 
         The second call does nothing.
         """
