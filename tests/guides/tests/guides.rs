@@ -54,9 +54,10 @@ fn unindented(text: &str) -> String {
 fn the_rust_of_a_guide_is_that_of_the_examples() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let examples = fs::read_dir(repository.join("crates/sdk/examples")).expect("the examples");
-    let examples: Vec<_> = examples
-        .map(|example| fs::read_to_string(example.expect("an entry").path()).expect("an example"))
-        .map(|text| unindented(&text))
+    let paths = examples.map(|example| example.expect("an entry").path());
+    let examples: Vec<_> = paths
+        .filter(|path| path.is_file())
+        .map(|path| unindented(&fs::read_to_string(path).expect("an example")))
         .collect();
     let guide = fs::read_to_string(repository.join("docs/guide/rust.md")).expect("the guide");
     let blocks: Vec<_> = guide

@@ -55,7 +55,7 @@ pub(super) fn check(build: &Build, image: &Path) -> Result<()> {
 }
 
 /// Installs the tools, at the versions of the lock file.
-fn tools() -> Result<PathBuf> {
+pub(super) fn tools() -> Result<PathBuf> {
     let (work, sdk) = (directory("npm")?, paths::root().join("sdk"));
     let installed = work.join("node_modules/.installed");
     let is_current = |name: &&str| {

@@ -39,7 +39,7 @@ pub(super) fn check(build: &Build, image: &Path) -> Result<()> {
         let mut mypy = user.command(tools.join("mypy"));
         shown(mypy.arg("--strict").args(checked))?;
     }
-    let pyright = directory("npm")?.join("node_modules/.bin/pyright");
+    let pyright = super::npm::tools()?.join("node_modules/.bin/pyright");
     shown(
         user.command(pyright)
             .arg("--pythonpath")

@@ -120,6 +120,10 @@ pub(super) const HOST: &[Step] = &[
         "oracle",
         "pages::",
     ),
+    Step {
+        name: "sdk: the Python and npm packages, from empty environments",
+        work: Work::Sdk,
+    },
 ];
 
 /// Steps that mostly wait for emulated guests.
@@ -158,10 +162,6 @@ pub(super) const GUESTS: &[Step] = &[
     system("boot: the kernel's options", "boot", "kernel::"),
     system("boot: the Rust SDK", "boot", "sdk::"),
     system("boot: the SDKs' behaviours", "boot", "conformance::"),
-    Step {
-        name: "sdk: the Python and npm packages, from empty environments",
-        work: Work::Sdk,
-    },
     system(
         "boot: life, checks and tree under libkrun, in the lab",
         "boot",

@@ -19,13 +19,14 @@ pub struct SandboxFilter {
     pub name: Option<String>,
     /// The image, as it was given at the creation, or its digest.
     pub image: Option<String>,
-    /// Further conditions. Of several of one kind one has to hold, but all labels.
+    /// Further conditions. Of several of one kind one has to hold, but all labels. They are no part
+    /// of the serialized form.
+    #[serde(skip)]
     pub conditions: Vec<SandboxCondition>,
 }
 
 /// A condition on one sandbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SandboxCondition {
     /// The beginning of the id.
