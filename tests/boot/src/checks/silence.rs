@@ -54,11 +54,11 @@ pub(super) fn given_up(env: &TestEnv) -> Result<()> {
         &["fs", "ls", HOSTILE, "/"],
         &["cp", &source, copy],
     ];
-    let calls = calls.map(|words| in_background(env, words));
+    let calls = calls.map(|words| (words[0], in_background(env, words)));
     if env.vmm() == "qemu" {
         hung_vmm(env)?;
     }
-    for call in calls {
+    for (name, call) in calls {
         let (output, took) = call.join().map_err(|_| anyhow!("a call panicked"))??;
         expect_code(&output, 125)?;
         ensure!(
@@ -66,7 +66,7 @@ pub(super) fn given_up(env: &TestEnv) -> Result<()> {
             "{}",
             describe(&output)
         );
-        ensure!(took < CALL_TIME + SLACK, "a call took {took:?}");
+        ensure!(took < CALL_TIME + SLACK, "{name} took {took:?}");
     }
     let began = Instant::now();
     let stopped = env.msb().args(["stop", "-t", "1", HOSTILE]).output()?;

@@ -1,6 +1,6 @@
 use std::ffi::OsStr;
 
-use msb_sdk::{FileInfo, Text};
+use msb_sdk::{FileInfo, FileType, Text};
 
 use super::entry::{Entry, row};
 use super::{Context, Looking, Stating};
@@ -14,10 +14,14 @@ pub(super) async fn list(context: &Context, looking: &Looking) -> Outcome {
     let mut found = Vec::new();
     for path in &looking.on.paths {
         let path = path.as_os_str();
-        match files.stat(path).await {
-            Ok(info) if info.is_directory() => found.extend(files.list(path).await?),
-            // A dangling symlink is listed itself.
-            _ => found.push(named(files.stat_with(path, false).await?, path)),
+        let own = files.stat_with(path, false).await?;
+        // A dangling symlink is listed itself.
+        let leads_to_directory = own.file_type == FileType::Symlink
+            && (files.stat(path).await).is_ok_and(|target| target.is_directory());
+        if own.is_directory() || leads_to_directory {
+            found.extend(files.list(path).await?);
+        } else {
+            found.push(named(own, path));
         }
     }
     print(&found, looking.format, context.quiet)
