@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use msb_sdk::{Host, Msb};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, ToSocketAddrs};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,16 +24,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .await?;
     let port = sandbox.ports().await?[0];
     let address = (port.host_address, port.host_port);
-    // The server needs a moment to listen.
     let mut answer = String::new();
     while answer.is_empty() {
-        let mut stream = TcpStream::connect(address).await?;
-        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await?;
-        // A connection that is refused behind the port ends without an answer.
-        let _ = stream.read_to_string(&mut answer).await;
+        // The server needs a moment to listen. Until then the port breaks every connection.
+        let _ = ask(address, &mut answer).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     println!("{}", answer.lines().next().unwrap_or_default());
     server.kill().await?;
     Ok(sandbox.close().await?)
+}
+
+async fn ask(address: impl ToSocketAddrs, answer: &mut String) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await?;
+    stream.read_to_string(answer).await.map(drop)
 }

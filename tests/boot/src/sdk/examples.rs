@@ -74,7 +74,8 @@ const KEPT: &str = "agent";
 /// Runs the examples of the guide.
 pub(super) fn of_guide(env: &TestEnv) -> Result<()> {
     let stopped = ["--name", LEFT, "--label", "owner=example"];
-    expect_code(&env.run(&stopped, &["true"])?, 0)?;
+    let output = env.retried(|| env.run_command(&stopped, &["true"]), &[])?;
+    expect_code(&output, 0)?;
     print_all(env, OF_GUIDE)?;
     expect_code(&env.msb().args(["rm", "-f", KEPT]).output()?, 0)?;
     let registry = DistributionRegistry::start()?;
