@@ -57,7 +57,7 @@ impl Msb {
     /// Returns a client with these settings, completed from the environment.
     ///
     /// # Errors
-    /// Those of [`Msb::new`].
+    /// Fails as [`Msb::new`] does.
     pub fn with_settings(settings: Settings) -> Result<Self, Error> {
         let settings = settings.completed(|name| std::env::var_os(name))?;
         let shared = Shared::new(settings)?;
@@ -229,7 +229,7 @@ impl MsbBuilder {
     /// Returns the client.
     ///
     /// # Errors
-    /// Those of [`Msb::new`].
+    /// Fails as [`Msb::new`] does.
     pub fn build(self) -> Result<Msb, Error> {
         Msb::with_settings(self.settings)
     }

@@ -80,8 +80,8 @@ impl Jobs {
     /// Starts a job with these options.
     ///
     /// # Errors
-    /// Those of [`start`](Self::start), and [`InvalidArgument`](ErrorKind::InvalidArgument) for
-    /// standard input, which a job does not have, and a timeout.
+    /// Fails as [`start`](Self::start) does, and with [`InvalidArgument`](ErrorKind::InvalidArgument)
+    /// for standard input, which a job does not have, and a timeout.
     pub fn start_with(&self, options: ExecOptions) -> Operation<Job> {
         start(Arc::clone(&self.handle), options)
     }
@@ -170,7 +170,7 @@ impl Job {
     /// Kills the job and what it started.
     ///
     /// # Errors
-    /// Those of [`signal`](Self::signal).
+    /// Fails as [`signal`](Self::signal) does.
     pub fn kill(&self) -> Operation<()> {
         self.signal(Signal::KILL)
     }

@@ -97,7 +97,7 @@ impl Volumes {
     /// Creates a volume with these options.
     ///
     /// # Errors
-    /// Those of [`create`](Self::create).
+    /// Fails as [`create`](Self::create) does.
     pub fn create_with(&self, options: VolumeOptions) -> Operation<Volume> {
         let volumes = self.clone();
         let creating = self.run(move |shared| {
@@ -232,7 +232,7 @@ impl Volume {
     /// Removes the volume with its content.
     ///
     /// # Errors
-    /// Those of [`Volumes::remove`].
+    /// Fails as [`Volumes::remove`] does.
     pub fn remove(&self) -> Operation<()> {
         self.volumes.remove(self.info.name.as_str())
     }

@@ -20,7 +20,7 @@ impl Files {
     /// Copies into the sandbox with these options.
     ///
     /// # Errors
-    /// Those of [`upload`](Self::upload).
+    /// Fails as [`upload`](Self::upload) does.
     pub fn upload_with(
         &self,
         host: impl Into<PathBuf>,
@@ -47,7 +47,7 @@ impl Files {
     /// Copies to the host with these options.
     ///
     /// # Errors
-    /// Those of [`download`](Self::download).
+    /// Fails as [`download`](Self::download) does.
     pub fn download_with(
         &self,
         guest: impl Into<Text>,
@@ -79,7 +79,7 @@ impl Files {
     /// Unpacks a tar archive with these options.
     ///
     /// # Errors
-    /// Those of [`put_tar`](Self::put_tar).
+    /// Fails as [`put_tar`](Self::put_tar) does.
     pub fn put_tar_with(
         &self,
         archive: impl Read + Send + 'static,
@@ -105,7 +105,7 @@ impl Files {
     /// Returns a tar archive with these options.
     ///
     /// # Errors
-    /// Those of [`get_tar`](Self::get_tar).
+    /// Fails as [`get_tar`](Self::get_tar) does.
     pub fn get_tar_with(
         &self,
         path: impl Into<Text>,

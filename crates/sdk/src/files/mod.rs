@@ -120,7 +120,7 @@ impl Files {
     /// Returns the content of a file as a stream.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read), for a file of any length.
+    /// Fails as [`read`](Self::read) does, for a file of any length.
     pub fn read_stream(&self, path: impl Into<Text>) -> Operation<FileStream> {
         let path = path.into();
         self.run_at(&path.clone(), |handle, files| async move {
@@ -142,7 +142,7 @@ impl Files {
     /// Creates or replaces a file with these options.
     ///
     /// # Errors
-    /// Those of [`write`](Self::write).
+    /// Fails as [`write`](Self::write) does.
     pub fn write_with(
         &self,
         path: impl Into<Text>,
@@ -159,7 +159,7 @@ impl Files {
     /// thread that may block. The old file stays if it cannot be read to its end.
     ///
     /// # Errors
-    /// Those of [`write`](Self::write), or if `content` cannot be read.
+    /// Fails as [`write`](Self::write) does, or if `content` cannot be read.
     pub fn write_from(
         &self,
         path: impl Into<Text>,
@@ -237,7 +237,7 @@ impl Files {
     /// Makes a directory with these options.
     ///
     /// # Errors
-    /// Those of [`mkdir`](Self::mkdir).
+    /// Fails as [`mkdir`](Self::mkdir) does.
     pub fn mkdir_with(&self, path: impl Into<Text>, options: MkdirOptions) -> Operation<()> {
         let path = path.into();
         self.run_at(&path.clone(), move |_, files| async move {
@@ -262,7 +262,7 @@ impl Files {
     /// Removes a file with these options.
     ///
     /// # Errors
-    /// Those of [`remove`](Self::remove).
+    /// Fails as [`remove`](Self::remove) does.
     pub fn remove_with(&self, path: impl Into<Text>, options: RemoveOptions) -> Operation<()> {
         let path = path.into();
         self.run_at(&path.clone(), move |_, files| async move {

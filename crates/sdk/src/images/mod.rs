@@ -64,7 +64,7 @@ impl Images {
     /// Pulls an image with these options.
     ///
     /// # Errors
-    /// Those of [`pull`](Self::pull).
+    /// Fails as [`pull`](Self::pull) does.
     pub fn pull_with(&self, options: PullOptions) -> Operation<Image> {
         pull::pull_with(Arc::clone(&self.shared), options)
     }
@@ -95,7 +95,7 @@ impl Images {
     /// Loads the images of an archive with these options.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load).
+    /// Fails as [`load`](Self::load) does.
     pub fn load_with(&self, options: LoadOptions) -> Operation<Vec<Image>> {
         load::load_with(Arc::clone(&self.shared), options)
     }
@@ -191,7 +191,7 @@ impl Images {
     /// Removes images with these options.
     ///
     /// # Errors
-    /// Those of [`prune`](Self::prune).
+    /// Fails as [`prune`](Self::prune) does.
     pub fn prune_with(&self, options: PruneOptions) -> Operation<Pruned> {
         prune::prune(Arc::clone(&self.shared), options)
     }

@@ -156,7 +156,7 @@ impl VerifyRequest {
     }
 }
 
-/// What is still damaged after a repair.
+/// The damage that remains after a repair.
 struct Left {
     damages: Vec<Damage>,
     parts: Vec<PathBuf>,

@@ -35,7 +35,7 @@ impl Sandbox {
     /// Runs a command with these options and this standard input, and collects its output.
     ///
     /// # Errors
-    /// Those of [`exec`](Self::exec).
+    /// Fails as [`exec`](Self::exec) does.
     pub fn exec_with(
         &self,
         options: ExecOptions,
@@ -47,7 +47,7 @@ impl Sandbox {
     /// Runs text with `/bin/sh -c` and collects its output.
     ///
     /// # Errors
-    /// Those of [`exec`](Self::exec).
+    /// Fails as [`exec`](Self::exec) does.
     pub fn shell(&self, text: impl Into<Text>) -> ExecRequest<Output> {
         self.exec([Text::from("/bin/sh"), Text::from("-c"), text.into()])
     }
@@ -71,7 +71,7 @@ impl Sandbox {
     /// ```
     ///
     /// # Errors
-    /// Those of [`exec`](Self::exec) that concern the start of the command.
+    /// Fails as [`exec`](Self::exec) does at the start of a command.
     pub fn spawn<T: Into<Text>>(&self, argv: impl IntoIterator<Item = T>) -> ExecRequest<Process> {
         ExecRequest::spawned(self.handle(), argv)
     }
@@ -79,7 +79,7 @@ impl Sandbox {
     /// Starts a command with these options.
     ///
     /// # Errors
-    /// Those of [`spawn`](Self::spawn).
+    /// Fails as [`spawn`](Self::spawn) does.
     pub fn spawn_with(&self, options: ExecOptions) -> Operation<Process> {
         crate::exec::spawn(self.handle(), options)
     }
@@ -97,7 +97,7 @@ impl Sandbox {
     /// Attaches to the main command; without `stdin` another client writes its standard input.
     ///
     /// # Errors
-    /// Those of [`attach`](Self::attach).
+    /// Fails as [`attach`](Self::attach) does.
     pub fn attach_with(&self, stdin: bool) -> Operation<Process> {
         crate::exec::attach(self.handle(), stdin)
     }

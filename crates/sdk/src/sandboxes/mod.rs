@@ -68,7 +68,7 @@ impl Sandboxes {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Images::pull`](crate::Images::pull),
+    /// Fails as [`Images::pull`](crate::Images::pull) does, and with
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument),
     /// [`NameTaken`](crate::ErrorKind::NameTaken), [`PortInUse`](crate::ErrorKind::PortInUse),
     /// [`VolumeInUse`](crate::ErrorKind::VolumeInUse), or one of
@@ -81,7 +81,7 @@ impl Sandboxes {
     /// Creates and starts an owned sandbox with these options.
     ///
     /// # Errors
-    /// Those of [`run`](Self::run).
+    /// Fails as [`run`](Self::run) does.
     pub fn run_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
         run::run(Arc::clone(&self.shared), options, (None, None), true)
     }
@@ -97,7 +97,7 @@ impl Sandboxes {
     /// ```
     ///
     /// # Errors
-    /// Those of [`run`](Self::run) that do not concern the start.
+    /// Fails as [`run`](Self::run) does before the start.
     pub fn create(&self, image: impl Into<String>) -> SandboxRequest {
         SandboxRequest::new(Arc::clone(&self.shared), image.into(), false)
     }
@@ -105,7 +105,7 @@ impl Sandboxes {
     /// Creates a sandbox with these options, which is kept and not started.
     ///
     /// # Errors
-    /// Those of [`create`](Self::create).
+    /// Fails as [`create`](Self::create) does.
     pub fn create_with(&self, options: SandboxOptions) -> Operation<Sandbox> {
         run::create(Arc::clone(&self.shared), options, (None, None))
     }
@@ -163,7 +163,7 @@ impl Sandboxes {
     }
 
     /// Removes those of the sandboxes with these names or ids that do not run, with their disks.
-    /// Those that run, or do not exist any more, are left out of the result.
+    /// The result leaves out sandboxes that run or no longer exist.
     ///
     /// # Errors
     /// If the sandboxes cannot be read. The failure of one is in its [`Removal`].

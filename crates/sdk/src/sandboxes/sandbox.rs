@@ -118,7 +118,7 @@ impl Sandbox {
     /// Starts the sandbox with these parameters. Returns the notices of the start.
     ///
     /// # Errors
-    /// Those of [`start`](Self::start).
+    /// Fails as [`start`](Self::start) does.
     pub fn start_with(&self, options: StartOptions) -> Operation<Vec<Notice>> {
         self.run(|handle| async move {
             let stored = handle.stored();
