@@ -11,7 +11,7 @@ impl Files {
     /// Copies a file or a directory of the host into the sandbox, with the rules of `docker cp`.
     ///
     /// # Errors
-    /// [`PathNotFound`](ErrorKind::PathNotFound) on either side, and those of
+    /// [`PathNotFound`](crate::ErrorKind::PathNotFound) on either side, and those of
     /// [`write`](Self::write).
     pub fn upload(&self, host: impl Into<PathBuf>, guest: impl Into<Text>) -> Operation<Copied> {
         self.upload_with(host, guest, CopyOptions::default())
@@ -39,7 +39,7 @@ impl Files {
     /// sandbox has no say in where anything lands.
     ///
     /// # Errors
-    /// [`PathNotFound`](ErrorKind::PathNotFound) on either side.
+    /// [`PathNotFound`](crate::ErrorKind::PathNotFound) on either side.
     pub fn download(&self, guest: impl Into<Text>, host: impl Into<PathBuf>) -> Operation<Copied> {
         self.download_with(guest, host, CopyOptions::default())
     }
@@ -66,7 +66,7 @@ impl Files {
     /// block.
     ///
     /// # Errors
-    /// An archive that cannot be unpacked, or [`InvalidArgument`](ErrorKind::InvalidArgument) if
+    /// An archive that cannot be unpacked, or [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if
     /// the destination is not a directory.
     pub fn put_tar(
         &self,
@@ -97,7 +97,7 @@ impl Files {
     /// Returns a file, or a directory and everything in it, as a tar archive.
     ///
     /// # Errors
-    /// [`PathNotFound`](ErrorKind::PathNotFound).
+    /// [`PathNotFound`](crate::ErrorKind::PathNotFound).
     pub fn get_tar(&self, path: impl Into<Text>) -> Operation<FileStream> {
         self.get_tar_with(path, CopyOptions::default())
     }

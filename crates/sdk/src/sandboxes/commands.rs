@@ -22,11 +22,11 @@ impl Sandbox {
     /// ```
     ///
     /// # Errors
-    /// [`CommandTimeout`](ErrorKind::CommandTimeout) and
-    /// [`OutputLimit`](ErrorKind::OutputLimit) with the output so far,
-    /// [`CommandNotFound`](ErrorKind::CommandNotFound),
-    /// [`NotExecutable`](ErrorKind::NotExecutable), [`SandboxEnded`](ErrorKind::SandboxEnded),
-    /// [`NotRunning`](ErrorKind::NotRunning). A non-zero exit code is an error only after
+    /// [`CommandTimeout`](crate::ErrorKind::CommandTimeout) and
+    /// [`OutputLimit`](crate::ErrorKind::OutputLimit) with the output so far,
+    /// [`CommandNotFound`](crate::ErrorKind::CommandNotFound),
+    /// [`NotExecutable`](crate::ErrorKind::NotExecutable), [`SandboxEnded`](crate::ErrorKind::SandboxEnded),
+    /// [`NotRunning`](crate::ErrorKind::NotRunning). A non-zero exit code is an error only after
     /// [`ExecRequest::check`].
     pub fn exec<T: Into<Text>>(&self, argv: impl IntoIterator<Item = T>) -> ExecRequest<Output> {
         ExecRequest::collected(self.handle(), argv)
@@ -87,9 +87,9 @@ impl Sandbox {
     /// Attaches to the main command. Dropping the process leaves the command running.
     ///
     /// # Errors
-    /// [`NotRunning`](ErrorKind::NotRunning),
-    /// [`CommandNotFound`](ErrorKind::CommandNotFound) and
-    /// [`NotExecutable`](ErrorKind::NotExecutable) if the command could not be run.
+    /// [`NotRunning`](crate::ErrorKind::NotRunning),
+    /// [`CommandNotFound`](crate::ErrorKind::CommandNotFound) and
+    /// [`NotExecutable`](crate::ErrorKind::NotExecutable) if the command could not be run.
     pub fn attach(&self) -> Operation<Process> {
         self.attach_with(true)
     }
