@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
 
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
@@ -10,7 +9,7 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 use msb_sdk::{Msb, Names};
 
-use crate::{commands, help};
+use crate::help;
 
 /// The environment variable that names the shell that asks.
 const VARIABLE: &str = "MSB_COMPLETE";
@@ -108,12 +107,10 @@ impl ValueCompleter for Completed {
 /// Returns the names of the home's objects; `None` if it does not exist, because completion does not
 /// create it.
 fn names() -> Option<Names> {
-    let given = std::env::var_os("MSB_HOME").filter(|home| !home.is_empty());
-    let root = given.map(PathBuf::from).or_else(commands::default_home)?;
-    if !root.is_dir() {
+    let msb = Msb::builder().build().ok()?;
+    if !msb.home().is_dir() {
         return None;
     }
-    let msb = Msb::builder().home(root).build().ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
     runtime.block_on(msb.names()).ok()
 }

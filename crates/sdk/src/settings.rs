@@ -144,18 +144,21 @@ fn one_of<T: serde::de::DeserializeOwned>(
     })
 }
 
-/// Checks that the home is a directory and that its path is UTF-8. Launch specs are text, and so
-/// are the paths that VMMs get.
+/// Checks that the path is UTF-8, and that no file is in the home's place. Launch specs are text,
+/// and so are the paths that VMMs get.
 fn check_home(root: &Path) -> Result<(), Error> {
-    match root.to_str() {
-        Some(path) if root.exists() && !root.is_dir() => Err(Error::invalid(format!(
-            "cannot use {path} as MSB_HOME: it is not a directory; choose another"
-        ))),
-        Some(_) => Ok(()),
-        None => Err(Error::invalid(format!(
+    let Some(path) = root.to_str() else {
+        return Err(Error::invalid(format!(
             "cannot use '{}' as MSB_HOME: the path is not UTF-8; choose another directory",
             root.as_os_str().as_encoded_bytes().escape_ascii()
+        )));
+    };
+    // A home that cannot be inspected may be a good one: its first use says what is wrong.
+    match std::fs::metadata(root) {
+        Ok(found) if !found.is_dir() => Err(Error::invalid(format!(
+            "cannot use {path} as MSB_HOME: it is not a directory; choose another"
         ))),
+        _ => Ok(()),
     }
 }
 
@@ -201,12 +204,22 @@ mod tests {
     }
 
     #[test]
-    fn a_home_is_a_directory_with_a_path_of_text() {
+    fn a_home_whose_path_is_no_text_is_refused() {
         check_home(Path::new("/home/ä/.msb")).expect("text");
-        check_home(Path::new("/")).expect("a directory");
-        check_home(Path::new("/dev/null")).expect_err("no directory");
         let refused = check_home(Path::new(OsStr::from_bytes(b"/home/\xff")));
         let error = refused.expect_err("no text");
         assert!(error.message().contains("/home/\\xff"), "{error}");
+        assert!(error.message().contains("UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn a_home_that_is_a_file_is_refused() {
+        check_home(Path::new("/")).expect("a directory");
+        check_home(Path::new("/nowhere/at/all")).expect("it can be made");
+        // It cannot be inspected, which says nothing of what it is.
+        check_home(Path::new("/dev/null/below")).expect("its first use tells");
+        let error = check_home(Path::new("/dev/null")).expect_err("no directory");
+        assert!(error.message().contains("/dev/null"), "{error}");
+        assert!(error.message().contains("not a directory"), "{error}");
     }
 }

@@ -48,9 +48,9 @@ pub(crate) mod vmm;
 pub(crate) mod volume;
 pub(crate) mod wait;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use msb_runtime::{Home, Timeline};
 use msb_sdk::{Files, Msb, Notice, Operation};
 
@@ -76,16 +76,10 @@ pub(crate) struct Context {
 
 impl Context {
     fn new(global: &GlobalArguments, timeline: Timeline) -> Result<Self, Failure> {
-        let root = global.home.clone().or_else(default_home).ok_or_else(|| {
-            anyhow!("this user has no home directory; set MSB_HOME to a directory for msb")
-        })?;
-        // The processes that run sandboxes may have other working directories.
-        let root: PathBuf = std::path::absolute(&root)
-            .with_context(|| format!("cannot use {} as MSB_HOME", root.display()))?;
-        check_home(&root)?;
+        let msb = client(global.home.as_deref(), &timeline)?;
         Ok(Self {
-            msb: client(&root, &timeline)?,
-            home: Home::new(root),
+            home: Home::new(msb.home()),
+            msb,
             quiet: global.quiet,
             timeline,
             interrupts: Interrupts::default(),
@@ -181,34 +175,18 @@ impl Context {
 /// The code of the notice that hardware virtualisation is missing, and the name of its reminder.
 const EMULATION_NOTICE: &str = "emulation";
 
-/// Returns the client of the home, whose machines this program runs itself.
-fn client(home: &Path, timeline: &Timeline) -> anyhow::Result<Msb> {
+/// Returns the client of the home, whose machines this program runs itself. Without a path, the home
+/// is the default one.
+fn client(home: Option<&Path>, timeline: &Timeline) -> anyhow::Result<Msb> {
     let program = std::env::current_exe().context("cannot find the path of this program")?;
-    let mut builder = Msb::builder().home(home).own_program(program);
+    let mut builder = Msb::builder().own_program(program);
+    if let Some(home) = home {
+        builder = builder.home(home);
+    }
     if let Some(timeline) = timeline.path() {
         builder = builder.timeline(timeline);
     }
     Ok(builder.build()?)
-}
-
-/// Returns the default of `MSB_HOME`. `None` for a user without a home directory.
-pub(crate) fn default_home() -> Option<PathBuf> {
-    std::env::home_dir().map(|home| home.join(".msb"))
-}
-
-/// Checks that the home is a directory and that its path is UTF-8. Launch specs are text, and so
-/// are the paths that VMMs get.
-fn check_home(root: &Path) -> anyhow::Result<()> {
-    match root.to_str() {
-        Some(path) if root.exists() && !root.is_dir() => Err(anyhow!(
-            "cannot use {path} as MSB_HOME: it is not a directory; choose another"
-        )),
-        Some(_) => Ok(()),
-        None => Err(anyhow!(
-            "cannot use '{}' as MSB_HOME: the path is not UTF-8; choose another directory",
-            root.as_os_str().as_encoded_bytes().escape_ascii()
-        )),
-    }
 }
 
 /// Runs the command that was typed.
@@ -307,32 +285,4 @@ pub(crate) fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
     let outcome = runtime.block_on(future);
     runtime.shutdown_background();
     outcome
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt as _;
-
-    use super::*;
-
-    #[test]
-    fn a_home_whose_path_is_no_text_is_refused() {
-        check_home(Path::new("/home/ä/.msb")).expect("text");
-        let refused = check_home(Path::new(OsStr::from_bytes(b"/home/\xff")));
-        let message = refused.expect_err("no text").to_string();
-        assert!(message.contains("/home/\\xff") && message.contains("UTF-8"));
-    }
-
-    #[test]
-    fn a_home_that_is_a_file_is_refused() {
-        check_home(Path::new("/")).expect("a directory");
-        check_home(Path::new("/nowhere/at/all")).expect("it can be made");
-        let refused = check_home(Path::new("/dev/null")).expect_err("no directory");
-        let message = refused.to_string();
-        assert!(
-            message.contains("/dev/null") && message.contains("not a directory"),
-            "{message}"
-        );
-    }
 }

@@ -66,7 +66,9 @@ impl Volume {
                 sandbox: None,
                 conflict: VolumeConflict::Removal,
             }),
-            Err(_) if !self.files.directory.exists() => Err(VolumeError::Missing { name }),
+            Err(_) if matches!(self.files.directory.try_exists(), Ok(false)) => {
+                Err(VolumeError::Missing { name })
+            }
             Err(error) => {
                 let error = io::Error::other(error);
                 Err(io_error("open", &self.files.lock())(error))

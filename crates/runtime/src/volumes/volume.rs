@@ -157,9 +157,11 @@ impl Volume {
         let disk = self.files.disk();
         match fs::metadata(&disk) {
             Ok(metadata) => Ok(allocated_bytes(&metadata)),
-            Err(_) if !self.files.directory.exists() => Err(VolumeError::Missing {
-                name: self.spec.name.clone(),
-            }),
+            Err(_) if matches!(self.files.directory.try_exists(), Ok(false)) => {
+                Err(VolumeError::Missing {
+                    name: self.spec.name.clone(),
+                })
+            }
             Err(error) => Err(io_error("inspect", &disk)(error)),
         }
     }
