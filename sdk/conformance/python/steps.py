@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -47,6 +48,9 @@ class Stage:
     def close(self) -> None:
         """Removes what the steps made."""
         for listener in self.listeners:
+            # This also ends a thread that waits for a connection.
+            with contextlib.suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
             listener.close()
         for sandbox in self.made:
             with contextlib.suppress(msb.MsbError):
@@ -166,6 +170,7 @@ def _stat(step: Step, stage: Stage) -> Result:
 def _list(step: Step, stage: Stage) -> Result:
     entries = stage.sandbox(step).files.list(text(step["path"]))
     return {
+        "count": len(entries),
         "names": [written(entry.name) for entry in entries],
         "types": [str(entry.type) for entry in entries],
     }
@@ -270,6 +275,19 @@ def _listen(step: Step, stage: Stage) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     stage.listeners.append(listener)
     stage.variables[step["as"]] = listener.getsockname()[1]
+    if "answer" in step:
+        answer = data(step["answer"])
+        threading.Thread(target=_answer_each, args=(listener, answer), daemon=True).start()
+
+
+def _answer_each(listener: socket.socket, answer: bytes) -> None:
+    """Answers each request until the listener is closed."""
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(answer)
 
 
 def _client(step: Step, stage: Stage) -> None:

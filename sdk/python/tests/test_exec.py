@@ -358,6 +358,8 @@ def test_other_threads_run_during_a_command(sandbox):
 
 CTRL_C = """
 import signal, sys, threading, msb
+# A shell that starts the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 client = msb.Msb()
 sandbox = client.sandboxes.get(sys.argv[1])
 print("ready", flush=True)

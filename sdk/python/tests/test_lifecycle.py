@@ -136,7 +136,9 @@ def test_an_owned_sandbox_ends_with_its_killed_owner(environment, client, mode):
 
 
 STARTER = """
-import sys, msb
+import signal, sys, msb
+# A shell that starts the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 client = msb.Msb()
 print("ready", flush=True)
 try:

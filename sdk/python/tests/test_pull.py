@@ -115,7 +115,9 @@ def test_an_image_that_the_registry_does_not_have(home, registry):
 
 
 PULLER = """
-import sys, msb
+import signal, sys, msb
+# A shell that starts the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 client = msb.Msb()
 print("ready", flush=True)
 try:

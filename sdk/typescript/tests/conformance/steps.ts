@@ -62,8 +62,11 @@ export class Stage {
     if (step.as !== undefined) this.world.sandboxes.set(step.as, sandbox);
   }
 
-  async listen(): Promise<number> {
-    const server = createServer();
+  /** Listens on a free port. With an answer, sends it to each request. */
+  async listen(answer?: Uint8Array): Promise<number> {
+    const server = createServer((socket) => {
+      if (answer !== undefined) socket.once("data", () => socket.end(answer));
+    });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     this.#servers.push(server);
     return (server.address() as AddressInfo).port;
@@ -149,7 +152,7 @@ function listed(entries: FileInfo[], wanted: unknown): Result {
   const isBytes = JSON.stringify(wanted ?? "").includes('"bytes"');
   const name = (entry: FileInfo) =>
     isBytes ? { bytes: Buffer.from(entry.nameBytes ?? Buffer.from(entry.name)).toString("base64") } : entry.name;
-  return { names: entries.map(name), types: entries.map((entry) => entry.type) };
+  return { count: entries.length, names: entries.map(name), types: entries.map((entry) => entry.type) };
 }
 
 async function run(step: Step, stage: Stage): Promise<void> {
@@ -276,7 +279,8 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   kill_during: killDuring,
   http_get: httpGet,
   listen: async (step, stage) => {
-    stage.variables[String(step.as)] = await stage.listen();
+    const answer = step["answer"] as Data | undefined;
+    stage.variables[String(step.as)] = await stage.listen(answer && bytesOf(answer));
   },
   image_get: async (step, stage) => void (await stage.msb.images.get(step["name"] as string)),
   image_remove: async (step, stage) => stage.msb.images.remove(step["name"] as string),

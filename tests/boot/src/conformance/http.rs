@@ -1,4 +1,4 @@
-//! A request to a published port.
+//! HTTP: a request to a published port, and a server with one answer.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use msb_sdk::Sandbox;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
 
 use super::expectation::{Field, Fields};
@@ -41,4 +41,14 @@ async fn request(port: u16, path: &str) -> Result<Vec<u8>> {
     let header = response.windows(4).position(|window| window == b"\r\n\r\n");
     let header = header.context("a response without a header")?;
     Ok(response.split_off(header + 4))
+}
+
+/// Sends the answer to each request, and closes the connection.
+pub(super) async fn answer_each(listener: TcpListener, answer: Vec<u8>) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        // A client that goes away needs no answer.
+        if stream.read(&mut [0; 1 << 16]).await.is_ok() {
+            let _ = stream.write_all(&answer).await;
+        }
+    }
 }

@@ -15,6 +15,7 @@ use msb_sdk::{Msb, Sandbox, SandboxOptions, Settings};
 use serde_json::{Value, json};
 use test_support::TestEnv;
 use test_support::harness::Trial;
+use tokio::task::JoinSet;
 
 use crate::trial::boot;
 use data::{Behaviour, Behaviours, Variables, bytes, filled};
@@ -164,6 +165,7 @@ async fn check(world: &World, behaviour: &Behaviour) -> Result<()> {
         made: Vec::new(),
         jobs: BTreeMap::new(),
         listeners: Vec::new(),
+        servers: JoinSet::new(),
     };
     let mut outcome = Ok(());
     for (index, template) in behaviour.steps.iter().enumerate() {

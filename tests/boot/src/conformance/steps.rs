@@ -1,7 +1,7 @@
 //! The steps of behaviours, carried out with the SDK.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -11,6 +11,8 @@ use msb_sdk::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 use super::data::{self, Variables, bytes, named};
 use super::expectation::{Field, Fields, plain};
@@ -51,6 +53,7 @@ pub(super) struct Stage<'a> {
     pub(super) made: Vec<(String, Sandbox)>,
     pub(super) jobs: BTreeMap<String, Job>,
     pub(super) listeners: Vec<TcpListener>,
+    pub(super) servers: JoinSet<()>,
 }
 
 impl Stage<'_> {
@@ -102,7 +105,7 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
         "kill_during" => kill_during(stage.sandbox(step)?, step).await,
         "spawn" => commands::spawn(stage.sandbox(step)?, step).await,
         "host_write" | "host_read" => host_file(step),
-        "listen" => listen(stage, step),
+        "listen" => listen(stage, step).await,
         "http_get" => http::get(stage.sandbox(step)?, step).await,
         _ if name.starts_with("job_") => job(stage, step).await,
         _ if name.starts_with("image_") || name.starts_with("volume_") => stored(stage, step).await,
@@ -158,6 +161,7 @@ async fn file(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
             let names = entries.iter().map(|entry| named(&entry.name));
             let types = entries.iter().map(|entry| json!(entry.file_type));
             return Ok(Fields::from([
+                ("count", plain(entries.len())),
                 ("names", plain(names.collect::<Result<Vec<_>>>()?)),
                 ("types", plain(types.collect::<Vec<_>>())),
             ]));
@@ -374,12 +378,19 @@ fn host_file(step: &Value) -> Result<Fields, StepError> {
     Ok(Fields::new())
 }
 
-fn listen(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(anyhow::Error::from)?;
+/// Listens on a free port. With an answer, sends it to each request.
+async fn listen(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let listener = listener.map_err(anyhow::Error::from)?;
     let port = listener.local_addr().map_err(anyhow::Error::from)?.port();
     let name = word(step, "as")?.to_owned();
     stage.variables.insert(name, port.into());
-    stage.listeners.push(listener);
+    if step["answer"].is_null() {
+        stage.listeners.push(listener);
+    } else {
+        let answer = bytes(&step["answer"])?;
+        stage.servers.spawn(http::answer_each(listener, answer));
+    }
     Ok(Fields::new())
 }
 
