@@ -299,6 +299,13 @@ def _image_pull(step: Step, stage: Stage) -> None:
     stage.client.images.pull(step["name"], **step.get("options", {}))
 
 
+def _volume_get(step: Step, stage: Stage) -> Result:
+    if "client" not in step:
+        return {"name": stage.client.volumes.get(step["name"]).name}
+    with Msb(**{**stage.settings, **step["client"]}) as client:
+        return {"name": client.volumes.get(step["name"]).name}
+
+
 STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "exec": _exec,
     "shell": _shell,
@@ -353,7 +360,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "image_get": lambda step, stage: {"name": stage.client.images.get(step["name"]).reference},
     "image_remove": lambda step, stage: bool(stage.client.images.remove(step["name"])) and {},
     "image_pull": _image_pull,
-    "volume_get": lambda step, stage: {"name": stage.client.volumes.get(step["name"]).name},
+    "volume_get": _volume_get,
     "volume_create": lambda step, stage: {"name": stage.client.volumes.create(step["name"]).name},
     "volume_remove": lambda step, stage: stage.client.volumes.remove(step["name"]),
     "client": _client,

@@ -286,7 +286,12 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   image_remove: async (step, stage) => stage.msb.images.remove(step["name"] as string),
   image_pull: async (step, stage) =>
     void (await stage.msb.images.pull(step["name"] as string, camelOptions(step.options ?? {}) as object)),
-  volume_get: async (step, stage) => void (await stage.msb.volumes.get(step["name"] as string)),
+  volume_get: async (step, stage) => {
+    const name = step["name"] as string;
+    if (step["client"] === undefined) return void (await stage.msb.volumes.get(name));
+    await using msb = new Msb(camelOptions(step["client"]) as MsbOptions);
+    await msb.volumes.get(name);
+  },
   volume_create: async (step, stage) => void (await stage.msb.volumes.create(step["name"] as string)),
   volume_remove: async (step, stage) => stage.msb.volumes.remove(step["name"] as string),
   client: async (step, stage) => {

@@ -75,6 +75,18 @@ impl Stage<'_> {
         }
     }
 
+    /// Returns a client with other settings. Without any, it is the client of all steps.
+    fn client(&self, settings: &Value) -> Result<Msb, StepError> {
+        if settings.is_null() {
+            return Ok(self.msb.clone());
+        }
+        let mut merged = serde_json::to_value(self.settings).map_err(anyhow::Error::from)?;
+        for (name, value) in settings.as_object().into_iter().flatten() {
+            merged[name] = value.clone();
+        }
+        Ok(Msb::with_settings(read::<Settings>(merged)?)?)
+    }
+
     fn options(&self, step: &Value) -> Result<SandboxOptions> {
         let mut options = self.defaults.clone();
         if let Some(image) = step["image"].as_str() {
@@ -253,7 +265,8 @@ async fn collected(logs: Logs) -> Result<Fields, StepError> {
 
 async fn stored(stage: &Stage<'_>, step: &Value) -> Result<Fields, StepError> {
     let name = word(step, "name")?;
-    let (images, volumes) = (stage.msb.images(), stage.msb.volumes());
+    let msb = stage.client(&step["client"])?;
+    let (images, volumes) = (msb.images(), msb.volumes());
     match word(step, "do")? {
         "image_get" => drop(images.get(name).await?),
         "image_remove" => drop(images.remove(name, Force::No).await?),
@@ -334,11 +347,7 @@ async fn made(stage: &mut Stage<'_>, step: &Value) -> Result<(), StepError> {
         &step["client"]
     };
     if settings.is_object() {
-        let mut merged = serde_json::to_value(stage.settings).map_err(anyhow::Error::from)?;
-        for (name, value) in settings.as_object().into_iter().flatten() {
-            merged[name] = value.clone();
-        }
-        let msb = Msb::with_settings(read::<Settings>(merged)?)?;
+        let msb = stage.client(settings)?;
         let sandbox = if is_client {
             msb.sandboxes().create_with(options).await?
         } else {
