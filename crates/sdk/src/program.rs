@@ -184,4 +184,21 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::VmmMissing);
         assert!(error.message().contains("/no/such/msb"), "{error}");
     }
+    #[tokio::test]
+    async fn a_foreign_program_that_is_first_in_path_is_refused_and_named() {
+        let foreign = tempfile::tempdir().expect("a directory");
+        let path = foreign.path().join(NAME);
+        std::fs::write(&path, "#!/bin/sh\necho msb 0.7.11\n").expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set");
+        let settings = Settings {
+            search_path: Some(foreign.path().into()),
+            ..Settings::default()
+        };
+        let error = find(&settings).await.expect_err("not msb");
+        assert_eq!(error.kind(), ErrorKind::VersionMismatch);
+        assert!(
+            error.message().contains(&path.display().to_string()),
+            "{error}"
+        );
+    }
 }

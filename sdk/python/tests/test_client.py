@@ -2,8 +2,10 @@
 
 import asyncio
 import gc
+import http.client
 import multiprocessing
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ import msb
 import pytest
 from msb import AsyncMsb, Msb, errors
 
-from .conftest import count, module_path
+from .conftest import count, eventually, module_path
 
 
 @pytest.fixture
@@ -146,6 +148,16 @@ def test_trio_is_refused_clearly(home):
     asyncio.run(client.close())
 
 
+def test_the_asynchronous_client_works_under_anyio(home):
+    import anyio
+
+    client = AsyncMsb(home=home)
+    assert anyio.run(client.sandboxes.list, backend="asyncio") == []
+    with pytest.raises(errors.Unsupported):
+        anyio.run(client.sandboxes.list, backend="trio")
+    anyio.run(client.close)
+
+
 def test_one_client_serves_many_threads(home):
     results = []
     with Msb(home=home) as client:
@@ -221,6 +233,53 @@ def test_processes_of_multiprocessing(home, method, is_shared, expected):
         child.join(10)
         assert child.exitcode == 0
         assert client.sandboxes.list() == []
+
+
+SERVED = """
+import msb
+client = msb.Msb()
+client.sandboxes.list()
+def application(environ, start_response):
+    try:
+        found = client.sandboxes.list()
+    except msb.ForkedError as error:
+        found = error.code
+    with msb.Msb() as own:
+        answer = f"{found} {own.sandboxes.list()}"
+    start_response("200 OK", [])
+    return [answer.encode()]
+"""
+
+
+def test_workers_of_gunicorn_open_clients_of_their_own(home, tmp_path):
+    (tmp_path / "served.py").write_text(SERVED)
+    path = tmp_path / "socket"
+    variables = {**os.environ, "MSB_HOME": str(home), "PYTHONPATH": module_path()}
+    words = ["--preload", "--workers=2", f"--bind=unix:{path}", "--no-control-socket"]
+    command = [sys.executable, "-m", "gunicorn", *words, "served:application"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True
+    ) as served:
+        try:
+            assert eventually(lambda: path.exists() or served.poll() is not None, 20)
+            for _request in range(4):
+                connection = http.client.HTTPConnection("localhost", timeout=20)
+                connection.sock = unix_socket(path)
+                connection.request("GET", "/")
+                assert connection.getresponse().read() == b"forked-error []"
+                connection.close()
+        finally:
+            served.terminate()
+            said = served.stderr.read()
+    assert served.returncode == 0, said
+
+
+def unix_socket(path):
+    """Returns a connection to a socket of a server that may not listen yet."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(20)
+    connection.connect(str(path))
+    return connection
 
 
 EXITS = {

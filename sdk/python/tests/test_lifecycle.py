@@ -92,6 +92,54 @@ def test_what_ends_with_its_scope_is_removed(client):
         sandbox.exec(["true"])
 
 
+FAILING = """
+import resource, sys, msb
+client = msb.Msb()
+sandbox = client.sandboxes.run(sys.argv[1], name=sys.argv[2], memory="256M", cpus=1)
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+try:
+    with sandbox:
+        raise ZeroDivisionError
+except ZeroDivisionError:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    print("of the block", flush=True)
+"""
+
+
+def test_a_clean_up_that_fails_is_told_and_made_up_for(environment, client):
+    """No descriptor can be opened at the end of the scope."""
+    command = [sys.executable, "-W", "always", "-c", FAILING, IMAGE, "unclean"]
+    variables = {**environment.variables(), "PYTHONWARNINGS": ""}
+    ended = subprocess.run(
+        command, env=variables, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "of the block\n"), ended.stderr
+    assert "cannot close sandbox unclean: " in ended.stderr
+    # The owner's end makes up for it.
+    assert eventually(lambda: not is_left(client, "unclean"), 5)
+
+
+def test_a_foreign_msb_in_path_is_never_started(environment, tmp_path):
+    foreign = tmp_path / "msb"
+    foreign.write_text(f"#!/bin/sh\necho started >> {tmp_path}/started\necho msb 0.7.11\n")
+    foreign.chmod(0o755)
+    code = f"import msb\nwith msb.Msb() as c, c.sandboxes.run({IMAGE!r}, memory='256M') as s:\n"
+    code += "    print(s.exec(['echo', 'ours']).text, end='')\n"
+    variables = environment.variables()
+    variables["PATH"] = f"{tmp_path}:{variables['PATH']}"
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "ours\n"), ended.stderr
+    assert not (tmp_path / "started").exists()
+
+
 def test_a_forgotten_sandbox_is_removed_with_a_warning(client):
     sandbox = client.sandboxes.run(IMAGE, name="forgotten", **SMALL)
     gc.collect()

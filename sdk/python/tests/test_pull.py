@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -165,6 +166,46 @@ def test_the_event_loop_runs_during_a_pull(home):
     assert len(gaps) > 10
     # The registry shares the interpreter, and the machine is shared too: single gaps are theirs.
     assert sorted(gaps)[len(gaps) * 9 // 10] < 0.05
+
+
+SERVER = """
+import sys, time
+from tests.registry import Registry, serve
+with serve(Registry(layers=4, size=16 << 20)) as registry:
+    print(registry.name, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_other_threads_run_during_a_pull(home):
+    """The registry is another process, so that it does not share the interpreter."""
+    passes = 0
+
+    def work():
+        nonlocal passes
+        while not is_done.is_set():
+            passes += 1
+
+    root = Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-c", SERVER]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=root, **pipes) as server, Msb(home=home) as client:
+        name = server.stdout.readline().strip()
+        is_done = threading.Event()
+        worker = threading.Thread(target=work)
+        worker.start()
+        begun, passes_before = time.monotonic(), passes
+        client.images.pull(name)
+        speed = (passes - passes_before) / (time.monotonic() - begun)
+        # The same with a main thread that only sleeps.
+        begun, passes_before = time.monotonic(), passes
+        time.sleep(0.5)
+        alone = (passes - passes_before) / (time.monotonic() - begun)
+        is_done.set()
+        worker.join()
+        server.stdin.close()
+    # A pull takes the processors from the worker, too; one that kept the interpreter would leave none.
+    assert speed > 0.2 * alone
 
 
 def test_the_example_shows_the_progress(home, registry):

@@ -1,14 +1,19 @@
 /** The life of sandboxes: scopes, owners, ends, and the event loop meanwhile. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, test } from "node:test";
 import { Worker } from "node:worker_threads";
 
-import { SandboxEnded, SandboxNotFound, type Msb } from "msb-sdk";
+import { Msb, SandboxEnded, SandboxNotFound } from "msb-sdk";
 
 import { IMAGE, IS_LONG, SMALL, openMsb, uniqueName } from "./support/environment.js";
+import { holds } from "./support/process.js";
+import { serveLayout } from "./support/registry.js";
 
 /** Waits until no sandbox has this name, for at most `timeoutMs`. */
 async function isGone(msb: Msb, name: string, timeoutMs = 20_000): Promise<void> {
@@ -33,16 +38,34 @@ function referenceTicker(): () => Promise<number> {
   };
 }
 
+/** Starts a ticker of 5 ms in this thread; the function returns its largest gap in milliseconds. */
+function ticker(): () => number {
+  let [last, largest] = [performance.now(), 0];
+  const timer = setInterval(() => {
+    const now = performance.now();
+    [largest, last] = [Math.max(largest, now - last), now];
+  }, 5).unref();
+  return () => {
+    clearInterval(timer);
+    return largest;
+  };
+}
+
+/** Returns the command lines that name this home, and the states of this process's children. */
+function processes(home: string): string[] {
+  const listed = spawnSync("ps", ["-eo", "pid=,ppid=,stat=,args="], { encoding: "utf8" }).stdout.split("\n");
+  const words = listed.map((line) => line.trim().split(/\s+/));
+  const ours = words.filter(([, parent, , program]) => parent === String(process.pid) && program !== "ps");
+  const homes = words.filter((line) => line.includes(home));
+  return [...ours, ...homes].map(([pid]) => pid ?? "").sort();
+}
+
 describe("lifecycle", { concurrency: 1, timeout: 600_000 }, () => {
   test("13, 18, 19: a machine that is killed ends every call, and the event loop never waits", async () => {
     await using msb = await openMsb();
     const name = uniqueName("killed");
     const reference = referenceTicker();
-    let [last, largest] = [performance.now(), 0];
-    const ticker = setInterval(() => {
-      const now = performance.now();
-      [largest, last] = [Math.max(largest, now - last), now];
-    }, 5).unref();
+    const largestGap = ticker();
     {
       await using sandbox = await msb.sandboxes.run(IMAGE, { ...SMALL, name });
       const [waited, read] = [await sandbox.spawn(["sleep", "600"]), await sandbox.spawn(["sleep", "600"])];
@@ -61,11 +84,40 @@ describe("lifecycle", { concurrency: 1, timeout: 600_000 }, () => {
       const timeMs = performance.now() - start;
       assert.ok(timeMs < 20_000, `the calls ended after ${timeMs} ms`);
     }
-    clearInterval(ticker);
+    const largest = largestGap();
     const noise = await reference();
     // A busy machine delays both tickers.
     assert.ok(largest < 50 || largest < 3 * noise, `the event loop stood still for ${largest} ms; another thread, ${noise} ms`);
     await assert.rejects(msb.sandboxes.get(name), SandboxNotFound);
+  });
+
+  test("13: the event loop never waits during a pull", async () => {
+    const home = mkdtempSync(join(tmpdir(), "msb-pulled-"));
+    const registry = await serveLayout(process.env["SDK_TEST_IMAGE"] ?? "");
+    try {
+      await using msb = new Msb({ home });
+      const reference = referenceTicker();
+      const largestGap = ticker();
+      const image = await msb.images.pull(`${registry.address}/pulled:1`);
+      assert.match(image.digest, /^sha256:/);
+      const [largest, noise] = [largestGap(), await reference()];
+      assert.ok(largest < 50 || largest < 3 * noise, `the event loop stood still for ${largest} ms; another thread, ${noise} ms`);
+    } finally {
+      registry.close();
+      rmSync(home, { recursive: true });
+    }
+  });
+
+  test("2: nothing is left after many sandboxes", async () => {
+    await using msb = await openMsb();
+    const home = process.env["MSB_HOME"] ?? join(homedir(), ".msb");
+    const found = () => JSON.stringify([processes(home), readdirSync(join(home, "sandboxes")).sort()]);
+    const before = found();
+    for (let run = 0; run < (IS_LONG ? 20 : 2); run++) {
+      await using sandbox = await msb.sandboxes.run(IMAGE, SMALL);
+      assert.equal((await sandbox.exec(["true"])).exitCode, 0);
+    }
+    assert.ok(await holds(() => found() === before, 10_000), `${before} became ${found()}`);
   });
 
   test("18: an error of the body comes out of the scope, and the sandbox is removed", async () => {

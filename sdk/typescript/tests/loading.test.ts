@@ -58,6 +58,24 @@ test("an addon that cannot be loaded is an error with the true cause", () => {
   assert.match(stdout, /MSB_NATIVE/);
 });
 
+test("on a platform without an addon the error names the platform", () => {
+  const program = `Object.defineProperty(process, "platform", { value: "sunos" });
+    try { new (require("msb-sdk").Msb)() } catch (e) { console.log(e.name, e.code, e.message, e.hint !== null) }`;
+  const { stdout } = node(program);
+  assert.match(stdout, /^Unsupported unsupported msb-sdk does not support sunos-x64 true\n$/);
+});
+
+test("31: the addon needs glibc 2.34 and has no hypervisor", () => {
+  const addon = require.resolve("msb-sdk-linux-x64/msb-sdk.node");
+  const readelf = (...words: string[]) => spawnSync("readelf", [...words, addon], { encoding: "utf8", maxBuffer: 1 << 28 }).stdout;
+  const minors = [...readelf("--version-info").matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
+  assert.ok(minors.length > 0 && Math.max(...minors) <= 34, String(Math.max(...minors)));
+  const needed = [...readelf("--dynamic").matchAll(/NEEDED.*\[(.*)\]/g)].map(([, library]) => library);
+  const known = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
+  assert.deepEqual(needed.filter((library) => !known.includes(library ?? "")), []);
+  assert.ok(!readelf("--dyn-syms", "--wide").includes("krun_"));
+});
+
 test("the addon is found through a symbolic link to the package", () => {
   const directory = mkdtempSync(join(tmpdir(), "msb-link-"));
   try {

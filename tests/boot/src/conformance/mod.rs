@@ -138,12 +138,23 @@ impl World {
         // Sandboxes whose handles were dropped are removed meanwhile.
         let home = self.settings.home.context("no home")?;
         let begun = Instant::now();
-        while fs_err::read_dir(home.join("sandboxes"))?.next().is_some() {
-            ensure!(begun.elapsed() < REMOVED_TIMEOUT, "a sandbox is left");
+        while let Some(left) = fs_err::read_dir(home.join("sandboxes"))?.next() {
+            let left = left?.path();
+            ensure!(
+                begun.elapsed() < REMOVED_TIMEOUT,
+                "a sandbox is left: {:?}",
+                files(&left)
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
     }
+}
+
+/// Returns the files of a sandbox's directory, for a message.
+fn files(directory: &Path) -> Result<Vec<std::path::PathBuf>> {
+    let files = fs_err::read_dir(directory)?;
+    files.map(|file| Ok(file?.path())).collect()
 }
 
 async fn check(world: &World, behaviour: &Behaviour) -> Result<()> {

@@ -4,6 +4,7 @@ mod commands;
 mod errors;
 mod examples;
 mod files;
+mod leaks;
 mod life;
 
 use std::time::Duration;
@@ -22,7 +23,7 @@ const STARTS_MAX: u32 = 5;
 type Check = fn(&TestEnv) -> Result<()>;
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let each: [(&str, Check); 4] = [
+    let each: [(&str, Check); 6] = [
         (
             "sdk commands are collected, limited, streamed and killed",
             |env| with_sandbox(env, commands::check),
@@ -32,6 +33,13 @@ pub(crate) fn tests() -> Vec<Trial> {
         }),
         ("sdk sandboxes end with their owner", |env| {
             run(life::check(env))
+        }),
+        (
+            "sdk commands leave no descriptor, thread or memory",
+            |env| with_sandbox(env, leaks::check),
+        ),
+        ("sdk starts that are cancelled leave nothing", |env| {
+            run(leaks::cancelled(env))
         }),
         ("sdk errors have the kind of their cause", |env| {
             run(errors::check(env))
