@@ -1,8 +1,10 @@
-"""Proves the options of msb.config by using them, inside the guest, as root."""
+"""Proves options of the kernel by using them, inside the guest, as root."""
 
 import registry
 import devices
 import filesystems
+import guest
+import networks
 import processes
 import system_calls
 

@@ -37,6 +37,16 @@ pub(crate) fn lab_command<'a>(arguments: impl IntoIterator<Item = &'a str>) -> C
     command
 }
 
+/// Builds the guest kernel.
+pub(crate) fn kernel_build(arguments: &ArgMatches) -> Result<ExitCode> {
+    let mut command = cargo();
+    command
+        .args(["run", "--quiet", "--locked"])
+        .args(["--package", "kernel-build", "--"])
+        .args(passed(arguments));
+    ended(&mut command)
+}
+
 /// Checks standard input against a schema.
 pub(crate) fn schema(arguments: &ArgMatches) -> Result<ExitCode> {
     let mut command = cargo();

@@ -15,43 +15,27 @@ struct Recipe {
 
 const RECIPES: &[Recipe] = &[
     Recipe {
-        command: || {
-            recipe(
-                "tools",
-                "Install the Debian packages that the others need, as root",
-            )
-        },
+        command: || recipe("tools", "Install the others' Debian packages, as root"),
         run: |_| done(tools::install()),
     },
     Recipe {
-        command: || {
-            recipe(
-                "kernel",
-                "Fetch the guest kernel (libkrunfw) and print its path",
-            )
-        },
+        command: || recipe("kernel", "Fetch libkrunfw's kernel and print its path"),
         run: |_| printed(&kernel::fetch()?),
+    },
+    Recipe {
+        command: || programs::passing_on(recipe("kernel-build", "Build msb's own guest kernel")),
+        run: |arguments| programs::kernel_build(arguments),
     },
     Recipe {
         command: || recipe("build", "Build target/release/msb"),
         run: |_| printed(&build::release()?),
     },
     Recipe {
-        command: || {
-            recipe(
-                "image",
-                "Build the image of the demo and the tests, and print its path",
-            )
-        },
+        command: || recipe("image", "Build the test image and print its path"),
         run: |_| printed(&images::demo()?),
     },
     Recipe {
-        command: || {
-            recipe(
-                "bench-image",
-                "Build the image of msb bench fs, and print its path",
-            )
-        },
+        command: || recipe("bench-image", "Build the image of msb bench fs"),
         run: |_| printed(&images::bench()?),
     },
     Recipe {

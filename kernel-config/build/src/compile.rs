@@ -1,0 +1,85 @@
+//! The compilation of a configured source tree.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use test_fixtures::command::quiet;
+
+/// The identity that the kernel reports in `/proc/version`. The clock, the user and the host of the
+/// build are not in it, so the same inputs give the same bytes.
+const VARIABLES: [(&str, &str); 4] = [
+    ("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970"),
+    ("KBUILD_BUILD_USER", "msb"),
+    ("KBUILD_BUILD_HOST", "msb"),
+    ("KBUILD_BUILD_VERSION", "1"),
+];
+
+/// The makefile that lays out the segments of `vmlinux` in the file.
+const MAKEFILE: &str = "arch/x86/Makefile";
+
+/// The alignment of segments in the file, and the one in its place. Memory is laid out the same:
+/// both VMMs copy segments to where the headers say, and 2 MiB would leave 4 MiB of holes in the
+/// file, which libkrun reads into memory at each start.
+const FILE_ALIGNMENT: (&str, &str) = (
+    "LDFLAGS_vmlinux += -z max-page-size=0x200000",
+    "LDFLAGS_vmlinux += -z max-page-size=0x1000",
+);
+
+/// The name of this way to compile. It changes together with this file, so that no kernel of the
+/// earlier way is taken from the cache.
+pub(crate) const IDENTITY: &str = "vmlinux-1";
+
+/// Returns the versions of the compiler and the linker, which the kernel's bytes depend on.
+///
+/// # Errors
+/// If one of them cannot be run.
+pub(crate) fn toolchain() -> Result<String> {
+    let mut versions = String::new();
+    for program in ["gcc", "ld"] {
+        let output = quiet(Command::new(program).arg("--version"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        versions.push_str(text.lines().next().unwrap_or_default());
+        versions.push('\n');
+    }
+    Ok(versions)
+}
+
+/// Compiles the tree and returns the path of the stripped `vmlinux`.
+///
+/// # Errors
+/// If the compilation fails; the error has the compiler's messages.
+pub(crate) fn vmlinux(tree: &Path) -> Result<PathBuf> {
+    close_holes(&tree.join(MAKEFILE))?;
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    quiet(
+        Command::new("make")
+            .current_dir(tree)
+            .envs(VARIABLES)
+            .args(["--silent", &format!("--jobs={jobs}"), "vmlinux"]),
+    )?;
+    let stripped = tree.join("vmlinux.stripped");
+    quiet(
+        Command::new("strip")
+            .current_dir(tree)
+            .args(["--strip-all", "-o"])
+            .arg(&stripped)
+            .arg("vmlinux"),
+    )?;
+    Ok(stripped)
+}
+
+/// Makes segments follow each other in the file.
+fn close_holes(makefile: &Path) -> Result<()> {
+    let text = fs::read_to_string(makefile)
+        .with_context(|| format!("cannot read {}", makefile.display()))?;
+    let (before, after) = FILE_ALIGNMENT;
+    ensure!(
+        text.matches(before).count() == 1,
+        "{} does not have {before} once",
+        makefile.display()
+    );
+    fs::write(makefile, text.replace(before, after))?;
+    Ok(())
+}
