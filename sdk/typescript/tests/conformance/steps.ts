@@ -280,7 +280,7 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   http_get: httpGet,
   listen: async (step, stage) => {
     const answer = step["answer"] as Data | undefined;
-    stage.variables[String(step.as)] = await stage.listen(answer && bytesOf(answer));
+    stage.variables[String(step.as)] = await stage.listen(answer === undefined ? undefined : bytesOf(answer));
   },
   image_get: async (step, stage) => void (await stage.msb.images.get(step["name"] as string)),
   image_remove: async (step, stage) => stage.msb.images.remove(step["name"] as string),
