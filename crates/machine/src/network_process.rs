@@ -3,11 +3,12 @@
 //! The VMM process starts it before the machine, in its own process group: a kill ends both.
 //! Otherwise it ends when no process holds the guest's end of the frame socket.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fs_err as fs;
@@ -20,6 +21,8 @@ use crate::confinement;
 
 /// Time limit for listening on the published ports.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes of the report of published ports: more than all ports of a host take.
+const REPORT_MAX_BYTES: u64 = 16 << 20;
 /// Interval of the checks that the process still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -73,7 +76,9 @@ struct NetworkSpec {
 }
 
 /// Serves the network of the sandbox in `directory`. Standard input is the frame socket.
-/// The process is confined after it listens on the published ports and has recorded them.
+/// The process is confined after it listens on the published ports and has written them to standard
+/// output, as the JSON of `ports.json`. It leaves that file to the VMM process, which holds the
+/// sandbox's lock: whoever else writes to the directory may meet its removal.
 ///
 /// # Errors
 /// If a port cannot be published, the process cannot be confined, or the socket fails.
@@ -88,22 +93,27 @@ pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
     let socket = io::stdin().as_fd().try_clone_to_owned();
     let socket = UnixStream::from(socket.map_err(io_error("use standard input"))?);
     let network = Network::bind(&launch_spec.network.unwrap_or_default())?;
-    write_published(&files, &network.published()).map_err(io_error("write ports.json"))?;
+    report(&network.published()).map_err(io_error("report the published ports"))?;
     renounce(&confinement::limits_of_network(&network), launch_spec.jail)?;
     confinement::of_network(&network).put_on(launch_spec.jail)?;
     Ok(network.serve(socket)?)
 }
 
-fn write_published(files: &SandboxPaths, published: &[Publish]) -> io::Result<()> {
-    durable_files::replace_bytes(&files.ports(), &serde_json::to_vec(published)?)
+/// Writes the ports to standard output, and closes it.
+fn report(published: &[Publish]) -> io::Result<()> {
+    let json = serde_json::to_vec(published)?;
+    io::stdout().write_all(&json)?;
+    io::stdout().flush()?;
+    rustix::stdio::dup2_stdout(fs::File::open("/dev/null")?)?;
+    Ok(())
 }
 
-/// Starts the process and waits until it is ready.
+/// Starts the process, waits until it is ready, and records the ports that it has published.
 /// Returns the guest's and the network's end of the frame socket.
 /// The network's end is held until the machine ends, so that a VMM never sees a closed peer if the
 /// process fails; libkrun would read the end of the stream indefinitely.
 pub(crate) fn start(
-    directory: &Path,
+    files: &SandboxPaths,
     command: &VmmCommand,
 ) -> Result<(OwnedFd, OwnedFd), NetworkStartError> {
     let io_error = |action| move |source| NetworkStartError::Io { action, source };
@@ -114,19 +124,39 @@ pub(crate) fn start(
         .map_err(io_error("pass on its socket"))?;
     let mut child = Command::new(&command.program)
         .args(&command.arguments)
-        .arg(directory)
+        .arg(&files.directory)
         .stdin(Stdio::from(OwnedFd::from(network_end)))
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .spawn()
         .map_err(io_error("start its process"))?;
+    let reported = reported(&mut child);
     match await_ready(&mut guest_end, &mut child) {
-        Ok(()) => Ok((guest_end.into(), held)),
+        Ok(()) => {
+            let recorded = reported
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("its reader panicked")))
+                .and_then(|json| durable_files::replace_bytes(&files.ports(), &json));
+            recorded.map_err(io_error("record its ports"))?;
+            Ok((guest_end.into(), held))
+        }
         Err(error) => {
             // The process may have ended by itself.
             let _ = child.kill();
             Err(error)
         }
     }
+}
+
+/// Reads what the process reports, on a thread: a long list of ports does not fit into the pipe.
+fn reported(child: &mut Child) -> JoinHandle<io::Result<Vec<u8>>> {
+    let stdout = child.stdout.take();
+    std::thread::spawn(move || {
+        let mut json = Vec::new();
+        if let Some(stdout) = stdout {
+            stdout.take(REPORT_MAX_BYTES).read_to_end(&mut json)?;
+        }
+        Ok(json)
+    })
 }
 
 fn await_ready(guest_end: &mut UnixStream, child: &mut Child) -> Result<(), NetworkStartError> {

@@ -113,7 +113,7 @@ pub fn serve(
     let _volumes = lock_volumes(&Home::new(&launch_spec.home), &launch_spec.volumes)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
     let network = match launch_spec.network {
-        Some(_) => Some(network_process::start(directory, &helpers.network)?),
+        Some(_) => Some(network_process::start(&files, &helpers.network)?),
         None => None,
     };
     let shares = if vmm.serves_shares() {

@@ -1,6 +1,6 @@
 use std::ffi::OsStr;
 
-use msb_sdk::{FileInfo, FileType, Text};
+use msb_sdk::{Error, ErrorKind, FileInfo, FileType, Files, Text};
 
 use super::entry::{Entry, row};
 use super::{Context, Looking, Stating};
@@ -15,9 +15,8 @@ pub(super) async fn list(context: &Context, looking: &Looking) -> Outcome {
     for path in &looking.on.paths {
         let path = path.as_os_str();
         let own = files.stat_with(path, false).await?;
-        // A dangling symlink is listed itself.
-        let leads_to_directory = own.file_type == FileType::Symlink
-            && (files.stat(path).await).is_ok_and(|target| target.is_directory());
+        let leads_to_directory =
+            own.file_type == FileType::Symlink && leads_to_directory(&files, path).await?;
         if own.is_directory() || leads_to_directory {
             found.extend(files.list(path).await?);
         } else {
@@ -25,6 +24,20 @@ pub(super) async fn list(context: &Context, looking: &Looking) -> Outcome {
         }
     }
     print(&found, looking.format, context.quiet)
+}
+
+/// Returns true if a symlink leads to a directory. One that leads nowhere, or in a circle, does not.
+async fn leads_to_directory(files: &Files, link: &OsStr) -> Result<bool, Error> {
+    match files.stat(link).await {
+        Ok(target) => Ok(target.is_directory()),
+        Err(error) if leads_nowhere(error.kind()) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns true for the kinds of `ENOENT`, `ENOTDIR` and `ELOOP`.
+fn leads_nowhere(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::PathNotFound | ErrorKind::InvalidArgument)
 }
 
 /// Prints the metadata of each file.

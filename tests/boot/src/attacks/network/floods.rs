@@ -248,7 +248,7 @@ fn arrivals(victim: &Victim, guest: &mut Guest, flows: u16) -> Result<String> {
 const ARRIVALS_LEAVE: u16 = 256;
 
 fn published_ports(victim: &Victim) -> Result<[SocketAddrV4; 2]> {
-    let published = victim.published()?;
+    let published = victim.published();
     let at = |index: usize| {
         let text = published.get(index).and_then(|text| text.rsplit_once(':'));
         let (host, _) = text.unwrap_or_default();

@@ -19,6 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) struct Victim {
     process: Child,
     directory: PathBuf,
+    published: Vec<String>,
     /// Memory of the process before it served anything, in KiB.
     pub(crate) idle_kib: u64,
 }
@@ -42,10 +43,11 @@ impl Victim {
             .arg(directory)
             .env_clear()
             .stdin(Stdio::from(OwnedFd::from(network_end)))
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .spawn()?;
         let mut victim = Self {
             process,
+            published: Vec::new(),
             directory: directory.to_owned(),
             idle_kib: 0,
         };
@@ -55,14 +57,15 @@ impl Victim {
             .read_exact(&mut said)
             .context("the network does not get ready")?;
         ensure!(said == READY, "the network said {said:?}");
+        let report = victim.process.stdout.take().context("no standard output")?;
+        victim.published = serde_json::from_reader(report)?;
         victim.idle_kib = victim.memory_kib("VmRSS")?;
         Ok((victim, Guest::new(guest_end)?))
     }
 
     /// Returns the ports that the process has published, as `HOST:PORT:GUEST PORT/PROTOCOL`.
-    pub(crate) fn published(&self) -> Result<Vec<String>> {
-        let json = fs::read(self.directory.join("ports.json"))?;
-        Ok(serde_json::from_slice(&json)?)
+    pub(crate) fn published(&self) -> &[String] {
+        &self.published
     }
 
     /// Returns the largest memory that the process has had, in KiB.
