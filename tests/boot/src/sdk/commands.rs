@@ -178,14 +178,19 @@ async fn dropped(sandbox: &Sandbox) -> Result<()> {
         .shell("echo $$ > /tmp/pid; exec sleep 602")
         .into_future();
     let begun = async {
-        while !sandbox.files().exists("/tmp/pid").await? {}
-        Ok::<_, msb_sdk::Error>(())
+        // The shell makes the file before it writes to it.
+        loop {
+            match sandbox.files().read("/tmp/pid").await {
+                Ok(pid) if pid.ends_with(b"\n") => return Ok(pid),
+                Err(error) if error.kind() != ErrorKind::PathNotFound => return Err(error),
+                _ => {}
+            }
+        }
     };
-    tokio::select! {
+    let pid = tokio::select! {
         output = running => bail!("the command ended by itself: {output:?}"),
         begun = begun => begun?,
-    }
-    let pid = sandbox.files().read("/tmp/pid").await?;
+    };
     gone(sandbox, std::str::from_utf8(&pid)?.trim()).await
 }
 
