@@ -55,13 +55,21 @@ const KERNEL_WORDS: [&str; 3] = [
     "tsc=reliable",
 ];
 
-/// A kernel argument for a translated guest with several processors.
-///
-/// `sched_clock_init_late` rewrites the instructions of `sched_clock_cpu` by way of a breakpoint,
-/// while every other processor executes them. QEMU before 8.1 may keep a translation with the
-/// breakpoint, which crashes the kernel (`Oops: int3`, in a third of starts with four processors).
-/// Without this initcall the kernel keeps the clock that it has until then.
-const TRANSLATED_WORD: &str = "initcall_blacklist=sched_clock_init_late";
+/// Kernel arguments for a translated guest.
+const TRANSLATED_WORDS: [&str; 3] = [
+    // With several processors, `sched_clock_init_late` rewrites the instructions of
+    // `sched_clock_cpu` by way of a breakpoint, while every other processor executes them. QEMU
+    // before 8.1 may keep a translation with the breakpoint, which crashes the kernel
+    // (`Oops: int3`, in a third of starts with four processors). Without this initcall the kernel
+    // keeps the clock that it has until then.
+    "initcall_blacklist=sched_clock_init_late",
+    // A kernel with one processor takes out the locks of 9,000 instructions one by one, and each
+    // throws a translation away. QEMU ignores the locks then anyway.
+    "noreplace-smp",
+    // QEMU's local APIC counts nanoseconds. msb's kernel does not measure that then; others
+    // ignore the word.
+    "msb.lapic_timer_khz=1000000",
+];
 
 /// The restrictions of QEMU's own seccomp filter, which it applies to itself once it is set up.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
@@ -164,10 +172,10 @@ impl Arguments {
             _ => None,
         };
         let translated = match accelerator {
-            Accelerator::Tcg { .. } => Some(TRANSLATED_WORD),
-            Accelerator::Kvm => None,
+            Accelerator::Tcg { .. } => &TRANSLATED_WORDS[..],
+            Accelerator::Kvm => &[],
         };
-        let words = KERNEL_WORDS.into_iter().chain(translated);
+        let words = KERNEL_WORDS.into_iter().chain(translated.iter().copied());
         let words: Vec<_> = words.chain(counter.as_deref()).collect();
         self.option("-kernel", &machine.kernel);
         self.option("-append", machine.kernel_command_line(&words)?);

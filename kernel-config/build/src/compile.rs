@@ -1,8 +1,9 @@
 //! The compilation of a configured source tree.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use test_fixtures::command::quiet;
@@ -27,9 +28,15 @@ const FILE_ALIGNMENT: (&str, &str) = (
     "LDFLAGS_vmlinux += -z max-page-size=0x1000",
 );
 
+/// What msb's kernel has and Debian's source has not. Each patch says what it is for.
+pub(crate) const PATCHES: &str = concat!(
+    include_str!("../patches/data-hole.patch"),
+    include_str!("../patches/lapic-timer.patch"),
+);
+
 /// The name of this way to compile. It changes together with this file, so that no kernel of the
 /// earlier way is taken from the cache.
-pub(crate) const IDENTITY: &str = "vmlinux-1";
+pub(crate) const IDENTITY: &str = "vmlinux-2";
 
 /// Returns the versions of the compiler and the linker, which the kernel's bytes depend on.
 ///
@@ -52,6 +59,7 @@ pub(crate) fn toolchain() -> Result<String> {
 /// If the compilation fails; the error has the compiler's messages.
 pub(crate) fn vmlinux(tree: &Path) -> Result<PathBuf> {
     close_holes(&tree.join(MAKEFILE))?;
+    apply_patches(tree)?;
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     quiet(
         Command::new("make")
@@ -81,5 +89,24 @@ fn close_holes(makefile: &Path) -> Result<()> {
         makefile.display()
     );
     fs::write(makefile, text.replace(before, after))?;
+    Ok(())
+}
+
+fn apply_patches(tree: &Path) -> Result<()> {
+    let mut patch = Command::new("patch")
+        .current_dir(tree)
+        // A patch that fits only nearly is not the one that was read and tried.
+        .args(["--strip=1", "--fuzz=0", "--batch", "--silent"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .context("cannot run patch")?;
+    let mut input = patch.stdin.take().context("patch has an input")?;
+    input.write_all(PATCHES.as_bytes())?;
+    drop(input);
+    let status = patch.wait()?;
+    ensure!(
+        status.success(),
+        "the patches do not fit the source: {status}"
+    );
     Ok(())
 }

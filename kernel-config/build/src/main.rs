@@ -6,7 +6,7 @@
 //! ```text
 //! source         Debian's package, by version and SHA-256
 //! configuration  the fragments, on top of the kernel's allnoconfig
-//! compile        make vmlinux, with a fixed identity, and strip
+//! compile        patches/, make vmlinux, with a fixed identity, and strip
 //! cache          ~/.cache/msb/kernel/DIGEST/vmlinux, by the digest of all of it
 //! ```
 
@@ -53,6 +53,7 @@ fn kernel() -> Result<PathBuf> {
     let kept = cache::path(&[
         source::SHA256,
         configuration.text(),
+        compile::PATCHES,
         compile::IDENTITY,
         &compile::toolchain()?,
     ])?;
