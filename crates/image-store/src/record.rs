@@ -31,7 +31,7 @@ pub struct StoredImage {
 /// Record of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageRecord {
-    /// Version of the store's format, [`FORMAT_VERSION`](crate::FORMAT_VERSION).
+    /// Version of the store's format, [`FORMAT_VERSION`].
     pub format_version: u32,
     /// Names of the image, in full. They come from the store's names; the record's file has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -10,7 +10,7 @@ pub struct Sockets {
     /// The frames of [`Machine::network`], each behind its length: 4 bytes, big-endian.
     pub network: Option<OwnedFd>,
     /// A vhost-user connection for each of [`Machine::shares`], to the process that serves it.
-    /// Empty for a VMM that [serves them itself](crate::Vmm::serves_shares).
+    /// Empty for a VMM that [serves them itself](crate::Backend::serves_shares).
     pub shares: Vec<OwnedFd>,
 }
 
