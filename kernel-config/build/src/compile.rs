@@ -28,7 +28,7 @@ const FILE_ALIGNMENT: (&str, &str) = (
     "LDFLAGS_vmlinux += -z max-page-size=0x1000",
 );
 
-/// What msb's kernel has and Debian's source has not. Each patch says what it is for.
+/// The patches by which msb's kernel differs from Debian's source. Each says what it is for.
 pub(crate) const PATCHES: &str = concat!(
     include_str!("../patches/data-hole.patch"),
     include_str!("../patches/lapic-timer.patch"),

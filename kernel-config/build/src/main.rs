@@ -64,7 +64,7 @@ fn kernel() -> Result<PathBuf> {
     let tree = source::unpack()?;
     step("configure the guest kernel");
     configuration.apply(&tree)?;
-    step("compile the guest kernel: about a quarter of an hour on two cores");
+    step("compile the guest kernel: some ten minutes on two cores");
     cache::keep(&compile::vmlinux(&tree)?, &kept)?;
     Ok(kept)
 }

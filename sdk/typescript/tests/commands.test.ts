@@ -47,8 +47,9 @@ describe("commands", { concurrency: 1, timeout: 600_000 }, () => {
     for (let i = 0; i < count; i++) await sandbox.exec(["true"]);
     assert.ok((await residentBytes()) - beforeBytes < 8 * MIB);
     // The agent collects what has ended a moment after its answer.
-    assert.ok(await holds(async () => isDeepStrictEqual(await guestProcesses(), guestBefore), 5_000));
-    const isReleased = () => held().descriptors <= before.descriptors && held().threads <= before.threads;
+    const isAsBefore = async () => isDeepStrictEqual(await guestProcesses(), guestBefore);
+    assert.ok(await holds(isAsBefore, 5_000), `${guestBefore.join(" ")} became ${(await guestProcesses()).join(" ")}`);
+    const isReleased = () => held().descriptors === before.descriptors && held().threads <= before.threads;
     assert.ok(await holds(isReleased, IDLE_MS), `${JSON.stringify(before)} became ${JSON.stringify(held())}`);
   });
 

@@ -51,7 +51,7 @@ function ticker(): () => number {
   };
 }
 
-/** Returns the command lines that name this home, and the states of this process's children. */
+/** Returns the ids of the processes that name this home, and of this process's children. */
 function processes(home: string): string[] {
   const listed = spawnSync("ps", ["-eo", "pid=,ppid=,stat=,args="], { encoding: "utf8" }).stdout.split("\n");
   const words = listed.map((line) => line.trim().split(/\s+/));
