@@ -16,7 +16,7 @@ pub fn layer<L, W, C>(
     content: impl Fn(&W) -> C,
     upper: &mut Tree<C>,
 ) -> InodeId {
-    let metadata = stored(&wanted.inode(wanted.root()).metadata);
+    let metadata = wanted.inode(wanted.root()).metadata.clone();
     let root = upper.add(Inode::directory(metadata));
     let mut layer = Layer {
         image,
@@ -75,7 +75,7 @@ impl<L, W, C, F: Fn(&W) -> C> Layer<'_, L, W, C, F> {
             return made;
         }
         let inode = self.wanted.inode(id);
-        let mut metadata = stored(&inode.metadata);
+        let mut metadata = inode.metadata.clone();
         let kind = match &inode.kind {
             FileKind::Directory(_) => {
                 if is_opaque {
@@ -131,14 +131,4 @@ fn names<L>(image: &Tree<L>, id: InodeId) -> Option<&fstree::Directory> {
     } else {
         None
     }
-}
-
-/// Returns the metadata that an upper disk stores. It leaves out access control lists, because a
-/// guest's ext4 has none.
-pub fn stored(metadata: &Metadata) -> Metadata {
-    let mut metadata = metadata.clone();
-    metadata
-        .xattrs
-        .retain(|name, _| !name.starts_with(b"system."));
-    metadata
 }

@@ -34,6 +34,6 @@ mod view;
 pub use content::Content;
 pub use error::{ContentError, OpenError, ResolveError};
 pub use fstree::{ReadAt, Segment};
-pub use layer::{layer, stored};
+pub use layer::layer;
 pub use resolve::resolve;
 pub use view::View;

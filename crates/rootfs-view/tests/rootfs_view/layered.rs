@@ -14,6 +14,10 @@ use crate::mounted::Mounts;
 
 type Wanted = Tree<Vec<u8>>;
 
+/// `u::rw-,u:1000:r--,g::r--,m::r--,o::---` (`struct posix_acl_xattr_entry`).
+const ACCESS_LIST: &[u8] = b"\x02\0\0\0\x01\0\x06\0\xff\xff\xff\xff\x02\0\x04\0\xe8\x03\0\0\
+    \x04\0\x04\0\xff\xff\xff\xff\x10\0\x04\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
+
 fn change(tree: &mut Wanted) {
     let root = tree.root();
     let add = |tree: &mut Wanted, parent: InodeId, label: &str, kind: FileKind<Vec<u8>>| {
@@ -32,6 +36,8 @@ fn change(tree: &mut Wanted) {
     // New names: some replace old ones, one file is deep in the tree and has several.
     let deep = tree.find(b"a/d/d").expect("there");
     let new = add(tree, deep, "new", FileKind::Regular(b"deep".to_vec()));
+    let xattrs = &mut tree.inode_mut(new).metadata.xattrs;
+    xattrs.insert(b"system.posix_acl_access", ACCESS_LIST);
     tree.link(deep, name("again"), new);
     add(tree, a, "g0", FileKind::Regular(b"another".to_vec()));
     add(tree, a, "to", FileKind::Symlink(b"../b".as_slice().into()));

@@ -66,7 +66,7 @@ pub(crate) fn write(
     let mut tree = Tree::new(Metadata::directory(0o755));
     let (upper, needed_bytes) = if patches.change_no_file() {
         let root = read_image(image, Image::root_metadata)?;
-        (tree.add(Inode::directory(rootfs_view::stored(&root))), 0)
+        (tree.add(Inode::directory(root)), 0)
     } else {
         patched(spec, image, patches, &mut tree)?
     };

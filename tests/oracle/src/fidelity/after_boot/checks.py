@@ -183,6 +183,18 @@ def access_lists():
     path = f"{LOWER}/listed"
     assert as_user(1000, lambda: read(path) == b"listed")
     assert not as_user(1001, lambda: read(path) == b"listed")
+    # A copy on the upper disk keeps the list.
+    write(path, b"changed")
+    assert as_user(1000, lambda: read(path) == b"changed")
+    assert not as_user(1001, lambda: read(path) == b"changed")
+
+
+def set_access_lists():
+    path = "/listed"
+    write(path, b"listed")
+    os.setxattr(path, "system.posix_acl_access", os.getxattr(f"{LOWER}/listed", "system.posix_acl_access"))
+    assert as_user(1000, lambda: read(path) == b"listed")
+    assert not as_user(1001, lambda: read(path) == b"listed")
 
 
 def full_disk():
@@ -259,6 +271,7 @@ def main():
         execute,
         capabilities,
         access_lists,
+        set_access_lists,
         full_disk,
         changing_directory,
         remove_and_create,

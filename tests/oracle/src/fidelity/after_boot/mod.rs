@@ -76,7 +76,12 @@ pub(super) const CHECKS: &[Check] = &[
         "file capabilities of an image",
         "hold for a user without rights",
     ),
-    check("access_lists", "POSIX ACLs of an image", "apply"),
+    check(
+        "access_lists",
+        "POSIX ACLs of an image",
+        "apply, also to a changed file",
+    ),
+    check("set_access_lists", "setfacl", "applies"),
     check(
         "full_disk",
         "a full upper",
