@@ -18,13 +18,15 @@ const STAGES: [(&str, &str); 12] = [
     ("machine-process-up", "machine's process"),
     ("vmm-entered", "to the VMM"),
     ("kernel", "to the kernel"),
-    ("agent-main", "kernel"),
+    ("agent-main", KERNEL),
     ("mounts-done", "mounts"),
     ("agent-answered", "agent answers"),
     ("command-started", "command starts"),
     ("first-byte", "first byte"),
     ("exit-seen", "exit seen"),
 ];
+/// The stage from the guest's first second to its agent.
+const KERNEL: &str = "kernel";
 /// The stage after the last mark.
 const LAST: &str = "msb ends";
 
@@ -53,12 +55,20 @@ struct Line {
     monotonic_us: u64,
 }
 
-/// Runs `msb run` and reads its timeline.
-pub(super) fn once(arguments: &Arguments, msb: &Msb, starts: &mut Starts) -> Result<Account> {
+/// Runs `msb run` and reads its timeline. `None` leaves the choice of the kernel to msb.
+pub(super) fn once(
+    arguments: &Arguments,
+    msb: &Msb,
+    kernel: Option<&Path>,
+    starts: &mut Starts,
+) -> Result<Account> {
     starts.again(|starts| {
         let timeline = tempfile::NamedTempFile::new()?;
         let mut run = msb.command();
         run.env("MSB_TIMELINE", timeline.path());
+        if let Some(kernel) = kernel {
+            run.env("MSB_KERNEL", kernel);
+        }
         run.args(["run", "--quiet", "--rm", "--pull", "never"]);
         run.args(["--vmm", &arguments.vmm, "--cpus", CPUS, "--memory", MEMORY]);
         run.args(["--boot-timeout", &starts.limit_s(), &arguments.image]);
@@ -69,6 +79,20 @@ pub(super) fn once(arguments: &Arguments, msb: &Msb, starts: &mut Starts) -> Res
         let stages = stages(timeline.path(), typed_us, monotonic_us())?;
         Ok(Some(Account { stages, times }))
     })
+}
+
+impl Account {
+    /// Returns the seconds from the guest's first to the start of its agent.
+    pub(super) fn kernel_s(&self) -> f64 {
+        let stage = STAGES.iter().position(|(_, stage)| *stage == KERNEL);
+        stage
+            .and_then(|stage| self.stages.get(stage).copied())
+            .unwrap_or(f64::NAN)
+    }
+
+    pub(super) const fn first_byte_s(&self) -> f64 {
+        self.times.first_byte_s
+    }
 }
 
 fn stages(timeline: &Path, typed_us: u64, ended_us: u64) -> Result<Vec<f64>> {

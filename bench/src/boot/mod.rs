@@ -1,7 +1,8 @@
 //! The time from a typed command to the first byte from a sandbox, in one run and stage by stage. A
-//! peer product can be measured for comparison.
+//! peer product, and guest kernels, can be measured for comparison.
 
 mod account;
+mod kernels;
 mod life;
 mod peer;
 mod starts;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use account::Accounts;
+use kernels::Kernels;
 use life::Lives;
 use peer::{Peer, PeerRounds};
 use starts::Starts;
@@ -32,7 +34,8 @@ const COMMAND: [&str; 2] = ["echo", "here"];
     A peer is microsandbox, whose program is also called msb. It keeps what it writes in a directory of its \
     own, which goes afterwards.\n\n\
     Examples:\n  \
-    msb bench boot debian --peer /opt/microsandbox/bin/msb --peer-archive debian.tar --html boot.html"
+    msb bench boot debian --peer /opt/microsandbox/bin/msb --peer-archive debian.tar --html boot.html\n  \
+    msb bench boot debian --kernel vmlinux --kernel libkrunfw.so.5"
 )]
 pub(crate) struct Arguments {
     /// An image with `echo`
@@ -49,6 +52,9 @@ pub(crate) struct Arguments {
     /// The same image as an archive for the peer to load
     #[arg(long, value_name = "FILE", requires = "peer")]
     peer_archive: Option<PathBuf>,
+    /// A guest kernel to measure; the others are compared with the first
+    #[arg(long = "kernel", value_name = "FILE")]
+    kernels: Vec<PathBuf>,
     /// Time limit for a start, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     start_limit: u64,
@@ -67,9 +73,11 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     let mut starts = Starts::new(arguments.start_limit, arguments.retries);
     let (mut accounts, mut lives) = (Accounts::default(), Lives::default());
     let mut of_peer = PeerRounds::default();
+    let mut kernels = Kernels::new(arguments, msb)?;
     for round in 0..=arguments.rounds {
-        let account = account::once(arguments, msb, &mut starts)?;
+        let account = account::once(arguments, msb, None, &mut starts)?;
         let life = life::once(arguments, msb, &mut starts)?;
+        kernels.round(arguments, msb, &mut starts, round > 0)?;
         let peers = peer.as_ref().map(|peer| peer.round(&mut starts));
         if round > 0 {
             accounts.add(account);
@@ -98,11 +106,15 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
         tables.push(table);
         targets.extend(judged);
     }
+    if !arguments.kernels.is_empty() {
+        tables.extend(kernels.tables(&conditions));
+        targets.extend(kernels.targets());
+    }
     let machine = Machine::this(Some(vmm_words(&arguments.vmm).to_owned()));
-    let name = if peer.is_some() {
-        "boot --peer"
-    } else {
-        "boot"
+    let name = match (&peer, arguments.kernels.is_empty()) {
+        (Some(_), _) => "boot --peer",
+        (None, false) => "boot --kernel",
+        (None, true) => "boot",
     };
     Ok(Report::new(name, machine, tables, targets))
 }
