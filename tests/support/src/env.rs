@@ -82,6 +82,15 @@ impl TestEnv {
         env.wait_for_slot()
     }
 
+    /// Prepares the same with an image that has container engines.
+    ///
+    /// # Errors
+    /// Those of [`TestEnv::new`].
+    pub fn with_engine_guests(name: &str) -> Result<Self> {
+        let env = Self::new(name)?.add_home(Home::sharing_images, DebianImage::Engines)?;
+        env.wait_for_slot()
+    }
+
     /// Prepares the same with a home that shares nothing: the home that the environment names, or a
     /// new one.
     ///

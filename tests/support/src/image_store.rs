@@ -18,6 +18,8 @@ pub(crate) enum DebianImage {
     Python,
     /// A Debian with git and virtual environments of Python too.
     Bench,
+    /// A Debian with docker, podman and bubblewrap.
+    Engines,
 }
 
 impl DebianImage {
@@ -25,6 +27,7 @@ impl DebianImage {
         match self {
             Self::Python => "debian-python",
             Self::Bench => "debian-bench",
+            Self::Engines => "debian-engines",
         }
     }
 
@@ -43,6 +46,7 @@ impl DebianImage {
         match self {
             Self::Python => images::demo(),
             Self::Bench => images::bench(),
+            Self::Engines => images::engines(),
         }
     }
 }

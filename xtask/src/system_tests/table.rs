@@ -128,8 +128,8 @@ pub(super) const TESTS: &[Tests] = &[
     long(tests(
         "suites",
         ("boot", "suites::boot_"),
-        "Run other projects' filesystem suites in a guest: pjdfstest, fsx, git, SQLite under kills, and \
-            fsstress and unionmount where they are named",
+        "Run other projects' filesystem suites in a guest: pjdfstest, fsx, git, SQLite under kills, docker \
+            and podman, and fsstress and unionmount where they are named",
         &[
             Opt::new("only", "Only this suite", Name),
             Opt::new(

@@ -1,9 +1,10 @@
-//! Other projects' filesystem suites, run in a guest.
+//! Other projects' filesystem suites, and container engines, run in a guest.
 //!
-//! They run on the guest's root, which is msb's overlay, and for comparison on a volume, which is
+//! The suites run on the guest's root, which is msb's overlay, and for comparison on a volume, which is
 //! plain ext4. Suites that a package registry has are installed from there; of the others a
 //! variable names the checkout. Only the lists of expected failures are part of this repository.
 
+mod engines;
 mod expected;
 mod fsstress;
 mod fsx;
@@ -47,24 +48,38 @@ impl Outcome {
     }
 }
 
-/// A suite's name, the variable that names its files on the host, and its function.
+/// A suite's name, the variable that names its files on the host, its environment and its function.
 type Suite = (
     &'static str,
     Option<&'static str>,
+    Environment,
     fn(&TestEnv) -> Result<Outcome>,
 );
 
+type Environment = fn(&str) -> Result<TestEnv>;
+
+/// The environments: an image with git and Python, and one with container engines.
+const BENCH: Environment = TestEnv::with_bench_guests;
+const ENGINES: Environment = TestEnv::with_engine_guests;
+
 const SUITES: &[Suite] = &[
-    ("pjdfstest", None, in_guest::<pjdfstest::Pjdfstest>),
-    ("fsx", None, in_guest::<fsx::Fsx>),
-    ("git", None, in_guest::<git::Git>),
-    ("fsstress", Some(FSSTRESS), in_guest::<fsstress::Fsstress>),
+    ("pjdfstest", None, BENCH, in_guest::<pjdfstest::Pjdfstest>),
+    ("fsx", None, BENCH, in_guest::<fsx::Fsx>),
+    ("git", None, BENCH, in_guest::<git::Git>),
+    (
+        "fsstress",
+        Some(FSSTRESS),
+        BENCH,
+        in_guest::<fsstress::Fsstress>,
+    ),
     (
         "unionmount",
         Some(UNIONMOUNT),
+        BENCH,
         in_guest::<unionmount::Unionmount>,
     ),
-    ("sqlite", None, sqlite::run),
+    ("sqlite", None, BENCH, sqlite::run),
+    ("engines", None, ENGINES, in_guest::<engines::Engines>),
 ];
 
 /// A suite that needs a running guest.
@@ -90,20 +105,25 @@ fn named(variable: &str) -> Result<PathBuf> {
 
 /// Returns a test for each suite. The tests take long, and run only on request.
 pub(crate) fn tests() -> Vec<Trial> {
-    let test = |&(name, variable, suite): &Suite| {
+    let test = |&(name, variable, environment, suite): &Suite| {
         let full_name = format!("suites::boot_{name}");
         match variable {
             Some(variable) if settings::path(variable).is_none() => {
                 harness::left_out(full_name, format!("{variable} is not set"))
             }
-            _ => harness::test(full_name, move || run(name, suite)).with_ignored_flag(true),
+            _ => harness::test(full_name, move || run(name, environment, suite))
+                .with_ignored_flag(true),
         }
     };
     SUITES.iter().map(test).collect()
 }
 
-fn run(name: &str, suite: fn(&TestEnv) -> Result<Outcome>) -> Result<String> {
-    let env = TestEnv::with_bench_guests(&format!("suite-{name}"))?;
+fn run(
+    name: &str,
+    environment: Environment,
+    suite: fn(&TestEnv) -> Result<Outcome>,
+) -> Result<String> {
+    let env = environment(&format!("suite-{name}"))?;
     let outcome = suite(&env)?;
     let Outcome {
         figures,
