@@ -42,6 +42,15 @@ def lists_of_temporary_files():
         keeps_an_acl(directory)
 
 
+@proves("BLK_DEV_LOOP", "BLK_DEV_WRITE_MOUNTED")
+def mounted_disk_that_is_open_for_writing():
+    with open("open.ext4", "wb") as file:
+        file.truncate(16 << 20)
+    run("mkfs.ext4", "-q", "-F", "open.ext4")
+    with Loop("open.ext4") as device, open(device, "r+b"), Mounted("ext4", device) as directory:
+        os.mknod(f"{directory}/file")
+
+
 @proves("FS_VERITY")
 def verified_file():
     with open("verity.ext4", "wb") as file:

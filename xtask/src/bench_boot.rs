@@ -23,7 +23,7 @@ const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 const IMAGE: &str = "localhost/bare:latest";
 /// Nested emulation sometimes loses a start, and is slow.
-const SCRIPT: &str = "cp results.md out/; export MSB_HOME=/job/home MSB_KERNEL=/job/libkrunfw.so SSL_CERT_FILE=/job/certificates; \
+const SCRIPT: &str = "cp results.md out/; export MSB_HOME=/job/home MSB_KERNEL=/job/kernel SSL_CERT_FILE=/job/certificates; \
     ./msb bench boot \"$0\" --vmm krun --rounds \"$1\" --start-limit 45 --retries 20 \
     --peer ./peer/bin/msb --peer-archive ./image.tar --html out/boot.html --results out/results.md";
 
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &ArgMatches) -> Result<ExitCode> {
         (program.as_path(), "msb"),
         (&program.with_file_name("msb-bench"), "msb-bench"),
         (&home, "home"),
-        (&kernel::fetch()?, "libkrunfw.so"),
+        (&kernel::guest()?, "kernel"),
         (&archive, "image.tar"),
         (&peer, "peer"),
         (&older, "results.md"),

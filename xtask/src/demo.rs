@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     step("demo 1/4: programs of Debian's that make images and run virtual machines");
     tools::install()?;
     step("demo 2/4: a kernel for the guest");
-    let kernel = kernel::fetch()?;
+    let kernel = kernel::at_hand()?;
     step("demo 3/4: msb, which is compiled, and meanwhile an image to run");
     let (msb, source) = std::thread::scope(|scope| {
         let source = scope.spawn(source);

@@ -20,7 +20,7 @@ const RECIPES: &[Recipe] = &[
     },
     Recipe {
         command: || recipe("kernel", "Fetch libkrunfw's kernel and print its path"),
-        run: |_| printed(&kernel::fetch()?),
+        run: |_| printed(&kernel::libkrunfw()?),
     },
     Recipe {
         command: || programs::passing_on(recipe("kernel-build", "Build msb's own guest kernel")),

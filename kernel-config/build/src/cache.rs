@@ -1,28 +1,49 @@
 //! The directory that keeps kernels between builds and working trees.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
-/// Returns the path of the kernel that is built from these inputs.
-///
-/// # Errors
-/// If neither `XDG_CACHE_HOME` nor `HOME` is set.
-pub(crate) fn path(inputs: &[&str]) -> Result<PathBuf> {
-    Ok(directory()?.join(digest(inputs)).join("vmlinux"))
+/// The file of the kernel. It is written last: where it is, the others are.
+const VMLINUX: &str = "vmlinux";
+
+/// The place of the kernel that is built from one set of inputs, and of its source.
+pub(crate) struct Entry(PathBuf);
+
+impl Entry {
+    /// Returns the place for these inputs.
+    ///
+    /// # Errors
+    /// If neither `XDG_CACHE_HOME` nor `HOME` is set.
+    pub(crate) fn new(inputs: &[&str]) -> Result<Self> {
+        Ok(Self(directory()?.join(digest(inputs))))
+    }
+
+    /// Returns the path of the kernel, whether it is there or not.
+    pub(crate) fn vmlinux(&self) -> PathBuf {
+        self.0.join(VMLINUX)
+    }
+
+    /// Keeps a kernel and the files of its source, by name. A crash leaves the whole kernel or none.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(crate) fn keep(&self, vmlinux: &[u8], source: &[(&str, &str)]) -> Result<()> {
+        for (name, text) in source {
+            publish(&self.0.join(name), text.as_bytes())?;
+        }
+        publish(&self.vmlinux(), vmlinux)
+    }
 }
 
-/// Copies a kernel to its path in the cache. A crash leaves the whole kernel or none.
-pub(crate) fn keep(built: &Path, kept: &Path) -> Result<()> {
-    let directory = kept.parent().context("a kernel has a directory")?;
-    fs::create_dir_all(directory)
+fn publish(path: &Path, bytes: &[u8]) -> Result<()> {
+    let directory = path.parent().context("a file has a directory")?;
+    std::fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
-    let bytes = fs::read(built).with_context(|| format!("cannot read {}", built.display()))?;
-    durable_files::publish_bytes(kept, &bytes)
-        .with_context(|| format!("cannot write {}", kept.display()))
+    durable_files::publish_bytes(path, bytes)
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn directory() -> Result<PathBuf> {
@@ -57,5 +78,17 @@ mod tests {
         assert_ne!(digests[0], digests[1]);
         assert_ne!(digests[0], digests[2]);
         assert_eq!(digests[0], digest(&["a", "bc"]));
+    }
+
+    #[test]
+    fn the_source_is_kept_beside_the_kernel() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let entry = Entry(directory.path().join("digest"));
+        let source = [("SOURCE.md", "source\n"), ("patches/a.patch", "patch\n")];
+        entry.keep(b"kernel", &source).expect("kept");
+        let kept = |name| std::fs::read(directory.path().join("digest").join(name)).expect(name);
+        assert_eq!(kept(VMLINUX), b"kernel");
+        assert_eq!(kept("SOURCE.md"), b"source\n");
+        assert_eq!(kept("patches/a.patch"), b"patch\n");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -10,33 +10,32 @@ use test_fixtures::command::quiet;
 
 /// The identity that the kernel reports in `/proc/version`. The clock, the user and the host of the
 /// build are not in it, so the same inputs give the same bytes.
-const VARIABLES: [(&str, &str); 4] = [
+pub(crate) const VARIABLES: [(&str, &str); 4] = [
     ("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970"),
     ("KBUILD_BUILD_USER", "msb"),
     ("KBUILD_BUILD_HOST", "msb"),
     ("KBUILD_BUILD_VERSION", "1"),
 ];
 
-/// The makefile that lays out the segments of `vmlinux` in the file.
-const MAKEFILE: &str = "arch/x86/Makefile";
-
-/// The alignment of segments in the file, and the one in its place. Memory is laid out the same:
-/// both VMMs copy segments to where the headers say, and 2 MiB would leave 4 MiB of holes in the
-/// file, which libkrun reads into memory at each start.
-const FILE_ALIGNMENT: (&str, &str) = (
-    "LDFLAGS_vmlinux += -z max-page-size=0x200000",
-    "LDFLAGS_vmlinux += -z max-page-size=0x1000",
-);
-
 /// The patches by which msb's kernel differs from Debian's source. Each says what it is for.
-pub(crate) const PATCHES: &str = concat!(
-    include_str!("../patches/data-hole.patch"),
-    include_str!("../patches/lapic-timer.patch"),
-);
+pub(crate) const PATCHES: [(&str, &str); 3] = [
+    (
+        "patches/data-hole.patch",
+        include_str!("../patches/data-hole.patch"),
+    ),
+    (
+        "patches/file-alignment.patch",
+        include_str!("../patches/file-alignment.patch"),
+    ),
+    (
+        "patches/lapic-timer.patch",
+        include_str!("../patches/lapic-timer.patch"),
+    ),
+];
 
 /// The name of this way to compile. It changes together with this file, so that no kernel of the
 /// earlier way is taken from the cache.
-pub(crate) const IDENTITY: &str = "vmlinux-2";
+pub(crate) const IDENTITY: &str = "vmlinux-3";
 
 /// Returns the versions of the compiler and the linker, which the kernel's bytes depend on.
 ///
@@ -53,13 +52,11 @@ pub(crate) fn toolchain() -> Result<String> {
     Ok(versions)
 }
 
-/// Compiles the tree and returns the path of the stripped `vmlinux`.
+/// Compiles a patched and configured tree and returns the stripped `vmlinux`.
 ///
 /// # Errors
 /// If the compilation fails; the error has the compiler's messages.
-pub(crate) fn vmlinux(tree: &Path) -> Result<PathBuf> {
-    close_holes(&tree.join(MAKEFILE))?;
-    apply_patches(tree)?;
+pub(crate) fn vmlinux(tree: &Path) -> Result<Vec<u8>> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     quiet(
         Command::new("make")
@@ -75,24 +72,14 @@ pub(crate) fn vmlinux(tree: &Path) -> Result<PathBuf> {
             .arg(&stripped)
             .arg("vmlinux"),
     )?;
-    Ok(stripped)
+    fs::read(&stripped).with_context(|| format!("cannot read {}", stripped.display()))
 }
 
-/// Makes segments follow each other in the file.
-fn close_holes(makefile: &Path) -> Result<()> {
-    let text = fs::read_to_string(makefile)
-        .with_context(|| format!("cannot read {}", makefile.display()))?;
-    let (before, after) = FILE_ALIGNMENT;
-    ensure!(
-        text.matches(before).count() == 1,
-        "{} does not have {before} once",
-        makefile.display()
-    );
-    fs::write(makefile, text.replace(before, after))?;
-    Ok(())
-}
-
-fn apply_patches(tree: &Path) -> Result<()> {
+/// Applies the patches to a freshly unpacked tree.
+///
+/// # Errors
+/// If one does not fit.
+pub(crate) fn patch(tree: &Path) -> Result<()> {
     let mut patch = Command::new("patch")
         .current_dir(tree)
         // A patch that fits only nearly is not the one that was read and tried.
@@ -101,7 +88,9 @@ fn apply_patches(tree: &Path) -> Result<()> {
         .spawn()
         .context("cannot run patch")?;
     let mut input = patch.stdin.take().context("patch has an input")?;
-    input.write_all(PATCHES.as_bytes())?;
+    for (_, patch) in PATCHES {
+        input.write_all(patch.as_bytes())?;
+    }
     drop(input);
     let status = patch.wait()?;
     ensure!(

@@ -17,9 +17,17 @@ const FRAGMENTS: [&str; 5] = [
     "size.config",
 ];
 
+/// The fragments whose sections a kernel can do without.
+const OPTIONAL: [&str; 2] = ["guest.config", "hardening.config"];
+
+/// The start of the line that begins a section of a fragment.
+const HEADING: &str = "# --- ";
+
 /// The settings of all fragments.
 pub(crate) struct Configuration {
     text: String,
+    /// The settings of each section of the optional fragments, in order.
+    sections: Vec<(String, String)>,
 }
 
 impl Configuration {
@@ -29,7 +37,7 @@ impl Configuration {
     /// If one cannot be read, or an option is set twice.
     pub(crate) fn read(directory: &Path) -> Result<Self> {
         let mut origins = BTreeMap::new();
-        let mut text = String::new();
+        let (mut text, mut sections) = (String::new(), Vec::new());
         for name in FRAGMENTS {
             let path = directory.join(name);
             let fragment = fs::read_to_string(&path)
@@ -43,8 +51,11 @@ impl Configuration {
                 );
                 text.push_str(&format!("{option}={value}\n"));
             }
+            if OPTIONAL.contains(&name) {
+                sections.extend(self::sections(&fragment));
+            }
         }
-        Ok(Self { text })
+        Ok(Self { text, sections })
     }
 
     /// Returns the settings, one a line.
@@ -52,12 +63,22 @@ impl Configuration {
         &self.text
     }
 
-    /// Configures a source tree, and checks that each setting took effect.
+    /// Returns the configurations that each lack one section, with the section's heading.
+    pub(crate) fn without_each(&self) -> impl Iterator<Item = (&str, Self)> {
+        self.sections.iter().map(|(heading, omitted)| {
+            let is_kept = |line: &&str| !omitted.lines().any(|omitted| omitted == *line);
+            let lines = self.text.lines().filter(is_kept);
+            let text = lines.map(|line| format!("{line}\n")).collect();
+            let sections = Vec::new();
+            (heading.as_str(), Self { text, sections })
+        })
+    }
+
+    /// Configures a source tree and returns its `.config`, whatever became of the settings.
     ///
     /// # Errors
-    /// If an option was dropped, because the kernel does not know it, something that it depends on
-    /// is missing, or another option forces it.
-    pub(crate) fn apply(&self, tree: &Path) -> Result<()> {
+    /// If the kernel's makefile fails.
+    pub(crate) fn offer(&self, tree: &Path) -> Result<String> {
         let wanted = tree.join("msb.settings");
         fs::write(&wanted, &self.text)?;
         quiet(
@@ -66,14 +87,23 @@ impl Configuration {
                 .env("KCONFIG_ALLCONFIG", &wanted)
                 .args(["--silent", "allnoconfig"]),
         )?;
-        let made = fs::read_to_string(tree.join(".config"))?;
+        Ok(fs::read_to_string(tree.join(".config"))?)
+    }
+
+    /// Configures a source tree, and returns its `.config`, in which each setting took effect.
+    ///
+    /// # Errors
+    /// If an option was dropped, because the kernel does not know it, something that it depends on
+    /// is missing, or another option forces it.
+    pub(crate) fn apply(&self, tree: &Path) -> Result<String> {
+        let made = self.offer(tree)?;
         let dropped = dropped(&self.text, &made);
         ensure!(
             dropped.is_empty(),
             "the kernel's configuration does not keep {}",
             dropped.join(", ")
         );
-        Ok(())
+        Ok(made)
     }
 }
 
@@ -88,6 +118,22 @@ fn dropped<'a>(wanted: &'a str, made: &str) -> Vec<&'a str> {
             .is_some_and(|(option, value)| made.get(option).copied().unwrap_or("n") != value)
     };
     wanted.lines().filter(is_dropped).collect()
+}
+
+/// Returns the sections of a fragment: the heading of each, and its settings, one a line.
+fn sections(fragment: &str) -> Vec<(String, String)> {
+    let mut sections: Vec<(String, String)> = Vec::new();
+    for line in fragment.lines() {
+        if let Some(heading) = line.strip_prefix(HEADING) {
+            let heading = heading.trim_end_matches('-').trim_end();
+            sections.push((heading.to_owned(), String::new()));
+        } else if let (Some((_, text)), Some((option, value))) =
+            (sections.last_mut(), settings(line).next())
+        {
+            text.push_str(&format!("{option}={value}\n"));
+        }
+    }
+    sections
 }
 
 /// Returns the options of a configuration, with their values.
@@ -107,6 +153,27 @@ mod tests {
         assert_eq!(
             dropped(wanted, made),
             ["CONFIG_C=64", "CONFIG_D=n", "CONFIG_E=y"]
+        );
+    }
+
+    #[test]
+    fn a_section_is_left_out() {
+        let fragment = "CONFIG_A=y\n# --- One -----\nCONFIG_B=y\n# why\nCONFIG_C=y\n# --- Two ---\nCONFIG_D=n\n";
+        let sections = sections(fragment);
+        let text = settings(fragment).map(|(option, value)| format!("{option}={value}\n"));
+        let text = text.collect();
+        let configuration = Configuration { text, sections };
+        let without: Vec<_> = configuration
+            .without_each()
+            .map(|(heading, without)| (heading, without.text))
+            .collect();
+        let expected = [
+            ("One", "CONFIG_A=y\nCONFIG_D=n\n"),
+            ("Two", "CONFIG_A=y\nCONFIG_B=y\nCONFIG_C=y\n"),
+        ];
+        assert_eq!(
+            without,
+            expected.map(|(heading, text)| (heading, text.to_owned()))
         );
     }
 

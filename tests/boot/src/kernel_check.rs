@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use rustix::fs::{XattrFlags, lsetxattr};
 
-use test_fixtures::paths;
+use test_fixtures::{kernel, paths};
 use test_support::harness::{self, Trial};
 use test_support::lab::{Job, Lab};
 
@@ -43,7 +43,7 @@ fn run() -> Result<String> {
     let own_fragments = OWN_FRAGMENTS.map(|name| fs::read_to_string(kernel_config.join(name)));
     let own_fragments = own_fragments.into_iter().collect::<Result<Vec<_>, _>>()?;
     let (image, blob) = make_image(&paths::scratch("kernel-check")?)?;
-    let outcome = Lab::prepare()?.run(&Job {
+    let outcome = Lab::with_kernel(&kernel::guest()?)?.run(&Job {
         inputs: vec![
             (kernel_config.join("probe"), "probe".to_string()),
             (image, "chunks.erofs".to_string()),

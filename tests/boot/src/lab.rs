@@ -11,7 +11,7 @@ use test_support::{TestEnv, harness, trees};
 use crate::guest_tree;
 
 /// Runs the walk and the checks that depend on the VMM in the lab, then prints the guest's tree.
-const SCRIPT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/libkrunfw.so MSB_TEST_MSB=/job/msb \
+const SCRIPT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/kernel MSB_TEST_MSB=/job/msb \
     MSB_TEST_IMAGE=\"$0\" MSB_TEST_VMM=krun MSB_TEST_WORK=/job/work MSB_TEST_BOOT_TIMEOUT_S=90 \
     MSB_TEST_GUESTS=1; \
     ./boot walk:: && MSB_TEST_MEMORY_MIB=256 ./boot checks::machine:: && ./boot --guest-tree ./tree-dump > out/tree";
@@ -32,7 +32,7 @@ fn under_libkrun() -> Result<String> {
             input(&env.program, "msb"),
             input(&std::env::current_exe()?, "boot"),
             input(&tree_dump, "tree-dump"),
-            input(&env.kernel, "libkrunfw.so"),
+            input(&env.kernel, "kernel"),
             input(&fs::canonicalize(env.home().join("store"))?, "home/store"),
         ],
         command: ["sh", "-c", SCRIPT, env.image()]

@@ -55,7 +55,7 @@ impl TestEnv {
     /// If something that tests need can be neither found nor made.
     pub fn new(name: &str) -> Result<Self> {
         // A wrong variable is reported before msb is built.
-        let kernel = kernel::fetch()?;
+        let kernel = kernel::guest()?;
         Ok(Self {
             program: program()?,
             kernel,

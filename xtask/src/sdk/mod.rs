@@ -125,7 +125,7 @@ fn rust(build: &Build) -> Result<()> {
     for words in ["sdk::", "conformance::", "examples::"] {
         let mut tests = steps::tests("boot-tests");
         tests.env("MSB_TEST_MSB", build.programs.join("msb"));
-        tests.env("MSB_KERNEL", kernel::fetch()?);
+        tests.env("MSB_KERNEL", kernel::guest()?);
         shown(tests.args(["--", words]))?;
     }
     Ok(())
@@ -136,12 +136,12 @@ fn directory(name: &str) -> Result<PathBuf> {
     paths::kept(&format!("sdk/{name}"))
 }
 
-/// Adds the guest kernel at `library` to a package, and its licences and the offer of its sources.
-fn add_kernel(package: &Path, library: &str) -> Result<()> {
+/// Adds msb's guest kernel to a package at `path`, and its licence and the offer of its source.
+fn add_kernel(package: &Path, path: &str) -> Result<()> {
     let mut assemble = Command::new("python3");
     assemble.arg(paths::root().join("sdk/kernel/assemble.py"));
-    assemble.arg(kernel::debian_package()?).arg(package);
-    quiet(assemble.arg(library)).map(drop)
+    assemble.arg(kernel::own()?).arg(package);
+    quiet(assemble.arg(path)).map(drop)
 }
 
 /// Removes the content of a directory.

@@ -94,7 +94,7 @@ fn stage(build: &Build, work: &Path) -> Result<()> {
         copy_file(&paths::root().join("LICENSE"), &folder.join("LICENSE"))?;
     }
     copy_tree(&sdk.join("kernel/npm"), &kernel_package)?;
-    super::add_kernel(&kernel_package, "libkrunfw.so")
+    super::add_kernel(&kernel_package, "vmlinux")
 }
 
 /// Packs a folder, and returns the path of the tarball.

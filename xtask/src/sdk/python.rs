@@ -89,7 +89,7 @@ fn wheels(build: &Build, tools: &Path) -> Result<Vec<PathBuf>> {
     }
     let staged = directory("kernel")?;
     copy_tree(&paths::root().join("sdk/kernel/python"), &staged)?;
-    super::add_kernel(&staged, "src/msb_kernel/libkrunfw.so")?;
+    super::add_kernel(&staged, "src/msb_kernel/vmlinux")?;
     let mut pip = Command::new(tools.join("pip"));
     pip.args([
         "wheel",

@@ -33,7 +33,7 @@ impl Ready {
         images::all()?;
         Ok(Self {
             msb: paths::root().join("target/debug/msb"),
-            kernel: kernel::fetch()?,
+            kernel: kernel::guest()?,
         })
     }
 

@@ -12,6 +12,7 @@ mod host_authorities;
 mod host_directory;
 mod isolation;
 mod keeping;
+mod kernels;
 mod lifecycle;
 mod mounts;
 mod network;
@@ -129,6 +130,11 @@ const OF_GUEST: &[Check] = &[
     (
         "everything a container expects is mounted",
         surroundings::container_mounts,
+    ),
+    ("libkrunfw's kernel runs commands, too", kernels::libkrunfw),
+    (
+        "access lists are set on the root and on volumes",
+        kernels::access_lists,
     ),
     (
         "the image's config is followed and overridden",

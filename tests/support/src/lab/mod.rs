@@ -1,6 +1,6 @@
 //! The lab: a machine with `/dev/kvm` on a host that has no hardware virtualisation.
 //!
-//! QEMU's TCG emulates an AMD processor with SVM and boots the guest kernel of libkrunfw on a
+//! QEMU's TCG emulates an AMD processor with SVM and boots libkrunfw's kernel, which has KVM, on a
 //! Debian tree. Inside, KVM works, so libkrun runs as it does on hardware, only slower. The
 //! emulation distorts times measured in the lab: only ratios of similar workloads are meaningful.
 //!
@@ -20,7 +20,7 @@ mod machine;
 mod report;
 mod root_image;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub struct Job {
 /// The files that jobs run with.
 #[derive(Debug)]
 pub struct Lab {
-    /// The guest kernel of libkrunfw as an ELF with a PVH note.
+    /// The kernel of the outer guest as an ELF with a PVH note.
     kernel_elf: PathBuf,
     /// A Debian base directory tree, never changed. It needs perl (Debian's base has it).
     root_tree: PathBuf,
@@ -64,15 +64,23 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Prepares the lab with the guest kernel in use and a Debian base.
+    /// Prepares the lab with libkrunfw's kernel and a Debian base.
     /// Both are made at their first use.
     ///
     /// # Errors
     /// If the kernel or the base cannot be fetched or made.
     pub fn prepare() -> Result<Self> {
+        Self::with_kernel(&kernel::libkrunfw()?)
+    }
+
+    /// Prepares the lab with another kernel. Jobs that are nested need one that has KVM.
+    ///
+    /// # Errors
+    /// If the kernel cannot be read, or the base cannot be fetched or made.
+    pub fn with_kernel(kernel: &Path) -> Result<Self> {
         let work = paths::kept("lab")?;
         Ok(Self {
-            kernel_elf: kernel_image::cached(&kernel::fetch()?, &work)?,
+            kernel_elf: kernel_image::cached(kernel, &work)?,
             root_tree: images::base_tree()?,
             work,
         })

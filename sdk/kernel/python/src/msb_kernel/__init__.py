@@ -1,7 +1,6 @@
 """The guest kernel of msb.
 
-The kernel is the library libkrunfw, as Debian builds it. Its licence and the offer of its sources are
-among the licence files of the distribution ``msb-kernel``.
+Its licence and the offer of its source are among the licence files of the distribution ``msb-kernel``.
 """
 
 from pathlib import Path
@@ -11,4 +10,4 @@ __all__ = ["path"]
 
 def path() -> Path:
     """Return the path of the guest kernel."""
-    return Path(__file__).resolve().with_name("libkrunfw.so")
+    return Path(__file__).resolve().with_name("vmlinux")
