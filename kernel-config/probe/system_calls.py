@@ -94,7 +94,7 @@ def file_handles():
     handle = ctypes.create_string_buffer(struct.pack("Ii", 128, 0), 136)
     mount = ctypes.c_int()
     # AT_FDCWD; /job is an ext4.
-    call(303, -100, b"/job", handle, ctypes.byref(mount), 0)
+    call(303, -100, b".", handle, ctypes.byref(mount), 0)
     directory = os.open("/job", os.O_RDONLY)
     opened = call(304, directory, handle, os.O_RDONLY)
     assert os.fstat(opened).st_ino == os.stat("/job").st_ino

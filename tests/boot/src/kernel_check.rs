@@ -18,8 +18,15 @@ use test_support::lab::{Job, Lab};
 const TIMEOUT: Duration = Duration::from_secs(180);
 const MEMORY_MIB: u32 = 512;
 
+/// The fragment that every kernel has to have.
+const MSB_FRAGMENT: &str = include_str!("../../../kernel-config/msb.config");
+
 /// Fragments that only msb's own kernel is built from.
-const OWN_FRAGMENTS: [&str; 3] = ["base.config", "guest.config", "hardening.config"];
+const OWN_FRAGMENTS: [&str; 3] = [
+    include_str!("../../../kernel-config/base.config"),
+    include_str!("../../../kernel-config/guest.config"),
+    include_str!("../../../kernel-config/hardening.config"),
+];
 
 /// The end of the release of msb's own kernel (`CONFIG_LOCALVERSION` of `base.config`).
 const OWN_RELEASE: &str = "-msb";
@@ -39,9 +46,6 @@ pub(crate) fn tests() -> Vec<Trial> {
 /// Boots the kernel and prints `ok` or `MISSING` for each option.
 fn run() -> Result<String> {
     let kernel_config = paths::root().join("kernel-config");
-    let fragment = fs::read_to_string(kernel_config.join("msb.config"))?;
-    let own_fragments = OWN_FRAGMENTS.map(|name| fs::read_to_string(kernel_config.join(name)));
-    let own_fragments = own_fragments.into_iter().collect::<Result<Vec<_>, _>>()?;
     let (image, blob) = make_image(&paths::scratch("kernel-check")?)?;
     let outcome = Lab::with_kernel(&kernel::guest()?)?.run(&Job {
         inputs: vec![
@@ -62,14 +66,30 @@ fn run() -> Result<String> {
         outcome.code
     );
     let verdicts = verdicts(&stdout);
-    let mut wanted = options(&fragment);
-    if is_own(&stdout) {
-        let probed = |option: &&str| verdicts.contains_key(option);
-        let own = own_fragments.iter().flat_map(|fragment| options(fragment));
-        wanted.extend(own.filter(probed));
-    }
+    let mut wanted = options(MSB_FRAGMENT);
+    wanted.extend(own_options(&stdout, &verdicts));
     judge(&wanted, &verdicts).with_context(|| format!("the probes wrote:\n{stderr}"))?;
     Ok(format!("{} options", wanted.len()))
+}
+
+/// Judges what the probes of some modules printed in a sandbox: each option that they know of, of
+/// those that the kernel has to have.
+pub(crate) fn judge_known(stdout: &str) -> Result<()> {
+    let verdicts = verdicts(stdout);
+    let probed = |option: &&str| verdicts.contains_key(option);
+    let mut wanted: BTreeSet<_> = options(MSB_FRAGMENT).into_iter().filter(probed).collect();
+    ensure!(!wanted.is_empty(), "the probes printed {stdout:?}");
+    wanted.extend(own_options(stdout, &verdicts));
+    judge(&wanted, &verdicts)
+}
+
+/// Returns the options of msb's own kernel that a probe knows of; none if another kernel ran.
+fn own_options(stdout: &str, verdicts: &BTreeMap<&str, bool>) -> Vec<&'static str> {
+    if !is_own(stdout) {
+        return Vec::new();
+    }
+    let own = OWN_FRAGMENTS.iter().flat_map(|fragment| options(fragment));
+    own.filter(|option| verdicts.contains_key(option)).collect()
 }
 
 /// Returns true if the probes ran on msb's own kernel.

@@ -1,7 +1,10 @@
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use fs_err as fs;
 use test_fixtures::kernel;
 
 use test_support::{TestEnv, describe, expect_code};
+
+use crate::kernel_check;
 
 /// The end of the release of msb's own kernel (`CONFIG_LOCALVERSION` of `base.config`).
 const OWN_RELEASE: &str = "-msb";
@@ -26,6 +29,71 @@ for path in ['/listed', '/volume/listed']:
     print(path, reads(path, 1234), reads(path, 1235))
 ";
 
+/// The probes of the kernel's options that need nothing of the lab's machine, and the modules that
+/// they import.
+const PROBES: [(&str, &str); 8] = [
+    (
+        "__main__.py",
+        include_str!("../../../../kernel-config/probe/__main__.py"),
+    ),
+    (
+        "devices.py",
+        include_str!("../../../../kernel-config/probe/devices.py"),
+    ),
+    (
+        "filesystems.py",
+        include_str!("../../../../kernel-config/probe/filesystems.py"),
+    ),
+    (
+        "guest.py",
+        include_str!("../../../../kernel-config/probe/guest.py"),
+    ),
+    (
+        "networks.py",
+        include_str!("../../../../kernel-config/probe/networks.py"),
+    ),
+    (
+        "processes.py",
+        include_str!("../../../../kernel-config/probe/processes.py"),
+    ),
+    (
+        "registry.py",
+        include_str!("../../../../kernel-config/probe/registry.py"),
+    ),
+    (
+        "system_calls.py",
+        include_str!("../../../../kernel-config/probe/system_calls.py"),
+    ),
+];
+
+/// The options of the kernel work in a sandbox, under the VMM in use.
+pub(super) fn options(env: &TestEnv) -> Result<()> {
+    let probe = env.work.join("probe");
+    if !probe.exists() {
+        fs::create_dir(&probe)?;
+    }
+    for (name, text) in PROBES {
+        fs::write(probe.join(name), text)?;
+    }
+    let probe = format!("{}:/probe:ro", probe.display());
+    let options = [
+        "-v",
+        &probe,
+        "-v",
+        "kernels-options:/volume",
+        "--workdir",
+        "/volume",
+    ];
+    let modules = ["guest", "networks", "processes", "system_calls"];
+    let command = [&["python3", "-B", "/probe"][..], &modules].concat();
+    let output = env.run(&options, &command)?;
+    removed(env, "kernels-options")?;
+    expect_code(&output, 0)?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    kernel_check::judge_known(&String::from_utf8_lossy(&output.stdout))
+        .with_context(|| format!("the probes wrote:\n{stderr}"))
+}
+
 /// A kernel that msb does not build runs commands, if it is named.
 pub(super) fn libkrunfw(env: &TestEnv) -> Result<()> {
     let library = kernel::libkrunfw()?;
@@ -48,11 +116,14 @@ pub(super) fn libkrunfw(env: &TestEnv) -> Result<()> {
 pub(super) fn access_lists(env: &TestEnv) -> Result<()> {
     let options = ["--volume", "kernels-lists:/volume"];
     let output = env.run(&options, &["python3", "-c", LISTS])?;
-    let removed = env.msb().args(["volume", "rm", "kernels-lists"]).output()?;
+    removed(env, "kernels-lists")?;
     expect_code(&output, 0)?;
-    expect_code(&removed, 0)?;
     let shown = String::from_utf8_lossy(&output.stdout);
     let expected = "/listed True False\n/volume/listed True False\n";
     ensure!(shown == expected, "{}", describe(&output));
     Ok(())
+}
+
+fn removed(env: &TestEnv, volume: &str) -> Result<()> {
+    expect_code(&env.msb().args(["volume", "rm", volume]).output()?, 0)
 }

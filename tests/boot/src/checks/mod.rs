@@ -45,6 +45,7 @@ const OF_MACHINE: &[Check] = &[
         "only what goes with its machine is never synced",
         surroundings::syncing,
     ),
+    ("the kernel's options work in a sandbox", kernels::options),
     ("stdout and stderr are apart", streams::apart),
     ("stdin arrives whole and ends", streams::stdin),
     ("output arrives whole", streams::large_output),
