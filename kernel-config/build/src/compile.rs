@@ -18,7 +18,7 @@ pub(crate) const VARIABLES: [(&str, &str); 4] = [
 ];
 
 /// The patches by which msb's kernel differs from Debian's source. Each says what it is for.
-pub(crate) const PATCHES: [(&str, &str); 3] = [
+pub(crate) const PATCHES: [(&str, &str); 4] = [
     (
         "patches/data-hole.patch",
         include_str!("../patches/data-hole.patch"),
@@ -27,6 +27,7 @@ pub(crate) const PATCHES: [(&str, &str); 3] = [
         "patches/file-alignment.patch",
         include_str!("../patches/file-alignment.patch"),
     ),
+    ("patches/halt.patch", include_str!("../patches/halt.patch")),
     (
         "patches/lapic-timer.patch",
         include_str!("../patches/lapic-timer.patch"),
