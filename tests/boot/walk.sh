@@ -98,6 +98,7 @@ json() {
 step 'the store'
 json version version --format json
 json doctor doctor --format json
+json doctor-fix doctor --fix --format json
 json images images --format json
 json image-inspect image inspect "$image"
 json image-verify image verify --format json

@@ -37,12 +37,12 @@ pub(crate) fn lab_command<'a>(arguments: impl IntoIterator<Item = &'a str>) -> C
     command
 }
 
-/// Builds the guest kernel.
-pub(crate) fn kernel_build(arguments: &ArgMatches) -> Result<ExitCode> {
+/// Runs the only program of a package, such as the one that builds the guest kernel.
+pub(crate) fn package(name: &str, arguments: &ArgMatches) -> Result<ExitCode> {
     let mut command = cargo();
     command
         .args(["run", "--quiet", "--locked"])
-        .args(["--package", "kernel-build", "--"])
+        .args(["--package", name, "--"])
         .args(passed(arguments));
     ended(&mut command)
 }

@@ -24,7 +24,11 @@ const RECIPES: &[Recipe] = &[
     },
     Recipe {
         command: || programs::passing_on(recipe("kernel-build", "Build msb's own guest kernel")),
-        run: |arguments| programs::kernel_build(arguments),
+        run: |arguments| programs::package("kernel-build", arguments),
+    },
+    Recipe {
+        command: || programs::passing_on(recipe("dist", "Make the release, or install it")),
+        run: |arguments| programs::package("msb-dist", arguments),
     },
     Recipe {
         command: || recipe("build", "Build target/release/msb"),

@@ -5,8 +5,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     attach, bench, completion, container_prune, cp, create, df, doctor, exec, fs, image, images,
-    inspect, jobs, kill, limits, load, logs, network, port, prune, ps, pull, rename, restart, rm,
-    run, share, start, stats, stop, system_prune, top, update, version, vmm, volume, wait,
+    inspect, jobs, kill, limits, load, logs, man, network, port, prune, ps, pull, rename, restart,
+    rm, run, share, start, stats, stop, system_prune, top, update, version, vmm, volume, wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -103,6 +103,9 @@ pub(crate) enum Command {
     /// Limits on the cost of an image, and their options
     #[command(hide = true)]
     Limits(limits::Arguments),
+    /// Write the manual pages of all commands to a directory
+    #[command(hide = true)]
+    Man(man::Arguments),
     /// Commands for sandboxes, as docker groups them
     #[command(subcommand, hide = true)]
     Container(ContainerCommand),

@@ -228,6 +228,7 @@ mod tests {
         let source = msb_vmm::Unavailable {
             reason: "there is no /dev/kvm".to_owned(),
             remedy: "load the module".to_owned(),
+            requirement: msb_vmm::Requirement::KvmDevice,
         };
         let failure = Failure::from(ChooseError::Unavailable {
             vmm: "krun",

@@ -11,6 +11,7 @@ mod help;
 mod image_pattern;
 mod interrupt_counter;
 mod limits;
+mod man_pages;
 mod mount_options;
 mod option_values;
 mod output;

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 /// The file names that a kernel may have in the store's kernel directory.
 const STORE_NAMES: [&str; 2] = ["vmlinux", "libkrunfw.so.5"];
 
+/// The path of the kernel of an installed msb, from the directory that holds `bin/msb`.
+const INSTALLED: &str = "lib/msb/vmlinux";
+
 /// The paths of libkrunfw as installed by distributions and by `make install`, in search order.
 const SYSTEM_LIBRARIES: [&str; 5] = [
     MULTIARCH_LIBRARY,
@@ -22,15 +25,27 @@ const MULTIARCH_LIBRARY: &str = if cfg!(target_arch = "aarch64") {
 
 /// Returns the paths to search for a kernel, the preferred ones first.
 ///
-/// If `MSB_KERNEL` is set, its path is the only one. Otherwise the store's own directory precedes
-/// the system's libraries.
-pub fn candidates(msb_kernel: Option<&OsStr>, store_directory: &Path) -> Vec<PathBuf> {
+/// If `MSB_KERNEL` is set, its path is the only one. Otherwise the store's own directory comes
+/// first, then the kernel that was installed with the program `PREFIX/bin/msb`, which is
+/// `PREFIX/lib/msb/vmlinux`, and then the system's libraries.
+pub fn candidates(
+    msb_kernel: Option<&OsStr>,
+    store_directory: &Path,
+    program: Option<&Path>,
+) -> Vec<PathBuf> {
     if let Some(path) = msb_kernel.filter(|path| !path.is_empty()) {
         return vec![PathBuf::from(path)];
     }
     let own = STORE_NAMES.iter().map(|name| store_directory.join(name));
-    own.chain(SYSTEM_LIBRARIES.iter().map(PathBuf::from))
+    own.chain(program.and_then(installed))
+        .chain(SYSTEM_LIBRARIES.iter().map(PathBuf::from))
         .collect()
+}
+
+/// Returns the path of the kernel that is installed with a program. `None` if the program is not in
+/// a directory of a directory.
+fn installed(program: &Path) -> Option<PathBuf> {
+    Some(program.parent()?.parent()?.join(INSTALLED))
 }
 
 #[cfg(test)]
@@ -39,15 +54,30 @@ mod tests {
 
     #[test]
     fn a_named_kernel_is_the_only_place() {
-        let named = candidates(Some(OsStr::new("/k/vmlinux")), Path::new("/home/kernels"));
+        let named = candidates(
+            Some(OsStr::new("/k/vmlinux")),
+            Path::new("/home/kernels"),
+            Some(Path::new("/opt/msb/bin/msb")),
+        );
         assert_eq!(named, [PathBuf::from("/k/vmlinux")]);
     }
 
     #[test]
     fn the_store_comes_before_the_system() {
-        let places = candidates(Some(OsStr::new("")), Path::new("/home/kernels"));
+        let places = candidates(Some(OsStr::new("")), Path::new("/home/kernels"), None);
         assert_eq!(places[0], PathBuf::from("/home/kernels/vmlinux"));
         assert_eq!(places[1], PathBuf::from("/home/kernels/libkrunfw.so.5"));
         assert!(places[2..].iter().all(|place| place.starts_with("/usr")));
+    }
+
+    #[test]
+    fn the_kernel_of_an_installed_program_comes_before_the_system() {
+        let beside = |program: &str| {
+            let places = candidates(None, Path::new("/home/kernels"), Some(Path::new(program)));
+            places[2].clone()
+        };
+        let installed = PathBuf::from("/opt/msb/lib/msb/vmlinux");
+        assert_eq!(beside("/opt/msb/bin/msb"), installed);
+        assert_eq!(beside("msb"), PathBuf::from(SYSTEM_LIBRARIES[0]));
     }
 }

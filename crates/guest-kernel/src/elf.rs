@@ -16,6 +16,10 @@ const KERNEL_MAP: u64 = 0xffff_ffff_8000_0000;
 /// The offset of the image in the file: page-aligned, so that a loader may map it.
 const IMAGE_OFFSET_BYTES: usize = 4096;
 
+/// The magic number of a bzImage (Documentation/arch/x86/boot.rst).
+const BZIMAGE_MAGIC: &[u8] = b"HdrS";
+const BZIMAGE_MAGIC_OFFSET: usize = 0x202;
+
 const FILE_HEADER_BYTES: u16 = 64;
 const PROGRAM_HEADER_BYTES: u16 = 56;
 const _: () = assert!(size_of::<FileHeader64<Le>>() == 64);
@@ -66,6 +70,14 @@ impl<'data> RawKernel<'data> {
 /// Returns true for a 64-bit little-endian ELF shared library, and false for an executable.
 /// Anything else is an error.
 pub(crate) fn is_shared_library(bytes: &[u8]) -> Result<bool, KernelError> {
+    if bytes
+        .get(BZIMAGE_MAGIC_OFFSET..)
+        .is_some_and(|rest| rest.starts_with(BZIMAGE_MAGIC))
+    {
+        return Err(KernelError::Unsupported {
+            reason: "a bzImage, and msb boots the vmlinux that it was made from",
+        });
+    }
     let Ok((header, _)) = pod::from_bytes::<FileHeader64<Le>>(bytes) else {
         return Err(KernelError::NotAKernel);
     };

@@ -10,8 +10,14 @@ pub enum KernelError {
         /// The unsupported or missing property.
         reason: &'static str,
     },
+    /// The kernel lacks drivers, as loadable modules do not count.
+    #[error("the kernel was built without {}, which every sandbox needs", .missing.join(", "))]
+    MissingOptions {
+        /// The options of the missing drivers.
+        missing: Vec<&'static str>,
+    },
     /// The file is inconsistent.
-    #[error("corrupt kernel file")]
+    #[error("the kernel file is truncated or damaged")]
     Corrupt(#[from] CorruptKernel),
 }
 

@@ -18,6 +18,7 @@
 
 mod banner;
 mod candidates;
+mod drivers;
 mod elf;
 mod error;
 mod firmware;
@@ -53,7 +54,8 @@ pub enum KernelFormat {
 /// A `vmlinux` must have a PVH note. It and an `Image` are returned unchanged.
 ///
 /// # Errors
-/// If the bytes are none of these, or are inconsistent.
+/// If the bytes are none of these or are inconsistent, or if an x86-64 kernel lacks a driver that
+/// every sandbox needs.
 pub fn wrap(library_or_kernel: &[u8]) -> Result<GuestKernel, KernelError> {
     let (image, format) = if linux_image::is_arm64_image(library_or_kernel) {
         (library_or_kernel.to_vec(), KernelFormat::Image)
@@ -63,6 +65,12 @@ pub fn wrap(library_or_kernel: &[u8]) -> Result<GuestKernel, KernelError> {
         vmlinux::check(library_or_kernel)?;
         (library_or_kernel.to_vec(), KernelFormat::Elf)
     };
+    if format == KernelFormat::Elf {
+        let missing = drivers::missing(&image);
+        if !missing.is_empty() {
+            return Err(KernelError::MissingOptions { missing });
+        }
+    }
     let release = banner::release(&image);
     Ok(GuestKernel {
         image,

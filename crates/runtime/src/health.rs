@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -9,7 +10,7 @@ use rustix::fs::statvfs;
 use rustix::process::geteuid;
 use serde::Serialize;
 
-use crate::{Home, KERNEL_REMEDY, Kernel};
+use crate::{Home, Kernel};
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -62,14 +63,20 @@ impl Health {
 const LOW_SPACE_BYTES: u64 = 2 << 30;
 
 /// Inspects everything a sandbox needs: VMMs, home, kernel, disk, jail.
-/// The home is made if it does not exist. `msb_kernel` is the kernel that the user gave.
-pub fn diagnose(home: &Home, backends: &[&dyn Backend], msb_kernel: Option<&OsStr>) -> Vec<Health> {
+/// The home is made if it does not exist. `msb_kernel` is the kernel that the user gave, `program`
+/// the program msb; `None` if it was not found.
+pub fn diagnose(
+    home: &Home,
+    backends: &[&dyn Backend],
+    msb_kernel: Option<&OsStr>,
+    program: Option<&Path>,
+) -> Vec<Health> {
     let mut findings = vmms(backends);
     let home_health = home_health(home);
     let is_usable = home_health.level != Level::Broken;
     findings.push(home_health);
     findings.push(if is_usable {
-        kernel(home, msb_kernel)
+        kernel(home, msb_kernel, program)
     } else {
         kernel_without_home()
     });
@@ -151,8 +158,8 @@ fn kernel_without_home() -> Health {
     )
 }
 
-fn kernel(home: &Home, msb_kernel: Option<&OsStr>) -> Health {
-    match Kernel::find(home, msb_kernel, VerifyMode::Stamp) {
+fn kernel(home: &Home, msb_kernel: Option<&OsStr>, program: Option<&Path>) -> Health {
+    match Kernel::find(home, msb_kernel, program, VerifyMode::Stamp) {
         Ok(kernel) => {
             let release = kernel
                 .release
@@ -162,12 +169,15 @@ fn kernel(home: &Home, msb_kernel: Option<&OsStr>) -> Health {
                 format!("{release} from {}", kernel.source.display()),
             )
         }
-        Err(error) => Health::bad(
-            "guest kernel",
-            Level::Broken,
-            error.to_string(),
-            KERNEL_REMEDY.to_owned(),
-        ),
+        Err(error) => {
+            let mut finding = error.to_string();
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                finding.push_str(&format!(": {error}"));
+                cause = error.source();
+            }
+            Health::bad("guest kernel", Level::Broken, finding, error.remedy())
+        }
     }
 }
 
@@ -212,7 +222,7 @@ mod tests {
     #[test]
     fn a_home_that_cannot_be_written_is_what_is_broken() {
         // No user can make a directory there, not even root.
-        let findings = diagnose(&Home::new("/proc/msb-home"), &[], None);
+        let findings = diagnose(&Home::new("/proc/msb-home"), &[], None, None);
         assert_eq!(level(&findings, "home"), Level::Broken);
         assert_ne!(level(&findings, "guest kernel"), Level::Broken);
         let home = home_health(&Home::new("/proc/msb-home"));

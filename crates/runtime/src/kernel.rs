@@ -52,12 +52,41 @@ pub enum KernelError {
 }
 
 /// The ways to get a kernel, in one sentence.
-pub const KERNEL_REMEDY: &str = "install libkrunfw (Debian: apt-get install libkrunfw5; \
-    Fedora: dnf install libkrunfw), or set MSB_KERNEL to a libkrunfw.so or a vmlinux with a PVH note";
+const ANOTHER_KERNEL: &str = "install msb from its release archive or package, which contain a \
+    kernel, or set MSB_KERNEL to a vmlinux with a PVH note or a libkrunfw.so";
+
+impl KernelError {
+    /// Returns the action that gets a kernel, for a user.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Missing { places } => match places.as_slice() {
+                // More than one path is searched unless the user has named the kernel.
+                [named] => format!(
+                    "set MSB_KERNEL to a kernel that exists, or unset it: {} does not exist",
+                    named.display()
+                ),
+                _ => ANOTHER_KERNEL.to_owned(),
+            },
+            Self::Io { path, .. } => {
+                format!("make {} readable, or {ANOTHER_KERNEL}", path.display())
+            }
+            Self::Unusable {
+                source: guest_kernel::KernelError::Corrupt(_),
+                path,
+            } => format!(
+                "copy or download {} again, or {ANOTHER_KERNEL}",
+                path.display()
+            ),
+            Self::Unusable { .. } => ANOTHER_KERNEL.to_owned(),
+        }
+    }
+}
 
 impl Kernel {
     /// Finds the kernel in the documented places and wraps it once, into the home.
     /// With [`VerifyMode::Stamp`] it is wrapped again only if either file has changed since.
+    /// `program` is the program msb, with which a kernel may be installed.
     ///
     /// # Errors
     /// If no kernel is found, or the first one found is unusable. If `MSB_KERNEL` is set, only its
@@ -65,9 +94,12 @@ impl Kernel {
     pub fn find(
         home: &Home,
         msb_kernel: Option<&OsStr>,
+        program: Option<&Path>,
         trust: VerifyMode,
     ) -> Result<Self, KernelError> {
-        let places = guest_kernel::candidates(msb_kernel, &home.kernels());
+        // The directory in PATH may have a symlink to the program.
+        let program = program.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.into()));
+        let places = guest_kernel::candidates(msb_kernel, &home.kernels(), program.as_deref());
         let Some(source) = places.iter().find(|place| place.is_file()).cloned() else {
             return Err(KernelError::Missing { places });
         };
@@ -165,9 +197,28 @@ mod tests {
 
     /// Returns the path of the wrapped kernel, and true if its stamp matches.
     fn find(home: &Home, source: &Path, trust: VerifyMode) -> (PathBuf, bool) {
-        let kernel = Kernel::find(home, Some(source.as_os_str()), trust).expect("a kernel");
+        let named = Some(source.as_os_str());
+        let kernel = Kernel::find(home, named, None, trust).expect("a kernel");
         let stamp = home.kernels().join(stamp_name(source));
         (kernel.path, Wrapping::known(home, source, &stamp).is_some())
+    }
+
+    #[test]
+    fn a_kernel_is_found_beside_the_program_that_a_link_leads_to() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = fs::canonicalize(root.path()).expect("it exists");
+        let installed = root.join("opt/lib/msb/vmlinux");
+        for path in [&installed, &root.join("opt/bin/msb")] {
+            fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            // An arm64 `Image` is wrapped unchanged.
+            let image = [&[0; 56][..], b"ARM\x64", &[1; 100]].concat();
+            fs::write(path, image).expect("written");
+        }
+        let link = root.join("msb");
+        std::os::unix::fs::symlink("opt/bin/msb", &link).expect("linked");
+        let home = Home::new(root.join("home"));
+        let kernel = Kernel::find(&home, None, Some(&link), VerifyMode::Stamp).expect("a kernel");
+        assert_eq!(kernel.source, installed);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub use health::{Health, Level, diagnose};
 pub use home::{Home, HomeError};
 pub use host_authorities::{HostAuthorities, NoAuthorities};
 pub use hostname::{Hostname, InvalidHostname};
-pub use kernel::{KERNEL_REMEDY, Kernel, KernelError};
+pub use kernel::{Kernel, KernelError};
 pub use launch_spec::{
     AwaitedOwner, LAUNCH_FORMAT, LaunchSpec, LaunchSpecError, SupervisorConfig, VmmCommand,
 };

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use crate::shared::Shared;
 use crate::{
-    Error, Finding, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Usage, Version,
-    VmmChoice, Volumes, doctor, usage, version,
+    Error, Finding, Fix, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Usage,
+    Version, VmmChoice, Volumes, doctor, usage, version,
 };
 
 /// A client of msb: the way to its images, sandboxes and volumes.
@@ -108,6 +108,22 @@ impl Msb {
     pub fn doctor(&self) -> Operation<Vec<Finding>> {
         let shared = Arc::clone(&self.shared);
         Operation::new(async move { doctor::diagnose(shared).await })
+    }
+
+    /// Repairs what [`doctor`](Self::doctor) finds, as far as that needs no root. Returns the steps
+    /// that were done and, with their commands, those that are left.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// for fix in msb.fix().await?.iter().filter(|fix| !fix.is_done) {
+    ///     println!("{}: {}", fix.action, fix.commands.join("; "));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fix(&self) -> Operation<Vec<Fix>> {
+        let shared = Arc::clone(&self.shared);
+        Operation::new(async move { doctor::fix(shared).await })
     }
 
     /// Measures the space that the images, sandboxes and volumes take on the host.

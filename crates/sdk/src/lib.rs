@@ -62,7 +62,7 @@ mod volumes;
 pub use bytes::Bytes;
 
 pub use client::{Msb, MsbBuilder};
-pub use doctor::{Finding, Severity};
+pub use doctor::{Finding, Fix, Severity};
 pub use error::{Error, ErrorKind};
 pub use exec::{Event, ExecOptions, ExecRequest, Output, Process, Stdin};
 pub use files::{

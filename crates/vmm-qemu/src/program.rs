@@ -2,7 +2,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use msb_vmm::Unavailable;
+use msb_vmm::{Requirement, Unavailable};
 
 /// The name of the program that emulates this host's architecture.
 const QEMU: &str = "qemu-system-x86_64";
@@ -25,6 +25,7 @@ impl Programs {
             return Err(Unavailable {
                 reason: "the QEMU backend supports only Linux on x86-64".to_owned(),
                 remedy: "run msb on a machine of that kind".to_owned(),
+                requirement: Requirement::Other,
             });
         }
         Ok(Self {
@@ -33,20 +34,28 @@ impl Programs {
                 path,
                 "install it (Debian: apt-get install qemu-system-x86; Fedora: dnf install \
                  qemu-system-x86-core), or set MSB_QEMU to its path",
+                Requirement::Qemu,
             )?,
             setpriv: find(
                 OsStr::new(SETPRIV),
                 path,
                 "install it (Debian and Fedora: package util-linux)",
+                Requirement::Other,
             )?,
         })
     }
 }
 
-fn find(program: &OsStr, path: &OsStr, remedy: &str) -> Result<PathBuf, Unavailable> {
+fn find(
+    program: &OsStr,
+    path: &OsStr,
+    remedy: &str,
+    requirement: Requirement,
+) -> Result<PathBuf, Unavailable> {
     find_in(program, path).ok_or_else(|| Unavailable {
         reason: format!("the program {} is missing", program.display()),
         remedy: remedy.to_owned(),
+        requirement,
     })
 }
 

@@ -185,6 +185,7 @@ mod tests {
             let missing = || Unavailable {
                 reason: "no luck".into(),
                 remedy: "get some".into(),
+                requirement: crate::Requirement::Other,
             };
             self.1.then_some(()).ok_or_else(missing)
         }

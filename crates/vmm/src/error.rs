@@ -10,6 +10,23 @@ pub struct Unavailable {
     pub reason: String,
     /// The remedy, as a lower-case fragment for the user.
     pub remedy: String,
+    /// The kind of the missing requirement.
+    pub requirement: Requirement,
+}
+
+/// The kind of thing that a VMM needs of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requirement {
+    /// A processor with virtualisation.
+    Processor,
+    /// The device of KVM.
+    KvmDevice,
+    /// The permission to open the device of KVM.
+    KvmPermission,
+    /// QEMU for the architecture of the host.
+    Qemu,
+    /// Anything else.
+    Other,
 }
 
 /// The error of a machine that did not run, or did not end cleanly.

@@ -1,4 +1,4 @@
-use crate::Unavailable;
+use crate::{Requirement, Unavailable};
 
 /// Checks that this host supports hardware virtualisation and that this user may use it.
 ///
@@ -8,10 +8,11 @@ pub fn hardware_virtualisation() -> Result<(), Unavailable> {
     sys::hardware_virtualisation()
 }
 
-fn unavailable(reason: &str, remedy: &str) -> Unavailable {
+fn unavailable(requirement: Requirement, reason: &str, remedy: &str) -> Unavailable {
     Unavailable {
         reason: reason.to_owned(),
         remedy: remedy.to_owned(),
+        requirement,
     }
 }
 
@@ -21,7 +22,7 @@ mod sys {
     use std::io;
 
     use super::unavailable;
-    use crate::Unavailable;
+    use crate::{Requirement, Unavailable};
 
     const KVM: &str = "/dev/kvm";
 
@@ -45,6 +46,7 @@ mod sys {
             return Ok(());
         }
         Err(unavailable(
+            Requirement::Processor,
             "the processor shows neither VT-x nor AMD-V (no vmx or svm in /proc/cpuinfo)",
             "turn on virtualisation in the firmware, or nested virtualisation in the hypervisor \
              that this machine itself runs on",
@@ -55,17 +57,20 @@ mod sys {
         let Err(error) = opened else { return Ok(()) };
         Err(match error.kind() {
             io::ErrorKind::NotFound => unavailable(
+                Requirement::KvmDevice,
                 "/dev/kvm does not exist",
                 "load the module with 'modprobe kvm_intel' or 'modprobe kvm_amd'; in a container, \
                  pass the device in",
             ),
             io::ErrorKind::PermissionDenied => unavailable(
+                Requirement::KvmPermission,
                 "no permission to open /dev/kvm",
                 "add yourself to group kvm with 'sudo usermod -aG kvm $USER' and log in again",
             ),
             _ => Unavailable {
                 reason: format!("cannot open /dev/kvm: {error}"),
                 remedy: "see 'dmesg | grep -i kvm' for what the kernel says".to_owned(),
+                requirement: Requirement::Other,
             },
         })
     }
@@ -74,10 +79,11 @@ mod sys {
 #[cfg(not(target_os = "linux"))]
 mod sys {
     use super::unavailable;
-    use crate::Unavailable;
+    use crate::{Requirement, Unavailable};
 
     pub(super) fn hardware_virtualisation() -> Result<(), Unavailable> {
         Err(unavailable(
+            Requirement::Other,
             "msb does not use this system's hypervisor yet",
             "run msb on Linux with KVM",
         ))

@@ -19,7 +19,7 @@ mod sockets;
 use msb_jail::{Jail, Strictness};
 
 pub use choose::{Choice, ChooseError, Selection, UnknownVmm, choose};
-pub use error::{InvalidMachine, RunError, Unavailable};
+pub use error::{InvalidMachine, Requirement, RunError, Unavailable};
 pub use hardware::hardware_virtualisation;
 pub use krun::KrunBackend;
 pub use machine::{

@@ -19,6 +19,7 @@ macro_rules! schema {
 const SCHEMAS: &[(&str, &str)] = &[
     schema!("df"),
     schema!("doctor"),
+    schema!("doctor-fix"),
     schema!("fs"),
     schema!("image-inspect"),
     schema!("image-verify"),

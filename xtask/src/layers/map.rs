@@ -15,7 +15,10 @@ pub(super) struct Row {
 /// The rows, the highest first.
 pub(super) const MAP: [Row; 16] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
-    row("recipes", &["xtask", "test-support", "kernel-build"]),
+    row(
+        "recipes",
+        &["xtask", "test-support", "kernel-build", "msb-dist"],
+    ),
     row("support", &["testkit", "test-fixtures", "guest-program"]),
     row("faces", &["msb", "msb-bench", "msb-python", "msb-node"]),
     row("binding", &["msb-sdk-binding"]),

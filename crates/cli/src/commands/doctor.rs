@@ -1,4 +1,4 @@
-use msb_sdk::{Finding, Severity};
+use msb_sdk::{Finding, Fix, Severity};
 
 use super::Context;
 use crate::failure::Outcome;
@@ -8,19 +8,33 @@ use crate::output::{self, Format};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit code: 0 when sandboxes can run here, 125 when they cannot.\n\n\
+    msb doctor --fix never asks for the rights of root: it prints the commands that need them.\n\n\
     Examples:\n  \
     msb doctor\n  \
+    msb doctor --fix\n  \
     msb doctor --format json | jq -r '.[] | select(.level != \"good\") | .subject'"
 )]
 pub(crate) struct Arguments {
+    /// Repair what can be repaired without root, and print the commands for the rest
+    #[arg(long)]
+    fix: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    if arguments.fix {
+        let fixes = context.msb.fix().await?;
+        match arguments.format {
+            Format::Json => output::print_json(&fixes)?,
+            Format::Table => output::print(&steps(&fixes))?,
+        }
+    }
+    // What was repaired is no longer found.
     let findings = context.msb.doctor().await?;
     match arguments.format {
+        _ if arguments.fix => {}
         Format::Json => output::print_json(&findings)?,
         Format::Table => {
             for finding in &findings {
@@ -49,4 +63,25 @@ fn line(finding: &Finding) -> String {
         .map(|text| format!("\n         {text}"))
         .unwrap_or_default();
     format!("{mark} {}: {}{remedy}\n", finding.subject, finding.finding)
+}
+
+/// Returns the text of all steps, each with its commands on lines of their own.
+fn steps(fixes: &[Fix]) -> String {
+    if fixes.is_empty() {
+        return "nothing to fix: sandboxes can run on this host\n".to_owned();
+    }
+    let step = |fix: &Fix| {
+        let mark = match (fix.is_done, fix.is_required) {
+            (true, _) => "fixed   ",
+            (false, true) => "TO DO   ",
+            (false, false) => "advice  ",
+        };
+        let commands: String = fix
+            .commands
+            .iter()
+            .map(|command| format!("          {command}\n"))
+            .collect();
+        format!("{mark}{}: {}\n{commands}", fix.subject, fix.action)
+    };
+    fixes.iter().map(step).collect()
 }

@@ -22,6 +22,7 @@ pub(crate) mod limits;
 pub(crate) mod load;
 pub(crate) mod logs;
 pub(crate) mod machine;
+pub(crate) mod man;
 pub(crate) mod network;
 pub(crate) mod patches;
 pub(crate) mod port;
@@ -208,6 +209,7 @@ const fn uses_home(command: &Command) -> bool {
             | Command::Version(_)
             | Command::Completion(_)
             | Command::Limits(_)
+            | Command::Man(_)
             | Command::Vmm(_)
             | Command::Network(_)
             | Command::Share(_)
@@ -230,6 +232,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Version(arguments) => version::run(context, &arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Limits(_) => limits::run(),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Container(ContainerCommand::Prune(arguments)) => {
             block_on(container_prune::run(context, &arguments))
         }

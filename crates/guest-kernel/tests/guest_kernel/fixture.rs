@@ -12,7 +12,14 @@ pub(crate) const NOTE_OFFSET: usize = 0x400;
 const HEADER_BYTES: usize = 64;
 const SECTION_HEADER_BYTES: usize = 64;
 
-/// Returns two pages of kernel with a PVH note and a banner.
+/// The names by which the drivers register themselves that a kernel must have.
+pub(crate) const DRIVERS: &[u8] =
+    b"virtio-mmio\0virtio_blk\0virtio_console\0erofs\0ext4\0overlay\0";
+
+/// The offset of [`DRIVERS`].
+pub(crate) const DRIVERS_OFFSET: usize = 0x1800;
+
+/// Returns two pages of kernel with a PVH note, a banner and drivers.
 pub(crate) fn kernel() -> Vec<u8> {
     let mut kernel = vec![0x90; 0x2000];
     let note = [4_u32, 8, 18, u32::from_le_bytes(*b"Xen\0"), LOAD_ADDRESS, 0];
@@ -26,6 +33,7 @@ pub(crate) fn kernel() -> Vec<u8> {
         0x1000,
         b"Linux version 6.12.91 (someone@somewhere) #1\n\0",
     );
+    put(&mut kernel, DRIVERS_OFFSET, DRIVERS);
     kernel
 }
 

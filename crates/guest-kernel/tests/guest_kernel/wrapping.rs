@@ -3,7 +3,9 @@ use object::elf::{FileHeader64, PT_LOAD, PT_NOTE};
 use object::endian::LittleEndian as Le;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
-use crate::fixture::{ENTRY, LOAD_ADDRESS, NOTE_OFFSET, get_kernel_code, kernel, library};
+use crate::fixture::{
+    DRIVERS_OFFSET, ENTRY, LOAD_ADDRESS, NOTE_OFFSET, get_kernel_code, kernel, library,
+};
 
 fn wrapped() -> GuestKernel {
     wrap(&library(&kernel(), &get_kernel_code())).expect("the miniature library is sound")
@@ -52,6 +54,35 @@ fn a_kernel_without_a_pvh_note_is_unsupported() {
     assert_eq!(
         error.to_string(),
         "unsupported kernel file: the kernel has no PVH note"
+    );
+}
+
+#[test]
+fn a_kernel_without_a_driver_is_refused_with_the_option() {
+    let mut kernel = kernel();
+    kernel[DRIVERS_OFFSET] = 0;
+    let error = wrap(&library(&kernel, &get_kernel_code())).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the kernel was built without CONFIG_VIRTIO_MMIO, which every sandbox needs"
+    );
+}
+
+#[test]
+fn a_truncated_kernel_is_named_as_such() {
+    let whole = wrapped().image;
+    let error = wrap(&whole[..whole.len() / 2]).unwrap_err();
+    assert_eq!(error.to_string(), "the kernel file is truncated or damaged");
+}
+
+#[test]
+fn a_compressed_kernel_is_named_with_the_file_to_take() {
+    let mut image = vec![0; 0x1000];
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    let error = wrap(&image).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unsupported kernel file: a bzImage, and msb boots the vmlinux that it was made from"
     );
 }
 

@@ -74,7 +74,12 @@ impl Sandbox {
     /// upper disk is kept. The same holds if this future is dropped before it completes.
     pub async fn start(&self, lock: Lock, options: &StartOptions) -> Result<Running, StartError> {
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
-        let kernel = Kernel::find(&options.home, options.msb_kernel.as_deref(), options.trust)?;
+        let kernel = Kernel::find(
+            &options.home,
+            options.msb_kernel.as_deref(),
+            Some(&options.vmm_command.program),
+            options.trust,
+        )?;
         self.check_mounts(&options.home)?;
         let layout = Layout::assign(&options.home, &self.files, &self.spec.mounts, &options.room)?;
         let now_s = now_s();

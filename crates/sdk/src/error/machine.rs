@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use msb_runtime::network::PublishError;
-use msb_runtime::{KERNEL_REMEDY, KernelError, StartError};
+use msb_runtime::{KernelError, StartError};
 use msb_vmm::ChooseError;
 
 use super::ErrorKind;
@@ -15,8 +15,8 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(error) = cause.downcast_ref::<StartError>() {
         return of_start(error);
     }
-    if cause.is::<KernelError>() {
-        return Some(Meaning::new(ErrorKind::KernelMissing).hint(Some(KERNEL_REMEDY.to_owned())));
+    if let Some(error) = cause.downcast_ref::<KernelError>() {
+        return Some(Meaning::new(ErrorKind::KernelMissing).hint(Some(error.remedy())));
     }
     if let Some(error) = cause.downcast_ref::<ChooseError>() {
         let mut meaning = Meaning::new(ErrorKind::VmmMissing);

@@ -1,5 +1,8 @@
 //! The state of everything that sandboxes need on a host.
 
+mod distribution;
+mod fixes;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +13,9 @@ use crate::Error;
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::vmm::Backends;
+
+pub use fixes::Fix;
+pub(crate) use fixes::fix;
 
 /// The state of one thing that sandboxes need, with the keys of `msb doctor --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,21 +60,19 @@ impl From<Health> for Finding {
 }
 
 pub(crate) async fn diagnose(shared: Arc<Shared>) -> Result<Vec<Finding>, Error> {
-    let program = if shared.settings().is_own_program {
-        None
-    } else {
-        Some(program(shared.program().await))
-    };
-    let mut findings = blocking(move || Ok::<_, Error>(of_host(&shared))).await?;
+    let found = shared.program().await;
+    let path = found.as_ref().ok().cloned();
+    let program = (!shared.settings().is_own_program).then(|| program(found));
+    let mut findings = blocking(move || Ok::<_, Error>(of_host(&shared, path.as_deref()))).await?;
     findings.extend(program);
     Ok(findings)
 }
 
-fn of_host(shared: &Shared) -> Vec<Finding> {
+fn of_host(shared: &Shared, program: Option<&Path>) -> Vec<Finding> {
     let settings = shared.settings();
     let kernel = settings.kernel.as_deref().map(Path::as_os_str);
     let backends = Backends::new(settings);
-    let findings = msb_runtime::diagnose(shared.home(), &backends.all(), kernel);
+    let findings = msb_runtime::diagnose(shared.home(), &backends.all(), kernel, program);
     let mut findings: Vec<Finding> = findings.into_iter().map(Into::into).collect();
     findings.push(credentials().into());
     findings

@@ -1,0 +1,134 @@
+//! The kernel of a release, and its source.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, ensure};
+use fs_err as fs;
+use test_fixtures::build::cargo;
+use test_fixtures::command::quiet;
+
+use crate::tree::{DATA, Tree};
+
+/// The end of the release of a kernel that is built from kernel-config.
+const OWN: &str = "-msb";
+/// The file beside a built kernel that says from which source it was built, and offers it.
+const OFFER: &str = "SOURCE.md";
+/// The name of the kernel's own file.
+const KERNEL: &str = "vmlinux";
+/// The size limit of a file beside the kernel. The largest one, the configuration, has 70 KiB.
+const FILE_MAX_BYTES: u64 = 4 << 20;
+
+/// The kernel that sandboxes boot.
+#[derive(Debug, Clone)]
+pub(crate) struct Kernel {
+    /// The `vmlinux`.
+    pub(crate) bytes: Vec<u8>,
+    /// Its `uname -r`.
+    pub(crate) release: String,
+    /// The offer of its source.
+    pub(crate) offer: String,
+    /// The offer, and what the kernel was built from beside the distribution's package: its
+    /// configuration and its patches.
+    pub(crate) source: Tree,
+}
+
+impl Kernel {
+    /// Reads a kernel that `cargo xtask kernel-build` has made, or has it made.
+    ///
+    /// # Errors
+    /// If it cannot be built or read, is another one, or has no source beside it.
+    pub(crate) fn get(given: Option<&Path>) -> Result<Self> {
+        let built;
+        let path = match given {
+            Some(path) => path,
+            None => {
+                built = kernel_build()?;
+                Path::new(built.trim())
+            }
+        };
+        Self::read(path)
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path)?;
+        let shown = path.display();
+        let kernel = guest_kernel::wrap(&bytes).with_context(|| format!("cannot use {shown}"))?;
+        let release = kernel.release.unwrap_or_default();
+        ensure!(
+            release.ends_with(OWN),
+            "{shown} is the kernel '{release}'. A release has the kernel of cargo xtask \
+             kernel-build, whose source it can offer; give the path that this prints"
+        );
+        let directory = path.parent().context("a file has a directory")?;
+        let mut source = Tree::default();
+        add_files(&mut source, directory, "")?;
+        let offer = source.files().find(|(name, _)| *name == OFFER);
+        let (_, offer) = offer.with_context(|| {
+            format!("{shown} has no {OFFER} beside it, and a kernel must not be passed on without")
+        })?;
+        Ok(Self {
+            bytes,
+            release,
+            offer: String::from_utf8(offer.bytes.clone())?,
+            source,
+        })
+    }
+}
+
+/// Adds the files beside a kernel, and those of the directories beside it.
+fn add_files(source: &mut Tree, directory: &Path, prefix: &str) -> Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let status = entry.metadata()?;
+        if status.is_dir() && prefix.is_empty() {
+            add_files(source, &entry.path(), &format!("{name}/"))?;
+        } else if status.is_file() && status.len() <= FILE_MAX_BYTES && name != KERNEL {
+            source.insert(format!("{prefix}{name}"), DATA, fs::read(entry.path())?);
+        }
+    }
+    Ok(())
+}
+
+/// Runs the program that builds the kernel, and returns the path that it prints.
+fn kernel_build() -> Result<String> {
+    let mut build = cargo();
+    build.args(["run", "--quiet", "--locked", "--package", "kernel-build"]);
+    // It shows its progress on standard error.
+    let output = quiet(build.stderr(Stdio::inherit()))?;
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_its_source_is_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("vmlinux");
+        // An arm64 `Image` is the shortest kernel.
+        let image = |release: &str| {
+            let banner = format!("Linux version {release} (msb@msb)\n");
+            [&[0; 56][..], b"ARM\x64", banner.as_bytes()].concat()
+        };
+        fs::write(&path, image("6.12.1")).expect("written");
+        let error = Kernel::read(&path).expect_err("another kernel").to_string();
+        assert!(error.contains("is the kernel '6.12.1'"), "{error}");
+        fs::write(&path, image("6.12.1-msb")).expect("written");
+        let error = Kernel::read(&path).expect_err("no source").to_string();
+        assert!(error.contains("has no SOURCE.md beside it"), "{error}");
+        fs::write(directory.path().join(OFFER), "offer").expect("written");
+        fs::create_dir(directory.path().join("patches")).expect("made");
+        fs::write(directory.path().join("patches/a.patch"), "patch").expect("written");
+        let kernel = Kernel::read(&path).expect("a kernel with its source");
+        assert_eq!(kernel.offer, "offer");
+        assert!(
+            kernel
+                .source
+                .files()
+                .any(|(name, _)| name == "patches/a.patch")
+        );
+    }
+}

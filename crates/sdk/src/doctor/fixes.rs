@@ -1,0 +1,227 @@
+//! The steps that repair what the doctor finds. Those that need no root are done, for the others
+//! there are commands to run.
+
+use std::sync::Arc;
+
+use msb_vmm::Requirement;
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+
+use super::distribution::Distribution;
+use super::{Finding, Severity, diagnose};
+use crate::Error;
+use crate::operation::blocking;
+use crate::shared::Shared;
+use crate::vmm::Backends;
+
+/// A step that repairs a finding of the doctor, with the keys of `msb doctor --fix --format json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Fix {
+    /// The subject of the finding, such as `vmm qemu`.
+    pub subject: String,
+    /// True if the step was done; false if it is left to the user.
+    pub is_done: bool,
+    /// True if sandboxes cannot run before this step, or before the one of another VMM.
+    pub is_required: bool,
+    /// The step, in words.
+    pub action: String,
+    /// The commands of the step, for a shell; empty if no command does it.
+    pub commands: Vec<String>,
+}
+
+/// Does every step that needs no root, and returns these and all others.
+pub(crate) async fn fix(shared: Arc<Shared>) -> Result<Vec<Fix>, Error> {
+    let before = diagnose(Arc::clone(&shared)).await?;
+    // Closes the home; what this cannot repair is among the findings that follow.
+    let is_closed = shared.ready().await.is_ok();
+    let after = diagnose(Arc::clone(&shared)).await?;
+    let mut fixes = done(&before, &after, is_closed);
+    let open = blocking(move || Ok::<_, Error>(open(&shared, &after))).await?;
+    fixes.extend(open);
+    Ok(fixes)
+}
+
+/// Returns the steps that were done between two diagnoses.
+fn done(before: &[Finding], after: &[Finding], is_closed: bool) -> Vec<Fix> {
+    let is_good = |finding: &&Finding| finding.level == Severity::Good;
+    let home = |findings: &[Finding]| findings.iter().find(|each| each.subject == "home").cloned();
+    let (Some(before), Some(after)) = (home(before), home(after)) else {
+        return Vec::new();
+    };
+    if !is_closed || is_good(&&before) || !is_good(&&after) {
+        return Vec::new();
+    }
+    vec![Fix {
+        subject: before.subject,
+        is_done: true,
+        is_required: false,
+        action: format!("closed the home to other users, because {}", before.finding),
+        commands: Vec::new(),
+    }]
+}
+
+/// Returns the steps that are left to the user.
+fn open(shared: &Shared, findings: &[Finding]) -> Vec<Fix> {
+    let backends = Backends::new(shared.settings());
+    let missing: Vec<(String, Requirement)> = backends
+        .all()
+        .iter()
+        .filter_map(|vmm| {
+            Some((
+                format!("vmm {}", vmm.name()),
+                vmm.probe().err()?.requirement,
+            ))
+        })
+        .collect();
+    let host = Host {
+        distribution: Distribution::of_host(),
+        is_root: geteuid().is_root(),
+        kvm_module: kvm_module(),
+    };
+    let requirement = |subject: &str| {
+        let found = missing.iter().find(|(vmm, _)| vmm == subject);
+        found.map(|(_, requirement)| *requirement)
+    };
+    // A host with KVM needs no QEMU, and one with QEMU works without KVM.
+    let is_due = |finding: &&Finding| match requirement(&finding.subject) {
+        Some(Requirement::Qemu | Requirement::Processor) => finding.level == Severity::Broken,
+        Some(_) => true,
+        None => finding.level != Severity::Good,
+    };
+    let due = findings
+        .iter()
+        .filter(|finding| finding.level != Severity::Good)
+        .filter(is_due);
+    due.map(|finding| host.step(finding, requirement(&finding.subject)))
+        .collect()
+}
+
+/// The properties of a host that decide about commands.
+struct Host {
+    distribution: Option<Distribution>,
+    is_root: bool,
+    /// The kernel's module of KVM for this processor.
+    kvm_module: &'static str,
+}
+
+impl Host {
+    /// Returns the step that repairs a finding. Without a known command it is the doctor's remedy.
+    fn step(&self, finding: &Finding, requirement: Option<Requirement>) -> Fix {
+        let command = match requirement {
+            Some(requirement) => self.for_vmm(requirement),
+            None if finding.subject == "guest kernel" => self.kernel(),
+            None => None,
+        };
+        let remedy = finding.remedy.as_ref().unwrap_or(&finding.finding);
+        let (action, commands) = command.unwrap_or_else(|| (remedy.clone(), Vec::new()));
+        Fix {
+            subject: finding.subject.clone(),
+            is_done: false,
+            // QEMU runs sandboxes on every processor.
+            is_required: finding.level == Severity::Broken
+                && requirement != Some(Requirement::Processor),
+            action,
+            commands,
+        }
+    }
+
+    fn for_vmm(&self, requirement: Requirement) -> Option<(String, Vec<String>)> {
+        let module = format!("modprobe {}", self.kvm_module);
+        let (action, command) = match requirement {
+            Requirement::KvmPermission => (
+                "allow this user to use KVM, then log in again",
+                "usermod --append --groups kvm \"$(id -un)\"",
+            ),
+            Requirement::KvmDevice => ("load the module of KVM", module.as_str()),
+            Requirement::Qemu => ("install QEMU", self.distribution?.install_qemu),
+            Requirement::Processor | Requirement::Other => return None,
+        };
+        Some((action.to_owned(), vec![self.as_root(command)]))
+    }
+
+    fn kernel(&self) -> Option<(String, Vec<String>)> {
+        let command = self.distribution?.install_kernel?;
+        let action = "install msb's release, which has a kernel, or libkrunfw".to_owned();
+        Some((action, vec![self.as_root(command)]))
+    }
+
+    /// Returns a command as this user runs it with the rights of root.
+    fn as_root(&self, command: &str) -> String {
+        if self.is_root {
+            command.to_owned()
+        } else {
+            format!("sudo {command}")
+        }
+    }
+}
+
+/// Returns the module for this processor, by the flag of its virtualisation.
+fn kvm_module() -> &'static str {
+    let cpu_info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has_vmx = cpu_info.split_ascii_whitespace().any(|word| word == "vmx");
+    if has_vmx { "kvm_intel" } else { "kvm_amd" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(subject: &str, level: Severity) -> Finding {
+        Finding {
+            subject: subject.to_owned(),
+            level,
+            finding: "it is missing".to_owned(),
+            remedy: Some("get it".to_owned()),
+        }
+    }
+
+    fn host(is_root: bool) -> Host {
+        Host {
+            distribution: Some(Distribution::of_tests()),
+            is_root,
+            kvm_module: "kvm_amd",
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_a_command_of_the_distribution() {
+        let broken = finding("vmm qemu", Severity::Broken);
+        let fix = host(false).step(&broken, Some(Requirement::Qemu));
+        assert_eq!(fix.commands, ["sudo apt-get install qemu-system-x86"]);
+        assert!(fix.is_required && !fix.is_done);
+        let fix = host(true).step(&broken, Some(Requirement::Qemu));
+        assert_eq!(fix.commands, ["apt-get install qemu-system-x86"]);
+    }
+
+    #[test]
+    fn what_no_command_repairs_keeps_the_remedy() {
+        let unknown = Host {
+            distribution: None,
+            is_root: false,
+            kvm_module: "kvm_amd",
+        };
+        for (host, subject, requirement) in [
+            (&unknown, "vmm qemu", Some(Requirement::Qemu)),
+            (&host(false), "vmm krun", Some(Requirement::Processor)),
+            // Debian has no package of a kernel.
+            (&host(false), "guest kernel", None),
+            (&host(false), "disk", None),
+        ] {
+            let fix = host.step(&finding(subject, Severity::Degraded), requirement);
+            assert_eq!((fix.action.as_str(), fix.commands.len()), ("get it", 0));
+            assert!(!fix.is_required);
+        }
+    }
+
+    #[test]
+    fn a_closed_home_is_a_step_that_was_done() {
+        let (open, closed) = (
+            [finding("home", Severity::Degraded)],
+            [finding("home", Severity::Good)],
+        );
+        assert!(done(&open, &closed, true)[0].is_done);
+        assert!(done(&closed, &closed, true).is_empty());
+        assert!(done(&open, &open, false).is_empty());
+    }
+}
