@@ -40,11 +40,19 @@ pub(crate) fn is_whiteout<D>(inode: &Inode<D>, in_marked_directory: bool) -> boo
     }
 }
 
+/// Returns true if there are xattrs that overlayfs uses, or that it shows under other names.
+pub(crate) fn has_own(metadata: &Metadata) -> bool {
+    metadata.xattrs.names().any(is_own)
+}
+
+fn is_own(name: &[u8]) -> bool {
+    name.starts_with(PREFIX)
+}
+
 /// Returns the metadata that a process in the sandbox sees.
 pub(crate) fn shown(metadata: &Metadata) -> Metadata {
     let mut metadata = metadata.clone();
-    let is_own = |name: &[u8]| name.starts_with(PREFIX);
-    if !metadata.xattrs.names().any(is_own) {
+    if !has_own(&metadata) {
         return metadata;
     }
     let shown = metadata.xattrs.iter().filter_map(|(name, value)| {

@@ -35,7 +35,7 @@ pub(super) const MAP: [Row; 16] = [
     ),
     row("vmm", &["msb-vmm"]),
     pure_row("names", &["oci-image"]),
-    pure_row("meaning", &["oci-layers", "rootfs-view"]),
+    pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
     pure_row(
         "formats",
         &["tar-stream", "erofs-writer", "ext4-writer", "vmdk"],
