@@ -89,6 +89,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "rootfs-view",
             "tar-stream",
             "tree-archive",
+            "tree-diff",
             "vmdk",
         ],
     ),

@@ -15,7 +15,7 @@ mod stopped;
 
 pub use bytes_stream::ByteStream;
 pub use copy::{Copied, CopyOptions, copy_in, copy_out, put_tar, write_file};
-pub use error::{CopyError, DisksError, FilesError, Side};
+pub use error::{CopyError, FilesError, Side};
 pub use sandbox_files::SandboxFiles;
 
 pub(crate) use copy_path::{CopyPath, Destination};

@@ -1,16 +1,12 @@
 //! The files of a stopped sandbox, read from its disks.
 
-use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
-use fs_err as fs;
 use fstree::{FileKind, InodeId};
-use image_store::{ImageLease, Store};
 use msb_agent_protocol::v1::{FileStat, FileType, ListEntry};
 use msb_agent_protocol::{Bytes, ChunkWriter};
-use rootfs_view::{Content, ResolveError, View};
+use rootfs_view::{Content, ResolveError};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tree_archive::ArchiveWriter;
@@ -18,7 +14,7 @@ use tree_archive::ArchiveWriter;
 use super::covered::Covered;
 use super::pack_view::pack_view;
 use super::{ByteStream, FilesError};
-use crate::sandbox::ReadLock;
+use crate::disks::Disks;
 use crate::{Home, Sandbox, Target};
 
 /// Chunks of a file in the channel to its reader.
@@ -30,45 +26,23 @@ const PIECE_BYTES: u64 = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Stopped {
     pub(super) name: String,
-    view: View<File>,
+    disks: Disks,
     covered: Covered,
-    _lock: ReadLock,
-    _lease: ImageLease,
 }
 
 impl Stopped {
     /// Opens the disks; `None` if the sandbox runs.
     pub(super) fn open(sandbox: &Sandbox, home: &Home) -> Result<Option<Self>, FilesError> {
         let name = sandbox.spec.name.clone();
-        let unreadable = |source| FilesError::Disks {
+        let opened = Disks::of_sandbox(sandbox, home);
+        let opened = opened.map_err(|source| FilesError::Disks {
             name: name.clone(),
             source,
-        };
-        let io_error = |error: io::Error| unreadable(error.into());
-        let Some(lock) = sandbox.read_lock().map_err(io_error)? else {
-            return Ok(None);
-        };
-        let store = Store::open(home.root()).map_err(|error| unreadable(error.into()))?;
-        let image = store.find(&sandbox.spec.image_digest);
-        let image = image.map_err(|error| unreadable(error.into()))?;
-        let lease = store.lease(&image).map_err(io_error)?;
-        let open = |path: &Path| Ok(fs::File::open(path)?.into_parts().0);
-        let files = || -> io::Result<_> {
-            let layers = image.layers.iter().map(|layer| open(layer));
-            Ok((
-                open(&sandbox.files.upper())?,
-                open(&image.fsmeta)?,
-                layers.collect::<io::Result<_>>()?,
-            ))
-        };
-        let (upper, fsmeta, layers) = files().map_err(io_error)?;
-        let view = View::open(upper, fsmeta, layers).map_err(|error| unreadable(error.into()))?;
-        Ok(Some(Self {
-            covered: Covered::new(&sandbox.spec.mounts, &view),
+        })?;
+        Ok(opened.map(|disks| Self {
+            covered: Covered::new(&sandbox.spec.mounts, &disks.view),
             name,
-            view,
-            _lock: lock,
-            _lease: lease,
+            disks,
         }))
     }
 
@@ -79,7 +53,7 @@ impl Stopped {
 
     pub(super) fn list(&self, path: &[u8]) -> Result<Vec<ListEntry>, FilesError> {
         let id = self.find("open", path, true)?;
-        let names = self.view.tree().directory(id);
+        let names = self.disks.view.tree().directory(id);
         let names = names.ok_or_else(|| refused("open", path, Errno::NOTDIR))?;
         let entries = names.iter().map(|(name, &id)| ListEntry {
             name: Bytes::copy_from_slice(name.as_bytes()),
@@ -92,7 +66,7 @@ impl Stopped {
 
     pub(super) fn read(self: &Arc<Self>, path: &[u8]) -> Result<ByteStream, FilesError> {
         let id = self.find("open", path, true)?;
-        let content = match &self.view.tree().inode(id).kind {
+        let content = match &self.disks.view.tree().inode(id).kind {
             FileKind::Regular(content) => content.clone(),
             FileKind::Directory(_) => return Err(refused("read", path, Errno::ISDIR)),
             _ => return Err(refused("read", path, Errno::NXIO)),
@@ -115,7 +89,7 @@ impl Stopped {
         one_file_system: bool,
     ) -> Result<ByteStream, FilesError> {
         let id = self.find("inspect", path, false)?;
-        if !one_file_system && let Some(target) = self.covered.below(self.view.tree(), id) {
+        if !one_file_system && let Some(target) = self.covered.below(self.disks.view.tree(), id) {
             return Err(FilesError::MountBelow {
                 path: path.into(),
                 name: self.name.clone(),
@@ -126,7 +100,13 @@ impl Stopped {
         Ok(stream(move |sender| {
             let send = |chunk| sender.blocking_send(Ok(chunk)).is_ok();
             let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
-            pack_view(&this.view, id, &name, Some(&this.covered), &mut archive)?;
+            pack_view(
+                &this.disks.view,
+                id,
+                &name,
+                Some(&this.covered),
+                &mut archive,
+            )?;
             // A closed receiver needs no end of the archive.
             let _ = archive.finish();
             Ok(())
@@ -144,7 +124,8 @@ impl Stopped {
         while position < content.size_bytes() {
             let length = PIECE_BYTES.min(content.size_bytes() - position);
             let mut buffer = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-            self.view
+            self.disks
+                .view
                 .read_at(content, position, &mut buffer)
                 .map_err(io::Error::other)?;
             if out.write_all(&buffer).is_err() {
@@ -158,7 +139,7 @@ impl Stopped {
     }
 
     fn find(&self, action: &'static str, path: &[u8], follow: bool) -> Result<InodeId, FilesError> {
-        let found = self.view.resolve(path, follow).map_err(|error| {
+        let found = self.disks.view.resolve(path, follow).map_err(|error| {
             let errno = match error {
                 ResolveError::NotFound => Errno::NOENT,
                 ResolveError::NotDirectory => Errno::NOTDIR,
@@ -181,7 +162,7 @@ impl Stopped {
     }
 
     fn describe(&self, id: InodeId) -> FileStat {
-        let inode = self.view.tree().inode(id);
+        let inode = self.disks.view.tree().inode(id);
         let metadata = &inode.metadata;
         let mut stat = FileStat {
             mode: metadata.mode.into(),
