@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    attach, bench, completion, container_prune, cp, create, df, doctor, exec, fs, image, images,
-    inspect, jobs, kill, limits, load, logs, network, port, prune, ps, pull, rename, restart, rm,
-    run, share, start, stats, stop, system_prune, top, update, version, vmm, volume, wait,
+    attach, bench, completion, container_prune, cp, create, df, diff, doctor, exec, fs, image,
+    images, inspect, jobs, kill, limits, load, logs, network, port, prune, ps, pull, rename,
+    restart, rm, run, share, start, stats, stop, system_prune, top, update, version, vmm, volume,
+    wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -153,6 +154,8 @@ pub(crate) enum SandboxCommand {
     Top(top::Arguments),
     /// Copy files between this host and a sandbox
     Cp(cp::Arguments),
+    /// Show the changes of a sandbox's files, or the differences of sandboxes and images
+    Diff(diff::Arguments),
     /// List, read and change a sandbox's files
     Fs(fs::Arguments),
     /// Show the resources that running sandboxes use, updated every second

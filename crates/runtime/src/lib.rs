@@ -51,7 +51,7 @@ pub(crate) use allocation::allocated_bytes;
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
-pub use diff::{Diff, DiffError, DiffSide};
+pub use diff::{ChangedFile, Diff, DiffError, DiffSide};
 pub use disks::DisksError;
 pub use exit::{EndReason, Exit};
 pub use files::{

@@ -5,12 +5,15 @@ mod own;
 mod relation;
 mod side;
 
+use fstree::{Inode, Xattrs};
 use image_store::StoredImage;
+use msb_agent_protocol::v1::FileStat;
 use rootfs_view::Content;
 use tree_diff::{Change, Patch, Patcher, Scope, compare};
 
 pub use error::DiffError;
 
+use crate::files::describe;
 use crate::{Home, Sandbox};
 use relation::DiskRelation;
 use side::DiskSide;
@@ -37,6 +40,24 @@ pub struct Diff {
     new: DiskSide,
     changes: Vec<Change>,
     patcher: Patcher,
+}
+
+/// A file that is on one side of a change.
+#[derive(Debug)]
+pub struct ChangedFile<'a> {
+    /// Its attributes.
+    pub stat: FileStat,
+    /// Its extended attributes.
+    pub xattrs: &'a Xattrs,
+}
+
+impl<'a> ChangedFile<'a> {
+    fn new(inode: &'a Inode<Content>) -> Self {
+        Self {
+            stat: describe(inode),
+            xattrs: &inode.metadata.xattrs,
+        }
+    }
 }
 
 impl Diff {
@@ -98,14 +119,14 @@ impl Diff {
         &self.changes
     }
 
-    /// Returns the old file of a change. `None` if the name was added.
-    pub fn old_inode(&self, change: &Change) -> Option<&fstree::Inode<Content>> {
-        change.old.map(|id| self.old.inode(id))
+    /// Returns the attributes of the old file of a change. `None` if the name was added.
+    pub fn old_file(&self, change: &Change) -> Option<ChangedFile<'_>> {
+        change.old.map(|id| ChangedFile::new(self.old.inode(id)))
     }
 
-    /// Returns the new file of a change. `None` if the name was deleted.
-    pub fn new_inode(&self, change: &Change) -> Option<&fstree::Inode<Content>> {
-        change.new.map(|id| self.new.inode(id))
+    /// Returns the attributes of the new file of a change. `None` if the name was deleted.
+    pub fn new_file(&self, change: &Change) -> Option<ChangedFile<'_>> {
+        change.new.map(|id| ChangedFile::new(self.new.inode(id)))
     }
 
     /// Returns the change with this index in the form of `git diff`. `None` if there is none.

@@ -7,6 +7,7 @@ mod bytes_stream;
 mod copy;
 mod copy_path;
 mod covered;
+mod describe;
 mod error;
 mod local;
 mod pack_view;
@@ -19,4 +20,5 @@ pub use error::{CopyError, FilesError, Side};
 pub use sandbox_files::SandboxFiles;
 
 pub(crate) use copy_path::{CopyPath, Destination};
+pub(crate) use describe::describe;
 pub(crate) use local::{LINKS_MAX, Packed, source as host_source};

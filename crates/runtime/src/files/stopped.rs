@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use fstree::{FileKind, InodeId};
-use msb_agent_protocol::v1::{FileStat, FileType, ListEntry};
+use msb_agent_protocol::v1::{FileStat, ListEntry};
 use msb_agent_protocol::{Bytes, ChunkWriter};
 use rootfs_view::{Content, ResolveError};
 use rustix::io::Errno;
@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tree_archive::ArchiveWriter;
 
 use super::covered::Covered;
+use super::describe::describe;
 use super::pack_view::pack_view;
 use super::{ByteStream, FilesError};
 use crate::disks::Disks;
@@ -48,7 +49,7 @@ impl Stopped {
 
     pub(super) fn stat(&self, path: &[u8], follow: bool) -> Result<FileStat, FilesError> {
         self.find("inspect", path, follow)
-            .map(|id| self.describe(id))
+            .map(|id| describe(self.disks.view.tree().inode(id)))
     }
 
     pub(super) fn list(&self, path: &[u8]) -> Result<Vec<ListEntry>, FilesError> {
@@ -57,7 +58,7 @@ impl Stopped {
         let names = names.ok_or_else(|| refused("open", path, Errno::NOTDIR))?;
         let entries = names.iter().map(|(name, &id)| ListEntry {
             name: Bytes::copy_from_slice(name.as_bytes()),
-            stat: Some(self.describe(id)),
+            stat: Some(describe(self.disks.view.tree().inode(id))),
         });
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by(|one, other| one.name.cmp(&other.name));
@@ -159,42 +160,6 @@ impl Stopped {
             name: self.name.clone(),
             target: target.clone(),
         }
-    }
-
-    fn describe(&self, id: InodeId) -> FileStat {
-        let inode = self.disks.view.tree().inode(id);
-        let metadata = &inode.metadata;
-        let mut stat = FileStat {
-            mode: metadata.mode.into(),
-            uid: metadata.uid,
-            gid: metadata.gid,
-            mtime_s: metadata.mtime.seconds,
-            mtime_ns: metadata.mtime.nanoseconds,
-            ..FileStat::default()
-        };
-        let file_type = match &inode.kind {
-            FileKind::Regular(content) => {
-                stat.size = content.size_bytes();
-                FileType::Regular
-            }
-            FileKind::Directory(_) => FileType::Directory,
-            FileKind::Symlink(target) => {
-                stat.size = target.len() as u64;
-                stat.link_target = Bytes::copy_from_slice(target);
-                FileType::Symlink
-            }
-            FileKind::CharDevice(device) | FileKind::BlockDevice(device) => {
-                (stat.device_major, stat.device_minor) = (device.major, device.minor);
-                match inode.kind {
-                    FileKind::CharDevice(_) => FileType::CharDevice,
-                    _ => FileType::BlockDevice,
-                }
-            }
-            FileKind::Fifo => FileType::Fifo,
-            FileKind::Socket => FileType::Socket,
-        };
-        stat.set_type(file_type);
-        stat
     }
 }
 

@@ -120,6 +120,7 @@ converted! {
         msb_runtime::ConnectError,
         msb_runtime::CopyError,
         msb_runtime::CreateError,
+        msb_runtime::DiffError,
         msb_runtime::FilesError,
         msb_runtime::HomeError,
         msb_runtime::RemoveError,

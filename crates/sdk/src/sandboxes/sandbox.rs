@@ -14,8 +14,8 @@ use super::{Changes, Lifetime, MainCommand, SandboxInfo};
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::{
-    Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, StartOptions,
-    Stats, StatsWatch, Stopped,
+    Diff, DiffOptions, Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation,
+    Port, StartOptions, Stats, StatsWatch, Stopped,
 };
 
 /// The time that closing an owned sandbox may take.
@@ -306,7 +306,7 @@ impl Sandbox {
     }
 
     /// Returns the sandbox as it was last read.
-    pub(super) fn stored(&self) -> StoredSandbox {
+    pub(crate) fn stored(&self) -> StoredSandbox {
         self.handle.stored()
     }
 
@@ -387,6 +387,26 @@ impl Sandbox {
             let ports = blocking(move || stored.published()).await?;
             Ok(ports.into_iter().map(Port::from).collect())
         })
+    }
+
+    /// Compares the stopped sandbox with its image: what was added, changed and deleted in it.
+    ///
+    /// ```no_run
+    /// use msb_sdk::DiffOptions;
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// for change in sandbox.diff(DiffOptions::default()).await?.changes() {
+    ///     println!("{} {}", change.kind.letter(), change.path);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or
+    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths.
+    pub fn diff(&self, options: DiffOptions) -> Operation<Diff> {
+        crate::diff::of_sandbox(Arc::clone(&self.handle.shared), self.stored(), options)
     }
 
     /// Returns the commands that run without a client.
