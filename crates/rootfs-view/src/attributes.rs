@@ -67,6 +67,22 @@ pub(crate) fn shown(metadata: &Metadata) -> Metadata {
     metadata
 }
 
+/// Returns the metadata as overlayfs stores it: the opposite of [`shown`].
+pub(crate) fn escaped(metadata: &Metadata) -> Metadata {
+    let mut metadata = metadata.clone();
+    if has_own(&metadata) {
+        let stored = metadata.xattrs.iter().map(|(name, value)| {
+            let name = match name.strip_prefix(PREFIX) {
+                Some(rest) => [ESCAPED, rest].concat(),
+                None => name.to_vec(),
+            };
+            (name, value.to_vec())
+        });
+        metadata.xattrs = stored.collect::<Xattrs>();
+    }
+    metadata
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +98,6 @@ mod tests {
         let expected = [("trusted.overlay.opaque", "y"), ("user.note", "n")];
         assert_eq!(shown(&metadata).xattrs, Xattrs::from_iter(expected));
         assert!(!is_opaque(&metadata));
+        assert_eq!(shown(&escaped(&shown(&metadata))), shown(&metadata));
     }
 }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use fstree::{Device, FileKind, Inode, InodeId, Metadata, Name, Tree};
 
-use crate::attributes::OPAQUE;
+use crate::attributes::{OPAQUE, escaped};
 
 /// Adds to the tree of an upper disk the directory that makes overlayfs show `wanted` over `image`.
 /// Returns the directory, which has no name yet.
@@ -134,9 +134,10 @@ fn names<L>(image: &Tree<L>, id: InodeId) -> Option<&fstree::Directory> {
 }
 
 /// Returns the metadata that an upper disk stores. It leaves out access control lists, because a
-/// guest's ext4 has none.
+/// guest's ext4 has none, and gives the xattrs of a nested overlayfs the names that overlayfs gives
+/// them.
 pub fn stored(metadata: &Metadata) -> Metadata {
-    let mut metadata = metadata.clone();
+    let mut metadata = escaped(metadata);
     metadata
         .xattrs
         .retain(|name, _| !name.starts_with(b"system."));

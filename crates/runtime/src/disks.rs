@@ -42,17 +42,26 @@ impl Disks {
         let Some(lock) = sandbox.read_lock()? else {
             return Ok(None);
         };
+        let disks = Self::of_locked(sandbox, home)?;
+        Ok(Some(Self {
+            _lock: Some(lock),
+            ..disks
+        }))
+    }
+
+    /// Opens the disks of a sandbox whose lock the caller holds.
+    pub(crate) fn of_locked(sandbox: &Sandbox, home: &Home) -> Result<Self, DisksError> {
         let store = Store::open(home.root())?;
         let image = store.find(&sandbox.spec.image_digest)?;
         let lease = store.lease(&image)?;
         let upper = open(&sandbox.files.upper())?;
         let (fsmeta, layers) = open_image(&image)?;
-        Ok(Some(Self {
+        Ok(Self {
             view: View::open(upper, fsmeta, layers)?,
             image,
-            _lock: Some(lock),
+            _lock: None,
             _lease: lease,
-        }))
+        })
     }
 
     /// Opens the disks of an image.

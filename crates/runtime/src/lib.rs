@@ -13,6 +13,7 @@ mod as_text;
 mod boot;
 mod command;
 mod diff;
+mod discard;
 mod disks;
 mod exit;
 mod files;
@@ -52,6 +53,7 @@ pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
 pub use diff::{ChangedFile, Diff, DiffError, DiffSide};
+pub use discard::DiscardError;
 pub use disks::DisksError;
 pub use exit::{EndReason, Exit};
 pub use files::{

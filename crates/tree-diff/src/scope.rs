@@ -52,19 +52,22 @@ impl Scope {
     /// Returns true if a path, from the root, is in the scope.
     #[must_use]
     pub fn contains(&self, path: &[u8]) -> bool {
-        let mut node = &self.root;
-        for name in path.split(|&byte| byte == b'/') {
-            if node.is_whole {
-                return true;
-            }
-            if !name.is_empty() {
-                match node.below.get(name) {
-                    Some(below) => node = below,
-                    None => return false,
-                }
-            }
-        }
-        node.is_whole
+        self.node(path).is_some_and(|node| node.is_whole)
+    }
+
+    /// Returns true if a path, from the root, is not in the scope, but something below it is.
+    #[must_use]
+    pub fn is_below(&self, path: &[u8]) -> bool {
+        self.node(path).is_some_and(|node| !node.is_whole)
+    }
+
+    /// Returns the part of the scope at a path. `None` if it is outside.
+    fn node(&self, path: &[u8]) -> Option<&Node> {
+        let mut names = path.split(|&byte| byte == b'/');
+        names.try_fold(&self.root, |node, name| match name {
+            b"" => Some(node),
+            name => node.at(name),
+        })
     }
 }
 
@@ -111,6 +114,8 @@ mod tests {
         ] {
             assert_eq!(scope.contains(path.as_bytes()), is_inside, "{path}");
         }
+        assert!(scope.is_below(b"/usr") && !scope.is_below(b"/usr/lib"));
+        assert!(scope.is_below(b"/") && !scope.is_below(b"/var"));
         assert!(Scope::everything().contains(b"/a"));
         assert!(Scope::of_paths(["/"]).expect("valid").contains(b"/a"));
         let none: [&[u8]; 0] = [];

@@ -98,13 +98,7 @@ fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {
 }
 
 fn write_disk(files: &SandboxPaths, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), UpperError> {
-    let options = Options {
-        size_bytes: spec.upper_bytes,
-        uuid: seed(spec, "uuid"),
-        hash_seed: seed(spec, "hash seed"),
-        label: "msb-upper".to_owned(),
-        ..Options::default()
-    };
+    let options = upper_options(spec, spec.upper_bytes);
     let output = durable_files::create_new(&files.upper()).map_err(UpperError::Io)?;
     ext4_writer::write(tree, &options, output.file()).map_err(|source| UpperError::Layout {
         path: files.upper(),
@@ -116,6 +110,17 @@ fn write_disk(files: &SandboxPaths, spec: &Spec, tree: &Tree<NewFile>) -> Result
         Ok(())
     } else {
         output.sync_all().map_err(UpperError::Io)
+    }
+}
+
+/// Returns the parameters of a sandbox's upper disk.
+pub(crate) fn upper_options(spec: &Spec, size_bytes: u64) -> Options {
+    Options {
+        size_bytes,
+        uuid: seed(spec, "uuid"),
+        hash_seed: seed(spec, "hash seed"),
+        label: "msb-upper".to_owned(),
+        ..Options::default()
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     }
 }
 
-fn print_names(diff: &Diff, without_letters: bool) -> Outcome {
+pub(super) fn print_names(diff: &Diff, without_letters: bool) -> Outcome {
     for change in diff.changes().filter(|change| !change.is_implied) {
         let path = change.quoted_path();
         let line = if without_letters {
@@ -92,6 +92,14 @@ fn print_names(diff: &Diff, without_letters: bool) -> Outcome {
         }
     }
     Ok(0)
+}
+
+/// Returns the changes with their letters, a line each.
+pub(super) fn lines(diff: &Diff) -> String {
+    let changes = diff.changes().filter(|change| !change.is_implied);
+    let line =
+        |change: msb_sdk::Change| format!("{} {}\n", change.kind.letter(), change.quoted_path());
+    changes.map(line).collect()
 }
 
 /// Prints the changes one by one, because together they may take much memory.

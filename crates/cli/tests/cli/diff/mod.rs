@@ -1,6 +1,7 @@
 //! `msb diff` of sandboxes that never ran: their files were changed before the first boot, or by this
 //! machine's kernel.
 
+mod discard;
 mod image;
 mod mounted;
 mod oracle_overlay;

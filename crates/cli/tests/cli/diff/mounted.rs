@@ -46,6 +46,11 @@ impl Mounts {
         self.path("root")
     }
 
+    /// Returns the mount point of the sandbox's disk itself.
+    pub(super) fn disk(&self) -> PathBuf {
+        self.path("disk")
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -84,7 +89,7 @@ fn concatenate(home: &TestHome, image: &str, flat: &Path) {
 }
 
 /// Returns the disk of the home's only sandbox.
-fn upper(home: &TestHome) -> PathBuf {
+pub(super) fn upper(home: &TestHome) -> PathBuf {
     let sandboxes = fs::read_dir(home.path().join("home/sandboxes")).expect("listed");
     let directory = sandboxes
         .map(|entry| entry.expect("an entry").path())
