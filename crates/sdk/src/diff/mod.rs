@@ -14,7 +14,7 @@ pub use patch::{Patch, PatchLines};
 
 use crate::operation::blocking;
 use crate::shared::Shared;
-use crate::{Error, ErrorKind, Msb, Operation};
+use crate::{Error, ErrorKind, Msb, Operation, Sandbox, Text};
 
 /// The differences between two root filesystems. Neither of their sandboxes can be started while
 /// this value lives.
@@ -112,18 +112,67 @@ impl Msb {
     }
 }
 
-/// Compares a sandbox with its image.
-pub(crate) fn of_sandbox(
-    shared: Arc<Shared>,
-    sandbox: StoredSandbox,
-    options: DiffOptions,
-) -> Operation<Diff> {
-    Operation::new(async move {
-        let comparing = shared.with_home(move |shared| {
-            DiskDiff::of_sandbox(shared.home(), &sandbox, &options.paths())
-        });
-        comparing.await.map(Diff::new)
-    })
+impl Sandbox {
+    /// Compares the stopped sandbox with its image: what was added, changed and deleted in it.
+    ///
+    /// ```no_run
+    /// use msb_sdk::DiffOptions;
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// for change in sandbox.diff(DiffOptions::default()).await?.changes() {
+    ///     println!("{} {}", change.kind.letter(), change.path);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or
+    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths.
+    pub fn diff(&self, options: DiffOptions) -> Operation<Diff> {
+        let handle = self.handle();
+        Operation::new(async move {
+            let stored = handle.stored();
+            let comparing = handle.shared.with_home(move |shared| {
+                DiskDiff::of_sandbox(shared.home(), &stored, &options.paths())
+            });
+            comparing.await.map(Diff::new)
+        })
+    }
+
+    /// Takes back all changes of the stopped sandbox at and below these paths: they are then what the
+    /// image has. Everything else stays as it is. Symlinks are not followed.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// sandbox.discard(["/etc", "/usr/share/doc"]).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning),
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if there is no path, or a path is in a
+    /// directory that the sandbox deleted or replaced, or
+    /// [`OutOfSpace`](ErrorKind::OutOfSpace). The sandbox is unchanged then.
+    pub fn discard<P: Into<Text>>(&self, paths: impl IntoIterator<Item = P>) -> Operation<()> {
+        let paths = paths
+            .into_iter()
+            .map(|path| path.into().as_bytes().to_vec());
+        let paths: Vec<Vec<u8>> = paths.collect();
+        let handle = self.handle();
+        Operation::new(async move {
+            if paths.is_empty() {
+                return Err(Error::invalid(
+                    "no path to discard changes of; / is all of them",
+                ));
+            }
+            let stored = handle.stored();
+            let discarding = handle
+                .shared
+                .with_home(move |shared| stored.discard(shared.home(), &paths));
+            discarding.await
+        })
+    }
 }
 
 /// Returns the sandbox of a name, else the image.

@@ -14,8 +14,8 @@ use super::{Changes, Lifetime, MainCommand, SandboxInfo};
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::{
-    Diff, DiffOptions, Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation,
-    Port, StartOptions, Stats, StatsWatch, Stopped, Text,
+    Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, StartOptions,
+    Stats, StatsWatch, Stopped,
 };
 
 /// The time that closing an owned sandbox may take.
@@ -386,59 +386,6 @@ impl Sandbox {
             let stored = handle.stored();
             let ports = blocking(move || stored.published()).await?;
             Ok(ports.into_iter().map(Port::from).collect())
-        })
-    }
-
-    /// Compares the stopped sandbox with its image: what was added, changed and deleted in it.
-    ///
-    /// ```no_run
-    /// use msb_sdk::DiffOptions;
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// for change in sandbox.diff(DiffOptions::default()).await?.changes() {
-    ///     println!("{} {}", change.kind.letter(), change.path);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or
-    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths.
-    pub fn diff(&self, options: DiffOptions) -> Operation<Diff> {
-        crate::diff::of_sandbox(Arc::clone(&self.handle.shared), self.stored(), options)
-    }
-
-    /// Takes back all changes of the stopped sandbox at and below these paths: they are then what the
-    /// image has. Everything else stays as it is. Symlinks are not followed.
-    ///
-    /// ```no_run
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// sandbox.discard(["/etc", "/usr/share/doc"]).await
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`SandboxRunning`](ErrorKind::SandboxRunning),
-    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if there is no path, or a path is in a
-    /// directory that the sandbox deleted or replaced, or
-    /// [`OutOfSpace`](ErrorKind::OutOfSpace). The sandbox is unchanged then.
-    pub fn discard<P: Into<Text>>(&self, paths: impl IntoIterator<Item = P>) -> Operation<()> {
-        let paths = paths
-            .into_iter()
-            .map(|path| path.into().as_bytes().to_vec());
-        let paths: Vec<Vec<u8>> = paths.collect();
-        self.run(|handle| async move {
-            if paths.is_empty() {
-                return Err(Error::invalid(
-                    "no path to discard changes of; / is all of them",
-                ));
-            }
-            let stored = handle.stored();
-            let discarding = handle
-                .shared
-                .with_home(move |shared| stored.discard(shared.home(), &paths));
-            discarding.await
         })
     }
 
