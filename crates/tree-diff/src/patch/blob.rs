@@ -20,7 +20,7 @@ pub(super) struct Blob {
 impl Blob {
     /// Reads a file. `None` if it does not exist, or is neither a regular file nor a symlink.
     pub(super) fn read<S: Side>(side: &S, id: Option<InodeId>) -> Result<Option<Self>, S::Error> {
-        let (Some(id), Some(mode)) = (id, mode(side, id.into())) else {
+        let (Some(id), Some(mode)) = (id, mode(side, id)) else {
             return Ok(None);
         };
         let content = match &side.tree().inode(id).kind {

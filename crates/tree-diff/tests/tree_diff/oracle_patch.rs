@@ -127,9 +127,13 @@ fn check_with(old: &Files, new: &Files, programs: &[(&str, &[&str])]) {
 }
 
 fn numbered(changed: &[usize]) -> String {
-    let line = |number: usize| match changed.contains(&number) {
-        true => format!("changed {number}\n"),
-        false => format!("line {number}\n"),
+    let line = |number: usize| {
+        let word = if changed.contains(&number) {
+            "changed"
+        } else {
+            "line"
+        };
+        format!("{word} {number}\n")
     };
     (0..60).map(line).collect()
 }
