@@ -10,6 +10,7 @@
 mod allocation;
 mod boot;
 mod bound;
+mod diff;
 mod disk;
 mod exec;
 mod fs;
@@ -73,6 +74,8 @@ enum Benchmark {
     Image(image::Arguments),
     /// Measure the growth of the cost of images and sandboxes with layers, files and whiteouts
     Growth(growth::Arguments),
+    /// Measure `msb diff` of a sandbox with few changes, by the number of names in its image
+    Diff(diff::Arguments),
     /// Measure a writable disk before its first use: time, bytes, and growth under an idle guest
     Disk(disk::Arguments),
     /// Measure `msb exec`: its output against the console's, many at once, a reader that stalls
@@ -110,6 +113,7 @@ fn measure(arguments: Arguments) -> Result<u8> {
         Benchmark::Bound(arguments) => return image::bound(arguments).map(|()| 0),
         Benchmark::Measure(arguments) => return measure::run(arguments).map(|()| 0),
         Benchmark::Boot(_)
+        | Benchmark::Diff(_)
         | Benchmark::Disk(_)
         | Benchmark::Exec(_)
         | Benchmark::Fs(_)
@@ -126,6 +130,7 @@ fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
         Benchmark::Boot(arguments) => (boot::run(arguments, msb)?, &arguments.showing),
         Benchmark::Image(arguments) => (image::run(arguments, msb)?, &arguments.showing),
         Benchmark::Growth(arguments) => (growth::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Diff(arguments) => (diff::run(arguments, msb)?, &arguments.showing),
         Benchmark::Disk(arguments) => (disk::run(arguments, msb)?, &arguments.showing),
         Benchmark::Exec(arguments) => (exec::run(arguments, msb)?, &arguments.showing),
         Benchmark::Fs(arguments) => (fs::run(arguments, msb)?, &arguments.showing),

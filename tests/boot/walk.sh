@@ -216,6 +216,8 @@ json fs fs ls walk-2 /srv/tree --format json
 gives 0 "$msb" cp walk-2:/srv/tree "$work/offline"
 same one cat "$work/offline/link"
 refuses 'run' "$msb" exec walk-2 true
+json diff diff walk-2 --format json
+same 'A /srv/tree' sh -c "'$msb' diff walk-2 -- /srv/tree | head -1"
 
 step 'update'
 before=$("$msb" inspect walk-2 | sed -n 's/.*"upper_bytes": \(.*\),/\1/p')

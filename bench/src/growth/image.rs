@@ -13,7 +13,7 @@ const DIRECTORY_FILES: u32 = 100;
 
 /// The shape of an image that is made for one point of a series.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     pub(super) layers: u32,
     /// The number of files of all layers together.
     pub(super) files: u32,
@@ -24,7 +24,7 @@ pub(super) struct Shape {
 
 impl Shape {
     /// Returns an image with its files spread over layers.
-    pub(super) const fn spread(layers: u32, files: u32) -> Self {
+    pub(crate) const fn spread(layers: u32, files: u32) -> Self {
         Self {
             layers,
             files,
@@ -44,7 +44,7 @@ impl Shape {
     }
 
     /// Writes the image as an OCI layout.
-    pub(super) fn write(&self, directory: &Path) -> Result<()> {
+    pub(crate) fn write(&self, directory: &Path) -> Result<()> {
         fs::create_dir_all(directory.join("blobs/sha256"))?;
         let mut layers = Vec::new();
         for layer in 0..self.layers {
@@ -64,7 +64,8 @@ struct Blob {
     size_bytes: u64,
 }
 
-fn path_of(number: u32) -> String {
+/// Returns the path of a file: the files 0 to 99 are in `d0/d0`.
+pub(crate) fn path_of(number: u32) -> String {
     let directory = number / DIRECTORY_FILES;
     format!("d{}/d{directory}/f{number}", directory % DIRECTORY_FILES)
 }

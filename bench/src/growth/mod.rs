@@ -2,7 +2,7 @@
 //! which msb and the bound load in turn. For some points sandboxes are also created and started.
 
 mod crowd;
-mod image;
+pub(crate) mod image;
 mod load;
 mod sandbox;
 

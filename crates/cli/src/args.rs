@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    attach, bench, completion, container_prune, cp, create, df, doctor, exec, fs, image, images,
-    inspect, jobs, kill, limits, load, logs, man, network, port, prune, ps, pull, rename, restart,
-    rm, run, share, start, stats, stop, system_prune, top, update, version, vmm, volume, wait,
+    attach, bench, completion, container_prune, cp, create, df, diff, discard, doctor, exec, fs,
+    image, images, inspect, jobs, kill, limits, load, logs, man, network, port, prune, ps, pull,
+    rename, restart, rm, run, share, start, stats, stop, system_prune, top, update, version, vmm,
+    volume, wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -156,6 +157,10 @@ pub(crate) enum SandboxCommand {
     Top(top::Arguments),
     /// Copy files between this host and a sandbox
     Cp(cp::Arguments),
+    /// Show the changes of a sandbox's files, or the differences of sandboxes and images
+    Diff(diff::Arguments),
+    /// Take back changes of a stopped sandbox's files
+    Discard(discard::Arguments),
     /// List, read and change a sandbox's files
     Fs(fs::Arguments),
     /// Show the resources that running sandboxes use, updated every second

@@ -40,11 +40,19 @@ pub(crate) fn is_whiteout<D>(inode: &Inode<D>, in_marked_directory: bool) -> boo
     }
 }
 
+/// Returns true if there are xattrs that overlayfs uses, or that it shows under other names.
+pub(crate) fn has_own(metadata: &Metadata) -> bool {
+    metadata.xattrs.names().any(is_own)
+}
+
+fn is_own(name: &[u8]) -> bool {
+    name.starts_with(PREFIX)
+}
+
 /// Returns the metadata that a process in the sandbox sees.
 pub(crate) fn shown(metadata: &Metadata) -> Metadata {
     let mut metadata = metadata.clone();
-    let is_own = |name: &[u8]| name.starts_with(PREFIX);
-    if !metadata.xattrs.names().any(is_own) {
+    if !has_own(&metadata) {
         return metadata;
     }
     let shown = metadata.xattrs.iter().filter_map(|(name, value)| {
@@ -56,6 +64,22 @@ pub(crate) fn shown(metadata: &Metadata) -> Metadata {
         Some((name, value.to_vec()))
     });
     metadata.xattrs = shown.collect::<Xattrs>();
+    metadata
+}
+
+/// Returns the metadata as overlayfs stores it: the opposite of [`shown`].
+pub(crate) fn escaped(metadata: &Metadata) -> Metadata {
+    let mut metadata = metadata.clone();
+    if has_own(&metadata) {
+        let stored = metadata.xattrs.iter().map(|(name, value)| {
+            let name = match name.strip_prefix(PREFIX) {
+                Some(rest) => [ESCAPED, rest].concat(),
+                None => name.to_vec(),
+            };
+            (name, value.to_vec())
+        });
+        metadata.xattrs = stored.collect::<Xattrs>();
+    }
     metadata
 }
 
@@ -74,5 +98,6 @@ mod tests {
         let expected = [("trusted.overlay.opaque", "y"), ("user.note", "n")];
         assert_eq!(shown(&metadata).xattrs, Xattrs::from_iter(expected));
         assert!(!is_opaque(&metadata));
+        assert_eq!(shown(&escaped(&shown(&metadata))), shown(&metadata));
     }
 }

@@ -1,7 +1,7 @@
 use fstree::Segment;
 
 /// Location of a regular file's content.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// The content is on the upper disk.
     Upper(ext4_writer::FileData),

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use fstree::{Device, FileKind, Inode, InodeId, Metadata, Name, Tree};
 
-use crate::attributes::OPAQUE;
+use crate::attributes::{OPAQUE, escaped};
 
 /// Adds to the tree of an upper disk the directory that makes overlayfs show `wanted` over `image`.
 /// Returns the directory, which has no name yet.
@@ -16,7 +16,7 @@ pub fn layer<L, W, C>(
     content: impl Fn(&W) -> C,
     upper: &mut Tree<C>,
 ) -> InodeId {
-    let metadata = wanted.inode(wanted.root()).metadata.clone();
+    let metadata = stored(&wanted.inode(wanted.root()).metadata);
     let root = upper.add(Inode::directory(metadata));
     let mut layer = Layer {
         image,
@@ -75,7 +75,7 @@ impl<L, W, C, F: Fn(&W) -> C> Layer<'_, L, W, C, F> {
             return made;
         }
         let inode = self.wanted.inode(id);
-        let mut metadata = inode.metadata.clone();
+        let mut metadata = stored(&inode.metadata);
         let kind = match &inode.kind {
             FileKind::Directory(_) => {
                 if is_opaque {
@@ -131,4 +131,10 @@ fn names<L>(image: &Tree<L>, id: InodeId) -> Option<&fstree::Directory> {
     } else {
         None
     }
+}
+
+/// Returns the metadata that an upper disk stores: xattrs of a nested overlayfs have the names that
+/// overlayfs gives them.
+pub fn stored(metadata: &Metadata) -> Metadata {
+    escaped(metadata)
 }

@@ -3,8 +3,8 @@
 //! Below lies the image: an EROFS filesystem whose devices are the layers. Above lies the upper
 //! disk with the writes of the sandbox: the directory `upper` of an ext4 filesystem, in the form
 //! that overlayfs writes with `redirect_dir=on,index=on,metacopy=on`. A [`View`] is the merged
-//! tree, with the location of each file's content. Nothing is written; a journal that was not
-//! replayed is replayed in memory.
+//! tree, with the location of each file's content and the [`Origin`] of each inode. Nothing is
+//! written; a journal that was not replayed is replayed in memory.
 //!
 //! | On the upper disk | Meaning |
 //! |---|---|
@@ -25,15 +25,18 @@
 mod attributes;
 mod content;
 mod error;
+mod image;
 mod index;
 mod layer;
 mod merge;
+mod origin;
 mod resolve;
 mod view;
 
 pub use content::Content;
 pub use error::{ContentError, OpenError, ResolveError};
 pub use fstree::{ReadAt, Segment};
-pub use layer::layer;
+pub use layer::{layer, stored};
+pub use origin::Origin;
 pub use resolve::resolve;
 pub use view::View;

@@ -6,10 +6,18 @@ use crate::attributes::{
     is_metacopy, is_opaque, is_whiteout, may_hold_file_whiteouts, redirect, shown,
 };
 use crate::error::OpenError;
-use crate::{Content, index};
+use crate::{Content, Origin, index};
 
 type UpperTree = Tree<ext4_writer::FileData>;
 type LowerTree = Tree<fstree::FileData>;
+
+/// The tree that an upper disk and an image make together.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    pub(crate) tree: Tree<Content>,
+    /// The origin of each inode, by its index in the tree's arena.
+    pub(crate) origins: Vec<Origin>,
+}
 
 /// Returns the tree that the upper disk and the image make together. `numbers` are the inode
 /// numbers of the lower tree.
@@ -17,15 +25,17 @@ pub(crate) fn merge(
     upper: &UpperTree,
     lower: &LowerTree,
     numbers: &[u64],
-) -> Result<Tree<Content>, OpenError> {
+) -> Result<Merged, OpenError> {
     let upper_root = upper.find(b"upper").ok_or(OpenError::NoUpper)?;
     if upper.directory(upper_root).is_none() {
         return Err(OpenError::NoUpper);
     }
+    let lower_root = (!is_opaque(&upper.inode(upper_root).metadata)).then(|| lower.root());
     let mut merger = Merger {
         upper,
         lower,
         tree: Tree::new(shown(&upper.inode(upper_root).metadata)),
+        origins: vec![Origin::upper(lower_root)],
         from_upper: HashMap::new(),
         from_lower: HashMap::new(),
         copies: index::copies(upper)?,
@@ -34,12 +44,14 @@ pub(crate) fn merge(
         unmerged: Vec::new(),
     };
     let root = merger.tree.root();
-    let lower_root = (!is_opaque(&upper.inode(upper_root).metadata)).then(|| lower.root());
     merger.enter(root, Some(upper_root), lower_root, b"/")?;
     while let Some(pair) = merger.unmerged.pop() {
         merger.fill(&pair)?;
     }
-    Ok(merger.tree)
+    Ok(Merged {
+        tree: merger.tree,
+        origins: merger.origins,
+    })
 }
 
 /// A directory of the result, with its upper and its lower directory.
@@ -53,6 +65,8 @@ struct Merger<'a> {
     upper: &'a UpperTree,
     lower: &'a LowerTree,
     tree: Tree<Content>,
+    /// The origins of the tree's inodes, by arena index.
+    origins: Vec<Origin>,
     /// Inodes of the result for files that were added, so that their other names find them.
     from_upper: HashMap<InodeId, InodeId>,
     from_lower: HashMap<InodeId, InodeId>,
@@ -66,6 +80,12 @@ struct Merger<'a> {
 }
 
 impl Merger<'_> {
+    /// Adds an inode to the result.
+    fn add(&mut self, inode: Inode<Content>, origin: Origin) -> InodeId {
+        self.origins.push(origin);
+        self.tree.add(inode)
+    }
+
     /// Records the upper and the lower directory that a directory merges.
     fn enter(
         &mut self,
@@ -129,7 +149,8 @@ impl Merger<'_> {
             } else {
                 below().filter(|&lower| self.lower.directory(lower).is_some())
             };
-            let added = self.tree.add(Inode::directory(shown(&inode.metadata)));
+            let directory = Inode::directory(shown(&inode.metadata));
+            let added = self.add(directory, Origin::upper(lower));
             self.enter(added, Some(id), lower, name.as_bytes())?;
             return Ok(added);
         }
@@ -159,7 +180,7 @@ impl Merger<'_> {
             }
         });
         let metadata = shown(&inode.metadata);
-        let added = self.tree.add(Inode { metadata, kind });
+        let added = self.add(Inode { metadata, kind }, Origin::upper(lower));
         self.from_upper.insert(id, added);
         added
     }
@@ -167,7 +188,8 @@ impl Merger<'_> {
     fn add_lower(&mut self, name: &Name, id: InodeId) -> Result<InodeId, OpenError> {
         let inode = self.lower.inode(id);
         if inode.kind.as_directory().is_some() {
-            let added = self.tree.add(Inode::directory(shown(&inode.metadata)));
+            let directory = Inode::directory(shown(&inode.metadata));
+            let added = self.add(directory, Origin::image(id));
             self.enter(added, None, Some(id), name.as_bytes())?;
             return Ok(added);
         }
@@ -180,7 +202,7 @@ impl Merger<'_> {
         }
         let kind = kind(&inode.kind, |data| Content::Lower(data.clone()));
         let metadata = shown(&inode.metadata);
-        let added = self.tree.add(Inode { metadata, kind });
+        let added = self.add(Inode { metadata, kind }, Origin::image(id));
         self.from_lower.insert(id, added);
         Ok(added)
     }

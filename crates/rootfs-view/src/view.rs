@@ -2,19 +2,28 @@ use std::io::{self, Read as _};
 
 use fstree::{InodeId, ReadAt, Segment, Tree};
 
-use crate::Content;
 use crate::content::segments;
 use crate::error::{ContentError, OpenError, ResolveError};
-use crate::merge::merge;
+use crate::image::shown_image;
+use crate::merge::{Merged, merge};
 use crate::resolve::resolve;
+use crate::{Content, Origin};
 
 /// A root filesystem as overlayfs shows it.
 #[derive(Debug)]
 pub struct View<R> {
-    upper: ext4_writer::Image<R>,
     lower: erofs_writer::Image<R>,
     layers: Vec<R>,
-    tree: Tree<Content>,
+    image: Tree<Content>,
+    /// `None` if the view is of an image alone.
+    sandbox: Option<Above<R>>,
+}
+
+/// The upper disk of a view, and the tree that it makes with the image.
+#[derive(Debug)]
+struct Above<R> {
+    upper: ext4_writer::Image<R>,
+    merged: Merged,
 }
 
 impl<R: ReadAt> View<R> {
@@ -27,18 +36,45 @@ impl<R: ReadAt> View<R> {
         let lower = erofs_writer::Image::open(fsmeta).map_err(OpenError::Lower)?;
         let upper_tree = upper.read_tree().map_err(OpenError::ReadUpper)?;
         let (lower_tree, numbers) = lower.read_numbered_tree().map_err(OpenError::ReadLower)?;
-        let tree = merge(&upper_tree, &lower_tree, &numbers)?;
+        let merged = merge(&upper_tree, &lower_tree, &numbers)?;
         Ok(Self {
-            upper,
             lower,
             layers,
-            tree,
+            image: shown_image(lower_tree),
+            sandbox: Some(Above { upper, merged }),
+        })
+    }
+
+    /// Reads all metadata of the image whose devices are `layers`, without an upper disk.
+    ///
+    /// # Errors
+    /// If the image cannot be read.
+    pub fn open_image(fsmeta: R, layers: Vec<R>) -> Result<Self, OpenError> {
+        let lower = erofs_writer::Image::open(fsmeta).map_err(OpenError::Lower)?;
+        let tree = lower.read_tree().map_err(OpenError::ReadLower)?;
+        Ok(Self {
+            lower,
+            layers,
+            image: shown_image(tree),
+            sandbox: None,
         })
     }
 
     /// Returns the tree of all files.
-    pub const fn tree(&self) -> &Tree<Content> {
-        &self.tree
+    pub fn tree(&self) -> &Tree<Content> {
+        let above = self.sandbox.as_ref();
+        above.map_or(&self.image, |above| &above.merged.tree)
+    }
+
+    /// Returns the tree of the image's files, as an empty upper disk would show it.
+    pub const fn image(&self) -> &Tree<Content> {
+        &self.image
+    }
+
+    /// Returns the disks that an inode of [`View::tree`] comes from.
+    pub fn origin(&self, id: InodeId) -> Origin {
+        let above = self.sandbox.as_ref();
+        above.map_or(Origin::image(id), |above| above.merged.origins[id.index()])
     }
 
     /// Returns the file at a path, as a process sees it whose root and working directory are the
@@ -47,23 +83,24 @@ impl<R: ReadAt> View<R> {
     /// # Errors
     /// If the path does not lead to a file.
     pub fn resolve(&self, path: &[u8], follow_last: bool) -> Result<InodeId, ResolveError> {
-        resolve(&self.tree, path, follow_last)
+        resolve(self.tree(), path, follow_last)
     }
 
     /// Returns the ranges of a file that hold data, in ascending order.
     pub fn segments(&self, content: &Content) -> Vec<Segment> {
-        match content {
-            Content::Upper(data) if data.inline.is_none() => {
+        match (content, &self.sandbox) {
+            (Content::Upper(data), Some(above)) if data.inline.is_none() => {
                 let written = data.extents.iter().filter(|extent| extent.is_written);
                 let runs = written.map(|extent| (extent.file_block, extent.blocks));
-                segments(data.size_bytes, self.upper.superblock().block_bytes, runs)
+                let block_bytes = above.upper.superblock().block_bytes;
+                segments(data.size_bytes, block_bytes, runs)
             }
-            Content::Lower(data) if data.inline_offset_bytes.is_none() => {
+            (Content::Lower(data), _) if data.inline_offset_bytes.is_none() => {
                 let runs = data.extents.iter();
                 let runs = runs.map(|extent| (extent.file_block, extent.blocks));
                 segments(data.size_bytes, self.lower.block_size_bytes(), runs)
             }
-            other => Segment::whole_file(other.size_bytes()),
+            (other, _) => Segment::whole_file(other.size_bytes()),
         }
     }
 
@@ -87,13 +124,13 @@ impl<R: ReadAt> View<R> {
         offset_bytes: u64,
         buffer: &mut [u8],
     ) -> Result<io::Result<()>, ContentError> {
-        match content {
-            Content::Upper(data) => {
-                let mut reader = self.upper.file_reader(data);
+        match (content, &self.sandbox) {
+            (Content::Upper(data), Some(above)) => {
+                let mut reader = above.upper.file_reader(data);
                 reader.seek_to(offset_bytes);
                 Ok(reader.read_exact(buffer))
             }
-            Content::Lower(data) => {
+            (Content::Lower(data), _) => {
                 let layers = self.layers.iter();
                 let devices: Vec<&dyn ReadAt> =
                     layers.map(|layer| -> &dyn ReadAt { layer }).collect();
@@ -101,7 +138,7 @@ impl<R: ReadAt> View<R> {
                 reader.seek_to(offset_bytes);
                 Ok(reader.read_exact(buffer))
             }
-            Content::Lost { .. } => Err(ContentError::Lost),
+            (Content::Upper(_), None) | (Content::Lost { .. }, _) => Err(ContentError::Lost),
         }
     }
 }

@@ -12,6 +12,9 @@ mod allocation;
 mod as_text;
 mod boot;
 mod command;
+mod diff;
+mod discard;
+mod disks;
 mod exit;
 mod files;
 mod flock;
@@ -49,10 +52,13 @@ pub(crate) use allocation::allocated_bytes;
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
+pub use diff::{ChangedFile, Diff, DiffError, DiffSide};
+pub use discard::DiscardError;
+pub use disks::DisksError;
 pub use exit::{EndReason, Exit};
 pub use files::{
-    ByteStream, Copied, CopyError, CopyOptions, DisksError, FilesError, SandboxFiles, Side,
-    copy_in, copy_out, put_tar, write_file,
+    ByteStream, Copied, CopyError, CopyOptions, FilesError, SandboxFiles, Side, copy_in, copy_out,
+    put_tar, write_file,
 };
 pub use health::{Health, Level, diagnose};
 pub use home::{Home, HomeError};

@@ -33,6 +33,7 @@
 
 mod cleanup;
 mod client;
+mod diff;
 mod doctor;
 mod error;
 mod exec;
@@ -62,6 +63,7 @@ mod volumes;
 pub use bytes::Bytes;
 
 pub use client::{Msb, MsbBuilder};
+pub use diff::{Change, ChangeKind, ChangedFile, Diff, DiffOptions, Patch, PatchLines, Xattr};
 pub use doctor::{Finding, Fix, Severity};
 pub use error::{Error, ErrorKind};
 pub use exec::{Event, ExecOptions, ExecRequest, Output, Process, Stdin};

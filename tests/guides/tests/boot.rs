@@ -20,6 +20,11 @@ fn boot_guide_agents() {
 }
 
 #[test]
+fn boot_guide_review() {
+    boot("review");
+}
+
+#[test]
 fn boot_guide_ci() {
     boot("ci");
 }

@@ -18,6 +18,7 @@ macro_rules! schema {
 /// Each schema's name and text, embedded because a guest has no repository.
 const SCHEMAS: &[(&str, &str)] = &[
     schema!("df"),
+    schema!("diff"),
     schema!("doctor"),
     schema!("doctor-fix"),
     schema!("fs"),
@@ -44,7 +45,11 @@ pub fn judge_input(name: &str) -> Result<()> {
     judge(name, &document)
 }
 
-fn judge(name: &str, document: &str) -> Result<()> {
+/// Validates a document against the schema of this name.
+///
+/// # Errors
+/// If there is no such schema, or the document does not match it.
+pub fn judge(name: &str, document: &str) -> Result<()> {
     let (_, text) = SCHEMAS
         .iter()
         .find(|(known, _)| *known == name)

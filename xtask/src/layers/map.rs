@@ -38,7 +38,7 @@ pub(super) const MAP: [Row; 16] = [
     ),
     row("vmm", &["msb-vmm"]),
     pure_row("names", &["oci-image"]),
-    pure_row("meaning", &["oci-layers", "rootfs-view"]),
+    pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
     pure_row(
         "formats",
         &["tar-stream", "erofs-writer", "ext4-writer", "vmdk"],
@@ -92,6 +92,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "rootfs-view",
             "tar-stream",
             "tree-archive",
+            "tree-diff",
             "vmdk",
         ],
     ),

@@ -7,6 +7,8 @@ pub(crate) mod container_prune;
 pub(crate) mod cp;
 pub(crate) mod create;
 pub(crate) mod df;
+pub(crate) mod diff;
+pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod fs;
@@ -271,6 +273,8 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Logs(arguments) => block_on(logs::run(context, &arguments)),
         SandboxCommand::Top(arguments) => block_on(top::run(context, arguments)),
         SandboxCommand::Cp(arguments) => block_on(cp::run(context, &arguments)),
+        SandboxCommand::Diff(arguments) => block_on(diff::run(context, &arguments)),
+        SandboxCommand::Discard(arguments) => block_on(discard::run(context, &arguments)),
         SandboxCommand::Fs(arguments) => block_on(fs::run(context, &arguments)),
         SandboxCommand::Stats(arguments) => block_on(stats::run(context, &arguments)),
         SandboxCommand::Update(arguments) => block_on(update::run(context, &arguments)),

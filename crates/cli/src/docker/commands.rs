@@ -26,10 +26,6 @@ pub(super) const ALL: &[MissingCommand] = &[
         UntilThen("msb cp copies files out of a sandbox, and a volume shares them with another"),
     ),
     missing(
-        "diff",
-        UntilThen("msb cp -x NAME:/ - | tar t lists all files of a sandbox"),
-    ),
-    missing(
         "history",
         UntilThen("msb image inspect lists an image's layers"),
     ),

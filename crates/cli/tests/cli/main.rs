@@ -1,6 +1,7 @@
 //! The output and effects of `msb` without a machine.
 
 mod arguments;
+mod diff;
 mod images;
 mod support;
 mod unstarted;

@@ -17,6 +17,11 @@ impl TestHome {
         }
     }
 
+    /// Returns the directory of the test; the home lies below it.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.directory.path()
+    }
+
     /// Returns `msb` with these arguments, in this home and an environment that is otherwise empty.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_msb"));
@@ -34,7 +39,11 @@ impl TestHome {
 
     /// Loads an image with one file into the store.
     pub(crate) fn load(&self, name: &str, architecture: &str) {
-        let layer = tar(&[("greeting", b"hello".to_vec())]);
+        self.load_layer(name, architecture, tar(&[("greeting", b"hello".to_vec())]));
+    }
+
+    /// Loads an image with one layer into the store.
+    pub(crate) fn load_layer(&self, name: &str, architecture: &str, layer: Vec<u8>) {
         let config = json!({
             "architecture": architecture,
             "os": "linux",

@@ -4,7 +4,7 @@ use std::{fmt, io};
 use msb_agent_protocol::ClientError;
 use tree_archive::{LongPath, PackError, RawPath, UnpackError};
 
-use crate::{ConnectError, Target};
+use crate::{ConnectError, DisksError, Target};
 
 /// An operation on a sandbox's files failed.
 #[derive(Debug, thiserror::Error)]
@@ -84,23 +84,6 @@ pub enum FilesError {
     /// A task on this host panicked or was cancelled.
     #[error("the operation was cancelled")]
     BrokenOff,
-}
-
-/// The disks of a stopped sandbox cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum DisksError {
-    /// The file of a disk, or the sandbox's lock, cannot be opened.
-    #[error("cannot open them")]
-    Io(#[from] io::Error),
-    /// The image store cannot be opened.
-    #[error("cannot open the image store")]
-    Store(#[from] image_store::OpenError),
-    /// The sandbox's image cannot be found.
-    #[error("cannot use its image")]
-    Image(#[from] image_store::FindError),
-    /// The content of the disks is not a valid root filesystem.
-    #[error("they do not form a root filesystem")]
-    View(#[from] rootfs_view::OpenError),
 }
 
 /// One of the two sides of a copy.

@@ -7,6 +7,7 @@ mod bytes_stream;
 mod copy;
 mod copy_path;
 mod covered;
+mod describe;
 mod error;
 mod local;
 mod pack_view;
@@ -15,8 +16,9 @@ mod stopped;
 
 pub use bytes_stream::ByteStream;
 pub use copy::{Copied, CopyOptions, copy_in, copy_out, put_tar, write_file};
-pub use error::{CopyError, DisksError, FilesError, Side};
+pub use error::{CopyError, FilesError, Side};
 pub use sandbox_files::SandboxFiles;
 
 pub(crate) use copy_path::{CopyPath, Destination};
+pub(crate) use describe::describe;
 pub(crate) use local::{LINKS_MAX, Packed, source as host_source};

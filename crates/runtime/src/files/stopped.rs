@@ -1,24 +1,21 @@
 //! The files of a stopped sandbox, read from its disks.
 
-use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
-use fs_err as fs;
 use fstree::{FileKind, InodeId};
-use image_store::{ImageLease, Store};
-use msb_agent_protocol::v1::{FileStat, FileType, ListEntry};
+use msb_agent_protocol::v1::{FileStat, ListEntry};
 use msb_agent_protocol::{Bytes, ChunkWriter};
-use rootfs_view::{Content, ResolveError, View};
+use rootfs_view::{Content, ResolveError};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 use tree_archive::ArchiveWriter;
 
 use super::covered::Covered;
+use super::describe::describe;
 use super::pack_view::pack_view;
 use super::{ByteStream, FilesError};
-use crate::sandbox::ReadLock;
+use crate::disks::Disks;
 use crate::{Home, Sandbox, Target};
 
 /// Chunks of a file in the channel to its reader.
@@ -30,60 +27,38 @@ const PIECE_BYTES: u64 = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Stopped {
     pub(super) name: String,
-    view: View<File>,
+    disks: Disks,
     covered: Covered,
-    _lock: ReadLock,
-    _lease: ImageLease,
 }
 
 impl Stopped {
     /// Opens the disks; `None` if the sandbox runs.
     pub(super) fn open(sandbox: &Sandbox, home: &Home) -> Result<Option<Self>, FilesError> {
         let name = sandbox.spec.name.clone();
-        let unreadable = |source| FilesError::Disks {
+        let opened = Disks::of_sandbox(sandbox, home);
+        let opened = opened.map_err(|source| FilesError::Disks {
             name: name.clone(),
             source,
-        };
-        let io_error = |error: io::Error| unreadable(error.into());
-        let Some(lock) = sandbox.read_lock().map_err(io_error)? else {
-            return Ok(None);
-        };
-        let store = Store::open(home.root()).map_err(|error| unreadable(error.into()))?;
-        let image = store.find(&sandbox.spec.image_digest);
-        let image = image.map_err(|error| unreadable(error.into()))?;
-        let lease = store.lease(&image).map_err(io_error)?;
-        let open = |path: &Path| Ok(fs::File::open(path)?.into_parts().0);
-        let files = || -> io::Result<_> {
-            let layers = image.layers.iter().map(|layer| open(layer));
-            Ok((
-                open(&sandbox.files.upper())?,
-                open(&image.fsmeta)?,
-                layers.collect::<io::Result<_>>()?,
-            ))
-        };
-        let (upper, fsmeta, layers) = files().map_err(io_error)?;
-        let view = View::open(upper, fsmeta, layers).map_err(|error| unreadable(error.into()))?;
-        Ok(Some(Self {
-            covered: Covered::new(&sandbox.spec.mounts, &view),
+        })?;
+        Ok(opened.map(|disks| Self {
+            covered: Covered::new(&sandbox.spec.mounts, &disks.view),
             name,
-            view,
-            _lock: lock,
-            _lease: lease,
+            disks,
         }))
     }
 
     pub(super) fn stat(&self, path: &[u8], follow: bool) -> Result<FileStat, FilesError> {
         self.find("inspect", path, follow)
-            .map(|id| self.describe(id))
+            .map(|id| describe(self.disks.view.tree().inode(id)))
     }
 
     pub(super) fn list(&self, path: &[u8]) -> Result<Vec<ListEntry>, FilesError> {
         let id = self.find("open", path, true)?;
-        let names = self.view.tree().directory(id);
+        let names = self.disks.view.tree().directory(id);
         let names = names.ok_or_else(|| refused("open", path, Errno::NOTDIR))?;
         let entries = names.iter().map(|(name, &id)| ListEntry {
             name: Bytes::copy_from_slice(name.as_bytes()),
-            stat: Some(self.describe(id)),
+            stat: Some(describe(self.disks.view.tree().inode(id))),
         });
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by(|one, other| one.name.cmp(&other.name));
@@ -92,7 +67,7 @@ impl Stopped {
 
     pub(super) fn read(self: &Arc<Self>, path: &[u8]) -> Result<ByteStream, FilesError> {
         let id = self.find("open", path, true)?;
-        let content = match &self.view.tree().inode(id).kind {
+        let content = match &self.disks.view.tree().inode(id).kind {
             FileKind::Regular(content) => content.clone(),
             FileKind::Directory(_) => return Err(refused("read", path, Errno::ISDIR)),
             _ => return Err(refused("read", path, Errno::NXIO)),
@@ -115,7 +90,7 @@ impl Stopped {
         one_file_system: bool,
     ) -> Result<ByteStream, FilesError> {
         let id = self.find("inspect", path, false)?;
-        if !one_file_system && let Some(target) = self.covered.below(self.view.tree(), id) {
+        if !one_file_system && let Some(target) = self.covered.below(self.disks.view.tree(), id) {
             return Err(FilesError::MountBelow {
                 path: path.into(),
                 name: self.name.clone(),
@@ -126,7 +101,13 @@ impl Stopped {
         Ok(stream(move |sender| {
             let send = |chunk| sender.blocking_send(Ok(chunk)).is_ok();
             let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
-            pack_view(&this.view, id, &name, Some(&this.covered), &mut archive)?;
+            pack_view(
+                &this.disks.view,
+                id,
+                &name,
+                Some(&this.covered),
+                &mut archive,
+            )?;
             // A closed receiver needs no end of the archive.
             let _ = archive.finish();
             Ok(())
@@ -144,7 +125,8 @@ impl Stopped {
         while position < content.size_bytes() {
             let length = PIECE_BYTES.min(content.size_bytes() - position);
             let mut buffer = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-            self.view
+            self.disks
+                .view
                 .read_at(content, position, &mut buffer)
                 .map_err(io::Error::other)?;
             if out.write_all(&buffer).is_err() {
@@ -158,7 +140,7 @@ impl Stopped {
     }
 
     fn find(&self, action: &'static str, path: &[u8], follow: bool) -> Result<InodeId, FilesError> {
-        let found = self.view.resolve(path, follow).map_err(|error| {
+        let found = self.disks.view.resolve(path, follow).map_err(|error| {
             let errno = match error {
                 ResolveError::NotFound => Errno::NOENT,
                 ResolveError::NotDirectory => Errno::NOTDIR,
@@ -178,42 +160,6 @@ impl Stopped {
             name: self.name.clone(),
             target: target.clone(),
         }
-    }
-
-    fn describe(&self, id: InodeId) -> FileStat {
-        let inode = self.view.tree().inode(id);
-        let metadata = &inode.metadata;
-        let mut stat = FileStat {
-            mode: metadata.mode.into(),
-            uid: metadata.uid,
-            gid: metadata.gid,
-            mtime_s: metadata.mtime.seconds,
-            mtime_ns: metadata.mtime.nanoseconds,
-            ..FileStat::default()
-        };
-        let file_type = match &inode.kind {
-            FileKind::Regular(content) => {
-                stat.size = content.size_bytes();
-                FileType::Regular
-            }
-            FileKind::Directory(_) => FileType::Directory,
-            FileKind::Symlink(target) => {
-                stat.size = target.len() as u64;
-                stat.link_target = Bytes::copy_from_slice(target);
-                FileType::Symlink
-            }
-            FileKind::CharDevice(device) | FileKind::BlockDevice(device) => {
-                (stat.device_major, stat.device_minor) = (device.major, device.minor);
-                match inode.kind {
-                    FileKind::CharDevice(_) => FileType::CharDevice,
-                    _ => FileType::BlockDevice,
-                }
-            }
-            FileKind::Fifo => FileType::Fifo,
-            FileKind::Socket => FileType::Socket,
-        };
-        stat.set_type(file_type);
-        stat
     }
 }
 

@@ -44,6 +44,7 @@ pub use upper::UpperError;
 
 pub(crate) use lock::ReadLock;
 pub(crate) use spec::BootFiles;
+pub(crate) use upper::upper_options;
 
 use crate::Home;
 

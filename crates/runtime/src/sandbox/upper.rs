@@ -66,7 +66,7 @@ pub(crate) fn write(
     let mut tree = Tree::new(Metadata::directory(0o755));
     let (upper, needed_bytes) = if patches.change_no_file() {
         let root = read_image(image, Image::root_metadata)?;
-        (tree.add(Inode::directory(root)), 0)
+        (tree.add(Inode::directory(rootfs_view::stored(&root))), 0)
     } else {
         patched(spec, image, patches, &mut tree)?
     };
@@ -98,13 +98,7 @@ fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {
 }
 
 fn write_disk(files: &SandboxPaths, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), UpperError> {
-    let options = Options {
-        size_bytes: spec.upper_bytes,
-        uuid: seed(spec, "uuid"),
-        hash_seed: seed(spec, "hash seed"),
-        label: "msb-upper".to_owned(),
-        ..Options::default()
-    };
+    let options = upper_options(spec, spec.upper_bytes);
     let output = durable_files::create_new(&files.upper()).map_err(UpperError::Io)?;
     ext4_writer::write(tree, &options, output.file()).map_err(|source| UpperError::Layout {
         path: files.upper(),
@@ -116,6 +110,17 @@ fn write_disk(files: &SandboxPaths, spec: &Spec, tree: &Tree<NewFile>) -> Result
         Ok(())
     } else {
         output.sync_all().map_err(UpperError::Io)
+    }
+}
+
+/// Returns the parameters of a sandbox's upper disk.
+pub(crate) fn upper_options(spec: &Spec, size_bytes: u64) -> Options {
+    Options {
+        size_bytes,
+        uuid: seed(spec, "uuid"),
+        hash_seed: seed(spec, "hash seed"),
+        label: "msb-upper".to_owned(),
+        ..Options::default()
     }
 }
 

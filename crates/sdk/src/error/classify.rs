@@ -120,6 +120,8 @@ converted! {
         msb_runtime::ConnectError,
         msb_runtime::CopyError,
         msb_runtime::CreateError,
+        msb_runtime::DiffError,
+        msb_runtime::DiscardError,
         msb_runtime::FilesError,
         msb_runtime::HomeError,
         msb_runtime::RemoveError,

@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::io;
 
 use msb_runtime::{
-    ConnectError, CreateError, HomeError, MountError, PatchError, RemoveError, RenameError,
-    UpdateError, VolumeError,
+    ConnectError, CreateError, DiffError, DiscardError, HomeError, MountError, PatchError,
+    RemoveError, RenameError, UpdateError, VolumeError,
 };
 
 use super::ErrorKind;
@@ -35,6 +35,12 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(RenameError::Running { name }) = cause.downcast_ref::<RenameError>() {
         let hint = format!("stop it with msb stop {name}");
         return Some(of_running(name).hint(Some(hint)));
+    }
+    if let Some(error) = cause.downcast_ref::<DiffError>() {
+        return of_diff(error);
+    }
+    if let Some(error) = cause.downcast_ref::<DiscardError>() {
+        return of_discard(error);
     }
     if let Some(error) = cause.downcast_ref::<UpdateError>() {
         return of_update(error);
@@ -124,6 +130,44 @@ fn of_patch(error: &PatchError) -> Meaning {
     } else {
         ErrorKind::InvalidArgument
     })
+}
+
+fn of_diff(error: &DiffError) -> Option<Meaning> {
+    match error {
+        DiffError::Running { name } => {
+            let hint = format!("stop it with msb stop {name}; its files are kept");
+            Some(of_running(name).hint(Some(hint)))
+        }
+        DiffError::NotThere { path } => {
+            let path = String::from_utf8_lossy(path).into_owned();
+            Some(Meaning::new(ErrorKind::PathNotFound).detail("path", path))
+        }
+        DiffError::Scope(_) => Some(Meaning::new(ErrorKind::InvalidArgument)),
+        DiffError::Sandbox { .. } | DiffError::Image { .. } | DiffError::Compare(_) => None,
+    }
+}
+
+fn of_discard(error: &DiscardError) -> Option<Meaning> {
+    match error {
+        DiscardError::Running { name } => {
+            let hint = format!("stop it with msb stop {name}; its files are kept");
+            Some(of_running(name).hint(Some(hint)))
+        }
+        DiscardError::NoDirectory { path } => {
+            let path = String::from_utf8_lossy(path).into_owned();
+            let hint = format!("take back {path} as a whole");
+            let meaning = Meaning::new(ErrorKind::InvalidArgument).detail("path", path);
+            Some(meaning.hint(Some(hint)))
+        }
+        DiscardError::Full { name, .. } => {
+            let hint = format!("enlarge the disk with msb update --upper-size SIZE {name}");
+            Some(Meaning::new(ErrorKind::OutOfSpace).hint(Some(hint)))
+        }
+        DiscardError::Scope(_) => Some(Meaning::new(ErrorKind::InvalidArgument)),
+        DiscardError::Disks { .. } | DiscardError::Layout { .. } | DiscardError::Write { .. } => {
+            None
+        }
+    }
 }
 
 fn of_update(error: &UpdateError) -> Option<Meaning> {

@@ -56,7 +56,7 @@ pub enum FileType {
 }
 
 impl FileInfo {
-    pub(super) fn new(name: impl Into<Text>, stat: &FileStat) -> Self {
+    pub(crate) fn new(name: impl Into<Text>, stat: &FileStat) -> Self {
         let file_type = FileType::from(stat.r#type());
         let is_device = matches!(file_type, FileType::CharDevice | FileType::BlockDevice);
         let is_link = file_type == FileType::Symlink;

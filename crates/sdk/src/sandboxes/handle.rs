@@ -29,7 +29,7 @@ type MachineEnd = Option<Result<(), String>>;
 /// The state that all handles of one sandbox share.
 #[derive(Debug)]
 pub(crate) struct Handle {
-    pub(super) shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     stored: RwLock<StoredSandbox>,
     connection: AsyncMutex<Option<Client>>,
     machine: Mutex<Option<watch::Receiver<MachineEnd>>>,

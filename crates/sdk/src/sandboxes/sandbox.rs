@@ -306,7 +306,7 @@ impl Sandbox {
     }
 
     /// Returns the sandbox as it was last read.
-    pub(super) fn stored(&self) -> StoredSandbox {
+    pub(crate) fn stored(&self) -> StoredSandbox {
         self.handle.stored()
     }
 

@@ -3,6 +3,7 @@
 //! The same checks run on this machine under QEMU and, inside the KVM lab, under libkrun. Each is a
 //! function that fails with its finding, and each has to clean up after itself.
 
+mod changes;
 mod control_groups;
 mod disks;
 mod durability;
@@ -195,6 +196,10 @@ const OF_GUEST: &[Check] = &[
         files::archives_and_listings,
     ),
     ("what cannot be copied is said", files::refusals),
+    (
+        "msb diff lists what a guest changed, and nothing else",
+        changes::listed,
+    ),
     (
         "files come, go and are made before the first boot",
         patches::before_first_boot,

@@ -1,0 +1,76 @@
+//! The layer of a test: files of every kind.
+
+use tar::{Builder, EntryType, Header};
+
+/// Returns a layer whose `/etc/motd` has this text.
+pub(super) fn layer(motd: &str) -> Vec<u8> {
+    let mut layer = Layer(Builder::new(Vec::new()));
+    for directory in [
+        "etc",
+        "usr",
+        "usr/bin",
+        "usr/lib",
+        "usr/lib/deep",
+        "var",
+        "var/cache",
+    ] {
+        layer.add(EntryType::Directory, directory, 0o755, "", b"");
+    }
+    layer.file("etc/motd", motd.as_bytes());
+    layer.file("etc/passwd", b"root:x:0:0::/root:/bin/sh\n");
+    layer.xattr("user.note", b"kept");
+    layer.file("etc/noted", b"noted\n");
+    for number in 0..20 {
+        let text = format!("library {number}\n").repeat(400 * number + 1);
+        layer.file(&format!("usr/lib/deep/{number}"), text.as_bytes());
+        layer.file(&format!("var/cache/{number}"), &text.as_bytes()[..number]);
+    }
+    layer.add(
+        EntryType::Regular,
+        "usr/bin/tool",
+        0o4755,
+        "",
+        b"#!/bin/sh\n",
+    );
+    layer.add(EntryType::Symlink, "usr/bin/alias", 0o777, "tool", b"");
+    layer.add(
+        EntryType::Link,
+        "usr/bin/again",
+        0o4755,
+        "usr/bin/tool",
+        b"",
+    );
+    layer.add(EntryType::Link, "usr/lib/tool", 0o4755, "usr/bin/tool", b"");
+    layer.add(EntryType::Fifo, "var/pipe", 0o600, "", b"");
+    layer.0.into_inner().expect("finished")
+}
+
+struct Layer(Builder<Vec<u8>>);
+
+impl Layer {
+    fn file(&mut self, path: &str, content: &[u8]) {
+        self.add(EntryType::Regular, path, 0o644, "", content);
+    }
+
+    fn add(&mut self, kind: EntryType, path: &str, mode: u32, link: &str, content: &[u8]) {
+        let mut header = Header::new_ustar();
+        header.set_entry_type(kind);
+        header.set_size(content.len() as u64);
+        header.set_mode(mode);
+        header.set_mtime(1_600_000_000);
+        if !link.is_empty() {
+            header.set_link_name(link).expect("short");
+        }
+        self.0
+            .append_data(&mut header, path, content)
+            .expect("appended");
+    }
+
+    /// Adds an xattr to the entry that comes next.
+    fn xattr(&mut self, name: &str, value: &[u8]) {
+        let key = format!("SCHILY.xattr.{name}");
+        self.0
+            .append_pax_extensions([(key.as_str(), value)])
+            .expect("appended");
+    }
+}

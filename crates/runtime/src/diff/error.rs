@@ -1,0 +1,45 @@
+use rootfs_view::ContentError;
+use tree_diff::{CompareError, InvalidScope};
+
+use crate::DisksError;
+
+/// A reason why two root filesystems cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    /// The sandbox is running, so its disk changes while it is read.
+    #[error("cannot compare sandbox {name} while it is running: its disk changes meanwhile")]
+    Running {
+        /// Name of the sandbox.
+        name: String,
+    },
+    /// The disks of a sandbox cannot be read.
+    #[error("cannot read the disks of sandbox {name}")]
+    Sandbox {
+        /// Name of the sandbox.
+        name: String,
+        /// The disk's error, or the store's.
+        #[source]
+        source: DisksError,
+    },
+    /// The files of an image cannot be read.
+    #[error("cannot read the disks of image {name}")]
+    Image {
+        /// Name of the image.
+        name: String,
+        /// The disk's error, or the store's.
+        #[source]
+        source: DisksError,
+    },
+    /// A path has a component `..`.
+    #[error("cannot compare below a path")]
+    Scope(#[from] InvalidScope),
+    /// A path exists on neither side.
+    #[error("neither side has '{}'", .path.escape_ascii())]
+    NotThere {
+        /// The path.
+        path: Vec<u8>,
+    },
+    /// The comparison failed.
+    #[error("cannot compare the files")]
+    Compare(#[from] CompareError<ContentError>),
+}

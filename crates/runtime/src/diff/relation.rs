@@ -1,0 +1,73 @@
+use fstree::{FileData, InodeId};
+use image_store::StoredImage;
+use rootfs_view::Content;
+use tree_diff::Relation;
+
+use super::side::DiskSide;
+
+/// What two sides share: an image, or layers.
+#[derive(Debug)]
+pub(super) struct DiskRelation<'a> {
+    old: &'a DiskSide,
+    new: &'a DiskSide,
+    /// True if both sides have the same image, whose inodes have the same numbers then.
+    has_one_image: bool,
+}
+
+impl<'a> DiskRelation<'a> {
+    pub(super) fn new(old: &'a DiskSide, new: &'a DiskSide) -> Self {
+        let (one, other) = (old.image(), new.image());
+        Self {
+            has_one_image: one.fsmeta == other.fsmeta && one.layers == other.layers,
+            old,
+            new,
+        }
+    }
+}
+
+impl Relation<Content, Content> for DiskRelation<'_> {
+    fn is_same_inode(&self, old: InodeId, new: InodeId) -> bool {
+        let (one, other) = (self.old.unchanged(old), self.new.unchanged(new));
+        self.has_one_image && one.is_some() && one == other
+    }
+
+    fn is_same_content(&self, old: &Content, new: &Content) -> bool {
+        match (old, new) {
+            (Content::Lower(one), Content::Lower(other)) if self.has_one_image => one == other,
+            (Content::Lower(one), Content::Lower(other)) => {
+                lies_in_the_same_layers((self.old.image(), one), (self.new.image(), other))
+            }
+            _ => false,
+        }
+    }
+
+    fn origin(&self, new: InodeId) -> Option<InodeId> {
+        // The old side's own changes would have to be followed to where they moved the file.
+        let is_of_old = self.has_one_image && self.old.is_image();
+        self.new.lower(new).filter(|_| is_of_old)
+    }
+}
+
+/// Returns true if the files of two images consist of the same blocks of the same layers.
+fn lies_in_the_same_layers(
+    (old_image, old): (&StoredImage, &FileData),
+    (new_image, new): (&StoredImage, &FileData),
+) -> bool {
+    // Device 0 is the image's own metadata.
+    let layer = |image: &'_ StoredImage, device: u16| {
+        let index = usize::from(device.checked_sub(1)?);
+        image.layers.get(index).cloned()
+    };
+    let is_inline = |data: &FileData| data.inline_offset_bytes.is_some();
+    let extents = old.extents.iter().zip(&new.extents);
+    old.size_bytes == new.size_bytes
+        && old.extents.len() == new.extents.len()
+        && !is_inline(old)
+        && !is_inline(new)
+        && extents.into_iter().all(|(one, other)| {
+            let run =
+                |extent: &fstree::Extent| (extent.file_block, extent.blocks, extent.start_block);
+            let path = layer(old_image, one.device);
+            run(one) == run(other) && path.is_some() && path == layer(new_image, other.device)
+        })
+}

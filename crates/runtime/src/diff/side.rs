@@ -1,0 +1,143 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use fstree::{Inode, InodeId, Segment, Tree};
+use image_store::StoredImage;
+use rootfs_view::{Content, ContentError};
+use tree_diff::Side;
+
+use super::DiffError;
+use super::own::own_inodes;
+use crate::disks::Disks;
+use crate::{Home, Sandbox};
+
+/// A root filesystem on disks.
+#[derive(Debug, Clone)]
+pub(super) struct DiskSide {
+    disks: Arc<Disks>,
+    /// True if the side is the image without the sandbox's writes.
+    is_image: bool,
+    /// The inodes that msb itself put into the sandbox.
+    own: HashSet<InodeId>,
+}
+
+impl DiskSide {
+    /// Opens a stopped sandbox.
+    pub(super) fn of_sandbox(sandbox: &Sandbox, home: &Home) -> Result<Self, DiffError> {
+        let name = || sandbox.spec.name.clone();
+        let opened = Disks::of_sandbox(sandbox, home);
+        let opened = opened.map_err(|source| DiffError::Sandbox {
+            name: name(),
+            source,
+        })?;
+        let disks = opened.ok_or_else(|| DiffError::Running { name: name() })?;
+        Ok(Self {
+            own: own_inodes(&disks.view, &sandbox.spec.mounts),
+            disks: Arc::new(disks),
+            is_image: false,
+        })
+    }
+
+    /// Opens an image.
+    pub(super) fn of_image(
+        name: &str,
+        image: &StoredImage,
+        home: &Home,
+    ) -> Result<Self, DiffError> {
+        let opened = Disks::of_image(image.clone(), home);
+        let disks = opened.map_err(|source| DiffError::Image {
+            name: name.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            disks: Arc::new(disks),
+            is_image: true,
+            own: HashSet::new(),
+        })
+    }
+
+    /// Returns the image that the sandbox was made of.
+    pub(super) fn image_below(&self) -> Self {
+        Self {
+            disks: Arc::clone(&self.disks),
+            is_image: true,
+            own: HashSet::new(),
+        }
+    }
+
+    pub(super) fn inode(&self, id: InodeId) -> &Inode<Content> {
+        self.tree().inode(id)
+    }
+
+    pub(super) fn is_directory(&self, id: InodeId) -> bool {
+        self.tree().directory(id).is_some()
+    }
+
+    /// Returns true if the path exists. Symlinks are not followed.
+    pub(super) fn has(&self, path: &[u8]) -> bool {
+        let names = path.split(|&byte| byte == b'/');
+        let names: Vec<&[u8]> = names.filter(|name| *name != b".").collect();
+        let found = self.tree().find(&names.join(&b'/'));
+        found.is_some_and(|id| !self.own.contains(&id))
+    }
+
+    /// Returns the image's inode if the sandbox has it unchanged. `None` if the upper disk has it.
+    pub(super) fn unchanged(&self, id: InodeId) -> Option<InodeId> {
+        if self.is_image {
+            return Some(id);
+        }
+        let origin = self.disks.view.origin(id);
+        origin.lower.filter(|_| !origin.is_upper)
+    }
+
+    /// Returns the image's inode that this one is, or is a changed copy of.
+    pub(super) fn lower(&self, id: InodeId) -> Option<InodeId> {
+        if self.is_image {
+            return Some(id);
+        }
+        self.disks.view.origin(id).lower
+    }
+
+    pub(super) const fn is_image(&self) -> bool {
+        self.is_image
+    }
+
+    pub(super) fn image(&self) -> &StoredImage {
+        &self.disks.image
+    }
+}
+
+impl Side for DiskSide {
+    type Content = Content;
+    type Error = ContentError;
+
+    fn tree(&self) -> &Tree<Content> {
+        let view = &self.disks.view;
+        if self.is_image {
+            view.image()
+        } else {
+            view.tree()
+        }
+    }
+
+    fn size_bytes(&self, content: &Content) -> u64 {
+        content.size_bytes()
+    }
+
+    fn segments(&self, content: &Content) -> Vec<Segment> {
+        self.disks.view.segments(content)
+    }
+
+    fn read_at(
+        &self,
+        content: &Content,
+        offset_bytes: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), ContentError> {
+        self.disks.view.read_at(content, offset_bytes, buffer)
+    }
+
+    fn is_hidden(&self, id: InodeId) -> bool {
+        self.own.contains(&id)
+    }
+}

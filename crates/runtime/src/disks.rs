@@ -1,0 +1,88 @@
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use fs_err as fs;
+use image_store::{ImageLease, Store, StoredImage};
+use rootfs_view::View;
+
+use crate::sandbox::ReadLock;
+use crate::{Home, Sandbox};
+
+/// The disks of a stopped sandbox, or of an image alone, as one filesystem. The sandbox cannot be
+/// started and the image cannot be removed while this value lives.
+#[derive(Debug)]
+pub(crate) struct Disks {
+    pub(crate) view: View<File>,
+    pub(crate) image: StoredImage,
+    _lock: Option<ReadLock>,
+    _lease: ImageLease,
+}
+
+/// The disks of a stopped sandbox, or of an image, cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DisksError {
+    /// The file of a disk, or the sandbox's lock, cannot be opened.
+    #[error("cannot open them")]
+    Io(#[from] io::Error),
+    /// The image store cannot be opened.
+    #[error("cannot open the image store")]
+    Store(#[from] image_store::OpenError),
+    /// The sandbox's image cannot be found.
+    #[error("cannot use its image")]
+    Image(#[from] image_store::FindError),
+    /// The content of the disks is not a valid root filesystem.
+    #[error("they do not form a root filesystem")]
+    View(#[from] rootfs_view::OpenError),
+}
+
+impl Disks {
+    /// Opens the disks of a sandbox; `None` if it runs.
+    pub(crate) fn of_sandbox(sandbox: &Sandbox, home: &Home) -> Result<Option<Self>, DisksError> {
+        let Some(lock) = sandbox.read_lock()? else {
+            return Ok(None);
+        };
+        let disks = Self::of_locked(sandbox, home)?;
+        Ok(Some(Self {
+            _lock: Some(lock),
+            ..disks
+        }))
+    }
+
+    /// Opens the disks of a sandbox whose lock the caller holds.
+    pub(crate) fn of_locked(sandbox: &Sandbox, home: &Home) -> Result<Self, DisksError> {
+        let store = Store::open(home.root())?;
+        let image = store.find(&sandbox.spec.image_digest)?;
+        let lease = store.lease(&image)?;
+        let upper = open(&sandbox.files.upper())?;
+        let (fsmeta, layers) = open_image(&image)?;
+        Ok(Self {
+            view: View::open(upper, fsmeta, layers)?,
+            image,
+            _lock: None,
+            _lease: lease,
+        })
+    }
+
+    /// Opens the disks of an image.
+    pub(crate) fn of_image(image: StoredImage, home: &Home) -> Result<Self, DisksError> {
+        let lease = Store::open(home.root())?.lease(&image)?;
+        let (fsmeta, layers) = open_image(&image)?;
+        Ok(Self {
+            view: View::open_image(fsmeta, layers)?,
+            image,
+            _lock: None,
+            _lease: lease,
+        })
+    }
+}
+
+/// Opens an image's metadata and its layers.
+fn open_image(image: &StoredImage) -> io::Result<(File, Vec<File>)> {
+    let layers = image.layers.iter().map(|layer| open(layer));
+    Ok((open(&image.fsmeta)?, layers.collect::<io::Result<_>>()?))
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    Ok(fs::File::open(path)?.into_parts().0)
+}

@@ -1,0 +1,226 @@
+//! Changes of a stopped sandbox, and differences between sandboxes and images.
+
+mod change;
+mod options;
+mod patch;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use msb_runtime::{Diff as DiskDiff, DiffSide, Sandbox as StoredSandbox};
+
+pub use change::{Change, ChangeKind, ChangedFile, Xattr};
+pub use options::DiffOptions;
+pub use patch::{Patch, PatchLines};
+
+use crate::operation::blocking;
+use crate::shared::Shared;
+use crate::{Error, ErrorKind, Msb, Operation, Sandbox, Text};
+
+/// The differences between two root filesystems. Neither of their sandboxes can be started while
+/// this value lives.
+#[derive(Debug, Clone)]
+pub struct Diff {
+    found: Arc<Mutex<DiskDiff>>,
+}
+
+impl Diff {
+    fn new(found: DiskDiff) -> Self {
+        Self {
+            found: Arc::new(Mutex::new(found)),
+        }
+    }
+
+    /// Returns the number of changes.
+    pub fn len(&self) -> usize {
+        self.with(|found| found.changes().len())
+    }
+
+    /// Returns true if there are no changes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the change with this index; `None` if there are fewer.
+    pub fn get(&self, index: usize) -> Option<Change> {
+        self.with(|found| Some(Change::new(found, found.changes().get(index)?)))
+    }
+
+    /// Iterates over the changes: parents before children, names in bytewise order.
+    pub fn changes(&self) -> impl Iterator<Item = Change> + '_ {
+        (0..).map_while(|index| self.get(index))
+    }
+
+    /// Returns the change with this index in the form of `git diff`. What is replaced with its
+    /// directory has a patch too.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if there are fewer changes; otherwise if the
+    /// content of the file cannot be read.
+    pub fn patch(&self, index: usize) -> Operation<Patch> {
+        let this = self.clone();
+        Operation::new(async move {
+            let reading = blocking(move || {
+                let mut found = this.found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.patch(index)
+            });
+            let patch = reading.await?;
+            let patch = patch.ok_or_else(|| Error::invalid("the diff has no such change"));
+            Ok(Patch::from(patch?))
+        })
+    }
+
+    fn with<T>(&self, read: impl FnOnce(&DiskDiff) -> T) -> T {
+        read(&self.found.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Msb {
+    /// Compares two stopped sandboxes or images, by their names: the changes that make the second of
+    /// the first.
+    ///
+    /// ```no_run
+    /// use msb_sdk::DiffOptions;
+    ///
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let diff = msb.diff("app:1", "app:2", DiffOptions::default().path("/etc")).await?;
+    /// for change in diff.changes() {
+    ///     println!("{} {}", change.kind.letter(), change.path);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound) if neither a sandbox nor an image has a name,
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or
+    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths.
+    pub fn diff(
+        &self,
+        old: impl Into<String>,
+        new: impl Into<String>,
+        options: DiffOptions,
+    ) -> Operation<Diff> {
+        let (shared, old, new) = (Arc::clone(self.shared()), old.into(), new.into());
+        Operation::new(async move {
+            let comparing = shared.with_home(move |shared| {
+                let (old, new) = (side(shared, &old)?, side(shared, &new)?);
+                let paths = options.paths();
+                Ok::<_, Error>(DiskDiff::between(shared.home(), &old, &new, &paths)?)
+            });
+            comparing.await.map(Diff::new)
+        })
+    }
+}
+
+impl Sandbox {
+    /// Compares the stopped sandbox with its image: what was added, changed and deleted in it.
+    ///
+    /// ```no_run
+    /// use msb_sdk::DiffOptions;
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// for change in sandbox.diff(DiffOptions::default()).await?.changes() {
+    ///     println!("{} {}", change.kind.letter(), change.path);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or
+    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths.
+    pub fn diff(&self, options: DiffOptions) -> Operation<Diff> {
+        let handle = self.handle();
+        Operation::new(async move {
+            let stored = handle.stored();
+            let comparing = handle.shared.with_home(move |shared| {
+                DiskDiff::of_sandbox(shared.home(), &stored, &options.paths())
+            });
+            comparing.await.map(Diff::new)
+        })
+    }
+
+    /// Takes back all changes of the stopped sandbox at and below these paths: they are then what the
+    /// image has. Everything else stays as it is. Symlinks are not followed.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// sandbox.discard(["/etc", "/usr/share/doc"]).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning),
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if there is no path, or a path is in a
+    /// directory that the sandbox deleted or replaced, or
+    /// [`OutOfSpace`](ErrorKind::OutOfSpace). The sandbox is unchanged then.
+    pub fn discard<P: Into<Text>>(&self, paths: impl IntoIterator<Item = P>) -> Operation<()> {
+        let paths = paths
+            .into_iter()
+            .map(|path| path.into().as_bytes().to_vec());
+        let paths: Vec<Vec<u8>> = paths.collect();
+        let handle = self.handle();
+        Operation::new(async move {
+            if paths.is_empty() {
+                return Err(Error::invalid(
+                    "no path to discard changes of; / is all of them",
+                ));
+            }
+            let stored = handle.stored();
+            let discarding = handle
+                .shared
+                .with_home(move |shared| stored.discard(shared.home(), &paths));
+            discarding.await
+        })
+    }
+}
+
+/// Returns the sandbox of a name, else the image.
+fn side(shared: &Shared, name: &str) -> Result<DiffSide, Error> {
+    if let Some(sandbox) = StoredSandbox::find(shared.home(), name)? {
+        return Ok(DiffSide::Sandbox(Box::new(sandbox)));
+    }
+    match shared.store()?.find(name) {
+        Ok(image) => Ok(DiffSide::Image {
+            name: name.to_owned(),
+            image: Box::new(image),
+        }),
+        Err(error) => {
+            let error = Error::from(error);
+            if error.kind() != ErrorKind::ImageNotFound {
+                return Err(error);
+            }
+            let name = crate::error::printable(name);
+            let message = format!("no such sandbox or image: {name}");
+            Err(Error::new(ErrorKind::NotFound, message).with_detail("name", name))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::stopped_sandbox;
+
+    #[tokio::test]
+    async fn a_running_sandbox_is_not_compared() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        let lock = sandbox.stored().claim().expect("claimed");
+        let refused = sandbox.diff(DiffOptions::default()).await;
+        let error = refused.expect_err("it is running");
+        assert_eq!(error.kind(), ErrorKind::SandboxRunning);
+        let hint = error.hint().expect("a hint");
+        assert!(hint.contains("msb stop web"), "{hint}");
+        drop(lock);
+    }
+
+    #[tokio::test]
+    async fn a_name_of_nothing_is_told() {
+        let (home, _sandbox) = stopped_sandbox().await;
+        let msb = Msb::builder().home(home.path()).build().expect("a client");
+        let refused = msb.diff("nothing", "web", DiffOptions::default()).await;
+        let error = refused.expect_err("no such name");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(error.to_string(), "no such sandbox or image: nothing");
+    }
+}

@@ -1,0 +1,34 @@
+use serde::{Deserialize, Serialize};
+
+use crate::Text;
+
+/// Options of a comparison.
+///
+/// ```
+/// use msb_sdk::DiffOptions;
+///
+/// let options = DiffOptions::default().path("/etc").path("/srv");
+/// assert_eq!(options.paths.len(), 2);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct DiffOptions {
+    /// The paths that are compared, with everything below them; everything if there are none.
+    /// Symlinks are not followed.
+    pub paths: Vec<Text>,
+}
+
+impl DiffOptions {
+    /// Adds a path that is compared.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<Text>) -> Self {
+        self.paths.push(path.into());
+        self
+    }
+
+    pub(super) fn paths(&self) -> Vec<Vec<u8>> {
+        let paths = self.paths.iter();
+        paths.map(|path| path.as_bytes().to_vec()).collect()
+    }
+}
