@@ -14,7 +14,7 @@ pub(super) fn layer(motd: &str) -> Vec<u8> {
         "var",
         "var/cache",
     ] {
-        layer.add(EntryType::Directory, directory, 0o755, "", b"");
+        layer.add(EntryType::Directory, directory, 0o755, b"");
     }
     layer.file("etc/motd", motd.as_bytes());
     layer.file("etc/passwd", b"root:x:0:0::/root:/bin/sh\n");
@@ -25,23 +25,11 @@ pub(super) fn layer(motd: &str) -> Vec<u8> {
         layer.file(&format!("usr/lib/deep/{number}"), text.as_bytes());
         layer.file(&format!("var/cache/{number}"), &text.as_bytes()[..number]);
     }
-    layer.add(
-        EntryType::Regular,
-        "usr/bin/tool",
-        0o4755,
-        "",
-        b"#!/bin/sh\n",
-    );
-    layer.add(EntryType::Symlink, "usr/bin/alias", 0o777, "tool", b"");
-    layer.add(
-        EntryType::Link,
-        "usr/bin/again",
-        0o4755,
-        "usr/bin/tool",
-        b"",
-    );
-    layer.add(EntryType::Link, "usr/lib/tool", 0o4755, "usr/bin/tool", b"");
-    layer.add(EntryType::Fifo, "var/pipe", 0o600, "", b"");
+    layer.add(EntryType::Regular, "usr/bin/tool", 0o4755, b"#!/bin/sh\n");
+    layer.add(EntryType::Symlink, "usr/bin/alias", 0o777, b"tool");
+    layer.add(EntryType::Link, "usr/bin/again", 0o4755, b"usr/bin/tool");
+    layer.add(EntryType::Link, "usr/lib/tool", 0o4755, b"usr/bin/tool");
+    layer.add(EntryType::Fifo, "var/pipe", 0o600, b"");
     layer.0.into_inner().expect("finished")
 }
 
@@ -49,18 +37,21 @@ struct Layer(Builder<Vec<u8>>);
 
 impl Layer {
     fn file(&mut self, path: &str, content: &[u8]) {
-        self.add(EntryType::Regular, path, 0o644, "", content);
+        self.add(EntryType::Regular, path, 0o644, content);
     }
 
-    fn add(&mut self, kind: EntryType, path: &str, mode: u32, link: &str, content: &[u8]) {
+    /// Adds an entry; `data` is the content of a file, or the target of a link.
+    fn add(&mut self, kind: EntryType, path: &str, mode: u32, data: &[u8]) {
         let mut header = Header::new_ustar();
         header.set_entry_type(kind);
-        header.set_size(content.len() as u64);
         header.set_mode(mode);
         header.set_mtime(1_600_000_000);
-        if !link.is_empty() {
-            header.set_link_name(link).expect("short");
+        let is_link = matches!(kind, EntryType::Symlink | EntryType::Link);
+        if is_link {
+            header.set_link_name_literal(data).expect("short");
         }
+        let content = if is_link { b"" } else { data };
+        header.set_size(content.len() as u64);
         self.0
             .append_data(&mut header, path, content)
             .expect("appended");
