@@ -111,7 +111,6 @@ const ANSWERED: &[(&str, &str)] = &[
         "msb commit is not available yet; until then, msb cp",
     ),
     ("container commit a b", "msb commit is not available yet"),
-    ("diff a", "msb diff is not available yet"),
     (
         "history bb",
         "msb history is not available yet; until then, msb image inspect",
