@@ -99,6 +99,8 @@ pub(super) async fn create(
     let (image, lease, mut warnings) = leased_image(shared, &store, &options, observer).await?;
     warnings.extend(platform_warning(&options.image, &image.record.platform));
     let shared = Arc::clone(shared);
+    // The thread goes on if this operation is cancelled: what it has made is removed then.
+    let cleanup = shared.cleanups().begin();
     let writing = move || {
         if let Some(verify) = verify {
             store.check_with(&image, verify)?;
@@ -115,9 +117,11 @@ pub(super) async fn create(
             warnings,
         };
         shared.timeline().mark(Mark::SandboxCreated)?;
-        Ok::<_, Error>(created)
+        // Dropped together, the sandbox begins its removal before this part of it ends.
+        Ok::<_, Error>((created, cleanup))
     };
-    blocking(writing).await
+    let (created, _cleanup) = blocking(writing).await?;
+    Ok(created)
 }
 
 /// The parts of the options that are checked before an image is pulled.
