@@ -42,6 +42,8 @@ where
 {
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome.map_err(Error::from),
+        // The runtime is shut down: it drops this operation, whose owner tells why.
+        Err(error) if error.is_cancelled() => std::future::pending().await,
         Err(_) => Err(Error::internal("the work was broken off")),
     }
 }
