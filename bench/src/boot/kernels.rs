@@ -11,8 +11,8 @@ use super::{Arguments, CPUS};
 use crate::msb::{Msb, text};
 use crate::report::{Cell, Conditions, Plot, Row, Table, Target, Unit};
 
-/// The largest allowed shares of the time to the agent and of the memory that libkrunfw's kernel
-/// takes. Nothing is emulated where there is hardware virtualisation.
+/// The largest allowed shares of what libkrunfw's kernel takes: of its time to the agent under
+/// emulation and under hardware virtualisation, and of its memory.
 const EMULATED_SHARE: f64 = 0.65;
 const VIRTUALISED_SHARE: f64 = 0.75;
 const MEMORY_SHARE: f64 = 0.8;

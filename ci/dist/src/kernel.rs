@@ -1,12 +1,10 @@
 //! The kernel of a release, and its source.
 
 use std::path::Path;
-use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
-use test_fixtures::build::cargo;
-use test_fixtures::command::quiet;
+use test_fixtures::kernel;
 
 use crate::tree::{DATA, Tree};
 
@@ -39,15 +37,10 @@ impl Kernel {
     /// # Errors
     /// If it cannot be built or read, is another one, or has no source beside it.
     pub(crate) fn get(given: Option<&Path>) -> Result<Self> {
-        let built;
-        let path = match given {
-            Some(path) => path,
-            None => {
-                built = kernel_build()?;
-                Path::new(built.trim())
-            }
-        };
-        Self::read(path)
+        match given {
+            Some(path) => Self::read(path),
+            None => Self::read(&kernel::own()?),
+        }
     }
 
     fn read(path: &Path) -> Result<Self> {
@@ -89,15 +82,6 @@ fn add_files(source: &mut Tree, directory: &Path, prefix: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Runs the program that builds the kernel, and returns the path that it prints.
-fn kernel_build() -> Result<String> {
-    let mut build = cargo();
-    build.args(["run", "--quiet", "--locked", "--package", "kernel-build"]);
-    // It shows its progress on standard error.
-    let output = quiet(build.stderr(Stdio::inherit()))?;
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 #[cfg(test)]

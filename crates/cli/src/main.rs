@@ -22,6 +22,7 @@ mod streams;
 mod table;
 mod template;
 mod terminal;
+mod text_or_base64;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use tree_diff::Relation;
 
 use super::side::DiskSide;
 
-/// What two sides share: an image, or layers.
+/// The image or the layers that two sides share.
 #[derive(Debug)]
 pub(super) struct DiskRelation<'a> {
     old: &'a DiskSide,

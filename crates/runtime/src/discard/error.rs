@@ -32,8 +32,8 @@ pub enum DiscardError {
         /// The path of the directory.
         path: Vec<u8>,
     },
-    /// What is to stay does not fit on the disk any more: files of the image whose directory was
-    /// renamed are copied to it.
+    /// The changes that are to stay do not fit on the disk any more: files of the image whose
+    /// directory was renamed are copied to it.
     #[error("the changes that stay do not fit on the writable disk of {size_bytes} bytes")]
     Full {
         /// Name of the sandbox.

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::guest::Guest;
 use super::{InGuest, Outcome};
 
-/// What the container prints.
+/// The text that each container prints.
 const GREETING: &str = "hello from a container";
 
 /// The image of the containers: one static program.

@@ -3,6 +3,8 @@ use base64::engine::general_purpose::STANDARD;
 use msb_sdk::{Change, ChangeKind, ChangedFile, FileType, Text};
 use serde::Serialize;
 
+use crate::text_or_base64::text_or_base64;
+
 /// A change as JSON, with stable keys. Text that is not UTF-8 is null, and `…_base64` holds its
 /// bytes.
 #[derive(Serialize)]
@@ -50,9 +52,9 @@ struct Xattr {
 
 impl Entry {
     pub(super) fn new(change: &Change) -> Self {
-        let (path, path_base64) = text_or_base64(Some(&change.path));
-        let (hard_link, hard_link_base64) = text_or_base64(change.hard_link.as_ref());
-        let (renamed_from, renamed_from_base64) = text_or_base64(change.renamed_from.as_ref());
+        let (path, path_base64) = text_or_base64(change.path.as_bytes());
+        let (hard_link, hard_link_base64) = optional(change.hard_link.as_ref());
+        let (renamed_from, renamed_from_base64) = optional(change.renamed_from.as_ref());
         Self {
             path,
             path_base64,
@@ -71,9 +73,9 @@ impl Entry {
 impl File {
     fn new(file: &ChangedFile) -> Self {
         let info = &file.info;
-        let (target, target_base64) = text_or_base64(info.target.as_ref());
+        let (target, target_base64) = optional(info.target.as_ref());
         let xattrs = file.xattrs.iter().map(|xattr| {
-            let (name, name_base64) = text_or_base64(Some(&xattr.name));
+            let (name, name_base64) = text_or_base64(xattr.name.as_bytes());
             Xattr {
                 name,
                 name_base64,
@@ -96,12 +98,7 @@ impl File {
     }
 }
 
-fn text_or_base64(text: Option<&Text>) -> (Option<String>, Option<String>) {
-    let Some(text) = text else {
-        return (None, None);
-    };
-    match text.as_str() {
-        Some(text) => (Some(text.to_owned()), None),
-        None => (None, Some(STANDARD.encode(text.as_bytes()))),
-    }
+/// Returns the two forms of a text; none if there is no text.
+fn optional(text: Option<&Text>) -> (Option<String>, Option<String>) {
+    text.map_or((None, None), |text| text_or_base64(text.as_bytes()))
 }

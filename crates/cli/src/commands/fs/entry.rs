@@ -1,6 +1,8 @@
 use msb_sdk::{FileInfo, FileType};
 use serde::Serialize;
 
+use crate::text_or_base64::text_or_base64;
+
 /// A file as JSON, with stable keys. Text that is not UTF-8 is null, and `…_base64` holds its
 /// bytes.
 #[derive(Serialize)]
@@ -58,17 +60,6 @@ impl Entry {
             mtime_ns: info.mtime_ns,
             target,
             device: info.device,
-        }
-    }
-}
-
-fn text_or_base64(bytes: &[u8]) -> (Option<String>, Option<String>) {
-    use base64::Engine as _;
-    match std::str::from_utf8(bytes) {
-        Ok(text) => (Some(text.to_owned()), None),
-        Err(_) => {
-            let standard = base64::engine::general_purpose::STANDARD;
-            (None, Some(standard.encode(bytes)))
         }
     }
 }
