@@ -306,6 +306,28 @@ def _volume_get(step: Step, stage: Stage) -> Result:
         return {"name": client.volumes.get(step["name"]).name}
 
 
+def _changes(diff: msb.Diff) -> Result:
+    with diff:
+        changes = list(diff)
+        return {
+            "count": diff.count(),
+            "changes": [f"{change.letter} {change.path}" for change in changes],
+            "inserted_lines": sum(diff.patch(change).lines.inserted for change in changes),
+        }
+
+
+def _paths(step: Step) -> list[Any]:
+    return [text(path) for path in step.get("paths", [])]
+
+
+def _diff(step: Step, stage: Stage) -> Result:
+    return _changes(stage.sandbox(step).diff(_paths(step)))
+
+
+def _diff_between(step: Step, stage: Stage) -> Result:
+    return _changes(stage.client.diff(step["old"], step["new"], _paths(step)))
+
+
 STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "exec": _exec,
     "shell": _shell,
@@ -354,6 +376,9 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "logs": lambda step, stage: {
         "data": _collected(stage.sandbox(step).logs(source=step.get("source", "output")))
     },
+    "diff": _diff,
+    "diff_between": _diff_between,
+    "discard": lambda step, stage: stage.sandbox(step).discard(_paths(step)),
     "kill_during": _kill_during,
     "http_get": _http_get,
     "listen": _listen,

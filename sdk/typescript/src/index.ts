@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+export { Diff } from "./diff.js";
 export * from "./errors.js";
 export { Files } from "./files.js";
 export { Image, Images, type Pruned, type PrunedImage } from "./images.js";

@@ -1,5 +1,6 @@
 /** The client. */
 import { toNative } from "./conversion.js";
+import { Diff } from "./diff.js";
 import { errorOf } from "./failure.js";
 import { Images } from "./images.js";
 import { loadNative, packageDirectory, platformFile, type NativeClient } from "./native.js";
@@ -7,7 +8,7 @@ import { clientClosed } from "./failure.js";
 import { Remote, type CallOptions } from "./remote.js";
 import type { Sandbox } from "./sandbox.js";
 import { Sandboxes } from "./sandboxes.js";
-import type { Finding, MsbOptions, Version } from "./types.js";
+import type { DiffOptions, Finding, MsbOptions, Version } from "./types.js";
 import { Volumes } from "./volumes.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -62,6 +63,15 @@ export class Msb implements AsyncDisposable {
   /** Returns findings about this host: virtual machine monitors, guest kernel, confinement, disk, registries. */
   async doctor(options: CallOptions = {}): Promise<Finding[]> {
     return this.#remote.value("doctor", {}, options);
+  }
+
+  /**
+   * Compares two stopped sandboxes or images, by their names: the changes that make the second of the first. The
+   * sandboxes cannot be started until the result is closed.
+   */
+  async diff(old: string, changed: string, options: DiffOptions = {}): Promise<Diff> {
+    const [remote] = await this.#remote.open("diff", { ...options, old, new: changed }, options);
+    return new Diff(remote);
   }
 
   /** Removes the sandboxes that this client owns, and ends the client. A second call does nothing. */

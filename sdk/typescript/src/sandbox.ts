@@ -1,4 +1,5 @@
 /** A sandbox. */
+import { Diff } from "./diff.js";
 import { Files, bytesOf } from "./files.js";
 import { Jobs } from "./jobs.js";
 import { logParameters, logRecord } from "./logs.js";
@@ -9,6 +10,7 @@ import { stream, type CallOptions, type Remote } from "./remote.js";
 import type { SignalName } from "./signals.js";
 import type {
   Changes,
+  DiffOptions,
   ExecOptions,
   Exit,
   LogOptions,
@@ -155,6 +157,23 @@ export class Sandbox implements AsyncDisposable {
   /** Returns the published ports of the running sandbox. */
   async ports(options: CallOptions = {}): Promise<Port[]> {
     return this.#remote.value("ports", {}, options);
+  }
+
+  /**
+   * Compares the stopped sandbox with its image: what was added, changed and deleted in it. The sandbox cannot be
+   * started until the result is closed.
+   */
+  async diff(options: DiffOptions = {}): Promise<Diff> {
+    const [remote] = await this.#remote.open("diff", options, options);
+    return new Diff(remote);
+  }
+
+  /**
+   * Takes back all changes of the stopped sandbox at and below these paths: they are then what the image has. The
+   * sandbox is unchanged if that fails.
+   */
+  async discard(paths: readonly Text[], options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("discard", { paths }, options);
   }
 
   /** Changes the sandbox from its next start on. */

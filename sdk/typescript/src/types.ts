@@ -4,6 +4,7 @@ export type * from "./types/image.js";
 export type * from "./types/sandbox.js";
 export type * from "./types/sandbox_info.js";
 export type * from "./types/command.js";
+export type * from "./types/diff.js";
 export type * from "./types/file.js";
 export type * from "./types/log.js";
 export type * from "./types/volume.js";

@@ -1,6 +1,7 @@
 //! The operations, one file per noun.
 
 pub(crate) mod client;
+mod diff;
 mod exec;
 mod files;
 mod images;
@@ -22,6 +23,7 @@ use crate::operation::Operation;
 pub(crate) fn all() -> Vec<Operation> {
     let groups = [
         client::operations(),
+        diff::operations(),
         exec::operations(),
         files::operations(),
         images::operations(),

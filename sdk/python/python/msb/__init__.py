@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from . import errors
 from ._async._client import AsyncMsb
+from ._async._diff import AsyncDiff
 from ._async._files import AsyncFiles
 from ._async._images import AsyncImage, AsyncImages, AsyncPull
 from ._async._jobs import AsyncJob, AsyncJobs
@@ -29,6 +30,7 @@ from ._async._streams import AsyncByteStream, AsyncLogs, AsyncStatsWatch, AsyncT
 from ._async._volumes import AsyncVolume, AsyncVolumes
 from ._native import VERSION as __version__
 from ._sync._client import Msb
+from ._sync._diff import Diff
 from ._sync._files import Files
 from ._sync._images import Image, Images, Pull
 from ._sync._jobs import Job, Jobs
@@ -38,6 +40,9 @@ from ._sync._sandboxes import Sandboxes
 from ._sync._streams import ByteStream, Logs, StatsWatch, TarUpload
 from ._sync._volumes import Volume, Volumes
 from ._types import (
+    Change,
+    ChangedFile,
+    ChangeKind,
     Copied,
     Event,
     Exit,
@@ -52,6 +57,8 @@ from ._types import (
     Mount,
     Network,
     Output,
+    Patch,
+    PatchLines,
     Port,
     Pruned,
     PullEvent,
@@ -65,6 +72,7 @@ from ._types import (
     TextEvent,
     Version,
     VolumeInfo,
+    Xattr,
 )
 from .errors import (
     AlreadyExists,
@@ -111,6 +119,7 @@ from .errors import (
 __all__ = [
     "AlreadyExists",
     "AsyncByteStream",
+    "AsyncDiff",
     "AsyncFiles",
     "AsyncImage",
     "AsyncImages",
@@ -131,11 +140,15 @@ __all__ = [
     "BootTimeout",
     "Busy",
     "ByteStream",
+    "Change",
+    "ChangeKind",
+    "ChangedFile",
     "CommandError",
     "CommandFailed",
     "CommandNotFound",
     "CommandTimeout",
     "Copied",
+    "Diff",
     "Event",
     "Exit",
     "FileInfo",
@@ -173,6 +186,8 @@ __all__ = [
     "Output",
     "OutputLimit",
     "OutputStream",
+    "Patch",
+    "PatchLines",
     "PathExists",
     "PathNotFound",
     "PermissionDenied",
@@ -211,6 +226,7 @@ __all__ = [
     "VolumeInfo",
     "VolumeNotFound",
     "Volumes",
+    "Xattr",
     "__version__",
     "errors",
 ]

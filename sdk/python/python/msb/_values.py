@@ -67,6 +67,13 @@ def argv(words: Sequence[Text]) -> list[str | dict[str, str]]:
     return [text(word) for word in words]
 
 
+def paths(values: Sequence[Text]) -> list[str | dict[str, str]]:
+    """Returns paths of a guest as they are written in JSON."""
+    if isinstance(values, (str, bytes)):
+        raise InvalidArgument(f"{values!r} is not a list of paths", hint=f"pass [{values!r}]")
+    return [text(value) for value in values]
+
+
 def environment(variables: Mapping[str, Text] | None) -> dict[str, Any]:
     """Returns environment variables as they are written in JSON."""
     return {name: text(value) for name, value in (variables or {}).items()}

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import {
   Msb,
+  type Diff,
   type FileInfo,
   type Job,
   type LogOptions,
@@ -155,6 +156,23 @@ function listed(entries: FileInfo[], wanted: unknown): Result {
   return { count: entries.length, names: entries.map(name), types: entries.map((entry) => entry.type) };
 }
 
+/** Returns what a comparison found, and ends it. */
+async function changes(compared: Diff): Promise<Result> {
+  await using diff = compared;
+  const lines: string[] = [];
+  let inserted = 0;
+  for await (const change of diff) {
+    lines.push(`${change.kind === "added" ? "A" : change.kind === "changed" ? "C" : "D"} ${change.path}`);
+    const patch = await diff.patch(change);
+    if (patch.lines.type === "text") inserted += patch.lines.inserted;
+  }
+  return { count: await diff.count(), changes: lines, inserted_lines: inserted };
+}
+
+function paths(step: Step): (string | Uint8Array)[] {
+  return ((step["paths"] as Data[] | undefined) ?? []).map(textOf);
+}
+
 async function run(step: Step, stage: Stage): Promise<void> {
   const image = (step["image"] as string | undefined) ?? stage.world.image;
   if (step["client"] === undefined) {
@@ -276,6 +294,10 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const source = step["source"] as LogOptions["source"];
     return { data: await collect(stage.sandbox(step).logs({ source })) };
   },
+  diff: async (step, stage) => changes(await stage.sandbox(step).diff({ paths: paths(step) })),
+  diff_between: async (step, stage) =>
+    changes(await stage.msb.diff(step["old"] as string, step["new"] as string, { paths: paths(step) })),
+  discard: async (step, stage) => stage.sandbox(step).discard(paths(step)),
   kill_during: killDuring,
   http_get: httpGet,
   listen: async (step, stage) => {

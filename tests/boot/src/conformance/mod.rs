@@ -1,5 +1,6 @@
 //! The behaviours of `sdk/conformance`, carried out with the Rust SDK.
 
+mod changes;
 mod commands;
 mod data;
 mod expectation;

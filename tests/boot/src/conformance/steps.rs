@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::data::{self, Variables, bytes, named};
 use super::expectation::{Field, Fields, plain};
-use super::{commands, http};
+use super::{changes, commands, http};
 
 /// The time in which a condition has to become true.
 const EVENTUALLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -115,6 +115,9 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
         "exec" | "shell" => commands::exec(stage.sandbox(step)?, step).await,
         "poll_shell" => poll(stage, step).await,
         "kill_during" => kill_during(stage.sandbox(step)?, step).await,
+        "diff" => changes::of_sandbox(stage.sandbox(step)?, step).await,
+        "diff_between" => changes::between(stage.msb, step).await,
+        "discard" => changes::discard(stage.sandbox(step)?, step).await,
         "spawn" => commands::spawn(stage.sandbox(step)?, step).await,
         "host_write" | "host_read" => host_file(step),
         "listen" => listen(stage, step).await,

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal
 
-from .. import _core
+from .. import _core, _values
 from .._core import Core
 from .._types import Finding, Version
-from .._values import decode
-from ._bridge import call, run_blocking
+from .._values import Text, decode
+from ._bridge import Opening, call, opening, run_blocking
+from ._diff import AsyncDiff
 from ._images import AsyncImages
 from ._sandboxes import AsyncSandboxes
 from ._volumes import AsyncVolumes
@@ -68,6 +70,22 @@ class AsyncMsb:
         """Inspects everything that sandboxes need on this host."""
         reply = await call(self._core.root, "doctor")
         return [decode(Finding, finding) for finding in reply.value]
+
+    def diff(self, old: str, new: str, paths: Sequence[Text] = ()) -> Opening[AsyncDiff]:
+        """Compares two stopped sandboxes or images, by their names: the changes that make the second of the first.
+
+        `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
+        `async with`: until it is closed, the sandboxes cannot be started.
+
+        Raises `NotFound` if neither a sandbox nor an image has a name, `SandboxRunning`, and `PathNotFound` if
+        neither side has one of the paths.
+        """
+        return opening(self._diff(old, new, paths))
+
+    async def _diff(self, old: str, new: str, paths: Sequence[Text]) -> AsyncDiff:
+        options = {"old": old, "new": new, "paths": _values.paths(paths)}
+        reply = await call(self._core.root, "diff", options)
+        return AsyncDiff(reply.new)
 
     async def close(self) -> None:
         """Ends the client: sandboxes that it owns end, and calls that run fail."""

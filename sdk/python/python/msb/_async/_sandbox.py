@@ -21,6 +21,7 @@ from .._types import (
 from .._values import Duration, Size, Text, decode
 from ..errors import MsbError
 from ._bridge import Opening, call, opening
+from ._diff import AsyncDiff
 from ._files import AsyncFiles
 from ._jobs import AsyncJobs
 from ._process import AsyncProcess
@@ -301,6 +302,28 @@ class AsyncSandbox:
         options = {"interval_ms": _values.milliseconds(interval, "interval")}
         return AsyncStatsWatch(self._link, "watch_stats", options)
 
+    def diff(self, paths: Sequence[Text] = ()) -> Opening[AsyncDiff]:
+        """Compares the stopped sandbox with its image: what was added, changed and deleted in it.
+
+        `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
+        `async with`: until it is closed, the sandbox cannot be started.
+
+        Raises `SandboxRunning`, and `PathNotFound` if neither side has one of the paths.
+        """
+        return opening(self._diff(paths))
+
+    async def _diff(self, paths: Sequence[Text]) -> AsyncDiff:
+        reply = await call(self._link, "diff", {"paths": _values.paths(paths)})
+        return AsyncDiff(reply.new)
+
+    async def discard(self, paths: Sequence[Text]) -> None:
+        """Takes back all changes of the stopped sandbox at and below these paths: they are then what the image has.
+
+        Raises `SandboxRunning`, and `InvalidArgument` if a path is in a directory that the sandbox deleted or
+        replaced. The sandbox is unchanged then.
+        """
+        await call(self._link, "discard", {"paths": _values.paths(paths)})
+
     async def snapshot(self) -> None:
         """Reserved: raises `Unsupported`."""
         raise unsupported("snapshot")
@@ -308,10 +331,6 @@ class AsyncSandbox:
     async def fork(self) -> None:
         """Reserved: raises `Unsupported`."""
         raise unsupported("fork")
-
-    async def diff(self) -> None:
-        """Reserved: raises `Unsupported`."""
-        raise unsupported("diff")
 
     async def commit(self) -> None:
         """Reserved: raises `Unsupported`."""

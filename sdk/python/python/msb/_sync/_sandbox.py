@@ -22,6 +22,7 @@ from .._types import (
 from .._values import Duration, Size, Text, decode
 from ..errors import MsbError
 from ._bridge import call, opening
+from ._diff import Diff
 from ._files import Files
 from ._jobs import Jobs
 from ._process import Process
@@ -302,6 +303,28 @@ class Sandbox:
         options = {"interval_ms": _values.milliseconds(interval, "interval")}
         return StatsWatch(self._link, "watch_stats", options)
 
+    def diff(self, paths: Sequence[Text] = ()) -> Diff:
+        """Compares the stopped sandbox with its image: what was added, changed and deleted in it.
+
+        `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
+        `with`: until it is closed, the sandbox cannot be started.
+
+        Raises `SandboxRunning`, and `PathNotFound` if neither side has one of the paths.
+        """
+        return opening(self._diff(paths))
+
+    def _diff(self, paths: Sequence[Text]) -> Diff:
+        reply = call(self._link, "diff", {"paths": _values.paths(paths)})
+        return Diff(reply.new)
+
+    def discard(self, paths: Sequence[Text]) -> None:
+        """Takes back all changes of the stopped sandbox at and below these paths: they are then what the image has.
+
+        Raises `SandboxRunning`, and `InvalidArgument` if a path is in a directory that the sandbox deleted or
+        replaced. The sandbox is unchanged then.
+        """
+        call(self._link, "discard", {"paths": _values.paths(paths)})
+
     def snapshot(self) -> None:
         """Reserved: raises `Unsupported`."""
         raise unsupported("snapshot")
@@ -309,10 +332,6 @@ class Sandbox:
     def fork(self) -> None:
         """Reserved: raises `Unsupported`."""
         raise unsupported("fork")
-
-    def diff(self) -> None:
-        """Reserved: raises `Unsupported`."""
-        raise unsupported("diff")
 
     def commit(self) -> None:
         """Reserved: raises `Unsupported`."""

@@ -2,6 +2,7 @@
 
 from .client import Finding, Severity, Version
 from .command import Event, Exit, JobInfo, Output, TerminalSize, TextEvent, Ulimit
+from .diff import Change, ChangedFile, ChangeKind, Patch, PatchLines, Xattr
 from .file import Copied, FileInfo, FileType
 from .image import ImageInfo, Pruned, PullEvent, RemovedImage
 from .log import LogRecord
@@ -12,6 +13,9 @@ from .sandbox_info import GuestStats, HostStats, SandboxInfo, SandboxState, Stat
 from .volume import VolumeInfo
 
 __all__ = [
+    "Change",
+    "ChangeKind",
+    "ChangedFile",
     "Copied",
     "Event",
     "Exit",
@@ -26,6 +30,8 @@ __all__ = [
     "Mount",
     "Network",
     "Output",
+    "Patch",
+    "PatchLines",
     "Port",
     "Ports",
     "Pruned",
@@ -42,5 +48,6 @@ __all__ = [
     "Ulimit",
     "Version",
     "VolumeInfo",
+    "Xattr",
     "unsupported",
 ]

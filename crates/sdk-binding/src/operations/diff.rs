@@ -1,0 +1,133 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use msb_sdk::{Change, Diff, DiffOptions, PatchLines, Text};
+use serde::{Deserialize, Serialize};
+
+use super::Nothing;
+use super::client::ClientObject;
+use super::sandbox::SandboxObject;
+use super::streams::Stream;
+use crate::failure::Failure;
+use crate::object::Object;
+use crate::operation::Operation;
+use crate::reply::Answer;
+
+/// The number of changes in one answer. A guest can make millions, which are never in memory
+/// together.
+const CHANGES_MAX: usize = 256;
+
+/// A comparison. The compared sandboxes cannot be started until it is closed.
+impl Object for Stream<Diff> {
+    const KIND: &'static str = "diff";
+
+    fn close(&self) {
+        Self::close(self);
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Between {
+    old: String,
+    new: String,
+    #[serde(default)]
+    paths: Vec<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Discard {
+    paths: Vec<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+struct From {
+    from: usize,
+}
+
+#[derive(Debug, Deserialize)]
+struct Index {
+    index: usize,
+}
+
+/// A change with its index, by which its patch is called for.
+#[derive(Debug, Serialize)]
+struct Numbered {
+    index: usize,
+    #[serde(flatten)]
+    change: Change,
+}
+
+#[derive(Debug, Serialize)]
+struct PatchInfo {
+    lines: PatchLines,
+    is_partial: bool,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::of_options("diff", of_sandbox),
+        Operation::new("diff", between),
+        Operation::new("discard", discard),
+        Operation::new("count", count),
+        Operation::new("changes", changes),
+        Operation::new("patch", patch),
+    ]
+}
+
+async fn of_sandbox(
+    sandbox: Arc<SandboxObject>,
+    options: DiffOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let diff = sandbox.0.diff(options).await?;
+    Ok(Answer::empty().with_object(Stream::new(diff)))
+}
+
+async fn between(
+    client: Arc<ClientObject>,
+    between: Between,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let mut options = DiffOptions::default();
+    options.paths = between.paths;
+    let diff = client.0.diff(between.old, between.new, options).await?;
+    Ok(Answer::empty().with_object(Stream::new(diff)))
+}
+
+async fn discard(
+    sandbox: Arc<SandboxObject>,
+    discard: Discard,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    sandbox.0.discard(discard.paths).await?;
+    Ok(Answer::empty())
+}
+
+async fn count(diff: Arc<Stream<Diff>>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    Answer::with_value(&open(&diff)?.len())
+}
+
+/// Returns at most [`CHANGES_MAX`] changes, from an index on; none at the end.
+async fn changes(diff: Arc<Stream<Diff>>, from: From, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    let diff = open(&diff)?;
+    let indexes = from.from..from.from.saturating_add(CHANGES_MAX);
+    let numbered = |index| {
+        let change = diff.get(index)?;
+        Some(Numbered { index, change })
+    };
+    Answer::with_value(&indexes.map_while(numbered).collect::<Vec<_>>())
+}
+
+async fn patch(diff: Arc<Stream<Diff>>, index: Index, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    let patch = open(&diff)?.patch(index.index).await?;
+    let info = PatchInfo {
+        lines: patch.lines,
+        is_partial: patch.is_partial,
+    };
+    Ok(Answer::with_value(&info)?.with_content(vec![patch.text]))
+}
+
+fn open(diff: &Stream<Diff>) -> Result<Arc<Diff>, Failure> {
+    diff.open()
+        .ok_or_else(|| Failure::invalid_argument("the comparison is closed"))
+}

@@ -1,0 +1,98 @@
+"""Changes of the files of a sandbox."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from .file import FileInfo
+
+
+class ChangeKind(str, Enum):
+    """The kind of a change."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    DELETED = "deleted"
+
+    @property
+    def letter(self) -> str:
+        """The letter that `docker diff` prints: `A`, `C` or `D`."""
+        return self.value[0].upper()
+
+
+@dataclass(frozen=True)
+class Xattr:
+    """An extended attribute of a file."""
+
+    name: str
+    """The full name, such as `user.note`."""
+    value: str
+    """The value. Bytes that are not UTF-8 are surrogates, as with `os.fsdecode`."""
+
+
+@dataclass(frozen=True)
+class ChangedFile(FileInfo):
+    """The attributes of a file on one side of a change."""
+
+    xattrs: tuple[Xattr, ...] = ()
+    """The extended attributes, sorted by name."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A name that stands for different files on the two sides of a comparison."""
+
+    index: int
+    """The index in the comparison."""
+    path: str
+    """The path, from `/` on. Bytes that are not UTF-8 are surrogates, as with `os.fsdecode`."""
+    kind: ChangeKind
+    """The kind of the change."""
+    changed: tuple[str, ...] = ()
+    """The properties of a changed file that differ: `type`, `content`, `mode`, `owner`, `mtime`, `xattrs`, `target`,
+    `device`, `links`."""
+    old: ChangedFile | None = None
+    """The old file; `None` if the name was added."""
+    new: ChangedFile | None = None
+    """The new file; `None` if the name was deleted."""
+    hard_link: str | None = None
+    """Another name of the new file, which has several."""
+    renamed_from: str | None = None
+    """The path from which the file was moved, if that is known."""
+    is_implied: bool = False
+    """True if the name is deleted because a directory above it is deleted or replaced."""
+
+    @property
+    def letter(self) -> str:
+        """The letter that `docker diff` prints: `A`, `C` or `D`."""
+        return self.kind.letter
+
+
+@dataclass(frozen=True)
+class PatchLines:
+    """The extent of a change of content."""
+
+    type: Literal["unchanged", "text", "binary"]
+    """`unchanged`, also if the file has no content; `text`; or `binary`, also for text of more than 8 MiB."""
+    inserted: int = 0
+    """Number of lines that were inserted into a text."""
+    deleted: int = 0
+    """Number of lines that were deleted from a text."""
+    old_bytes: int = 0
+    """Size of the old binary file, in bytes."""
+    new_bytes: int = 0
+    """Size of the new binary file, in bytes."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A change in the form of `git diff`."""
+
+    text: bytes
+    """The text, with the prefixes `a/` and `b/`; empty if nothing of the change can be expressed."""
+    lines: PatchLines
+    """The extent of the change."""
+    is_partial: bool
+    """True if `git apply` does not make the whole change, such as an owner or a binary file."""

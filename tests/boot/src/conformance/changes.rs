@@ -1,0 +1,56 @@
+//! The steps that compare the disks of stopped sandboxes, and take changes back.
+
+use anyhow::{Context as _, Result};
+use msb_sdk::{Diff, DiffOptions, Msb, PatchLines, Sandbox, Text};
+use serde_json::Value;
+
+use super::data::bytes;
+use super::expectation::{Fields, plain};
+use super::steps::{StepError, word};
+
+/// Compares a sandbox with its image.
+pub(super) async fn of_sandbox(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    listed(&sandbox.diff(options(step)?).await?).await
+}
+
+/// Compares what two names stand for.
+pub(super) async fn between(msb: &Msb, step: &Value) -> Result<Fields, StepError> {
+    let (old, new) = (word(step, "old")?, word(step, "new")?);
+    listed(&msb.diff(old, new, options(step)?).await?).await
+}
+
+/// Takes changes back.
+pub(super) async fn discard(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    sandbox.discard(paths(step)?).await?;
+    Ok(Fields::new())
+}
+
+async fn listed(diff: &Diff) -> Result<Fields, StepError> {
+    let changes = diff.changes();
+    let lines = changes.map(|change| format!("{} {}", change.kind.letter(), change.path));
+    let mut inserted_lines = 0;
+    for index in 0..diff.len() {
+        if let PatchLines::Text { inserted, .. } = diff.patch(index).await?.lines {
+            inserted_lines += inserted;
+        }
+    }
+    Ok(Fields::from([
+        ("count", plain(diff.len())),
+        ("changes", plain(lines.collect::<Vec<_>>())),
+        ("inserted_lines", plain(inserted_lines)),
+    ]))
+}
+
+fn options(step: &Value) -> Result<DiffOptions> {
+    let mut options = DiffOptions::default();
+    if !step["paths"].is_null() {
+        options.paths = paths(step)?;
+    }
+    Ok(options)
+}
+
+fn paths(step: &Value) -> Result<Vec<Text>> {
+    let paths = step["paths"].as_array().context("a step without paths")?;
+    let texts = paths.iter().map(|path| Ok(Text::from(bytes(path)?)));
+    texts.collect()
+}
