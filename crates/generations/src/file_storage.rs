@@ -1,0 +1,144 @@
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use durable_files::{create_new, ensure_directory, open_or_create, sync_directory};
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::storage::{Access, Storage, StorageFile};
+
+/// A pool in a directory of this host. Files are made for their owner alone.
+#[derive(Debug)]
+pub struct FileStorage {
+    directory: PathBuf,
+}
+
+impl FileStorage {
+    /// Opens a directory, and makes it if it does not exist.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        ensure_directory(directory)?;
+        Ok(Self {
+            directory: directory.to_owned(),
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+impl Storage for FileStorage {
+    type File = File;
+    type Lock = File;
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        Ok(create_new(&self.path(name))?.into_file())
+    }
+
+    fn open(&self, name: &str, access: Access) -> io::Result<File> {
+        let mut options = File::options();
+        options.read(true).write(access == Access::Write);
+        options.open(self.path(name))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn link(&self, source: &Path, name: &str) -> io::Result<()> {
+        fs::hard_link(source, self.path(name))
+    }
+
+    fn unlink_source(&self, source: &Path) -> io::Result<()> {
+        match fs::remove_file(source) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => sync_directory(source.parent().unwrap_or(Path::new("."))),
+        }
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path(name))
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            // A name that is no text is none of the pool's.
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        Ok(names)
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        sync_directory(&self.directory)
+    }
+
+    fn lock(&self, name: &str, access: Access) -> io::Result<Option<File>> {
+        let file = open_or_create(&self.path(name))?.into_file();
+        let taken = match access {
+            Access::Read => file.try_lock_shared(),
+            Access::Write => file.try_lock(),
+        };
+        match taken {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn random(&self) -> io::Result<[u8; 16]> {
+        // Up to 256 bytes are never given in part (getrandom(2)).
+        let mut bytes = [0; 16];
+        getrandom(&mut bytes, GetRandomFlags::empty())?;
+        Ok(bytes)
+    }
+}
+
+impl StorageFile for File {
+    fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, buf, offset_bytes)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
+        FileExt::write_all_at(self, bytes, offset_bytes)
+    }
+
+    fn size_bytes(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn set_size(&self, size_bytes: u64) -> io::Result<()> {
+        self.set_len(size_bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn punch(&self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(self, flags, offset_bytes, length_bytes) {
+            // A filesystem without holes keeps the space.
+            Err(Errno::OPNOTSUPP) => Ok(()),
+            punched => Ok(punched?),
+        }
+    }
+
+    fn next_data(&self, offset_bytes: u64) -> io::Result<u64> {
+        let size_bytes = self.metadata()?.len();
+        match seek(self, SeekFrom::Data(offset_bytes)) {
+            Ok(offset_bytes) => Ok(offset_bytes.min(size_bytes)),
+            Err(Errno::NXIO) => Ok(size_bytes),
+            // A filesystem that cannot tell reports data everywhere.
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(offset_bytes),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

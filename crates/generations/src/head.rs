@@ -1,0 +1,213 @@
+use crate::block::Run;
+use crate::block_list::BlockList;
+use crate::block_set::BlockSet;
+use crate::error::StorageError;
+use crate::log::{Changes, Kind, RECORD_BYTES};
+use crate::map::{BlockMap, Slot, ZEROS};
+use crate::names;
+use crate::sealed;
+use crate::storage::{Access, Storage, StorageFile};
+use crate::view::Data;
+
+/// Records of a log that is never written anew: half a mebibyte.
+const LOG_RECORDS_MIN: u64 = 512;
+
+/// The generation that is written to.
+#[derive(Debug)]
+pub(crate) struct Head<F> {
+    pub(crate) data: Data<F>,
+    /// The number of the head in the map.
+    pub(crate) slot: Slot,
+    log: F,
+    /// The number of records of the log.
+    records: u64,
+    /// The number of records at which the log is examined next.
+    examine_at: u64,
+    pub(crate) content: Content,
+    /// The blocks whose state is not yet in the log.
+    unlogged: BlockSet,
+    has_unsynced_data: bool,
+    has_unsynced_log: bool,
+}
+
+/// The blocks that a generation holds.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    /// Blocks in the data file.
+    pub(crate) data: BlockSet,
+    /// Blocks that read as zeros, whatever older generations have.
+    pub(crate) zeros: BlockSet,
+    /// Blocks of the data file that hold nothing of use and may still take space.
+    pub(crate) unused: BlockSet,
+}
+
+impl Content {
+    fn add_data(&mut self, run: Run) {
+        self.data.insert(run);
+        self.zeros.remove(run);
+        self.unused.remove(run);
+    }
+
+    fn add_zeros(&mut self, run: Run, was_data: bool) {
+        self.zeros.insert(run);
+        self.data.remove(run);
+        if was_data {
+            self.unused.insert(run);
+        }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes {
+            data: self.data.runs(),
+            zeros: self.zeros.runs(),
+        }
+    }
+
+    /// Returns the list of the generation whose data file is `data`.
+    pub(crate) fn list<F>(&self, data: &Data<F>) -> BlockList {
+        let Changes { data: runs, zeros } = self.changes();
+        BlockList {
+            id: data.id,
+            data_bytes: data.end_bytes,
+            digest: None,
+            data: runs,
+            zeros,
+        }
+    }
+}
+
+impl<F: StorageFile> Head<F> {
+    pub(crate) fn new(data: Data<F>, slot: Slot, log: F) -> Self {
+        Self {
+            data,
+            slot,
+            log,
+            records: 0,
+            examine_at: LOG_RECORDS_MIN,
+            content: Content::default(),
+            unlogged: BlockSet::default(),
+            has_unsynced_data: false,
+            has_unsynced_log: false,
+        }
+    }
+
+    /// Takes over the blocks that the log's first `records` records list. A process that was killed
+    /// may have left data and records that are read now and are not durable yet.
+    pub(crate) fn restore(&mut self, records: u64, changes: &[(Kind, Run)]) {
+        self.records = records;
+        self.has_unsynced_data = true;
+        self.has_unsynced_log = true;
+        for (kind, run) in changes {
+            match kind {
+                Kind::Data => self.content.add_data(*run),
+                // The blocks may have been data, and not been punched before the end.
+                Kind::Zeros => self.content.add_zeros(*run, true),
+            }
+        }
+    }
+
+    /// Returns true if the head changes nothing of the sealed generations.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.content.data.is_empty() && self.content.zeros.is_empty()
+    }
+
+    /// Returns true if the data file has the block.
+    pub(crate) fn has(&self, map: &BlockMap, block: u64) -> bool {
+        map.slot(block) == self.slot
+    }
+
+    /// Records that bytes were written to the data file, to blocks of which some may be new.
+    pub(crate) fn record_write(&mut self, map: &mut BlockMap, blocks: Run) {
+        self.has_unsynced_data = true;
+        for run in other_runs(map, blocks, self.slot) {
+            map.assign(run.0, self.slot);
+            self.content.add_data(run.0);
+            self.unlogged.insert(run.0);
+        }
+    }
+
+    /// Makes blocks zeros, in the map alone.
+    pub(crate) fn record_zeros(&mut self, map: &mut BlockMap, blocks: Run) {
+        for (run, slot) in other_runs(map, blocks, ZEROS) {
+            map.assign(run, ZEROS);
+            self.content.add_zeros(run, slot == self.slot);
+            self.unlogged.insert(run);
+        }
+    }
+
+    /// Makes all changes durable: the data, then the log that lists it.
+    pub(crate) fn flush<S>(&mut self, storage: &S, map: &BlockMap) -> Result<(), StorageError>
+    where
+        S: Storage<File = F>,
+    {
+        if self.has_unsynced_data {
+            self.data.sync()?;
+            self.has_unsynced_data = false;
+        }
+        let name = names::log(self.data.id);
+        let changes = self.unlogged_changes(map);
+        if changes.records() > 0 {
+            let bytes = changes.to_records(self.data.id, self.records);
+            let written = self.log.write_all_at(&bytes, self.records * RECORD_BYTES);
+            written.map_err(StorageError::of("write", &name))?;
+            self.has_unsynced_log = true;
+        }
+        if self.has_unsynced_log {
+            self.log.sync().map_err(StorageError::of("sync", &name))?;
+            self.has_unsynced_log = false;
+        }
+        self.records += changes.records();
+        self.unlogged = BlockSet::default();
+        if self.records >= self.examine_at {
+            self.shorten_log(storage)?;
+        }
+        Ok(())
+    }
+
+    fn unlogged_changes(&self, map: &BlockMap) -> Changes {
+        let mut changes = Changes::default();
+        let unlogged = self.unlogged.runs().into_iter();
+        for (run, slot) in unlogged.flat_map(|run| map.runs(run)) {
+            match slot {
+                ZEROS => changes.zeros.push(run),
+                _ => changes.data.push(run),
+            }
+        }
+        changes
+    }
+
+    /// Writes the log anew if most of its records say nothing any more: otherwise a guest that
+    /// writes and discards one block would fill the disk of the host.
+    fn shorten_log<S>(&mut self, storage: &S) -> Result<(), StorageError>
+    where
+        S: Storage<File = F>,
+    {
+        let needed = self.content.changes().records();
+        if self.records > 2 * needed + LOG_RECORDS_MIN / 2 {
+            self.rewrite_log(storage)?;
+        }
+        self.examine_at = 2 * self.records + LOG_RECORDS_MIN;
+        Ok(())
+    }
+
+    /// Replaces the log by one that lists each block once; all changes are in it.
+    pub(crate) fn rewrite_log<S>(&mut self, storage: &S) -> Result<(), StorageError>
+    where
+        S: Storage<File = F>,
+    {
+        let changes = self.content.changes();
+        let name = names::log(self.data.id);
+        sealed::replace(storage, &name, &changes.to_log(self.data.id))?;
+        let log = storage.open(&name, Access::Write);
+        self.log = log.map_err(StorageError::of("open", &name))?;
+        self.records = changes.records();
+        self.has_unsynced_log = false;
+        Ok(())
+    }
+}
+
+/// Returns the parts of `blocks` that have another slot, and that slot.
+fn other_runs(map: &BlockMap, blocks: Run, slot: Slot) -> Vec<(Run, Slot)> {
+    let others = map.runs(blocks).filter(|(_, present)| *present != slot);
+    others.collect()
+}

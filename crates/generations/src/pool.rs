@@ -1,0 +1,298 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::block::{Run, blocks_of};
+use crate::block_list::BlockList;
+use crate::disk::Disk;
+use crate::error::{CreateError, OpenError, StorageError};
+use crate::names;
+use crate::names::Role;
+use crate::open::{load, open_data, read_record};
+use crate::sealed::{remove, replace, sync_names, write};
+use crate::snapshot::Snapshot;
+use crate::state::{DiskRecord, State, check_size};
+use crate::storage::{Access, Storage, StorageFile};
+use crate::{DiskId, GenerationId};
+
+/// Files that one thread writes and syncs.
+const FILES_PER_THREAD: usize = 8;
+
+/// A directory of generations, and of the disks that are made of them.
+///
+/// Generations belong to no disk: a generation is needed as long as a disk or a state that somebody
+/// keeps lists it. [`Pool::remove_unlisted`] removes the others.
+#[derive(Debug)]
+pub struct Pool<S> {
+    pub(crate) storage: Arc<S>,
+}
+
+impl<S> Clone for Pool<S> {
+    fn clone(&self) -> Self {
+        Self {
+            storage: Arc::clone(&self.storage),
+        }
+    }
+}
+
+impl<S: Storage + Sync> Pool<S> {
+    /// Takes the files of a pool.
+    pub fn new(storage: S) -> Self {
+        Self {
+            storage: Arc::new(storage),
+        }
+    }
+
+    /// Draws an identifier for a disk to be created.
+    ///
+    /// # Errors
+    /// If the system gives no random bytes.
+    pub fn new_disk_id(&self) -> Result<DiskId, StorageError> {
+        draw(self.storage.as_ref(), DiskId::from_bytes)
+    }
+
+    /// Creates a disk of zeros, and makes it durable.
+    ///
+    /// # Errors
+    /// If the size is no multiple of 512 bytes or too large, or the record cannot be written.
+    pub fn create_disk(&self, disk: DiskId, size_bytes: u64) -> Result<(), CreateError> {
+        let generations = Vec::new();
+        let state = State {
+            size_bytes,
+            generations,
+        };
+        self.fork(&state, &[disk])
+    }
+
+    /// Creates disks that begin with the content of a state, and makes them durable. They share the
+    /// state's generations, which nobody writes to again; each costs a record of some kilobytes.
+    ///
+    /// # Errors
+    /// If a record cannot be written. Disks that were created before then exist.
+    pub fn fork(&self, state: &State, disks: &[DiskId]) -> Result<(), CreateError> {
+        check_size(state.size_bytes)?;
+        let storage = self.storage.as_ref();
+        let mut files = Vec::new();
+        for disk in disks {
+            let name = names::disk(*disk);
+            if storage.open(&name, Access::Read).is_ok() {
+                let exists = std::io::ErrorKind::AlreadyExists.into();
+                return Err(StorageError::of("create", &name)(exists).into());
+            }
+            let record = self.record_of(*disk, state.clone())?;
+            files.push((names::unfinished(&name), record.to_bytes()));
+        }
+        write_all(storage, &files)?;
+        for disk in disks {
+            let name = names::disk(*disk);
+            let renamed = storage.rename(&names::unfinished(&name), &name);
+            renamed.map_err(StorageError::of("create", &name))?;
+        }
+        Ok(sync_names(storage)?)
+    }
+
+    /// Makes an existing raw disk the first generation of a disk, without a copy. The file gets a
+    /// name in the pool and then loses the one that it had, so both must be on one filesystem.
+    /// After a crash in between, the call is to be repeated: it then only removes the old name.
+    ///
+    /// # Errors
+    /// If the file's length is no multiple of 512 bytes, or a file cannot be written.
+    pub fn adopt(&self, disk: DiskId, raw: &Path) -> Result<(), CreateError> {
+        let storage = self.storage.as_ref();
+        let source = raw.display().to_string();
+        if self.names()?.contains(&names::disk(disk)) {
+            let removed = storage.unlink_source(raw);
+            return Ok(removed.map_err(StorageError::of("remove", &source))?);
+        }
+        let id = self.new_generation_id()?;
+        let name = names::data(id);
+        let linked = storage.link(raw, &name);
+        linked.map_err(StorageError::of("link", &source))?;
+        let file = storage.open(&name, Access::Read);
+        let file = file.map_err(StorageError::of("open", &name))?;
+        let size_bytes = file.size_bytes().map_err(StorageError::of("read", &name))?;
+        if let Err(error) = check_size(size_bytes) {
+            remove(storage, &name)?;
+            return Err(error.into());
+        }
+        file.sync().map_err(StorageError::of("sync", &name))?;
+        let whole = Run::new(0, blocks_of(size_bytes));
+        let list = BlockList {
+            id,
+            data_bytes: size_bytes,
+            digest: None,
+            data: (whole.count > 0).then_some(whole).into_iter().collect(),
+            zeros: Vec::new(),
+        };
+        write(storage, &names::blocks(id), &list.to_bytes())?;
+        let generations = vec![id];
+        let state = State {
+            size_bytes,
+            generations,
+        };
+        self.fork(&state, &[disk])?;
+        let removed = storage.unlink_source(raw);
+        Ok(removed.map_err(StorageError::of("remove", &source))?)
+    }
+
+    /// Opens a disk for reading and writing. One process at a time can do so.
+    ///
+    /// # Errors
+    /// If another process has it open, a file of it is missing or damaged, or it has too many
+    /// generations.
+    pub fn open_disk(&self, disk: DiskId) -> Result<Disk<S>, OpenError> {
+        let lock = self.lock(disk, Access::Write)?;
+        Disk::open(Arc::clone(&self.storage), disk, lock)
+    }
+
+    /// Opens a disk that no process writes to for reading, as it was when it was last flushed.
+    ///
+    /// # Errors
+    /// Fails as [`Pool::open_disk`] does.
+    pub fn read_disk(&self, disk: DiskId) -> Result<Snapshot<S>, OpenError> {
+        let lock = self.lock(disk, Access::Read)?;
+        let storage = self.storage.as_ref();
+        let record = read_record(storage, disk)?;
+        let mut view = load(storage, &record.state)?;
+        if let Some(head) = record.head {
+            let data = open_data(storage, head, Access::Read)?;
+            let name = names::log(head);
+            let log = storage.open(&name, Access::Read);
+            let log = log.map_err(StorageError::of("open", &name))?;
+            crate::open::replay(&mut view, data, &log, |_, _| {})?;
+        }
+        Ok(Snapshot::new(view, Some(lock)))
+    }
+
+    /// Opens a state for reading. Its generations are sealed, so nobody can change what is read.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged.
+    pub fn open_snapshot(&self, state: &State) -> Result<Snapshot<S>, OpenError> {
+        Ok(Snapshot::new(load(self.storage.as_ref(), state)?, None))
+    }
+
+    /// Returns the size and the sealed generations of a disk, without what it changed since its last
+    /// cut.
+    ///
+    /// # Errors
+    /// If the record is missing or damaged.
+    pub fn sealed_state(&self, disk: DiskId) -> Result<State, OpenError> {
+        Ok(read_record(self.storage.as_ref(), disk)?.state)
+    }
+
+    /// Sets a disk that no process has open to a state. What it changed since its last cut is lost:
+    /// to keep it, cut it before.
+    ///
+    /// # Errors
+    /// If the disk is open, or its record is damaged or cannot be written.
+    pub fn roll_back(&self, disk: DiskId, state: &State) -> Result<(), CreateError> {
+        check_size(state.size_bytes)?;
+        let _lock = self.lock(disk, Access::Write)?;
+        let storage = self.storage.as_ref();
+        // A damaged disk can be rolled back, but one that does not exist is not made.
+        let opened = storage.open(&names::disk(disk), Access::Read);
+        opened.map_err(StorageError::of("open", &names::disk(disk)))?;
+        let record = self.record_of(disk, state.clone())?;
+        Ok(replace(storage, &names::disk(disk), &record.to_bytes())?)
+    }
+
+    /// Removes a disk that no process has open. Its generations stay until
+    /// [`Pool::remove_unlisted`].
+    ///
+    /// # Errors
+    /// If the disk is open or does not exist, or the file cannot be removed.
+    pub fn remove_disk(&self, disk: DiskId) -> Result<(), OpenError> {
+        let _lock = self.lock(disk, Access::Write)?;
+        let storage = self.storage.as_ref();
+        let name = names::disk(disk);
+        let removed = storage.remove(&name);
+        removed.map_err(StorageError::of("remove", &name))?;
+        sync_names(storage)?;
+        Ok(remove(storage, &names::lock(disk))?)
+    }
+
+    /// Returns all disks, in no order.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn disks(&self) -> Result<Vec<DiskId>, StorageError> {
+        let names = self.names()?.into_iter();
+        Ok(names
+            .filter_map(|name| match names::role(&name) {
+                Some(Role::Disk {
+                    disk,
+                    is_finished: true,
+                }) => Some(disk),
+                _ => None,
+            })
+            .collect())
+    }
+
+    pub(crate) fn names(&self) -> Result<Vec<String>, StorageError> {
+        let names = self.storage.names();
+        names.map_err(StorageError::of("list", "the pool's directory"))
+    }
+
+    pub(crate) fn new_generation_id(&self) -> Result<GenerationId, StorageError> {
+        draw(self.storage.as_ref(), GenerationId::from_bytes)
+    }
+
+    fn record_of(&self, disk: DiskId, state: State) -> Result<DiskRecord, StorageError> {
+        Ok(DiskRecord {
+            disk,
+            state,
+            head: None,
+            next: self.new_generation_id()?,
+        })
+    }
+
+    fn lock(&self, disk: DiskId, access: Access) -> Result<S::Lock, OpenError> {
+        let name = names::lock(disk);
+        let lock = self.storage.lock(&name, access);
+        let lock = lock.map_err(StorageError::of("lock", &name))?;
+        lock.ok_or(OpenError::InUse { disk })
+    }
+}
+
+/// Writes and syncs files, several at once: a filesystem makes the syncs of several threads durable
+/// together.
+fn write_all<S: Storage + Sync>(
+    storage: &S,
+    files: &[(String, Vec<u8>)],
+) -> Result<(), StorageError> {
+    let write_part = |part: &[(String, Vec<u8>)]| {
+        part.iter()
+            .try_for_each(|(name, bytes)| write(storage, name, bytes))
+    };
+    if files.len() <= FILES_PER_THREAD {
+        return write_part(files);
+    }
+    std::thread::scope(|scope| {
+        let parts = files.chunks(FILES_PER_THREAD);
+        let writers: Vec<_> = parts
+            .map(|part| scope.spawn(move || write_part(part)))
+            .collect();
+        let written = writers.into_iter().map(|writer| {
+            writer
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        // All are waited for before the first error is reported.
+        let written: Vec<_> = written.collect();
+        written.into_iter().collect()
+    })
+}
+
+/// Draws an identifier.
+pub(crate) fn draw<S: Storage, T>(
+    storage: &S,
+    from_bytes: impl Fn([u8; 16]) -> Option<T>,
+) -> Result<T, StorageError> {
+    loop {
+        let bytes = storage.random();
+        let bytes = bytes.map_err(StorageError::of("draw", "an identifier"))?;
+        if let Some(id) = from_bytes(bytes) {
+            return Ok(id);
+        }
+    }
+}

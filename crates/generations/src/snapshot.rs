@@ -1,0 +1,42 @@
+use std::io;
+
+use crate::error::ReadError;
+use crate::storage::Storage;
+use crate::view::View;
+
+/// A disk that is opened for reading: a state, or a disk that no process writes to.
+#[derive(Debug)]
+pub struct Snapshot<S: Storage> {
+    view: View<S::File>,
+    /// The lock of the disk; a state needs none.
+    _lock: Option<S::Lock>,
+}
+
+impl<S: Storage> Snapshot<S> {
+    pub(crate) fn new(view: View<S::File>, lock: Option<S::Lock>) -> Self {
+        Self { view, _lock: lock }
+    }
+
+    /// Returns the size of the disk, in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.view.size_bytes
+    }
+
+    /// Fills `buf` with the bytes from `offset_bytes` on.
+    ///
+    /// # Errors
+    /// If the range ends beyond the disk, or a generation cannot be read.
+    pub fn read(&self, buf: &mut [u8], offset_bytes: u64) -> Result<(), ReadError> {
+        self.view.read(buf, offset_bytes)
+    }
+}
+
+impl<S: Storage> fstree::ReadAt for Snapshot<S> {
+    fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
+        Ok(self.read(buf, offset_bytes)?)
+    }
+
+    fn size_bytes(&self) -> io::Result<u64> {
+        Ok(self.view.size_bytes)
+    }
+}

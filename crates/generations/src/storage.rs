@@ -1,0 +1,128 @@
+use std::io;
+use std::path::Path;
+
+/// The files of a pool: one directory, in which a name is a file. All effects of the crate go
+/// through it, so that tests can cut the power between any two of them.
+pub trait Storage {
+    /// An open file.
+    type File: StorageFile;
+    /// A lock, released when it is dropped.
+    type Lock;
+
+    /// Makes a file that does not exist yet, and opens it for reading and writing.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the name is taken; otherwise the system's error.
+    fn create(&self, name: &str) -> io::Result<Self::File>;
+
+    /// Opens a file for reading, and for writing if the owner may.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; otherwise the system's error.
+    fn open(&self, name: &str, access: Access) -> io::Result<Self::File>;
+
+    /// Renames a file, also over another one. Not durable before [`Storage::sync_names`].
+    ///
+    /// # Errors
+    /// The system's error.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Gives a file that lies elsewhere on the same filesystem a name in the pool, too.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn link(&self, source: &Path, name: &str) -> io::Result<()>;
+
+    /// Removes a name that [`Storage::link`] gave another name to. Nothing happens if it does not
+    /// exist.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn unlink_source(&self, source: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; otherwise the system's error.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Returns the names of all files.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn names(&self) -> io::Result<Vec<String>>;
+
+    /// Makes all names durable.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn sync_names(&self) -> io::Result<()>;
+
+    /// Takes a lock, making its file if it does not exist; `None` if another process holds it.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn lock(&self, name: &str, access: Access) -> io::Result<Option<Self::Lock>>;
+
+    /// Returns 16 bytes that nobody has drawn before.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn random(&self) -> io::Result<[u8; 16]>;
+}
+
+/// The rights on an open file, or the kind of a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading; a lock that several hold at once.
+    Read,
+    /// Reading and writing; a lock that excludes all others.
+    Write,
+}
+
+/// An open file. All offsets and lengths are in bytes.
+pub trait StorageFile {
+    /// Fills `buf` with the bytes from `offset_bytes` on.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the file ends before; otherwise the system's error.
+    fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()>;
+
+    /// Writes all of `bytes`. Any part may have been written if it fails.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn write_all_at(&self, bytes: &[u8], offset_bytes: u64) -> io::Result<()>;
+
+    /// Returns the length of the file.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn size_bytes(&self) -> io::Result<u64>;
+
+    /// Makes the file longer or shorter; new bytes are a hole.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn set_size(&self, size_bytes: u64) -> io::Result<()>;
+
+    /// Makes the content and the length durable.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Makes a range read as zeros and gives its space back. A storage that cannot do so may leave
+    /// the bytes as they are.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn punch(&self, offset_bytes: u64, length_bytes: u64) -> io::Result<()>;
+
+    /// Returns the first offset from `offset_bytes` on at which the file may have another byte than
+    /// zero; the length of the file if there is none.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn next_data(&self, offset_bytes: u64) -> io::Result<u64>;
+}

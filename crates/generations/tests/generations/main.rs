@@ -1,0 +1,11 @@
+//! Disks compared with arrays of bytes, through power cuts, full disks and damage.
+
+#![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
+
+mod adopt;
+mod arrays;
+mod damage;
+mod depth;
+mod expected;
+mod power;
+mod simulated;
