@@ -7,7 +7,7 @@ use crate::{InvalidMachine, Machine};
 const LIMIT_BYTES: usize = 1536;
 
 /// The arguments of every machine, each with its reason.
-const COMMON: [&str; 10] = [
+const COMMON: [&str; 11] = [
     // The only console that both VMMs have.
     "console=hvc0",
     // The boot disk is an EROFS image, and its `/init` is the agent.
@@ -27,6 +27,9 @@ const COMMON: [&str; 10] = [
     "initcall_blacklist=jent_mod_init",
     // A sandbox has the network interfaces that it was given, and `ip link add` makes others.
     "dummy.numdummies=0",
+    // Who waits for all processors to pass through the scheduler (mounts, control groups, network
+    // interfaces) interrupts them instead of waiting for some ticks of the clock each time.
+    "rcupdate.rcu_expedited=1",
 ];
 
 impl Machine {
@@ -89,7 +92,7 @@ mod tests {
             machine.kernel_command_line(&["reboot=t"]).unwrap(),
             "console=hvc0 rootfstype=erofs ro init=/init panic=-1 random.trust_cpu=on \
              lsm=landlock,yama,bpf max_loop=0 initcall_blacklist=jent_mod_init \
-             dummy.numdummies=0 root=/dev/vdc quiet reboot=t loglevel=7"
+             dummy.numdummies=0 rcupdate.rcu_expedited=1 root=/dev/vdc quiet reboot=t loglevel=7"
         );
     }
 
