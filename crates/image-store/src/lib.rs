@@ -29,6 +29,7 @@
 pub mod artifacts;
 mod check;
 mod checksum;
+pub mod documents;
 mod find;
 mod inventory;
 pub mod kept;
@@ -52,6 +53,7 @@ mod verify;
 
 pub use check::CheckError;
 pub use checksum::{Checksum, HEAD_BYTES, HeadLast, InvalidChecksum};
+pub use documents::{DocumentsError, ImageDocuments, LayerDescriptor};
 pub use find::{FindError, ImageSummary};
 pub use layout::FORMAT_VERSION;
 pub use lease::ImageLease;

@@ -40,6 +40,10 @@ pub struct ImageRecord {
     pub manifest_digest: Digest,
     /// Digest of the config blob.
     pub config_digest: Digest,
+    /// True if the store has the manifest and the config as they came; false in records of older
+    /// versions, which did not keep them.
+    #[serde(default)]
+    pub has_documents: bool,
     /// Platform that the image runs on.
     pub platform: Platform,
     /// Time of creation, as the config states it.

@@ -42,6 +42,8 @@ pub enum FileRole {
     Image,
     /// Record of an image's origin, or its copy.
     Origin,
+    /// Manifest or config of an image, or its copy.
+    Document,
     /// Artifact of a layer.
     Layer,
     /// Record of a layer.

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::FindError;
 use super::Store;
+use super::documents;
 use super::layout::{self, Layout};
 use super::origin::OriginFile;
 use super::record::{self, ChainFile, ImageRecord, LayerFile, LayerRecord, ReferenceFile};
@@ -135,6 +136,7 @@ impl<'a> Verifier<'a> {
     }
 
     pub(super) fn artifacts_of(&mut self, record: &ImageRecord) {
+        self.documents_of(record);
         let image = Some(&record.manifest_digest);
         for layer in &record.layers {
             let erofs = &layer.erofs;
@@ -154,6 +156,30 @@ impl<'a> Verifier<'a> {
             image,
         );
         self.chain_record(record);
+    }
+
+    /// Verifies an image's manifest and config, and the copies of both.
+    fn documents_of(&mut self, record: &ImageRecord) {
+        if !record.has_documents {
+            return;
+        }
+        let image = &record.manifest_digest;
+        let (manifest, config) = (image, &record.config_digest);
+        self.document(layout::manifest_file(manifest), manifest, image);
+        self.document(layout::config_file(config), config, image);
+    }
+
+    fn document(&mut self, file: String, expected: &Digest, image: &Digest) {
+        let path = self.layout.artifact(&file);
+        for path in [self.layout.copy(&path), path] {
+            let problem = match documents::read_intact(&path, expected) {
+                Ok(Some(_)) => None,
+                Ok(None) if matches!(fs::exists(&path), Ok(false)) => Some(Problem::Missing),
+                Ok(None) => Some(Problem::Changed),
+                Err(error) => Some(unreadable(&error)),
+            };
+            self.note(path, FileRole::Document, problem, Some(image));
+        }
     }
 
     fn chain_record(&mut self, record: &ImageRecord) {

@@ -64,7 +64,7 @@ impl Ingest {
         while let Some(finished) = tasks.join_next().await {
             unwind(finished)?;
         }
-        for layer in disguised(image) {
+        for layer in disguised(image).filter(|layer| self.source.may_have(&layer.blob.digest)) {
             self.look_through(layer, bounds.clone()).await?;
         }
         Ok(())

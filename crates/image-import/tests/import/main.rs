@@ -1,6 +1,7 @@
 //! The store as its users see it: images come from registries and archives, and become artifacts.
 
 mod archives;
+mod documents;
 mod faults;
 mod integrity;
 mod lifecycle;

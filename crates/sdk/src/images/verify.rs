@@ -208,6 +208,7 @@ const fn part_name(part: FileRole) -> &'static str {
         FileRole::Name => "name",
         FileRole::Image => "image",
         FileRole::Origin => "origin",
+        FileRole::Document => "document",
         FileRole::Layer => "layer",
         FileRole::LayerRecord => "layer-record",
         FileRole::Disk => "disk",
