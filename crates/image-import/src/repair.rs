@@ -10,11 +10,11 @@ use image_store::kept::remove_file;
 use image_store::layout::{self, Layout};
 use image_store::lock::{Lock, Mode};
 use image_store::origin::{Origin, OriginFile};
-use image_store::record::{self, ImageRecord, LayerFile};
+use image_store::record::{self, ImageRecord, LayerFile, LayerRecord};
 use image_store::session::Session;
 use image_store::{
-    Damage, FileRole, Problem, Progress, Store, Verification, VerifyMode, artifacts, documents,
-    seal, whole_image,
+    Damage, FileRole, OutlineRecord, Problem, Progress, Store, Verification, VerifyMode, artifacts,
+    documents, seal, whole_image,
 };
 use oci_image::{Digest, Reference};
 use oci_layers::Limits;
@@ -75,7 +75,7 @@ pub async fn repair(
                     lost.extend(&damage.images);
                 }
             }
-            FileRole::Layer => lost.extend(&damage.images),
+            FileRole::Layer | FileRole::Outline => lost.extend(&damage.images),
             FileRole::LayerRecord | FileRole::Disk => {}
         }
     }
@@ -166,9 +166,7 @@ async fn reassemble(
     let limits = limits.clone();
     let work = move || {
         for layer in &image.layers {
-            let path = layout.artifact(&layout::record_file(&layer.diff_id));
-            let sealed = seal::seal(&LayerFile::new(layer.clone()))?;
-            session.replace(&path, &sealed)?;
+            repair_layer_record(&layout, &session, layer)?;
         }
         let trust = VerifyMode::Stamp;
         if artifacts::present_chain(&layout, &image.chain_key, &image.layers, trust)?.is_none() {
@@ -181,6 +179,18 @@ async fn reassemble(
     };
     let worked = spawn_blocking(work).await;
     worked.unwrap_or_else(|error| Err(io::Error::from(error).into()))
+}
+
+/// Writes a layer's record again, from the image's record and the layer's outline, unless it is
+/// intact.
+fn repair_layer_record(layout: &Layout, session: &Session, layer: &LayerRecord) -> io::Result<()> {
+    let path = layout.artifact(&layout::record_file(&layer.diff_id));
+    let known = record::read::<LayerFile>(&path).ok().flatten();
+    if known.is_some_and(|file| file.is_for(&layer.diff_id) && file.layer == *layer) {
+        return Ok(());
+    }
+    let outline = OutlineRecord::recover(layout, layer)?;
+    session.replace(&path, &seal::seal(&LayerFile::new(layer.clone(), outline))?)
 }
 
 /// Pulls the image again from its origin. If the origin is not a registry, returns advice on

@@ -107,6 +107,8 @@ pub(crate) fn files_of(record: &ImageRecord) -> BTreeSet<String> {
     let mut files = boot_files_of(record);
     files.insert(layout::manifest_file(&record.manifest_digest));
     files.insert(layout::config_file(&record.config_digest));
+    let outlines = record.layers.iter();
+    files.extend(outlines.map(|layer| layout::outline_file(&layer.diff_id)));
     files
 }
 

@@ -183,6 +183,11 @@ pub fn layer_file(diff_id: &Digest) -> String {
     format!("{}.erofs", diff_id.hex())
 }
 
+/// Returns the file name of a layer's outline.
+pub fn outline_file(diff_id: &Digest) -> String {
+    format!("{}.outline", diff_id.hex())
+}
+
 /// Returns the file name of a chain's merged metadata.
 pub fn fsmeta_file(chain: &Digest) -> String {
     format!("{}.fsmeta.erofs", chain.hex())

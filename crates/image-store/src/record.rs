@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::{self, FORMAT_VERSION, Layout};
 use super::seal;
 use crate::checksum::Checksum;
+use crate::outline::OutlineRecord;
 
 /// Longest record that is read, in bytes.
 const RECORD_MAX_BYTES: u64 = 64 << 20;
@@ -116,6 +117,9 @@ pub struct LayerFile {
     /// Record of the layer.
     #[serde(flatten)]
     pub layer: LayerRecord,
+    /// Outline of the layer; `None` if an older version, which kept none, stored the layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outline: Option<OutlineRecord>,
 }
 
 /// File with the record of a chain of layers, beside the chain's metadata.
@@ -170,10 +174,11 @@ impl From<LayerRecord> for LayerFields {
 
 impl LayerFile {
     /// Returns the file of a layer.
-    pub fn new(layer: LayerRecord) -> Self {
+    pub fn new(layer: LayerRecord, outline: Option<OutlineRecord>) -> Self {
         Self {
             format_version: FORMAT_VERSION,
             layer,
+            outline,
         }
     }
 
@@ -182,6 +187,10 @@ impl LayerFile {
         self.format_version == FORMAT_VERSION
             && self.layer.diff_id == *diff_id
             && self.layer.erofs.file == layout::layer_file(diff_id)
+            && self
+                .outline
+                .as_ref()
+                .is_none_or(|outline| outline.file == layout::outline_file(diff_id))
     }
 }
 

@@ -46,6 +46,8 @@ pub enum FileRole {
     Document,
     /// Artifact of a layer.
     Layer,
+    /// Outline of a layer.
+    Outline,
     /// Record of a layer.
     LayerRecord,
     /// Merged metadata, VMDK descriptor, or the record of both.

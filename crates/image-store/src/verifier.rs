@@ -142,6 +142,7 @@ impl<'a> Verifier<'a> {
             let erofs = &layer.erofs;
             self.artifact(&erofs.file, &erofs.blake3, FileRole::Layer, image);
             self.layer_record(layer, record);
+            self.outline_of(layer, image);
         }
         self.artifact(
             &record.fsmeta.file,
@@ -156,6 +157,17 @@ impl<'a> Verifier<'a> {
             image,
         );
         self.chain_record(record);
+    }
+
+    /// Verifies a layer's outline, unless the layer's record is damaged or knows of none.
+    fn outline_of(&mut self, layer: &LayerRecord, image: Option<&Digest>) {
+        let path = self.layout.artifact(&layout::record_file(&layer.diff_id));
+        let file = record::read::<LayerFile>(&path).ok().flatten();
+        let file = file.filter(|file| file.is_for(&layer.diff_id));
+        if let Some(outline) = file.and_then(|file| file.outline) {
+            let role = FileRole::Outline;
+            self.artifact(&outline.file, &outline.blake3, role, image);
+        }
     }
 
     /// Verifies an image's manifest and config, and the copies of both.
@@ -281,6 +293,9 @@ impl<'a> Verifier<'a> {
             if let Ok(Some(layer)) = record::read::<LayerFile>(&path) {
                 let erofs = layer.layer.erofs;
                 self.artifact(&erofs.file, &erofs.blake3, role, None);
+                if let Some(outline) = layer.outline {
+                    self.artifact(&outline.file, &outline.blake3, role, None);
+                }
             } else if let Ok(Some(chain)) = record::read::<ChainFile>(&path) {
                 self.artifact(&chain.fsmeta.file, &chain.fsmeta.blake3, role, None);
                 self.artifact(&chain.vmdk.file, &chain.vmdk.blake3, role, None);

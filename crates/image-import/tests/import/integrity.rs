@@ -60,7 +60,7 @@ fn flip(path: &Path, at: usize, mask: u8) {
 
 /// Returns false for files that no boot reads, and that only a verification checks.
 fn is_of_boots(name: &str) -> bool {
-    ![".manifest", ".config"]
+    ![".manifest", ".config", ".outline"]
         .iter()
         .any(|suffix| name.ends_with(suffix))
 }

@@ -7,6 +7,7 @@ mod integrity;
 mod lifecycle;
 mod limits;
 mod oracle;
+mod outlines;
 mod processes;
 mod pruning;
 mod pulls;

@@ -1,12 +1,14 @@
 //! The documents of an image, which are read before its layers.
 
 mod config;
+mod history;
 mod made;
 mod manifest;
 pub mod media_type;
 
 pub use config::ConfigFile;
 pub use config::ImageConfig;
+pub use history::{HistoryEntry, history};
 pub use made::make_manifest;
 pub use manifest::ManifestError;
 pub use manifest::{Descriptor, Document, IndexEntry, Manifest, RawDescriptor, select};

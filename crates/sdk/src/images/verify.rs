@@ -210,6 +210,7 @@ const fn part_name(part: FileRole) -> &'static str {
         FileRole::Origin => "origin",
         FileRole::Document => "document",
         FileRole::Layer => "layer",
+        FileRole::Outline => "outline",
         FileRole::LayerRecord => "layer-record",
         FileRole::Disk => "disk",
         FileRole::Unneeded => "unneeded",
