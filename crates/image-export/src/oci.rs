@@ -1,5 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::PathBuf;
 
 use image_store::Store;
 use oci_image::{Descriptor, Digest, make_manifest, media_type};
@@ -20,7 +20,7 @@ struct Layout<'a> {
     store: &'a Store,
     compression: LayerCompression,
     /// Directory for compressed layers.
-    spool: &'a Path,
+    spool: PathBuf,
     output: &'a mut dyn Output,
     is_cancelled: &'a dyn Fn() -> bool,
     /// Blobs of the layers that were written, by diff ID.
@@ -34,7 +34,6 @@ pub(crate) fn write(
     store: &Store,
     images: &[Selected],
     options: &SaveOptions,
-    spool: &Path,
     output: &mut dyn Output,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<(), SaveError> {
@@ -42,7 +41,7 @@ pub(crate) fn write(
     let mut layout = Layout {
         store,
         compression: options.compression,
-        spool,
+        spool: store.layout.temporary(),
         output,
         is_cancelled,
         layers: BTreeMap::new(),
@@ -121,7 +120,7 @@ impl Layout<'_> {
             }
             Descriptor { digest, size_bytes }
         } else {
-            let compressed = compress(&mut tar, self.compression, self.spool);
+            let compressed = compress(&mut tar, self.compression, &self.spool);
             let mut blob = compressed.map_err(|error| of_compression(layer.diff_id, error))?;
             let Descriptor { digest, size_bytes } = blob.descriptor;
             if self.blobs.insert(digest) {

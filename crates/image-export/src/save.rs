@@ -132,8 +132,7 @@ impl Work<'_> {
         if options.format == SaveFormat::DockerArchive {
             return docker::write(store, images, output, is_cancelled);
         }
-        let spool = store.layout.temporary();
-        oci::write(store, images, options, &spool, output, is_cancelled)
+        oci::write(store, images, options, output, is_cancelled)
     }
 }
 

@@ -43,7 +43,7 @@ pub enum AddError {
     Limit(#[from] Exceeded),
     /// A layer cannot be stored, or is neither in the store nor in a file.
     #[error("cannot store the image")]
-    Import(#[from] ImportError),
+    Import(#[source] Box<ImportError>),
     /// The store cannot be written.
     #[error("cannot write to the store")]
     Io(#[from] io::Error),
@@ -93,7 +93,7 @@ pub async fn add(
     let outcome = ingest.run(&image, &new.names).await;
     drop(ingest);
     session.end().await;
-    Ok(outcome?)
+    outcome.map_err(|error| AddError::Import(Box::new(error)))
 }
 
 /// Returns the image with its manifest.

@@ -65,7 +65,7 @@ pub enum DocumentsError {
         image: Digest,
         /// Cause, if the document cannot be parsed.
         #[source]
-        source: Option<ManifestError>,
+        source: Option<Box<ManifestError>>,
     },
     /// The store cannot be read.
     #[error("cannot read the store")]
@@ -127,7 +127,7 @@ impl Store {
             image: digest,
             source,
         };
-        let parsed = Document::parse(&raw, None).map_err(|error| damaged(Some(error)))?;
+        let parsed = Document::parse(&raw, None).map_err(|error| damaged(Some(Box::new(error))))?;
         let Document::Manifest(manifest) = parsed else {
             return Err(damaged(None));
         };
