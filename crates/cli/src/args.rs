@@ -5,9 +5,9 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     attach, bench, completion, container_prune, cp, create, df, diff, discard, doctor, exec, fs,
-    image, images, inspect, jobs, kill, limits, load, logs, man, network, port, prune, ps, pull,
-    rename, restart, rm, run, share, start, stats, stop, system_prune, top, update, version, vmm,
-    volume, wait,
+    history, image, images, inspect, jobs, kill, limits, load, logs, man, network, port, prune, ps,
+    pull, rename, restart, rm, run, save, share, start, stats, stop, system_prune, tag, top,
+    update, version, vmm, volume, wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -83,6 +83,12 @@ pub(crate) enum Command {
     Load(load::Arguments),
     #[command(flatten)]
     Sandbox(SandboxCommand),
+    /// Write images to an archive, as docker save does
+    Save(save::Arguments),
+    /// Give an image a further name
+    Tag(tag::Arguments),
+    /// Show the steps in which an image was made
+    History(history::Arguments),
     /// List images
     Images(images::Arguments),
     /// Inspect, verify and remove images

@@ -33,6 +33,11 @@ pub(crate) fn stdin_is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
+/// Returns true if standard output is a terminal.
+pub(crate) fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Returns the terminal's size; 24 by 80 if there is no terminal or its size is unknown.
 pub(crate) fn size() -> TerminalSize {
     let size = tcgetwinsize(io::stdout())

@@ -22,6 +22,7 @@
 //! All data from a registry or an archive is checked before it is used, and read into bounded
 //! memory.
 
+mod add;
 mod archive;
 mod assemble;
 #[cfg(feature = "fuzzing")]
@@ -33,6 +34,7 @@ mod pipeline;
 mod pull;
 mod repair;
 
+pub use add::{AddError, NewImage, add};
 pub use archive::ArchiveError;
 pub use assemble::{AssembleError, StoredLayerError};
 pub use ingest::ImportError;

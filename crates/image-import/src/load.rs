@@ -157,6 +157,7 @@ async fn load_in(
         session: Arc::clone(session),
         source: LayerSource::Archive(Arc::new(archive)),
         origin: source.origin(),
+        repositories: Vec::new(),
         trust: VerifyMode::verifying(options.verify),
         limits: options.limits.clone(),
         progress,

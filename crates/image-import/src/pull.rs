@@ -170,6 +170,7 @@ async fn pull_in(
         session: Arc::clone(session),
         source: LayerSource::Registry(Arc::new(repository)),
         origin: target.origin.clone(),
+        repositories: Vec::new(),
         trust: VerifyMode::verifying(options.verify),
         limits: options.limits.clone(),
         progress,

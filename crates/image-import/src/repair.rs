@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::error::Error;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use image_store::kept::remove_file;
 use image_store::layout::{self, Layout};
 use image_store::lock::{Lock, Mode};
 use image_store::origin::{Origin, OriginFile};
-use image_store::record::{self, ImageRecord, LayerFile};
+use image_store::record::{self, ImageRecord, LayerFile, LayerRecord};
 use image_store::session::Session;
 use image_store::{
-    Damage, FileRole, Problem, Progress, Store, Verification, VerifyMode, artifacts, seal,
-    whole_image,
+    Damage, FileRole, OutlineRecord, Problem, Progress, Store, Verification, VerifyMode, artifacts,
+    documents, seal, whole_image,
 };
 use oci_image::{Digest, Reference};
 use oci_layers::Limits;
@@ -59,6 +60,7 @@ pub async fn repair(
     progress: &Arc<dyn Progress>,
 ) -> Result<Repair, RepairError> {
     let mut repair = Repair::default();
+    let mut lost: BTreeSet<&Digest> = BTreeSet::new();
     let session = Arc::new(Session::begin(&store.layout).await?);
     for damage in &found.damages {
         match damage.role {
@@ -68,7 +70,13 @@ pub async fn repair(
                     .extend(repair_record(store, &session, damage)?);
             }
             FileRole::Unneeded => discard(store, &damage.path)?,
-            FileRole::Layer | FileRole::LayerRecord | FileRole::Disk => {}
+            FileRole::Document => {
+                if !repair_document(store, &session, &damage.path)? {
+                    lost.extend(&damage.images);
+                }
+            }
+            FileRole::Layer | FileRole::Outline => lost.extend(&damage.images),
+            FileRole::LayerRecord | FileRole::Disk => {}
         }
     }
     let images: BTreeSet<&Digest> = found
@@ -78,11 +86,7 @@ pub async fn repair(
         .collect();
     let mut to_fetch = Vec::new();
     for image in images {
-        let lacks_layer = found
-            .damages
-            .iter()
-            .any(|damage| damage.role == FileRole::Layer && damage.images.contains(image));
-        match whole_image(&store.layout, image).filter(|_| !lacks_layer) {
+        match whole_image(&store.layout, image).filter(|_| !lost.contains(image)) {
             Some(record) => reassemble(store, &session, record, &options.limits).await?,
             None => to_fetch.push(*image),
         }
@@ -118,6 +122,19 @@ fn repair_record(store: &Store, session: &Session, damage: &Damage) -> io::Resul
     })
 }
 
+/// Writes a manifest or a config again from its copy, or the copy from the file. Returns false if
+/// neither is intact.
+fn repair_document(store: &Store, session: &Session, path: &Path) -> io::Result<bool> {
+    let name = path.file_stem().and_then(OsStr::to_str);
+    let Some(digest) = name.and_then(Digest::from_hex) else {
+        return Ok(false);
+    };
+    match documents::read_intact(&other_of(&store.layout, path), &digest)? {
+        Some(bytes) => session.replace(path, &bytes).map(|()| true),
+        None => Ok(false),
+    }
+}
+
 /// Removes a damaged artifact that no image needs, its record first.
 fn discard(store: &Store, path: &Path) -> io::Result<()> {
     let name = path.file_name().and_then(|name| name.to_str());
@@ -149,9 +166,7 @@ async fn reassemble(
     let limits = limits.clone();
     let work = move || {
         for layer in &image.layers {
-            let path = layout.artifact(&layout::record_file(&layer.diff_id));
-            let sealed = seal::seal(&LayerFile::new(layer.clone()))?;
-            session.replace(&path, &sealed)?;
+            repair_layer_record(&layout, &session, layer)?;
         }
         let trust = VerifyMode::Stamp;
         if artifacts::present_chain(&layout, &image.chain_key, &image.layers, trust)?.is_none() {
@@ -164,6 +179,18 @@ async fn reassemble(
     };
     let worked = spawn_blocking(work).await;
     worked.unwrap_or_else(|error| Err(io::Error::from(error).into()))
+}
+
+/// Writes a layer's record again, from the image's record and the layer's outline, unless it is
+/// intact.
+fn repair_layer_record(layout: &Layout, session: &Session, layer: &LayerRecord) -> io::Result<()> {
+    let path = layout.artifact(&layout::record_file(&layer.diff_id));
+    let known = record::read::<LayerFile>(&path).ok().flatten();
+    if known.is_some_and(|file| file.is_for(&layer.diff_id) && file.layer == *layer) {
+        return Ok(());
+    }
+    let outline = OutlineRecord::recover(layout, layer)?;
+    session.replace(&path, &seal::seal(&LayerFile::new(layer.clone(), outline))?)
 }
 
 /// Pulls the image again from its origin. If the origin is not a registry, returns advice on
@@ -188,6 +215,11 @@ async fn fetch_again(
         Origin::StandardInput => {
             return Err(format!(
                 "load image {image} again with msb load; it came from standard input"
+            ));
+        }
+        Origin::Derived { parent } => {
+            return Err(format!(
+                "make image {image} again of image {parent}; it was made in this store"
             ));
         }
     };

@@ -8,25 +8,33 @@ use fs_err as fs;
 use oci_image::Digest;
 
 use super::layout::{self, Layout};
+use super::outline::OutlineRecord;
 use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord};
 use super::seal;
 use super::session::Session;
 use super::stamp::{self, VerifyMode};
 
-/// Returns the record of a layer whose artifact is present and intact; `None` if it must be made.
+/// Returns the record of a layer whose artifact is present and intact, without its outline unless
+/// that is intact too; `None` if the layer must be made.
 pub fn present_layer(
     layout: &Layout,
     diff_id: &Digest,
     trust: VerifyMode,
-) -> io::Result<Option<LayerRecord>> {
+) -> io::Result<Option<LayerFile>> {
     let path = layout.artifact(&layout::record_file(diff_id));
-    let Some(file) = readable::<LayerFile>(record::read(&path))? else {
+    let Some(mut file) = readable::<LayerFile>(record::read(&path))? else {
         return Ok(None);
     };
     if !file.is_for(diff_id) || !is_good(layout, &file.layer.erofs, trust)? {
         return Ok(None);
     }
-    Ok(Some(file.layer))
+    if let Some(outline) = &file.outline {
+        let proved = stamp::prove(layout, &outline.file, &outline.blake3, trust);
+        if readable(proved.map(Some))? != Some(true) {
+            file.outline = None;
+        }
+    }
+    Ok(Some(file))
 }
 
 /// Returns the record of a chain whose metadata and descriptor are present and intact; `None` if
@@ -48,21 +56,24 @@ pub fn present_chain(
     Ok((readable(vmdk.map(Some))? == Some(true)).then_some(file))
 }
 
-/// Publishes the finished artifact of a layer, and its record.
+/// Publishes the finished image of a layer, its outline, and the record of both.
 pub fn publish_layer(
     layout: &Layout,
     session: &Session,
-    image: &Path,
-    layer: &LayerRecord,
+    (image, layer): (&Path, &LayerRecord),
+    (outline_path, outline): (&Path, &OutlineRecord),
 ) -> io::Result<()> {
     let record_name = layout::record_file(&layer.diff_id);
     let record = session.path(&record_name);
-    durable_files::write_new(&record, &seal::seal(&LayerFile::new(layer.clone()))?)?;
+    let file = LayerFile::new(layer.clone(), Some(outline.clone()));
+    durable_files::write_new(&record, &seal::seal(&file)?)?;
     durable_files::rename_all(&[
+        (outline_path, &layout.artifact(&outline.file)),
         (image, &layout.artifact(&layer.erofs.file)),
         (&record, &layout.artifact(&record_name)),
     ])?;
     stamp::put_new(layout, &layer.erofs.file, &layer.erofs.blake3);
+    stamp::put_new(layout, &outline.file, &outline.blake3);
     Ok(())
 }
 

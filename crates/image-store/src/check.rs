@@ -8,7 +8,7 @@ use oci_image::{Reference, excerpt};
 use vmdk::{Descriptor, SECTOR_BYTES};
 
 use super::find::REPAIR_HINT;
-use super::inventory::files_of;
+use super::inventory::boot_files_of;
 use super::record::{ErofsRecord, StoredImage};
 use super::stamp::{self, Group, VerifyMode};
 use super::verification::{Damage, Problem};
@@ -178,7 +178,7 @@ impl Store {
         let mut group = Group::new(&serde_json::to_string(record)?);
         group.add(
             &self.layout.artifacts(),
-            files_of(record).iter().map(String::as_str),
+            boot_files_of(record).iter().map(String::as_str),
         )?;
         let digest = &record.manifest_digest;
         let names = record.references.iter().filter_map(|name| {

@@ -34,6 +34,11 @@ impl Checksum {
         Self(blake3::hash(bytes))
     }
 
+    /// Returns the checksum of the bytes that a hasher was given.
+    pub(crate) fn of_hasher(hasher: &Hasher) -> Self {
+        Self(hasher.finalize())
+    }
+
     /// Returns the checksum of a file, and the file's length in bytes.
     pub fn compute_file(path: &Path) -> io::Result<(Self, u64)> {
         let mut file = fs::File::open(path)?;

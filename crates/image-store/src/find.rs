@@ -130,6 +130,20 @@ impl Store {
             .ok_or_else(|| not_found(name_or_digest))
     }
 
+    /// Returns the image as [`Self::find`] does, with its name if it was found by name.
+    ///
+    /// # Errors
+    /// Fails as [`Self::find`] does.
+    pub fn find_named(
+        &self,
+        name_or_digest: &str,
+    ) -> Result<(Option<Reference>, StoredImage), FindError> {
+        let (reference, digest) = self.resolve(name_or_digest)?;
+        let image = self.stored(&digest)?;
+        let image = image.ok_or_else(|| not_found(name_or_digest))?;
+        Ok((reference, image))
+    }
+
     /// Returns the image, unless it is not for the wanted platform.
     ///
     /// # Errors

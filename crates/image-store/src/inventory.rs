@@ -104,6 +104,16 @@ impl Inventory {
 
 /// Returns the files of the artifacts that an image needs, each once.
 pub(crate) fn files_of(record: &ImageRecord) -> BTreeSet<String> {
+    let mut files = boot_files_of(record);
+    files.insert(layout::manifest_file(&record.manifest_digest));
+    files.insert(layout::config_file(&record.config_digest));
+    let outlines = record.layers.iter();
+    files.extend(outlines.map(|layer| layout::outline_file(&layer.diff_id)));
+    files
+}
+
+/// Returns the files of the artifacts that a boot of an image needs, each once.
+pub(crate) fn boot_files_of(record: &ImageRecord) -> BTreeSet<String> {
     let mut files = BTreeSet::from([
         record.fsmeta.file.clone(),
         record.vmdk.file.clone(),

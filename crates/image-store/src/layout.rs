@@ -12,7 +12,8 @@ pub const FORMAT_VERSION: u32 = 2;
 /// Longest reference that becomes a file name without a digest, in bytes.
 const PLAIN_NAME_MAX_BYTES: usize = 180;
 
-/// Directories of records that are written twice.
+/// Directories of files that are written twice.
+const ARTIFACTS: &str = "artifacts";
 const IMAGES: &str = "images";
 const REFERENCES: &str = "refs";
 const ORIGINS: &str = "origins";
@@ -38,6 +39,7 @@ impl Layout {
             self.images(),
             self.references(),
             self.origins(),
+            self.copies().join(ARTIFACTS),
             self.copies().join(IMAGES),
             self.copies().join(REFERENCES),
             self.copies().join(ORIGINS),
@@ -62,7 +64,7 @@ impl Layout {
 
     /// Returns the directory of all artifacts and their records.
     pub fn artifacts(&self) -> PathBuf {
-        self.root.join("artifacts")
+        self.root.join(ARTIFACTS)
     }
 
     /// Returns the directory of the images' records.
@@ -181,6 +183,11 @@ pub fn layer_file(diff_id: &Digest) -> String {
     format!("{}.erofs", diff_id.hex())
 }
 
+/// Returns the file name of a layer's outline.
+pub fn outline_file(diff_id: &Digest) -> String {
+    format!("{}.outline", diff_id.hex())
+}
+
 /// Returns the file name of a chain's merged metadata.
 pub fn fsmeta_file(chain: &Digest) -> String {
     format!("{}.fsmeta.erofs", chain.hex())
@@ -189,6 +196,16 @@ pub fn fsmeta_file(chain: &Digest) -> String {
 /// Returns the file name of the VMDK descriptor for the disk of a chain.
 pub fn vmdk_file(chain: &Digest) -> String {
     format!("{}.vmdk", chain.hex())
+}
+
+/// Returns the file name of an image's manifest, as it came.
+pub fn manifest_file(manifest: &Digest) -> String {
+    format!("{}.manifest", manifest.hex())
+}
+
+/// Returns the file name of an image's config, as it came.
+pub fn config_file(config: &Digest) -> String {
+    format!("{}.config", config.hex())
 }
 
 /// Returns the file name of the record of a layer or a chain.

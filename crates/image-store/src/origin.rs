@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use oci_image::{Digest, Platform};
+use oci_image::{Digest, Platform, Reference};
 use serde::{Deserialize, Serialize};
 
 use super::layout::FORMAT_VERSION;
@@ -23,6 +23,11 @@ pub enum Origin {
     Path(PathBuf),
     /// The image came from an archive on standard input.
     StandardInput,
+    /// The image was made in this store, of a further layer on another image.
+    Derived {
+        /// Digest of the other image's manifest. That image may no longer exist.
+        parent: Digest,
+    },
 }
 
 /// Record of an image's origin.
@@ -36,6 +41,9 @@ pub struct OriginFile {
     pub platform: Platform,
     /// Source of the image.
     pub origin: Origin,
+    /// Repository of each layer, the base layer first; empty if the origin says it for all layers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repositories: Vec<Option<String>>,
 }
 
 impl OriginFile {
@@ -46,7 +54,25 @@ impl OriginFile {
             manifest_digest: image.manifest_digest,
             platform: image.platform.clone(),
             origin,
+            repositories: Vec::new(),
         }
+    }
+
+    /// Returns the repository that has the layer of this index, such as
+    /// `docker.io/library/debian`; `None` if the layer was not pulled.
+    pub fn repository_of(&self, layer: usize) -> Option<String> {
+        if let Some(repository) = self.repositories.get(layer) {
+            return repository.clone();
+        }
+        let Origin::Registry { reference, .. } = &self.origin else {
+            return None;
+        };
+        let reference: Reference = reference.parse().ok()?;
+        Some(format!(
+            "{}/{}",
+            reference.registry(),
+            reference.repository()
+        ))
     }
 
     /// Returns true if the record is for this image and in this format version.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::{self, FORMAT_VERSION, Layout};
 use super::seal;
 use crate::checksum::Checksum;
+use crate::outline::OutlineRecord;
 
 /// Longest record that is read, in bytes.
 const RECORD_MAX_BYTES: u64 = 64 << 20;
@@ -40,6 +41,10 @@ pub struct ImageRecord {
     pub manifest_digest: Digest,
     /// Digest of the config blob.
     pub config_digest: Digest,
+    /// True if the store has the manifest and the config as they came; false in records of older
+    /// versions, which did not keep them.
+    #[serde(default)]
+    pub has_documents: bool,
     /// Platform that the image runs on.
     pub platform: Platform,
     /// Time of creation, as the config states it.
@@ -112,6 +117,9 @@ pub struct LayerFile {
     /// Record of the layer.
     #[serde(flatten)]
     pub layer: LayerRecord,
+    /// Outline of the layer; `None` if an older version, which kept none, stored the layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outline: Option<OutlineRecord>,
 }
 
 /// File with the record of a chain of layers, beside the chain's metadata.
@@ -166,10 +174,11 @@ impl From<LayerRecord> for LayerFields {
 
 impl LayerFile {
     /// Returns the file of a layer.
-    pub fn new(layer: LayerRecord) -> Self {
+    pub fn new(layer: LayerRecord, outline: Option<OutlineRecord>) -> Self {
         Self {
             format_version: FORMAT_VERSION,
             layer,
+            outline,
         }
     }
 
@@ -178,6 +187,10 @@ impl LayerFile {
         self.format_version == FORMAT_VERSION
             && self.layer.diff_id == *diff_id
             && self.layer.erofs.file == layout::layer_file(diff_id)
+            && self
+                .outline
+                .as_ref()
+                .is_none_or(|outline| outline.file == layout::outline_file(diff_id))
     }
 }
 

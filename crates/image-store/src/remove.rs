@@ -153,8 +153,8 @@ impl Store {
         remove_widows(&layout.stamps(), &[&artifacts, &images], "")?;
         remove_widows(&layout.uses(), &[&images], ".json")?;
         remove_widows(&layout.origins(), &[&images], "")?;
-        for records in [layout.images(), layout.references(), layout.origins()] {
-            remove_widows(&layout.copy(&records), &[&records], "")?;
+        for kept in [artifacts, images, layout.references(), layout.origins()] {
+            remove_widows(&layout.copy(&kept), &[&kept], "")?;
         }
         Ok(freed_bytes)
     }

@@ -42,8 +42,12 @@ pub enum FileRole {
     Image,
     /// Record of an image's origin, or its copy.
     Origin,
+    /// Manifest or config of an image, or its copy.
+    Document,
     /// Artifact of a layer.
     Layer,
+    /// Outline of a layer.
+    Outline,
     /// Record of a layer.
     LayerRecord,
     /// Merged metadata, VMDK descriptor, or the record of both.

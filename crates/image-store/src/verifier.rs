@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::FindError;
 use super::Store;
+use super::documents;
 use super::layout::{self, Layout};
 use super::origin::OriginFile;
 use super::record::{self, ChainFile, ImageRecord, LayerFile, LayerRecord, ReferenceFile};
@@ -135,11 +136,13 @@ impl<'a> Verifier<'a> {
     }
 
     pub(super) fn artifacts_of(&mut self, record: &ImageRecord) {
+        self.documents_of(record);
         let image = Some(&record.manifest_digest);
         for layer in &record.layers {
             let erofs = &layer.erofs;
             self.artifact(&erofs.file, &erofs.blake3, FileRole::Layer, image);
             self.layer_record(layer, record);
+            self.outline_of(layer, image);
         }
         self.artifact(
             &record.fsmeta.file,
@@ -154,6 +157,41 @@ impl<'a> Verifier<'a> {
             image,
         );
         self.chain_record(record);
+    }
+
+    /// Verifies a layer's outline, unless the layer's record is damaged or knows of none.
+    fn outline_of(&mut self, layer: &LayerRecord, image: Option<&Digest>) {
+        let path = self.layout.artifact(&layout::record_file(&layer.diff_id));
+        let file = record::read::<LayerFile>(&path).ok().flatten();
+        let file = file.filter(|file| file.is_for(&layer.diff_id));
+        if let Some(outline) = file.and_then(|file| file.outline) {
+            let role = FileRole::Outline;
+            self.artifact(&outline.file, &outline.blake3, role, image);
+        }
+    }
+
+    /// Verifies an image's manifest and config, and the copies of both.
+    fn documents_of(&mut self, record: &ImageRecord) {
+        if !record.has_documents {
+            return;
+        }
+        let image = &record.manifest_digest;
+        let (manifest, config) = (image, &record.config_digest);
+        self.document(layout::manifest_file(manifest), manifest, image);
+        self.document(layout::config_file(config), config, image);
+    }
+
+    fn document(&mut self, file: String, expected: &Digest, image: &Digest) {
+        let path = self.layout.artifact(&file);
+        for path in [self.layout.copy(&path), path] {
+            let problem = match documents::read_intact(&path, expected) {
+                Ok(Some(_)) => None,
+                Ok(None) if matches!(fs::exists(&path), Ok(false)) => Some(Problem::Missing),
+                Ok(None) => Some(Problem::Changed),
+                Err(error) => Some(unreadable(&error)),
+            };
+            self.note(path, FileRole::Document, problem, Some(image));
+        }
     }
 
     fn chain_record(&mut self, record: &ImageRecord) {
@@ -255,6 +293,9 @@ impl<'a> Verifier<'a> {
             if let Ok(Some(layer)) = record::read::<LayerFile>(&path) {
                 let erofs = layer.layer.erofs;
                 self.artifact(&erofs.file, &erofs.blake3, role, None);
+                if let Some(outline) = layer.outline {
+                    self.artifact(&outline.file, &outline.blake3, role, None);
+                }
             } else if let Ok(Some(chain)) = record::read::<ChainFile>(&path) {
                 self.artifact(&chain.fsmeta.file, &chain.fsmeta.blake3, role, None);
                 self.artifact(&chain.vmdk.file, &chain.vmdk.blake3, role, None);

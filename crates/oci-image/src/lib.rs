@@ -31,8 +31,9 @@ mod reference;
 
 pub use digest::{Digest, HEX_DIGITS, Hasher, InvalidDigest};
 pub use documents::{
-    ConfigFile, Descriptor, Document, Image, ImageConfig, IndexEntry, Layer, Manifest,
-    ManifestError, RawDescriptor, check_document, media_type, select,
+    ConfigFile, Descriptor, Document, HistoryEntry, Image, ImageConfig, IndexEntry, Layer,
+    Manifest, ManifestError, RawDescriptor, check_document, history, make_manifest, media_type,
+    select,
 };
 pub use excerpt::excerpt;
 pub use platform::{InvalidPlatform, Platform};

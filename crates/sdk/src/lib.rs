@@ -72,9 +72,10 @@ pub use files::{
     RemoveOptions, TarUpload, WriteOptions,
 };
 pub use images::{
-    DamagedFile, Image, ImageInfo, Images, LayerSize, LoadOptions, LoadRequest, PruneOptions,
-    Pruned, PrunedImage, Pull, PullEvent, PullOptions, PullPolicy, PullRequest, RemovedImage,
-    SourceOptions, Verified, VerifyRequest,
+    DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerSize, LoadOptions,
+    LoadRequest, PruneOptions, Pruned, PrunedImage, Pull, PullEvent, PullOptions, PullPolicy,
+    PullRequest, RemovedImage, SaveFormat, SaveOptions, SaveRequest, SourceOptions, Verified,
+    VerifyRequest,
 };
 pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};

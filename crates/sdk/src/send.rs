@@ -2,7 +2,7 @@
 
 use crate::{
     ExecRequest, FileStream, Image, Job, LoadRequest, Logs, LogsRequest, Msb, Operation, Output,
-    Process, Pull, PullRequest, Sandbox, SandboxRequest, StatsWatch, Stdin, TarUpload,
+    Process, Pull, PullRequest, Sandbox, SandboxRequest, SaveRequest, StatsWatch, Stdin, TarUpload,
     VerifyRequest, Volume,
 };
 
@@ -18,6 +18,7 @@ const _: () = {
     is_sendable::<LogsRequest>();
     is_sendable::<PullRequest>();
     is_sendable::<SandboxRequest>();
+    is_sendable::<SaveRequest>();
     is_sendable::<VerifyRequest>();
     is_shared::<FileStream>();
     is_shared::<Image>();

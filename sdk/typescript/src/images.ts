@@ -1,7 +1,7 @@
 /** The images of a client's store. */
 import { Pull } from "./pull.js";
 import type { CallOptions, Remote } from "./remote.js";
-import type { HostPath, ImageInfo, LoadOptions, PruneOptions, PullOptions } from "./types.js";
+import type { HistoryStep, HostPath, ImageInfo, LoadOptions, PruneOptions, PullOptions, SaveOptions } from "./types.js";
 
 /** The images in the store. */
 export class Images {
@@ -38,6 +38,22 @@ export class Images {
   /** Removes a name, and the image with its last name. */
   async remove(name: string, options: CallOptions & { readonly force?: boolean | undefined } = {}): Promise<void> {
     await this.#remote.call("images.remove", { ...options, name }, options);
+  }
+
+  /** Returns the steps in which an image was made, as its config tells them, the last one first. */
+  async history(name: string, options: CallOptions = {}): Promise<HistoryStep[]> {
+    return this.#remote.value("images.history", { name }, options);
+  }
+
+  /** Saves images as an archive, or as a new directory, which is complete or absent. */
+  async save(names: string | readonly string[], path: HostPath, options: SaveOptions = {}): Promise<void> {
+    const chosen = typeof names === "string" ? [names] : names;
+    await this.#remote.call("images.save", { ...options, names: chosen, path }, options);
+  }
+
+  /** Gives an image a further name; the name of another image leads to this one from then on. */
+  async tag(image: string, name: string, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("images.tag", { image, name }, options);
   }
 
   /** Removes unused images and the leftovers of killed processes. */

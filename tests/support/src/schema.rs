@@ -22,6 +22,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("doctor"),
     schema!("doctor-fix"),
     schema!("fs"),
+    schema!("history"),
     schema!("image-inspect"),
     schema!("image-verify"),
     schema!("images"),

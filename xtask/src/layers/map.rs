@@ -24,7 +24,7 @@ pub(super) const MAP: [Row; 16] = [
     row("binding", &["msb-sdk-binding"]),
     row("sdk", &["msb-sdk"]),
     row("machine", &["msb-machine"]),
-    row("clients", &["msb-runtime", "image-import"]),
+    row("clients", &["msb-runtime", "image-export", "image-import"]),
     row("guest", &["msb-agent", "msb-bench-runner", "boot-disk"]),
     row(
         "effects",

@@ -42,6 +42,15 @@ enum Command {
     /// Take an image from an archive, as docker groups it
     #[command(hide = true)]
     Load(super::load::Arguments),
+    /// Write images to an archive, as docker groups it
+    #[command(hide = true)]
+    Save(super::save::Arguments),
+    /// Give an image a further name, as docker groups it
+    #[command(hide = true)]
+    Tag(super::tag::Arguments),
+    /// Show the steps in which an image was made, as docker groups it
+    #[command(hide = true)]
+    History(super::history::Arguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -93,6 +102,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Command::Dump(arguments) => dump(context, arguments).await,
         Command::Pull(arguments) => super::pull::run(context, arguments).await,
         Command::Load(arguments) => super::load::run(context, arguments).await,
+        Command::Save(arguments) => super::save::run(context, arguments).await,
+        Command::Tag(arguments) => super::tag::run(context, arguments).await,
+        Command::History(arguments) => super::history::run(context, arguments).await,
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod exec;
 pub(crate) mod fs;
 pub(crate) mod guest;
 mod guest_limits;
+pub(crate) mod history;
 mod id_file;
 pub(crate) mod image;
 pub(crate) mod images;
@@ -37,12 +38,14 @@ mod resources;
 pub(crate) mod restart;
 pub(crate) mod rm;
 pub(crate) mod run;
+pub(crate) mod save;
 pub(crate) mod share;
 pub(crate) mod start;
 pub(crate) mod stats;
 pub(crate) mod stop;
 pub(crate) mod stopping;
 pub(crate) mod system_prune;
+pub(crate) mod tag;
 pub(crate) mod top;
 pub(crate) mod update;
 pub(crate) mod verify;
@@ -223,6 +226,9 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Pull(arguments) => block_on(pull::run(context, &arguments)),
         Command::Load(arguments) => block_on(load::run(context, &arguments)),
         Command::Sandbox(command) => dispatch_sandbox(context, command),
+        Command::Save(arguments) => block_on(save::run(context, &arguments)),
+        Command::Tag(arguments) => block_on(tag::run(context, &arguments)),
+        Command::History(arguments) => block_on(history::run(context, &arguments)),
         Command::Images(arguments) => block_on(images::run(context, &arguments)),
         Command::Image(arguments) => block_on(image::run(context, &arguments)),
         Command::Rmi(arguments) => block_on(image::remove(context, &arguments)),

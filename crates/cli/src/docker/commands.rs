@@ -26,10 +26,6 @@ pub(super) const ALL: &[MissingCommand] = &[
         UntilThen("msb cp copies files out of a sandbox, and a volume shares them with another"),
     ),
     missing(
-        "history",
-        UntilThen("msb image inspect lists an image's layers"),
-    ),
-    missing(
         "login",
         UntilThen("docker login writes ~/.docker/config.json, which msb pull reads"),
     ),
@@ -42,14 +38,6 @@ pub(super) const ALL: &[MissingCommand] = &[
     missing(
         "push",
         UntilThen("skopeo copy uploads the archive that an image was loaded from"),
-    ),
-    missing(
-        "save",
-        UntilThen("skopeo copy downloads an image from its registry as an archive"),
-    ),
-    missing(
-        "tag",
-        UntilThen("msb load --tag NAME sets the name of an image"),
     ),
     missing("build", BUILD),
     missing("builder", BUILD),

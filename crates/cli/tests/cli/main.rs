@@ -3,5 +3,6 @@
 mod arguments;
 mod diff;
 mod images;
+mod save;
 mod support;
 mod unstarted;

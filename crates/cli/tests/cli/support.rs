@@ -111,7 +111,8 @@ pub(crate) fn host_architecture() -> String {
     oci_image::Platform::host().architecture
 }
 
-fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+/// Returns files as a tar.
+pub(crate) fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (name, content) in files {
         let mut header = tar::Header::new_ustar();

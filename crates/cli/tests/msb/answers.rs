@@ -11,9 +11,9 @@ fn a_word_of_dockers_is_answered_with_one_line() {
             "msb has no networks to list; see --network of msb run",
         ),
         (
-            &["--home", "images", "container", "tag", "a", "b"],
-            "msb tag is not available yet; until then, msb load --tag NAME sets the name of an \
-             image",
+            &["--home", "images", "container", "unpause", "a", "b"],
+            "msb does not pause sandboxes; msb kill -s STOP NAME stops a sandbox's command, and -s \
+             CONT continues it",
         ),
         (
             &["run", "--gpus", "all", "x"],

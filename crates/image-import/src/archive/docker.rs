@@ -3,9 +3,9 @@ use std::io::{self, Read as _};
 
 use oci_image::{
     ConfigFile, Descriptor, Digest, Hasher, Image, Manifest, ManifestError, Platform,
-    RawDescriptor, media_type,
+    make_manifest, media_type,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Found;
 use super::container::Container;
@@ -21,16 +21,6 @@ struct Saved {
     config: String,
     repo_tags: Option<Vec<String>>,
     layers: Vec<String>,
-}
-
-/// The manifest that a registry would serve for the image, with the known fields.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Synthesised {
-    schema_version: u32,
-    media_type: &'static str,
-    config: RawDescriptor,
-    layers: Vec<RawDescriptor>,
 }
 
 /// Returns true if the container is a docker archive.
@@ -79,21 +69,26 @@ fn image(container: &Container, saved: &Saved, wanted: &Platform) -> Result<Foun
         }));
     }
     let size_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let mut manifest = Manifest {
-        config: Descriptor {
-            digest: actual,
-            size_bytes,
-        },
-        layers: Vec::new(),
+    let descriptor = Descriptor {
+        digest: actual,
+        size_bytes,
+    };
+    let (mut files, mut layers) = (BTreeMap::new(), Vec::new());
+    for (file, diff_id) in saved.layers.iter().zip(&config.diff_ids) {
+        let (media_type, blob) = layer(container, file, *diff_id)?;
+        files.insert(blob.digest, file.clone());
+        layers.push((media_type, blob));
+    }
+    let raw = make_manifest(&descriptor, layers.iter().copied());
+    let manifest = Manifest {
+        config: descriptor,
+        layers: layers.iter().map(|&(_, blob)| blob).collect(),
+        layer_media_types: layers.iter().map(|&(kind, _)| kind.to_owned()).collect(),
+        media_type: media_type::OCI_MANIFEST.to_owned(),
+        raw: raw.as_slice().into(),
         elsewhere: BTreeMap::new(),
     };
-    let mut files = BTreeMap::new();
-    for (file, diff_id) in saved.layers.iter().zip(&config.diff_ids) {
-        let blob = layer(container, file, *diff_id)?;
-        files.insert(blob.digest, file.clone());
-        manifest.layers.push(blob);
-    }
-    let digest = synthesise(&manifest);
+    let digest = Digest::compute(&raw);
     let image = Image::new(digest, &manifest, config, wanted).map_err(manifest_error)?;
     let names = saved.repo_tags.iter().flatten().cloned().collect();
     Ok(Found {
@@ -103,52 +98,40 @@ fn image(container: &Container, saved: &Saved, wanted: &Platform) -> Result<Foun
     })
 }
 
-/// Returns the descriptor of a layer's file.
+/// Returns the media type and the descriptor of a layer's file.
 /// A plain tar should have the digest that its diff ID states, which is checked when it is read;
 /// the digest of a compressed one must be computed.
-fn layer(container: &Container, file: &str, diff_id: Digest) -> Result<Descriptor, ArchiveError> {
+fn layer(
+    container: &Container,
+    file: &str,
+    diff_id: Digest,
+) -> Result<(&'static str, Descriptor), ArchiveError> {
     let entry = container.open(file)?;
     let size_bytes = entry.size_bytes;
     let (compression, mut blob) = detect(entry.reader).map_err(ArchiveError::Io)?;
     if compression == Compression::None {
-        return Ok(Descriptor {
-            digest: diff_id,
-            size_bytes,
-        });
+        let digest = diff_id;
+        let blob = Descriptor { digest, size_bytes };
+        return Ok((media_type::OCI_LAYER, blob));
     }
+    let media_type = match compression {
+        Compression::Gzip => media_type::OCI_LAYER_GZIP,
+        Compression::Zstd => media_type::OCI_LAYER_ZSTD,
+        _ => media_type::OCI_LAYER,
+    };
     let mut hasher = Hasher::default();
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match blob.read(&mut buffer) {
             Ok(0) => {
-                return Ok(Descriptor {
-                    digest: hasher.finish(),
-                    size_bytes,
-                });
+                let digest = hasher.finish();
+                return Ok((media_type, Descriptor { digest, size_bytes }));
             }
             Ok(count) => hasher.update(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(ArchiveError::Io(error)),
         }
     }
-}
-
-fn synthesise(manifest: &Manifest) -> Digest {
-    let raw = |media_type: &str, blob: &Descriptor| {
-        RawDescriptor::new(media_type, blob.digest, blob.size_bytes)
-    };
-    let layers = manifest
-        .layers
-        .iter()
-        .map(|layer| raw(media_type::OCI_LAYER, layer));
-    let document = Synthesised {
-        schema_version: 2,
-        media_type: media_type::OCI_MANIFEST,
-        config: raw(media_type::OCI_CONFIG, &manifest.config),
-        layers: layers.collect(),
-    };
-    let json = serde_json::to_vec(&document).expect("plain structs have a JSON form");
-    Digest::compute(&json)
 }
 
 /// Returns the digest that a config's file name states: `<hex>.json` or `blobs/sha256/<hex>`.

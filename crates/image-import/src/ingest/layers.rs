@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use image_store::lock::{Lock, Mode};
-use image_store::record::LayerRecord;
+use image_store::record::{LayerFile, LayerRecord};
 use image_store::{Event, artifacts, layout};
 use oci_image::{Image, Layer};
 use tokio::sync::Semaphore;
@@ -12,7 +12,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use super::source::Bounds;
 use super::{ImportError, Ingest, unwind};
-use crate::pipeline::{Budget, ConvertError, Converted, StopOnDrop};
+use crate::pipeline::{Budget, ConvertError, Converted, StopOnDrop, outline_path};
 
 /// Most layers that are converted at the same time.
 const LAYERS_AT_ONCE_MAX: usize = 4;
@@ -64,7 +64,7 @@ impl Ingest {
         while let Some(finished) = tasks.join_next().await {
             unwind(finished)?;
         }
-        for layer in disguised(image) {
+        for layer in disguised(image).filter(|layer| self.source.may_have(&layer.blob.digest)) {
             self.look_through(layer, bounds.clone()).await?;
         }
         Ok(())
@@ -109,10 +109,13 @@ impl Ingest {
         let (layout, diff_id, trust) = (self.layout.clone(), layer.diff_id, self.trust);
         let look = move || artifacts::present_layer(&layout, &diff_id, trust);
         let present = unwind(spawn_blocking(look).await).map_err(ImportError::Io)?;
-        let Some(record) = present else {
+        // A layer without an outline is made again, so that its tar can be given back.
+        let has_outline =
+            |file: &LayerFile| file.outline.is_some() || !self.source.may_have(&layer.blob.digest);
+        let Some(file) = present.filter(has_outline) else {
             return Ok(false);
         };
-        let _ = written.send(record);
+        let _ = written.send(file.layer);
         self.progress.event(&Event::LayerPresent {
             diff_id: &layer.diff_id,
         });
@@ -150,8 +153,15 @@ impl Ingest {
 
     /// Syncs the layer's artifact and renames it to its final name.
     async fn publish_layer(&self, layer: &Layer, converted: Converted) -> Result<(), ImportError> {
-        let Converted { image, record, .. } = converted;
-        let synced = unwind(spawn_blocking(move || image.sync_all()).await);
+        let Converted {
+            image,
+            record,
+            outline,
+            outline_record,
+            ..
+        } = converted;
+        let sync = move || outline.sync_all().and_then(|()| image.sync_all());
+        let synced = unwind(spawn_blocking(sync).await);
         synced.map_err(|error| ImportError::Layer {
             digest: layer.blob.digest,
             source: ConvertError::Io(error),
@@ -159,7 +169,13 @@ impl Ingest {
         let this = self.clone();
         let publish = move || {
             let image = this.session.path(&record.erofs.file);
-            artifacts::publish_layer(&this.layout, &this.session, &image, &record)
+            let outline = outline_path(&image);
+            artifacts::publish_layer(
+                &this.layout,
+                &this.session,
+                (&image, &record),
+                (&outline, &outline_record),
+            )
         };
         unwind(spawn_blocking(publish).await).map_err(ImportError::Io)
     }
@@ -170,8 +186,11 @@ impl Ingest {
         let file = format!("{}.again", layout::layer_file(&layer.diff_id));
         let path = self.session.path(&file);
         self.convert(layer, &path, bounds).await?;
-        let remove = spawn_blocking(move || fs_err::remove_file(path)).await;
-        unwind(remove).map_err(ImportError::Io)
+        let remove = move || {
+            fs_err::remove_file(outline_path(&path))?;
+            fs_err::remove_file(path)
+        };
+        unwind(spawn_blocking(remove).await).map_err(ImportError::Io)
     }
 }
 

@@ -6,6 +6,7 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use image_store::layout::{self, FORMAT_VERSION, Layout};
@@ -14,7 +15,7 @@ use image_store::origin::{Origin, OriginFile};
 use image_store::record::{ChainFile, ImageRecord, LayerRecord, ReferenceFile, StoredImage};
 use image_store::session::Session;
 use image_store::stamp::VerifyMode;
-use image_store::{Event, LayerSize, Progress, kept, used};
+use image_store::{Event, LayerSize, Progress, documents, kept, used};
 use layers::distinct;
 use oci_image::{Digest, Image, Reference};
 use oci_layers::{Exceeded, Limit, Limits};
@@ -55,6 +56,18 @@ pub enum ImportError {
 pub(crate) enum LayerSource {
     Registry(Arc<Repository>),
     Archive(Arc<Archive>),
+    /// Files by the digest of the blob.
+    Files(Arc<BTreeMap<Digest, PathBuf>>),
+}
+
+impl LayerSource {
+    /// Returns false if the source certainly lacks the blob.
+    fn may_have(&self, digest: &Digest) -> bool {
+        match self {
+            Self::Registry(_) | Self::Archive(_) => true,
+            Self::Files(files) => files.contains_key(digest),
+        }
+    }
 }
 
 /// A pull or a load in progress.
@@ -65,6 +78,8 @@ pub(crate) struct Ingest {
     pub(crate) source: LayerSource,
     /// Origin of the images, for their records.
     pub(crate) origin: Origin,
+    /// Repository of each layer; empty if the origin says it for all layers.
+    pub(crate) repositories: Vec<Option<String>>,
     pub(crate) trust: VerifyMode,
     pub(crate) limits: Limits,
     pub(crate) progress: Arc<dyn Progress>,
@@ -97,7 +112,8 @@ impl Ingest {
         };
         let (layers, chain) = self.publish_chain(assembled).await?;
         let mut record = image_record(image, layers, chain);
-        self.publish(&record, names).map_err(ImportError::Io)?;
+        self.publish(image, &record, names)
+            .map_err(ImportError::Io)?;
         self.progress.event(&Event::Done {
             digest: &image.manifest_digest,
         });
@@ -178,14 +194,16 @@ impl Ingest {
         unwind(spawn_blocking(work).await).map_err(ImportError::Io)
     }
 
-    /// Writes the image's origin, then its record, then its names. Before that it syncs the
+    /// Writes the image's documents, its origin, then its record, then its names. Before that it syncs the
     /// directory of artifacts, because a process that was killed may have renamed an artifact
     /// without a sync.
-    fn publish(&self, record: &ImageRecord, names: &[Reference]) -> io::Result<()> {
+    fn publish(&self, image: &Image, record: &ImageRecord, names: &[Reference]) -> io::Result<()> {
         let (layout, session) = (&self.layout, &*self.session);
         let manifest = record.manifest_digest;
         durable_files::sync_directory(&layout.artifacts())?;
-        let origin = OriginFile::new(record, self.origin.clone());
+        documents::write(layout, session, &image.raw_manifest, &image.raw_config)?;
+        let mut origin = OriginFile::new(record, self.origin.clone());
+        origin.repositories.clone_from(&self.repositories);
         kept::write(layout, session, &layout.origin(&manifest), &origin)?;
         kept::write(layout, session, &layout.image(&manifest), record)?;
         used::note(layout, &manifest);
@@ -211,6 +229,7 @@ fn image_record(image: &Image, layers: Vec<LayerRecord>, chain: ChainFile) -> Im
         references: Vec::new(),
         manifest_digest: image.manifest_digest,
         config_digest: image.config_digest,
+        has_documents: true,
         platform: image.platform.clone(),
         created: image.created.clone(),
         config: image.config.clone(),

@@ -39,6 +39,18 @@ impl Ingest {
                 };
                 self.convert_blob(layer, path, bounds, open).await
             }
+            LayerSource::Files(files) => {
+                let files = Arc::clone(files);
+                let open = move |layer: &Layer| {
+                    let file = files.get(&layer.blob.digest).ok_or_else(|| {
+                        io::Error::new(io::ErrorKind::NotFound, "the store does not have it")
+                    });
+                    let file = file.and_then(fs_err::File::open);
+                    let file = file.map_err(|source| ConvertError::Read { source })?;
+                    Ok(Box::new(file) as Box<_>)
+                };
+                self.convert_blob(layer, path, bounds, open).await
+            }
             LayerSource::Registry(repository) => {
                 self.download(repository, layer, path, bounds).await
             }

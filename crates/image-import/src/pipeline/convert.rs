@@ -1,12 +1,13 @@
 use std::cell::Cell;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use erofs_writer::{ImageWriter, Options};
 use fs_err as fs;
-use image_store::layout;
+use image_store::outline::Written as WrittenOutline;
 use image_store::record::{ErofsRecord, LayerRecord};
+use image_store::{OutlineRecord, layout};
 use oci_image::Layer;
 use oci_layers::{Limits, Note, read_layer};
 
@@ -15,6 +16,7 @@ use super::budget::{Budget, beyond};
 use super::chunks::{CHUNK_BYTES, ChunkReader, ChunkSender, chunk_stream};
 use super::compression::{Compression, decompress, detect};
 use super::error::ConvertError;
+use super::recorded::{RecordedReader, RecordedSink, Recording};
 use super::verified::VerifiedReader;
 
 /// A layer that was converted to a complete artifact, not yet synced.
@@ -22,16 +24,23 @@ use super::verified::VerifiedReader;
 pub(crate) struct Converted {
     pub(crate) record: LayerRecord,
     pub(crate) image: fs::File,
+    pub(crate) outline_record: OutlineRecord,
+    pub(crate) outline: fs::File,
     /// Kept notes on attributes that were lost in the conversion, and the number of all such notes.
     pub(crate) notes: Vec<Note>,
     pub(crate) notes_total: u64,
 }
 
-/// Converts a layer's blob to an EROFS image at `path`, in one pass. This thread parses and writes;
+/// Returns the path of the outline of the layer whose image is at `path`.
+pub(crate) fn outline_path(path: &Path) -> PathBuf {
+    path.with_extension("outline")
+}
+
+/// Converts a layer's blob to an EROFS image at `path` and an outline beside it, in one pass. This thread parses and writes;
 /// another reads, verifies and decompresses.
 ///
 /// # Errors
-/// The first error that occurred. The file at `path` is then unusable.
+/// The first error that occurred. The files are then unusable.
 pub(crate) fn convert(
     layer: &Layer,
     blob: &mut (dyn Read + Send),
@@ -57,6 +66,7 @@ pub(crate) fn convert(
         blocks,
         notes,
         notes_total,
+        outline: (outline, written),
     } = written?;
     let (image, blake3, size_bytes) = file.finish();
     let erofs = ErofsRecord {
@@ -69,6 +79,8 @@ pub(crate) fn convert(
     Ok(Converted {
         record: LayerRecord { diff_id, erofs },
         image,
+        outline_record: OutlineRecord::new(&diff_id, &written),
+        outline,
         notes,
         notes_total,
     })
@@ -137,6 +149,7 @@ struct Written {
     blocks: u32,
     notes: Vec<Note>,
     notes_total: u64,
+    outline: (fs::File, WrittenOutline),
 }
 
 /// Runs in the second thread: parses the tar stream, writes data as it comes, and metadata behind
@@ -152,15 +165,28 @@ fn write(
         uuid: layer.diff_id.uuid(),
         ..Options::default()
     };
-    let mut writer = ImageWriter::new(file, options).map_err(ConvertError::Write)?;
-    let parsed = read_layer(&mut *content, limits, &mut writer).map_err(ConvertError::Layer)?;
-    io::copy(content, &mut io::sink()).map_err(|_| ConvertError::Abandoned)?;
-    let (file, summary) = writer.finish(&parsed.tree).map_err(ConvertError::Write)?;
+    let writer = ImageWriter::new(file, options).map_err(ConvertError::Write)?;
+    let outline = durable_files::create(&outline_path(path)).map_err(ConvertError::Io)?;
+    let recording = Recording::new(outline).map_err(ConvertError::Io)?;
+    let mut tar = RecordedReader {
+        tar: content,
+        recording: &recording,
+    };
+    let mut sink = RecordedSink {
+        sink: writer,
+        recording: &recording,
+    };
+    let parsed = read_layer(&mut tar, limits, &mut sink).map_err(ConvertError::Layer)?;
+    io::copy(&mut tar, &mut io::sink()).map_err(|_| ConvertError::Abandoned)?;
+    let finished = sink.sink.finish(&parsed.tree);
+    let (file, summary) = finished.map_err(ConvertError::Write)?;
+    let outline = recording.finish().map_err(ConvertError::Io)?;
     Ok(Written {
         file,
         blocks: summary.blocks,
         notes: parsed.notes,
         notes_total: parsed.notes_total,
+        outline,
     })
 }
 

@@ -58,6 +58,13 @@ fn flip(path: &Path, at: usize, mask: u8) {
     fs::write(path, bytes).expect("written");
 }
 
+/// Returns false for files that no boot reads, and that only a verification checks.
+fn is_of_boots(name: &str) -> bool {
+    ![".manifest", ".config", ".outline"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix))
+}
+
 /// A small generator with a fixed seed, so that a failure can be reproduced.
 struct Random(u64);
 
@@ -93,7 +100,10 @@ async fn a_flipped_byte_is_found_refused_and_mended() {
             let image = store.store.find(name);
             image.is_ok_and(|image| store.store.check(&image).is_ok())
         });
-        assert!(starts.count() < 2, "{told}: both images start");
+        assert!(
+            starts.count() < 2 || !is_of_boots(name),
+            "{told}: both images start"
+        );
         let found = verify(&store.store);
         assert!(
             found.damages.iter().any(|damage| damage.path == path),

@@ -1,11 +1,13 @@
 //! The store as its users see it: images come from registries and archives, and become artifacts.
 
 mod archives;
+mod documents;
 mod faults;
 mod integrity;
 mod lifecycle;
 mod limits;
 mod oracle;
+mod outlines;
 mod processes;
 mod pruning;
 mod pulls;

@@ -69,6 +69,14 @@ impl TestStore {
         files
     }
 
+    /// Returns the artifacts by their path, except manifests: the same disk may have others.
+    pub(crate) fn artifacts(&self) -> Vec<(String, Vec<u8>)> {
+        let is_of_disk =
+            |path: &str| path.starts_with("artifacts/") && !path.ends_with(".manifest");
+        let files = self.files().into_iter();
+        files.filter(|(path, _)| is_of_disk(path)).collect()
+    }
+
     /// Checks that the store contains no unfinished file and no lock.
     pub(crate) fn assert_tidy(&self) {
         let files = self.files();

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -66,6 +67,8 @@ pub struct ConfigFile {
     pub config: ImageConfig,
     /// Diff IDs of the layers, the base layer first.
     pub diff_ids: Vec<Digest>,
+    /// The blob itself, as it was parsed.
+    pub raw: Arc<[u8]>,
 }
 
 #[derive(Deserialize)]
@@ -111,6 +114,7 @@ impl ConfigFile {
                     what: "diff ID",
                     source,
                 })?,
+            raw: bytes.into(),
         })
     }
 }

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use oci_layers::Exceeded;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
@@ -115,6 +116,12 @@ pub struct Manifest {
     pub config: Descriptor,
     /// Descriptors of the layers, the base layer first.
     pub layers: Vec<Descriptor>,
+    /// Media types of the layers, in the order of [`layers`](Self::layers).
+    pub layer_media_types: Vec<String>,
+    /// Media type of the manifest itself.
+    pub media_type: String,
+    /// The document itself, as it was parsed.
+    pub raw: Arc<[u8]>,
     /// Addresses outside of the registry, for the layers that have any.
     pub elsewhere: BTreeMap<Digest, Vec<String>>,
 }
@@ -253,7 +260,7 @@ impl Document {
         }
         match (raw.config, raw.layers, raw.manifests) {
             (Some(config), Some(layers), None) if !declared.is_some_and(media_type::is_index) => {
-                Manifest::check(&config, &layers).map(Self::Manifest)
+                Manifest::check(bytes, declared, &config, &layers).map(Self::Manifest)
             }
             (None, None, Some(entries)) if !declared.is_some_and(media_type::is_manifest) => {
                 let entries = entries.into_iter().map(RawDescriptor::index_entry);
@@ -276,7 +283,12 @@ impl Document {
 }
 
 impl Manifest {
-    fn check(config: &RawDescriptor, layers: &[RawDescriptor]) -> Result<Self, ManifestError> {
+    fn check(
+        bytes: &[u8],
+        declared: Option<&str>,
+        config: &RawDescriptor,
+        layers: &[RawDescriptor],
+    ) -> Result<Self, ManifestError> {
         if !media_type::is_config(&config.media_type) {
             return Err(unsupported("config", &config.media_type));
         }
@@ -289,6 +301,11 @@ impl Manifest {
         let mut manifest = Self {
             config: config.descriptor("digest of the config")?,
             layers: Vec::new(),
+            layer_media_types: layers.iter().map(|raw| raw.media_type.clone()).collect(),
+            media_type: declared
+                .unwrap_or_else(|| media_type::manifest_for(&config.media_type))
+                .to_owned(),
+            raw: bytes.into(),
             elsewhere: BTreeMap::new(),
         };
         for raw in layers {

@@ -8,6 +8,10 @@ pub const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub const OCI_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// Media type of an uncompressed OCI layer.
 pub const OCI_LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+/// Media type of an OCI layer that is compressed with gzip.
+pub const OCI_LAYER_GZIP: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+/// Media type of an OCI layer that is compressed with zstd.
+pub const OCI_LAYER_ZSTD: &str = "application/vnd.oci.image.layer.v1.tar+zstd";
 const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
@@ -41,6 +45,27 @@ pub fn is_layer(media_type: &str) -> bool {
     tar.into_iter()
         .filter_map(|base| media_type.strip_prefix(base))
         .any(|compression| matches!(compression, "" | "+gzip" | "+zstd" | ".gzip" | ".zstd"))
+}
+
+/// Returns the OCI media type of a layer whose media type is one of [`is_layer`]. Only the
+/// compression remains: a layer that may not be distributed is a layer here.
+pub fn oci_layer(media_type: &str) -> &'static str {
+    if media_type.ends_with("gzip") {
+        OCI_LAYER_GZIP
+    } else if media_type.ends_with("zstd") {
+        OCI_LAYER_ZSTD
+    } else {
+        OCI_LAYER
+    }
+}
+
+/// Returns the media type of a manifest that does not state one, from that of its config.
+pub(super) fn manifest_for(config: &str) -> &'static str {
+    if config == DOCKER_CONFIG {
+        DOCKER_MANIFEST
+    } else {
+        OCI_MANIFEST
+    }
 }
 
 #[cfg(test)]

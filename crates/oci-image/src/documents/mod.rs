@@ -1,13 +1,19 @@
 //! The documents of an image, which are read before its layers.
 
 mod config;
+mod history;
+mod made;
 mod manifest;
 pub mod media_type;
 
 pub use config::ConfigFile;
 pub use config::ImageConfig;
+pub use history::{HistoryEntry, history};
+pub use made::make_manifest;
 pub use manifest::ManifestError;
 pub use manifest::{Descriptor, Document, IndexEntry, Manifest, RawDescriptor, select};
+
+use std::sync::Arc;
 
 use crate::Digest;
 use crate::platform::Platform;
@@ -27,6 +33,10 @@ pub struct Image {
     pub config: ImageConfig,
     /// Layers, the base layer first.
     pub layers: Vec<Layer>,
+    /// The manifest, as it came.
+    pub raw_manifest: Arc<[u8]>,
+    /// The config blob, as it came.
+    pub raw_config: Arc<[u8]>,
 }
 
 /// A layer, and the blob that contains it.
@@ -67,6 +77,8 @@ impl Image {
             layers: pairs
                 .map(|(&diff_id, &blob)| Layer { diff_id, blob })
                 .collect(),
+            raw_manifest: Arc::clone(&manifest.raw),
+            raw_config: config.raw,
         })
     }
 }

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::{Force, Image, ImageInfo, LoadOptions, PruneOptions, Pull, PullEvent, PullOptions};
+use msb_sdk::{
+    Force, Image, ImageInfo, LoadOptions, PruneOptions, Pull, PullEvent, PullOptions, SaveOptions,
+};
 use serde::{Deserialize, Serialize};
 
 use super::client::ClientObject;
@@ -25,6 +27,12 @@ struct Remove {
     force: bool,
 }
 
+#[derive(Debug, Deserialize)]
+struct Tag {
+    image: String,
+    name: String,
+}
+
 #[derive(Debug, Serialize)]
 struct Loaded {
     images: Vec<ImageInfo>,
@@ -44,6 +52,9 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("images.remove", remove),
         Operation::of_options("images.prune", prune),
         Operation::new("images.inspect", inspect),
+        Operation::new("images.history", history),
+        Operation::of_options("images.save", save),
+        Operation::new("images.tag", tag),
         Operation::new("next", next),
         Operation::new("image", image),
     ]
@@ -109,6 +120,28 @@ async fn inspect(
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
     Answer::with_value(&client.0.images().inspect(image.name).await?)
+}
+
+async fn history(
+    client: Arc<ClientObject>,
+    image: Named,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    Answer::with_value(&client.0.images().history(image.name).await?)
+}
+
+async fn save(
+    client: Arc<ClientObject>,
+    options: SaveOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    client.0.images().save_with(options).await?;
+    Ok(Answer::empty())
+}
+
+async fn tag(client: Arc<ClientObject>, tag: Tag, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    client.0.images().tag(tag.image, tag.name).await?;
+    Ok(Answer::empty())
 }
 
 async fn next(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {

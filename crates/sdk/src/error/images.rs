@@ -3,8 +3,12 @@
 use std::error::Error as StdError;
 use std::io;
 
+use image_export::SaveError;
 use image_import::{ArchiveError, LoadError, PullError};
-use image_store::{CheckError, FindError, OpenError, PruneError, RemoveError};
+use image_store::{
+    CheckError, DocumentsError, FindError, LayerTarError, OpenError, PruneError, RemoveError,
+    TagError,
+};
 use oci_registry::RegistryError;
 
 use super::ErrorKind;
@@ -42,6 +46,20 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     }
     if let Some(PruneError::Busy) = cause.downcast_ref::<PruneError>() {
         return Some(Meaning::new(ErrorKind::Busy));
+    }
+    if let Some(error) = cause.downcast_ref::<SaveError>() {
+        return Some(of_save(error));
+    }
+    if let Some(error) = cause.downcast_ref::<DocumentsError>() {
+        let is_old = matches!(error, DocumentsError::Absent { .. });
+        return Some(of_age(is_old).hint(error.hint()));
+    }
+    if let Some(error) = cause.downcast_ref::<LayerTarError>() {
+        let is_old = matches!(error, LayerTarError::Absent { .. });
+        return Some(of_age(is_old).hint(error.hint()));
+    }
+    if let Some(error) = cause.downcast_ref::<TagError>() {
+        return Some(of_tag(error));
     }
     if let Some(error) = cause.downcast_ref::<OpenError>() {
         return Some(of_open(error));
@@ -103,6 +121,35 @@ fn of_archive(error: &ArchiveError) -> Option<Meaning> {
         }
         _ => None,
     }
+}
+
+fn of_save(error: &SaveError) -> Meaning {
+    let meaning = match error {
+        SaveError::Exists { .. } => Meaning::new(ErrorKind::PathExists),
+        SaveError::NeedsPath => Meaning::new(ErrorKind::InvalidArgument),
+        SaveError::Output(error) if error.kind() == io::ErrorKind::NotFound => {
+            Meaning::new(ErrorKind::PathNotFound)
+        }
+        _ => Meaning::default(),
+    };
+    meaning.hint(error.hint())
+}
+
+/// Returns the meaning of a part that is not in the store: an older msb may not have kept it.
+fn of_age(is_old: bool) -> Meaning {
+    if is_old {
+        Meaning::new(ErrorKind::Unsupported)
+    } else {
+        Meaning::default()
+    }
+}
+
+fn of_tag(error: &TagError) -> Meaning {
+    let meaning = match error {
+        TagError::Digest { .. } => Meaning::new(ErrorKind::InvalidArgument),
+        TagError::Find(_) | TagError::Io(_) => Meaning::default(),
+    };
+    meaning.hint(error.hint())
 }
 
 fn of_remove(error: &RemoveError) -> Option<Meaning> {

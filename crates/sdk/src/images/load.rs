@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use image_import::LoadSource;
-use oci_image::Reference;
 
 use super::options::{limits, platform};
 use super::progress::{Observer, observed};
-use super::{Image, LoadOptions, PullEvent, budget};
+use super::{Image, LoadOptions, PullEvent, budget, tag};
 use crate::shared::Shared;
 use crate::{Error, Operation, Size};
 
@@ -89,7 +88,7 @@ async fn load(
     observer: Option<&Observer>,
 ) -> Result<Vec<Image>, Error> {
     let load_options = image_import::LoadOptions {
-        name: name(options.tag.as_deref())?,
+        name: options.tag.as_deref().map(tag::reference).transpose()?,
         platform: platform(options.platform.as_deref())?,
         limits: limits(shared, &options.limits)?,
         ..image_import::LoadOptions::default()
@@ -108,14 +107,4 @@ async fn load(
     let images = loaded.into_iter();
     let images = images.map(|image| Image::stored(shared, image, warnings.clone()));
     Ok(images.collect())
-}
-
-fn name(tag: Option<&str>) -> Result<Option<Reference>, Error> {
-    let parse = |name: &str| {
-        name.parse().map_err(|error: oci_image::InvalidReference| {
-            let name = crate::error::printable(name);
-            Error::from(error).context(format!("'{name}' cannot be the name of an image"))
-        })
-    };
-    tag.map(parse).transpose()
 }

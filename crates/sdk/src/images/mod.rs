@@ -2,6 +2,7 @@
 
 mod budget;
 mod event;
+mod history;
 mod image;
 mod load;
 mod options;
@@ -9,6 +10,8 @@ mod progress;
 mod prune;
 mod pull;
 mod remove;
+mod save;
+mod tag;
 mod verify;
 
 use std::sync::Arc;
@@ -16,12 +19,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use event::{LayerSize, PullEvent};
+pub use history::HistoryStep;
 pub use image::{Image, ImageInfo};
 pub use load::LoadRequest;
 pub use options::{LoadOptions, PruneOptions, PullOptions, PullPolicy, SourceOptions};
 pub use prune::{Pruned, PrunedImage};
 pub use pull::{Pull, PullRequest};
 pub use remove::RemovedImage;
+pub use save::{LayerCompression, SaveFormat, SaveOptions, SaveRequest};
 pub use verify::{DamagedFile, Verified, VerifyRequest};
 
 pub(crate) use progress::{Observer, observed};
@@ -167,6 +172,64 @@ impl Images {
     pub fn verify<T: Into<String>>(&self, names: impl IntoIterator<Item = T>) -> VerifyRequest {
         let names = names.into_iter().map(Into::into).collect();
         VerifyRequest::new(Arc::clone(&self.shared), names)
+    }
+
+    /// Returns the steps in which an image was made, as its config tells them, the last one first.
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound) if it is not in the store,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if an older msb stored it, which kept no
+    /// config.
+    pub fn history(&self, name: impl Into<String>) -> Operation<Vec<HistoryStep>> {
+        history::history(Arc::clone(&self.shared), name.into())
+    }
+
+    /// Saves images as an archive, which is complete or absent, at a path. Layers are the tars that
+    /// they came as, bit for bit, and the same images give the same archive.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// msb.images().save(["app:dev"], "app.tar").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound) if an image is not in the store,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if an older msb stored it, or a path that
+    /// cannot be written.
+    pub fn save<T: Into<String>>(
+        &self,
+        names: impl IntoIterator<Item = T>,
+        path: impl Into<std::path::PathBuf>,
+    ) -> SaveRequest {
+        let names = names.into_iter().map(Into::into).collect();
+        SaveRequest::new(Arc::clone(&self.shared), names, Some(path.into()))
+    }
+
+    /// Saves images as an archive that is to be written to a stream, with
+    /// [`SaveRequest::write_to`].
+    pub fn save_stream<T: Into<String>>(&self, names: impl IntoIterator<Item = T>) -> SaveRequest {
+        let names = names.into_iter().map(Into::into).collect();
+        SaveRequest::new(Arc::clone(&self.shared), names, None)
+    }
+
+    /// Saves images as an archive with these options.
+    ///
+    /// # Errors
+    /// Fails as [`save`](Self::save) does.
+    pub fn save_with(&self, options: SaveOptions) -> Operation<()> {
+        save::save_with(Arc::clone(&self.shared), options)
+    }
+
+    /// Gives an image a further name. If the name is another image's, it leads to this one from
+    /// then on.
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound) if the image is not in the store,
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a name that an image cannot have.
+    pub fn tag(&self, image: impl Into<String>, name: impl Into<String>) -> Operation<()> {
+        tag::tag(Arc::clone(&self.shared), image.into(), name.into())
     }
 
     /// Removes a name of an image, and with its last name the image. [`Force::Yes`] removes images

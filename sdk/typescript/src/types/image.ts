@@ -31,6 +31,30 @@ export interface LoadOptions extends CallOptions {
   readonly storeLimit?: Size | undefined;
 }
 
+/** The options of a save to an archive. */
+export interface SaveOptions extends CallOptions {
+  /** The form of the archive; `docker-archive` if it is absent. */
+  readonly format?: "docker-archive" | "oci-archive" | "oci-dir" | undefined;
+  /** The compression of the layers of an OCI layout; `gzip` if it is absent. */
+  readonly compression?: "gzip" | "zstd" | "none" | undefined;
+}
+
+/** A step in which an image was made. */
+export interface HistoryStep {
+  /** Diff ID of the step's layer; null if it made none. */
+  readonly diffId: string | null;
+  /** Time of the step, usually as RFC 3339; null if the config does not tell it. */
+  readonly created: string | null;
+  /** Command of the step; null if the config does not tell it. */
+  readonly createdBy: string | null;
+  /** Author of the step; null if the config does not tell it. */
+  readonly author: string | null;
+  /** Comment on the step; null if the config does not tell it. */
+  readonly comment: string | null;
+  /** Length of the layer in the store, in bytes; 0 if the step made none. */
+  readonly sizeBytes: number;
+}
+
 /** The options of a prune of images. */
 export interface PruneOptions extends CallOptions {
   /** True to remove every unused image, not only those without a name. */

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, overload
 
 from .. import _values
 from .._core import Link
-from .._types import ImageInfo, Pruned, PullEvent, RemovedImage
+from .._types import HistoryStep, ImageInfo, Pruned, PullEvent, RemovedImage
 from .._values import Duration, Size, decode
 from ._bridge import call
 
@@ -126,6 +126,42 @@ class Images:
         }
         reply = call(self._link, "images.prune", options)
         return decode(Pruned, reply.value)
+
+    def history(self, name: str) -> builtins.list[HistoryStep]:
+        """Returns the steps in which an image was made, as its config tells them, the last one first.
+
+        Raises `ImageNotFound`, or `Unsupported` if an older msb stored the image.
+        """
+        reply = call(self._link, "images.history", {"name": name})
+        return [decode(HistoryStep, step) for step in reply.value]
+
+    def save(
+        self,
+        names: str | Iterable[str],
+        path: str | os.PathLike[str],
+        *,
+        format: Literal["docker-archive", "oci-archive", "oci-dir"] = "docker-archive",
+        compression: Literal["gzip", "zstd", "none"] = "gzip",
+    ) -> None:
+        """Saves images as an archive, or as a new directory, which is complete or absent.
+
+        `compression` is that of the layers of an OCI layout; an archive of docker's form has none. Raises
+        `ImageNotFound`, or `Unsupported` if an older msb stored an image.
+        """
+        options = {
+            "names": [names] if isinstance(names, str) else [*names],
+            "path": os.fspath(path),
+            "format": format,
+            "compression": compression,
+        }
+        call(self._link, "images.save", options)
+
+    def tag(self, image: str, name: str) -> None:
+        """Gives an image a further name. Another image's name leads to this one from then on.
+
+        Raises `ImageNotFound`.
+        """
+        call(self._link, "images.tag", {"image": image, "name": name})
 
     def _image(self, value: Any) -> Image:
         return Image(self._link, decode(ImageInfo, value))

@@ -4,7 +4,7 @@ from .client import Finding, Severity, Version
 from .command import Event, Exit, JobInfo, Output, TerminalSize, TextEvent, Ulimit
 from .diff import Change, ChangedFile, ChangeKind, Patch, PatchLines, Xattr
 from .file import Copied, FileInfo, FileType
-from .image import ImageInfo, Pruned, PullEvent, RemovedImage
+from .image import HistoryStep, ImageInfo, Pruned, PullEvent, RemovedImage
 from .log import LogRecord
 from .mount import Mount
 from .network import Network, Port, Ports
@@ -23,6 +23,7 @@ __all__ = [
     "FileType",
     "Finding",
     "GuestStats",
+    "HistoryStep",
     "HostStats",
     "ImageInfo",
     "JobInfo",

@@ -43,6 +43,24 @@ class PullEvent:
 
 
 @dataclass(frozen=True)
+class HistoryStep:
+    """A step in which an image was made."""
+
+    diff_id: str | None = None
+    """Diff ID of the step's layer; `None` if it made none."""
+    created: str | None = None
+    """Time of the step, usually as RFC 3339; `None` if the config does not tell it."""
+    created_by: str | None = None
+    """Command of the step; `None` if the config does not tell it."""
+    author: str | None = None
+    """Author of the step; `None` if the config does not tell it."""
+    comment: str | None = None
+    """Comment on the step; `None` if the config does not tell it."""
+    size_bytes: int = 0
+    """Length of the layer in the store, in bytes; 0 if the step made none."""
+
+
+@dataclass(frozen=True)
 class RemovedImage:
     """The result of the removal of an image."""
 

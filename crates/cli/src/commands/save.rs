@@ -1,0 +1,153 @@
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::anyhow;
+use clap::ValueEnum;
+use msb_sdk::{LayerCompression, SaveFormat, SaveRequest};
+
+use super::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output::Stream;
+use crate::terminal;
+
+// Arguments of `msb save`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The archive has the very tars that the layers came in, so their diff IDs are the same. Those of a \
+    docker-archive are not compressed. The same images give the same archive. A file is complete, or unchanged.\n\n\
+    msb load, docker load, podman load, skopeo and umoci read the archive. Images that msb stored before it had this \
+    command are pulled or loaded again first.\n\n\
+    Examples:\n  \
+    msb save -o app.tar app:dev\n  \
+    msb save app:dev | ssh host msb load\n  \
+    msb save --format oci-archive --compression zstd -o app.oci.tar app:dev\n  \
+    msb save --format oci-dir -o layout app:dev"
+)]
+pub(crate) struct Arguments {
+    /// Path of the archive, or of a new directory for oci-dir [default: standard output]
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Form of the archive
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Compression of the layers of an OCI archive [default: gzip]
+    #[arg(long, value_enum)]
+    compression: Option<Compression>,
+    /// Images, by name, digest or the beginning of a digest; names are kept in the archive
+    #[arg(required = true, value_name = "IMAGE")]
+    images: Vec<String>,
+}
+
+/// The form of an archive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// What docker save writes
+    #[default]
+    DockerArchive,
+    /// An OCI layout in a tar
+    OciArchive,
+    /// An OCI layout in a directory
+    OciDir,
+}
+
+/// The compression of layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Compression {
+    /// Every engine reads it
+    Gzip,
+    /// Smaller and faster
+    Zstd,
+    /// The tar itself
+    None,
+}
+
+impl Arguments {
+    fn request(&self, context: &Context) -> Result<SaveRequest, Failure> {
+        if self.format == Format::DockerArchive && self.compression.is_some() {
+            return Err(anyhow!(
+                "--compression cannot be given with a docker-archive, whose layers are not \
+                 compressed: add --format oci-archive"
+            )
+            .into());
+        }
+        let path = self.output.clone().filter(|path| path.as_os_str() != "-");
+        let images = context.msb.images();
+        let request = match path {
+            Some(path) => images.save(&self.images, path),
+            None => images.save_stream(&self.images),
+        };
+        let request = request.format(match self.format {
+            Format::DockerArchive => SaveFormat::DockerArchive,
+            Format::OciArchive => SaveFormat::OciArchive,
+            Format::OciDir => SaveFormat::OciDir,
+        });
+        Ok(match self.compression {
+            None => request,
+            Some(Compression::Gzip) => request.compression(LayerCompression::Gzip),
+            Some(Compression::Zstd) => request.compression(LayerCompression::Zstd),
+            Some(Compression::None) => request.compression(LayerCompression::None),
+        })
+    }
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let request = arguments.request(context)?;
+    let is_file = arguments
+        .output
+        .as_ref()
+        .is_some_and(|path| path.as_os_str() != "-");
+    let interrupted =
+        |code| Failure::with_exit_code(anyhow!("interrupted: no archive was written"), code);
+    if is_file {
+        let saving = std::future::IntoFuture::into_future(request);
+        context.cancellable(saving, interrupted).await?;
+        return Ok(0);
+    }
+    if arguments.format != Format::OciDir && terminal::stdout_is_terminal() {
+        return Err(anyhow!(
+            "an archive is not written to a terminal: name a file with -o, or redirect the output"
+        )
+        .into());
+    }
+    let stdout = Stdout::default();
+    let is_closed = Arc::clone(&stdout.is_closed);
+    let saving = request.write_to(stdout);
+    match context.cancellable(saving, interrupted).await {
+        // A reader that closed the pipe wants no more.
+        Err(_) if is_closed.load(Ordering::Relaxed) => Ok(0),
+        saved => saved.map(|()| 0),
+    }
+}
+
+/// Standard output, which may be closed by its reader.
+#[derive(Debug, Default)]
+struct Stdout {
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Stdout {
+    fn unwritable(&self, error: io::Error) -> io::Error {
+        match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            io::ErrorKind::BrokenPipe => {
+                self.is_closed.store(true, Ordering::Relaxed);
+                error
+            }
+            _ => Stream::Stdout.unwritable(error),
+        }
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = io::stdout().lock().write(bytes);
+        written.map_err(|error| self.unwritable(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = io::stdout().lock().flush();
+        flushed.map_err(|error| self.unwritable(error))
+    }
+}
