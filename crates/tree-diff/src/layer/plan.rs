@@ -39,7 +39,7 @@ impl Plan {
             sockets: Vec::new(),
         };
         for change in changes {
-            plan.add(old, new, relation, change, latest_mtime);
+            plan.add((old, new), relation, change, latest_mtime);
         }
         for removed in plan.removed.values_mut() {
             removed.names.sort();
@@ -70,8 +70,7 @@ impl Plan {
 
     fn add<O: Side, N: Side>(
         &mut self,
-        old: &O,
-        new: &N,
+        (old, new): (&O, &N),
         relation: &impl Relation<O::Content, N::Content>,
         change: &Change,
         latest_mtime: Option<Timestamp>,
