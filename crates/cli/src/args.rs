@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    attach, bench, completion, container_prune, cp, create, df, diff, discard, doctor, exec, fs,
-    history, image, images, inspect, jobs, kill, limits, load, logs, man, network, port, prune, ps,
-    pull, rename, restart, rm, run, save, share, start, stats, stop, system_prune, tag, top,
-    update, version, vmm, volume, wait,
+    apply, attach, bench, commit, completion, container_prune, cp, create, df, diff, discard,
+    doctor, exec, fs, history, image, images, inspect, jobs, kill, limits, load, logs, man,
+    network, port, prune, ps, pull, rename, restart, rm, run, save, share, start, stats, stop,
+    system_prune, tag, top, update, version, vmm, volume, wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -165,6 +165,10 @@ pub(crate) enum SandboxCommand {
     Cp(cp::Arguments),
     /// Show the changes of a sandbox's files, or the differences of sandboxes and images
     Diff(diff::Arguments),
+    /// Put changes of a stopped sandbox's files into a directory of this host
+    Apply(apply::Arguments),
+    /// Make an image of a stopped sandbox's changes
+    Commit(commit::Arguments),
     /// Take back changes of a stopped sandbox's files
     Discard(discard::Arguments),
     /// List, read and change a sandbox's files

@@ -1,6 +1,5 @@
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use image_store::origin::Origin;
@@ -13,10 +12,11 @@ use oci_image::{
 };
 use oci_layers::{Exceeded, Limit, Limits};
 
+use crate::OpenBlob;
 use crate::hints::{import_hint, limit_hint, space_hint};
 use crate::ingest::{ImportError, Ingest, LayerSource};
 
-/// An image to add to the store: a config, and layers that the store has or that lie in files.
+/// An image to add to the store: a config, and layers that the store has or that are given.
 #[derive(Debug, Clone)]
 pub struct NewImage {
     /// Config, whose bytes are kept. Its diff IDs are those of `layers`.
@@ -24,8 +24,8 @@ pub struct NewImage {
     /// Layers, the base layer first. Those of another image come from
     /// [`Store::documents`](image_store::Store::documents).
     pub layers: Vec<LayerDescriptor>,
-    /// Files with the blobs of the layers that the store lacks, by the digest of the blob.
-    pub blobs: BTreeMap<Digest, PathBuf>,
+    /// The blobs of the layers that the store lacks, by the digest of the blob.
+    pub blobs: BTreeMap<Digest, OpenBlob>,
     /// Names that the image gets; a name of another image moves to this one.
     pub names: Vec<Reference>,
     /// Source of the image, for its record.
@@ -41,7 +41,7 @@ pub enum AddError {
     /// The config exceeds a limit.
     #[error("the image exceeds a limit")]
     Limit(#[from] Exceeded),
-    /// A layer cannot be stored, or is neither in the store nor in a file.
+    /// A layer cannot be stored, or is neither in the store nor given.
     #[error("cannot store the image")]
     Import(#[source] Box<ImportError>),
     /// The store cannot be written.
@@ -66,7 +66,7 @@ impl AddError {
 /// the same manifest, so the same image.
 ///
 /// # Errors
-/// If the config does not fit the layers, a layer is neither in the store nor in a file or does not
+/// If the config does not fit the layers, a layer is neither in the store nor given or does not
 /// match its digests, or the store cannot be written.
 pub async fn add(
     store: &Store,
@@ -79,7 +79,7 @@ pub async fn add(
     let ingest = Ingest {
         layout: store.layout.clone(),
         session: Arc::clone(&session),
-        source: LayerSource::Files(Arc::new(new.blobs.clone())),
+        source: LayerSource::Blobs(Arc::new(new.blobs.clone())),
         origin: new.origin.clone(),
         repositories: new
             .layers

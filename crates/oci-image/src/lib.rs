@@ -23,12 +23,14 @@
 
 #![forbid(unsafe_code)]
 
+mod child;
 mod digest;
 mod documents;
 mod excerpt;
 mod platform;
 mod reference;
 
+pub use child::{ChildConfig, Instruction, InvalidInstruction};
 pub use digest::{Digest, HEX_DIGITS, Hasher, InvalidDigest};
 pub use documents::{
     ConfigFile, Descriptor, Document, HistoryEntry, Image, ImageConfig, IndexEntry, Layer,

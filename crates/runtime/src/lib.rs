@@ -9,9 +9,11 @@
 //! process.
 
 mod allocation;
+mod apply;
 mod as_text;
 mod boot;
 mod command;
+mod commit;
 mod diff;
 mod discard;
 mod disks;
@@ -49,9 +51,13 @@ mod volumes;
 pub const BUILD: &str = env!("MSB_BUILD");
 
 pub(crate) use allocation::allocated_bytes;
+pub use apply::{
+    ApplyError, ApplyOptions, Conflict, ConflictReason, HostAction, HostChanges, Step,
+};
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
+pub use commit::{CommitError, LayerReader, SandboxLayer};
 pub use diff::{ChangedFile, Diff, DiffError, DiffSide};
 pub use discard::DiscardError;
 pub use disks::DisksError;

@@ -31,8 +31,10 @@
 //! A sandbox's machine runs in a process of its own, started from the program `msb` of the same
 //! build: see [`MsbBuilder::program`].
 
+mod apply;
 mod cleanup;
 mod client;
+mod commit;
 mod diff;
 mod doctor;
 mod error;
@@ -62,7 +64,9 @@ mod volumes;
 
 pub use bytes::Bytes;
 
+pub use apply::{Applied, AppliedChange, ApplyOptions};
 pub use client::{Msb, MsbBuilder};
+pub use commit::{CommitOptions, Committed};
 pub use diff::{Change, ChangeKind, ChangedFile, Diff, DiffOptions, Patch, PatchLines, Xattr};
 pub use doctor::{Finding, Fix, Severity};
 pub use error::{Error, ErrorKind};

@@ -35,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod entry_ref;
 mod error;
 mod extents;
@@ -43,6 +44,7 @@ mod pack;
 mod path;
 mod unpack;
 
+pub use attributes::{enter, set_attributes, set_entry_attributes};
 pub use entry_ref::EntryRef;
 pub use error::{LongPath, PackError, UnpackError};
 pub use extents::segments;

@@ -2,17 +2,17 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
 
-use fstree::{Device, FileType, Metadata, Name, Xattrs};
+use fstree::{Device, FileType, Metadata, Name};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chownat, fchmod, fsetxattr,
-    linkat, makedev, mkdirat, mknodat, openat, statat, symlinkat, unlinkat, utimensat,
+    AtFlags, Mode, OFlags, linkat, makedev, mkdirat, mknodat, openat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use tar_stream::{ArchiveReader, Entry, EntryKind, Limits};
 
+use crate::attributes::{enter, set_attributes, set_entry_attributes, set_xattrs};
 use crate::error::{InvalidPath, UnpackError};
-use crate::{kept, path};
+use crate::{EntryRef, path};
 
 /// Bytes of content that are copied at a time.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -169,10 +169,12 @@ impl Unpacker<'_> {
                     path: entry_path.into(),
                     source,
                 })?;
-        let mut flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        flags.set(OFlags::NOFOLLOW, !self.options.follow_parents);
         for name in names {
-            let open = || openat(&directory, name.as_bytes(), flags, Mode::empty());
+            let entry = EntryRef {
+                directory: directory.as_fd(),
+                name: name.as_bytes(),
+            };
+            let open = || enter(entry, self.options.follow_parents);
             let inner = match open() {
                 Err(Errno::NOENT) => {
                     mkdirat(&directory, name.as_bytes(), Mode::from_raw_mode(0o755))
@@ -231,7 +233,21 @@ impl Unpacker<'_> {
             EntryKind::BlockDevice(device) => make_node(target, FileType::BlockDevice, device),
         };
         made.map_err(target.failed("create"))?;
-        self.describe_node(target)
+        let entry = EntryRef {
+            directory: target.parent.as_fd(),
+            name,
+        };
+        let file_type = match target.entry.kind {
+            EntryKind::Symlink => FileType::Symlink,
+            _ => FileType::Fifo,
+        };
+        set_entry_attributes(
+            entry,
+            file_type,
+            &target.entry.metadata,
+            self.options.keep_owner,
+        )
+        .map_err(target.failed("set the attributes of"))
     }
 
     fn make_regular<R: Read>(
@@ -261,7 +277,7 @@ impl Unpacker<'_> {
         if !self.options.keep_set_id {
             metadata.mode &= 0o1777;
         }
-        self.describe(file.as_fd(), &metadata)
+        set_attributes(file.as_fd(), &metadata, self.options.keep_owner)
             .map_err(target.failed("set the attributes of"))
     }
 
@@ -289,8 +305,7 @@ impl Unpacker<'_> {
         if !xattrs.is_empty() {
             let failed = failed("set the attributes of", &entry.path);
             let directory = self.open_directory(&names, &entry.path)?;
-            self.set_xattrs(directory.as_fd(), &xattrs)
-                .map_err(failed)?;
+            set_xattrs(directory.as_fd(), &xattrs, self.options.keep_owner).map_err(failed)?;
         }
         self.unfinished.push(Unfinished {
             depth: names.len(),
@@ -319,7 +334,7 @@ impl Unpacker<'_> {
         let path: Vec<&[u8]> = names.iter().map(Name::as_bytes).collect();
         let path = path.join(&b'/');
         let directory = self.open_directory(names, &path)?;
-        self.describe(directory.as_fd(), &metadata)
+        set_attributes(directory.as_fd(), &metadata, self.options.keep_owner)
             .map_err(failed("set the attributes of", &path))
     }
 
@@ -329,44 +344,6 @@ impl Unpacker<'_> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         openat(&entry, c".", flags, Mode::empty())
             .map_err(failed("set the attributes of", entry_path))
-    }
-
-    /// Sets the attributes of an open file. The owner goes first, because a change of owner clears
-    /// other attributes.
-    fn describe(&self, file: BorrowedFd<'_>, metadata: &Metadata) -> rustix::io::Result<()> {
-        if self.options.keep_owner {
-            let (uid, gid) = owner(metadata);
-            rustix::fs::fchown(file, uid, gid)?;
-        }
-        self.set_xattrs(file, &metadata.xattrs)?;
-        fchmod(file, Mode::from_raw_mode(metadata.mode.into()))?;
-        rustix::fs::futimens(file, &times(metadata))
-    }
-
-    fn set_xattrs(&self, file: BorrowedFd<'_>, xattrs: &Xattrs) -> rustix::io::Result<()> {
-        for (name, value) in xattrs {
-            if kept::is_unpacked(name, self.options.keep_owner) {
-                set_xattr(file, name, value)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets the attributes of a file that cannot be opened.
-    fn describe_node(&self, target: &Target<'_>) -> Result<(), UnpackError> {
-        let failed = target.failed("set the attributes of");
-        let (metadata, name) = (&target.entry.metadata, target.name.as_bytes());
-        let itself = AtFlags::SYMLINK_NOFOLLOW;
-        if self.options.keep_owner {
-            let (uid, gid) = owner(metadata);
-            chownat(&target.parent, name, uid, gid, itself).map_err(&failed)?;
-        }
-        if target.entry.kind != EntryKind::Symlink {
-            // The node was just made, in a directory that is held open, and it is not a symlink.
-            let mode = Mode::from_raw_mode((metadata.mode & 0o1777).into());
-            rustix::fs::chmodat(&target.parent, name, mode, AtFlags::empty()).map_err(&failed)?;
-        }
-        utimensat(&target.parent, name, &times(metadata), itself).map_err(failed)
     }
 }
 
@@ -410,31 +387,4 @@ fn make_node(target: &Target<'_>, file_type: FileType, device: Device) -> rustix
         mode,
         device,
     )
-}
-
-/// Sets an xattr. It is left out if the filesystem has no xattrs or the caller lacks the
-/// permission.
-fn set_xattr(file: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
-    match fsetxattr(file, name, value, XattrFlags::empty()) {
-        Err(Errno::OPNOTSUPP | Errno::PERM) => Ok(()),
-        other => other,
-    }
-}
-
-fn owner(metadata: &Metadata) -> (Option<Uid>, Option<Gid>) {
-    (
-        Some(Uid::from_raw(metadata.uid)),
-        Some(Gid::from_raw(metadata.gid)),
-    )
-}
-
-fn times(metadata: &Metadata) -> Timestamps {
-    let time = Timespec {
-        tv_sec: metadata.mtime.seconds,
-        tv_nsec: metadata.mtime.nanoseconds.into(),
-    };
-    Timestamps {
-        last_access: time,
-        last_modification: time,
-    }
 }

@@ -3,7 +3,7 @@
 //! [`compare`] takes two [`Side`]s, each a tree with access to the content of its files, and returns
 //! the names that stand for different files: added, changed and deleted. A [`Relation`] tells what
 //! is known to be equal, so that files which both sides share are not read. A [`Patcher`]
-//! formats changes as `git diff` does.
+//! formats changes as `git diff` does, and a [`LayerPlan`] writes them as a layer of an OCI image.
 //!
 //! ```
 //! use fstree::{Metadata, TreeBuilder};
@@ -40,6 +40,7 @@ mod content;
 mod error;
 mod in_memory;
 mod inode;
+mod layer;
 mod links;
 mod moves;
 mod patch;
@@ -50,6 +51,7 @@ pub use change::{Change, ChangeKind, Differences};
 pub use compare::compare;
 pub use error::{CompareError, InvalidScope};
 pub use in_memory::InMemory;
+pub use layer::{LayerError, LayerNote, LayerNoteReason, LayerOptions, LayerPlan, WrittenLayer};
 pub use patch::{Lines, Patch, Patcher, TEXT_MAX_BYTES, quoted};
 pub use scope::Scope;
 pub use side::{Relation, Side, Unrelated};

@@ -55,6 +55,13 @@ pub trait Relation<O, N> {
         let _ = new;
         None
     }
+
+    /// Returns true if the new directory is known to have replaced the old one of the same path,
+    /// rather than to be what became of it.
+    fn is_replaced(&self, old: InodeId, new: InodeId) -> bool {
+        let _ = (old, new);
+        false
+    }
 }
 
 /// A relation of two sides of which nothing is known.

@@ -1,7 +1,9 @@
 //! The commands, one file for each: its arguments and its action.
 
+pub(crate) mod apply;
 pub(crate) mod attach;
 pub(crate) mod bench;
+pub(crate) mod commit;
 pub(crate) mod completion;
 pub(crate) mod container_prune;
 pub(crate) mod cp;
@@ -280,6 +282,8 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Top(arguments) => block_on(top::run(context, arguments)),
         SandboxCommand::Cp(arguments) => block_on(cp::run(context, &arguments)),
         SandboxCommand::Diff(arguments) => block_on(diff::run(context, &arguments)),
+        SandboxCommand::Apply(arguments) => block_on(apply::run(context, &arguments)),
+        SandboxCommand::Commit(arguments) => block_on(commit::run(context, &arguments)),
         SandboxCommand::Discard(arguments) => block_on(discard::run(context, &arguments)),
         SandboxCommand::Fs(arguments) => block_on(fs::run(context, &arguments)),
         SandboxCommand::Stats(arguments) => block_on(stats::run(context, &arguments)),

@@ -22,10 +22,6 @@ const PAUSE: super::Instead = Line(
 /// Every command of Docker, and the common commands of Podman, that msb does not have.
 pub(super) const ALL: &[MissingCommand] = &[
     missing(
-        "commit",
-        UntilThen("msb cp copies files out of a sandbox, and a volume shares them with another"),
-    ),
-    missing(
         "login",
         UntilThen("docker login writes ~/.docker/config.json, which msb pull reads"),
     ),

@@ -101,6 +101,9 @@ const TAKEN: &[&str] = &[
     "container prune -f",
     "container prune --filter label=a",
     "container top a",
+    "commit a b",
+    "commit -a me -m text -c CMD=x a b",
+    "container commit a b",
     "system df -v",
     "system prune -af --volumes",
     "version",
@@ -114,11 +117,6 @@ const TAKEN: &[&str] = &[
 
 /// Command lines of Docker and Podman that msb refuses, and a part of its answer.
 const ANSWERED: &[(&str, &str)] = &[
-    (
-        "commit a b",
-        "msb commit is not available yet; until then, msb cp",
-    ),
-    ("container commit a b", "msb commit is not available yet"),
     (
         "login r.example",
         "msb login is not available yet; until then, docker login",

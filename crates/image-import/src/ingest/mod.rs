@@ -6,7 +6,6 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use image_store::layout::{self, FORMAT_VERSION, Layout};
@@ -23,6 +22,7 @@ use oci_registry::Repository;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::{JoinError, spawn_blocking};
 
+use crate::OpenBlob;
 use crate::archive::Archive;
 use crate::assemble::{AssembleError, Assembled, assemble};
 use crate::pipeline::ConvertError;
@@ -56,8 +56,8 @@ pub enum ImportError {
 pub(crate) enum LayerSource {
     Registry(Arc<Repository>),
     Archive(Arc<Archive>),
-    /// Files by the digest of the blob.
-    Files(Arc<BTreeMap<Digest, PathBuf>>),
+    /// Blobs by their digests.
+    Blobs(Arc<BTreeMap<Digest, OpenBlob>>),
 }
 
 impl LayerSource {
@@ -65,7 +65,7 @@ impl LayerSource {
     fn may_have(&self, digest: &Digest) -> bool {
         match self {
             Self::Registry(_) | Self::Archive(_) => true,
-            Self::Files(files) => files.contains_key(digest),
+            Self::Blobs(blobs) => blobs.contains_key(digest),
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use super::{ImportError, Ingest, LayerSource, unwind};
+use crate::OpenBlob;
 use crate::pipeline::{
     BodyReader, Budget, ConvertError, Converted, StopSignal, Stoppable, convert,
 };
@@ -39,15 +40,14 @@ impl Ingest {
                 };
                 self.convert_blob(layer, path, bounds, open).await
             }
-            LayerSource::Files(files) => {
-                let files = Arc::clone(files);
+            LayerSource::Blobs(blobs) => {
+                let blobs = Arc::clone(blobs);
                 let open = move |layer: &Layer| {
-                    let file = files.get(&layer.blob.digest).ok_or_else(|| {
+                    let blob = blobs.get(&layer.blob.digest).ok_or_else(|| {
                         io::Error::new(io::ErrorKind::NotFound, "the store does not have it")
                     });
-                    let file = file.and_then(fs_err::File::open);
-                    let file = file.map_err(|source| ConvertError::Read { source })?;
-                    Ok(Box::new(file) as Box<_>)
+                    let blob = blob.and_then(OpenBlob::open);
+                    blob.map_err(|source| ConvertError::Read { source })
                 };
                 self.convert_blob(layer, path, bounds, open).await
             }

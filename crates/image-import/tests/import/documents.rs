@@ -141,7 +141,7 @@ fn child(
     let new = NewImage {
         config: serde_json::to_vec(&config).expect("JSON"),
         layers,
-        blobs: BTreeMap::from([(blob.digest, file)]),
+        blobs: BTreeMap::from([(blob.digest, file.into())]),
         names: vec!["child:1".parse().expect("a name")],
         origin: Origin::Derived { parent },
     };

@@ -15,8 +15,8 @@ pub use error::DiffError;
 
 use crate::files::describe;
 use crate::{Home, Sandbox};
-use relation::DiskRelation;
-use side::DiskSide;
+pub(crate) use relation::DiskRelation;
+pub(crate) use side::DiskSide;
 
 /// One side of a comparison.
 #[derive(Debug, Clone)]
@@ -117,6 +117,11 @@ impl Diff {
     /// modification time differs, because that follows from changes of its names.
     pub fn changes(&self) -> &[Change] {
         &self.changes
+    }
+
+    /// Returns the two sides, the old one first.
+    pub(crate) const fn sides(&self) -> (&DiskSide, &DiskSide) {
+        (&self.old, &self.new)
     }
 
     /// Returns the attributes of the old file of a change. `None` if the name was added.

@@ -7,7 +7,7 @@ use super::side::DiskSide;
 
 /// The image or the layers that two sides share.
 #[derive(Debug)]
-pub(super) struct DiskRelation<'a> {
+pub(crate) struct DiskRelation<'a> {
     old: &'a DiskSide,
     new: &'a DiskSide,
     /// True if both sides have the same image, whose inodes have the same numbers then.
@@ -15,7 +15,7 @@ pub(super) struct DiskRelation<'a> {
 }
 
 impl<'a> DiskRelation<'a> {
-    pub(super) fn new(old: &'a DiskSide, new: &'a DiskSide) -> Self {
+    pub(crate) fn new(old: &'a DiskSide, new: &'a DiskSide) -> Self {
         let (one, other) = (old.image(), new.image());
         Self {
             has_one_image: one.fsmeta == other.fsmeta && one.layers == other.layers,
@@ -45,6 +45,11 @@ impl Relation<Content, Content> for DiskRelation<'_> {
         // The old side's own changes would have to be followed to where they moved the file.
         let is_of_old = self.has_one_image && self.old.is_image();
         self.new.lower(new).filter(|_| is_of_old)
+    }
+
+    fn is_replaced(&self, old: InodeId, new: InodeId) -> bool {
+        let is_of_old = self.has_one_image && self.old.is_image();
+        is_of_old && self.new.lower(new) != Some(old)
     }
 }
 

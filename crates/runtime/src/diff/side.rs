@@ -13,7 +13,7 @@ use crate::{Home, Sandbox};
 
 /// A root filesystem on disks.
 #[derive(Debug, Clone)]
-pub(super) struct DiskSide {
+pub(crate) struct DiskSide {
     disks: Arc<Disks>,
     /// True if the side is the image without the sandbox's writes.
     is_image: bool,
@@ -23,7 +23,7 @@ pub(super) struct DiskSide {
 
 impl DiskSide {
     /// Opens a stopped sandbox.
-    pub(super) fn of_sandbox(sandbox: &Sandbox, home: &Home) -> Result<Self, DiffError> {
+    pub(crate) fn of_sandbox(sandbox: &Sandbox, home: &Home) -> Result<Self, DiffError> {
         let name = || sandbox.spec.name.clone();
         let opened = Disks::of_sandbox(sandbox, home);
         let opened = opened.map_err(|source| DiffError::Sandbox {
@@ -39,7 +39,7 @@ impl DiskSide {
     }
 
     /// Opens an image.
-    pub(super) fn of_image(
+    pub(crate) fn of_image(
         name: &str,
         image: &StoredImage,
         home: &Home,
@@ -57,7 +57,7 @@ impl DiskSide {
     }
 
     /// Returns the image that the sandbox was made of.
-    pub(super) fn image_below(&self) -> Self {
+    pub(crate) fn image_below(&self) -> Self {
         Self {
             disks: Arc::clone(&self.disks),
             is_image: true,
@@ -65,16 +65,16 @@ impl DiskSide {
         }
     }
 
-    pub(super) fn inode(&self, id: InodeId) -> &Inode<Content> {
+    pub(crate) fn inode(&self, id: InodeId) -> &Inode<Content> {
         self.tree().inode(id)
     }
 
-    pub(super) fn is_directory(&self, id: InodeId) -> bool {
+    pub(crate) fn is_directory(&self, id: InodeId) -> bool {
         self.tree().directory(id).is_some()
     }
 
     /// Returns true if the path exists. Symlinks are not followed.
-    pub(super) fn has(&self, path: &[u8]) -> bool {
+    pub(crate) fn has(&self, path: &[u8]) -> bool {
         let names = path.split(|&byte| byte == b'/');
         let names: Vec<&[u8]> = names.filter(|name| *name != b".").collect();
         let found = self.tree().find(&names.join(&b'/'));
@@ -82,7 +82,7 @@ impl DiskSide {
     }
 
     /// Returns the image's inode if the sandbox has it unchanged. `None` if the upper disk has it.
-    pub(super) fn unchanged(&self, id: InodeId) -> Option<InodeId> {
+    pub(crate) fn unchanged(&self, id: InodeId) -> Option<InodeId> {
         if self.is_image {
             return Some(id);
         }
@@ -91,18 +91,18 @@ impl DiskSide {
     }
 
     /// Returns the image's inode that this one is, or is a changed copy of.
-    pub(super) fn lower(&self, id: InodeId) -> Option<InodeId> {
+    pub(crate) fn lower(&self, id: InodeId) -> Option<InodeId> {
         if self.is_image {
             return Some(id);
         }
         self.disks.view.origin(id).lower
     }
 
-    pub(super) const fn is_image(&self) -> bool {
+    pub(crate) const fn is_image(&self) -> bool {
         self.is_image
     }
 
-    pub(super) fn image(&self) -> &StoredImage {
+    pub(crate) fn image(&self) -> &StoredImage {
         &self.disks.image
     }
 }

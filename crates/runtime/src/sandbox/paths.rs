@@ -18,6 +18,11 @@ impl SandboxPaths {
         self.directory.join("upper.ext4")
     }
 
+    /// Returns the path of the record of the last image that was made of the sandbox.
+    pub fn committed(&self) -> PathBuf {
+        self.directory.join("committed.json")
+    }
+
     /// Returns the path of the launch spec of the VMM process.
     pub fn launch_spec(&self) -> PathBuf {
         self.directory.join("machine.json")

@@ -77,13 +77,7 @@ impl Change {
     /// Returns the path on one line: unchanged if it is UTF-8 without control characters, otherwise
     /// quoted as git quotes it. A path that begins with a quotation mark is quoted.
     pub fn quoted_path(&self) -> String {
-        match self.path.as_str() {
-            Some(path) if !path.chars().any(char::is_control) => path.to_owned(),
-            _ => {
-                let quoted = tree_diff::quoted(self.path.as_bytes());
-                String::from_utf8_lossy(&quoted).into_owned()
-            }
-        }
+        quoted(&self.path)
     }
 
     pub(super) fn new(found: &DiskDiff, change: &tree_diff::Change) -> Self {
@@ -119,6 +113,17 @@ impl ChangedFile {
         Self {
             info: FileInfo::new(name, &file.stat),
             xattrs: xattrs.collect(),
+        }
+    }
+}
+
+/// Returns a path on one line.
+pub(crate) fn quoted(path: &Text) -> String {
+    match path.as_str() {
+        Some(path) if !path.chars().any(char::is_control) => path.to_owned(),
+        _ => {
+            let quoted = tree_diff::quoted(path.as_bytes());
+            String::from_utf8_lossy(&quoted).into_owned()
         }
     }
 }

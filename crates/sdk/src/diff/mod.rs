@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use msb_runtime::{Diff as DiskDiff, DiffSide, Sandbox as StoredSandbox};
 
+pub(crate) use change::quoted;
 pub use change::{Change, ChangeKind, ChangedFile, Xattr};
 pub use options::DiffOptions;
 pub use patch::{Patch, PatchLines};
@@ -176,7 +177,7 @@ impl Sandbox {
 }
 
 /// Returns the sandbox of a name, else the image.
-fn side(shared: &Shared, name: &str) -> Result<DiffSide, Error> {
+pub(crate) fn side(shared: &Shared, name: &str) -> Result<DiffSide, Error> {
     if let Some(sandbox) = StoredSandbox::find(shared.home(), name)? {
         return Ok(DiffSide::Sandbox(Box::new(sandbox)));
     }

@@ -121,6 +121,8 @@ converted! {
         image_store::VerifyError,
         oci_image::ManifestError,
         msb_agent_protocol::ClientError,
+        msb_runtime::ApplyError,
+        msb_runtime::CommitError,
         msb_runtime::ConnectError,
         msb_runtime::CopyError,
         msb_runtime::CreateError,
@@ -136,7 +138,8 @@ converted! {
     PullError:
         image_import::PullError,
         image_import::LoadError,
-        image_import::RepairError;
+        image_import::RepairError,
+        image_import::AddError;
     StartError:
         image_store::CheckError,
         msb_runtime::StartError,
@@ -154,6 +157,7 @@ converted! {
         msb_runtime::network::InvalidRule,
         msb_jail::UnknownStrictness,
         msb_agent_protocol::TooLong,
+        oci_image::InvalidInstruction,
         oci_image::InvalidPlatform,
         oci_image::InvalidReference,
         oci_layers::InvalidLimit,

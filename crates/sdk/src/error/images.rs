@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use image_export::SaveError;
-use image_import::{ArchiveError, LoadError, PullError};
+use image_import::{AddError, ArchiveError, LoadError, PullError};
 use image_store::{
     CheckError, DocumentsError, FindError, LayerTarError, OpenError, PruneError, RemoveError,
     TagError,
@@ -27,6 +27,9 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     }
     if let Some(error) = cause.downcast_ref::<RegistryError>() {
         return Some(Meaning::new(of_registry(error)));
+    }
+    if let Some(error) = cause.downcast_ref::<AddError>() {
+        return Some(Meaning::default().hint(error.hint()));
     }
     if let Some(error) = cause.downcast_ref::<LoadError>() {
         return Some(Meaning::default().hint(error.hint()));

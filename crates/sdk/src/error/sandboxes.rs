@@ -4,9 +4,10 @@ use std::error::Error as StdError;
 use std::io;
 
 use msb_runtime::{
-    ConnectError, CreateError, DiffError, DiscardError, HomeError, MountError, PatchError,
-    RemoveError, RenameError, UpdateError, VolumeError,
+    ApplyError, CommitError, ConnectError, CreateError, DiffError, DiscardError, HomeError,
+    MountError, PatchError, RemoveError, RenameError, UpdateError, VolumeError,
 };
+use tree_diff::LayerError;
 
 use super::ErrorKind;
 use super::meaning::Meaning;
@@ -38,6 +39,12 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     }
     if let Some(error) = cause.downcast_ref::<DiffError>() {
         return of_diff(error);
+    }
+    if let Some(error) = cause.downcast_ref::<ApplyError>() {
+        return of_apply(error);
+    }
+    if let Some(error) = cause.downcast_ref::<CommitError>() {
+        return of_commit(error);
     }
     if let Some(error) = cause.downcast_ref::<DiscardError>() {
         return of_discard(error);
@@ -144,6 +151,53 @@ fn of_diff(error: &DiffError) -> Option<Meaning> {
         }
         DiffError::Scope(_) => Some(Meaning::new(ErrorKind::InvalidArgument)),
         DiffError::Sandbox { .. } | DiffError::Image { .. } | DiffError::Compare(_) => None,
+    }
+}
+
+fn of_apply(error: &ApplyError) -> Option<Meaning> {
+    match error {
+        ApplyError::Directory { path, source } if source.kind() == io::ErrorKind::NotFound => {
+            let path = path.to_string_lossy().into_owned();
+            let hint = format!("create it with mkdir {path}");
+            let meaning = Meaning::new(ErrorKind::PathNotFound).detail("path", path);
+            Some(meaning.hint(Some(hint)))
+        }
+        ApplyError::NoOrigin { path } | ApplyError::Outside { path, .. } => {
+            let path = String::from_utf8_lossy(path).into_owned();
+            Some(Meaning::new(ErrorKind::InvalidArgument).detail("path", path))
+        }
+        ApplyError::Busy { .. } => Some(Meaning::new(ErrorKind::Busy)),
+        ApplyError::Conflicts { .. } => {
+            let hint = "name the paths to apply, or with --base a sandbox that still has these \
+                files as they were; msb cp copies single files over those of this host";
+            Some(Meaning::new(ErrorKind::PathExists).hint(Some(hint.to_owned())))
+        }
+        ApplyError::Full { .. } => Some(Meaning::new(ErrorKind::OutOfSpace)),
+        ApplyError::Changed { .. } => {
+            let hint = "apply again: what was done is not done twice";
+            Some(Meaning::new(ErrorKind::Busy).hint(Some(hint.to_owned())))
+        }
+        ApplyError::Directory { .. } | ApplyError::Read { .. } | ApplyError::Host { .. } => None,
+    }
+}
+
+fn of_commit(error: &CommitError) -> Option<Meaning> {
+    match error {
+        CommitError::Running { name } => {
+            let hint = format!("stop it with msb stop {name}; its files are kept");
+            Some(of_running(name).hint(Some(hint)))
+        }
+        CommitError::Layer { source, .. } => match source {
+            LayerError::ReservedName { path } => {
+                let path = String::from_utf8_lossy(path).into_owned();
+                let meaning = Meaning::new(ErrorKind::InvalidArgument);
+                let hint = "rename the file or remove it in the sandbox".to_owned();
+                Some(meaning.detail("path", path).hint(Some(hint)))
+            }
+            LayerError::LongPath { .. } => Some(Meaning::new(ErrorKind::InvalidArgument)),
+            _ => None,
+        },
+        CommitError::Disks { .. } => None,
     }
 }
 

@@ -29,6 +29,7 @@ pub use remove::RemovedImage;
 pub use save::{LayerCompression, SaveFormat, SaveOptions, SaveRequest};
 pub use verify::{DamagedFile, Verified, VerifyRequest};
 
+pub(crate) use options::limits;
 pub(crate) use progress::{Observer, observed};
 pub(crate) use pull::pull_into;
 

@@ -119,7 +119,7 @@ pub(super) fn platform(text: Option<&str>) -> Result<Option<oci_image::Platform>
 }
 
 /// Returns the limits: the defaults, changed by the client's settings, then by the operation's.
-pub(super) fn limits(
+pub(crate) fn limits(
     shared: &Shared,
     settings: &BTreeMap<String, String>,
 ) -> Result<Limits, Error> {

@@ -1,8 +1,11 @@
 //! Comparisons of trees, checked by what their results are good for.
 
 mod hostile;
+mod layer;
+mod layered;
 mod meaning;
 mod oracle_patch;
+mod oracle_umoci;
 mod random;
 mod rebuilt;
 mod trees;

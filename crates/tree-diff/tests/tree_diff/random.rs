@@ -11,7 +11,7 @@ use crate::trees::{Files, changes};
 
 /// One change. The numbers choose among what is there.
 #[derive(Debug, Clone)]
-enum Action {
+pub(crate) enum Action {
     Add(usize, usize, u8),
     Link(usize, usize, usize),
     Remove(usize),
@@ -21,9 +21,9 @@ enum Action {
     Replace(usize, u8),
 }
 
-fn action() -> impl Strategy<Value = Action> {
+pub(crate) fn action() -> impl Strategy<Value = Action> {
     let number = 0..40_usize;
-    let small = 0..6_u8;
+    let small = 0..8_u8;
     prop_oneof![
         4 => (number.clone(), number.clone(), small.clone()).prop_map(|(a, b, c)| Action::Add(a, b, c)),
         2 => (number.clone(), number.clone(), number.clone()).prop_map(|(a, b, c)| Action::Link(a, b, c)),
@@ -46,6 +46,8 @@ fn kind(number: u8) -> FileKind<Vec<u8>> {
         0 | 1 => FileKind::Directory(Default::default()),
         2 => FileKind::Symlink(b"a".as_slice().into()),
         3 => FileKind::CharDevice(Device { major: 1, minor: 3 }),
+        6 => FileKind::Fifo,
+        7 => FileKind::Socket,
         other => FileKind::Regular(vec![other; usize::from(other)]),
     }
 }
@@ -54,7 +56,7 @@ fn pick<T: Copy>(from: &[T], number: usize) -> Option<T> {
     (!from.is_empty()).then(|| from[number % from.len()])
 }
 
-fn act(tree: &mut Files, action: &Action) {
+pub(crate) fn act(tree: &mut Files, action: &Action) {
     let mut directories = vec![tree.root()];
     let (mut others, mut links) = (Vec::new(), Vec::new());
     for link in tree.links() {

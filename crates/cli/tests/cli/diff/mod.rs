@@ -1,6 +1,8 @@
 //! `msb diff` of sandboxes that never ran: their files were changed before the first boot, or by this
 //! machine's kernel.
 
+mod apply;
+mod commit;
 mod discard;
 mod image;
 mod mounted;

@@ -1,0 +1,68 @@
+use msb_sdk::CommitOptions;
+
+use super::Context;
+use crate::failure::Outcome;
+use crate::output;
+
+// Arguments of `msb commit`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The new image is a child of the sandbox's image: it has all of its layers, and one more with the files that the \
+    sandbox added, changed and deleted. A second commit of the same sandbox is a child of the first image, and its \
+    layer has what changed since. Mounts are not part of it. The digest of the image is printed.\n\n\
+    --change takes CMD, ENTRYPOINT, ENV, EXPOSE, LABEL, USER, VOLUME, WORKDIR and STOPSIGNAL, as a Dockerfile does. \
+    The options of msb create are not in the image.\n\n\
+    If SOURCE_DATE_EPOCH is set, it is the time of creation, and later modification times of files are replaced by it: \
+    the same changes then make the same image.\n\n\
+    The sandbox must be stopped.\n\n\
+    Examples:\n  \
+    msb commit work tools:1\n  \
+    msb commit -m 'with the tools' -c 'CMD [\"python3\"]' -c 'ENV PATH=$PATH:/opt/bin' work tools:2"
+)]
+pub(crate) struct Arguments {
+    /// Comment on the image
+    #[arg(short, long, value_name = "MESSAGE")]
+    message: Option<String>,
+    /// Author of the image, such as "Name <mail@example.org>"
+    #[arg(short, long, value_name = "AUTHOR")]
+    author: Option<String>,
+    /// Instruction of a Dockerfile to apply to the image, such as "ENV A=1"; can be given several times
+    #[arg(short, long, value_name = "INSTRUCTION")]
+    change: Vec<String>,
+    /// Time of creation in seconds since the epoch [default: now]
+    #[arg(
+        long,
+        env = "SOURCE_DATE_EPOCH",
+        hide = true,
+        allow_negative_numbers = true
+    )]
+    source_date_epoch: Option<i64>,
+    /// Name or id of a stopped sandbox
+    #[arg(value_name = "SANDBOX")]
+    sandbox: String,
+    /// Name of the new image; a name of another image moves to it
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let sandbox = context.handle(&arguments.sandbox).await?;
+    let mut options = CommitOptions::default();
+    options.message.clone_from(&arguments.message);
+    options.author.clone_from(&arguments.author);
+    options.changes.clone_from(&arguments.change);
+    options.source_date_epoch = arguments.source_date_epoch;
+    let image = sandbox.commit(&arguments.name, options).await?;
+    if !context.quiet {
+        for note in &image.notes {
+            output::notice(note);
+        }
+        let kept = u64::try_from(image.notes.len()).unwrap_or(u64::MAX);
+        let more = image.notes_total.saturating_sub(kept);
+        if more > 0 {
+            output::notice(&format!("{more} more files and attributes are left out"));
+        }
+    }
+    output::print(&format!("{}\n", image.digest))?;
+    Ok(0)
+}

@@ -1,0 +1,92 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::ConflictReason;
+
+/// A reason why changes are not put into a directory of the host.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// The directory cannot be opened.
+    #[error("cannot open the directory {}", .path.display())]
+    Directory {
+        /// Path of the directory.
+        path: PathBuf,
+        /// The error of the host.
+        #[source]
+        source: io::Error,
+    },
+    /// Another process puts changes into the directory.
+    #[error("another msb apply is writing to {}", .path.display())]
+    Busy {
+        /// Path of the directory.
+        path: PathBuf,
+    },
+    /// The sandbox has no directory for the host's directory to stand for.
+    #[error("the sandbox has no directory '{}'", .path.escape_ascii())]
+    NoOrigin {
+        /// The path in the sandbox.
+        path: Vec<u8>,
+    },
+    /// A chosen path is not below the directory that the host's directory stands for.
+    #[error("'{}' is not below '{}'", .path.escape_ascii(), .from.escape_ascii())]
+    Outside {
+        /// The chosen path in the sandbox.
+        path: Vec<u8>,
+        /// The directory in the sandbox.
+        from: Vec<u8>,
+    },
+    /// Files of the host are in the way. Nothing was written.
+    #[error("{}", conflicts(.path, .reason, *.count))]
+    Conflicts {
+        /// Path of the first file.
+        path: PathBuf,
+        /// The reason for the first file.
+        reason: ConflictReason,
+        /// Number of all such files.
+        count: usize,
+    },
+    /// The changes need more room than the directory's filesystem has. Nothing was written.
+    #[error("cannot apply {needed_bytes} bytes to {}: {free_bytes} bytes are free", .path.display())]
+    Full {
+        /// Path of the directory.
+        path: PathBuf,
+        /// Room that the new files need, in bytes.
+        needed_bytes: u64,
+        /// Room that is left, in bytes.
+        free_bytes: u64,
+    },
+    /// A file of the host changed while the changes were applied.
+    #[error("{} changed meanwhile", .path.display())]
+    Changed {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// A file of the sandbox cannot be read.
+    #[error("cannot read '{}' of the sandbox", .path.escape_ascii())]
+    Read {
+        /// Path of the file, relative to the directory.
+        path: Vec<u8>,
+        /// The error of its disk.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the host cannot be read or written.
+    #[error("cannot {action} {}", .path.display())]
+    Host {
+        /// The attempted action, a verb such as "open".
+        action: &'static str,
+        /// Path of the file.
+        path: PathBuf,
+        /// The error of the host.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn conflicts(path: &Path, reason: &ConflictReason, count: usize) -> String {
+    if count == 1 {
+        format!("cannot change {}: {reason}", path.display())
+    } else {
+        format!("cannot apply the changes: {count} files are in the way")
+    }
+}

@@ -1,0 +1,142 @@
+//! Changes of a stopped sandbox, put into a directory of the host.
+//!
+//! A [`HostChanges`] is planned first: each change is compared with the host's file, and nothing is
+//! written if one of them conflicts. Then each file is written under another name, synced and
+//! renamed, so that a process that is killed leaves each file old or new, and the next plan has the
+//! rest.
+
+mod attributes;
+mod comparison;
+mod conflict;
+mod error;
+mod host_directory;
+mod plan;
+mod step;
+#[cfg(test)]
+mod tests;
+mod unfinished;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+pub use conflict::{Conflict, ConflictReason};
+pub use error::ApplyError;
+use host_directory::HostDirectory;
+use plan::Plan;
+pub use step::{HostAction, Step};
+
+use crate::Diff;
+
+/// A side whose files are put into a directory of the host.
+trait HostSource: tree_diff::Side<Error: Send + Sync> {}
+
+impl<S: tree_diff::Side<Error: Send + Sync>> HostSource for S {}
+
+/// Options for changes that are put into a directory of the host.
+#[derive(Debug, Clone, Default)]
+pub struct ApplyOptions {
+    /// The sandbox's directory that the host's directory stands for; empty for the root. Changes
+    /// outside of it are left out.
+    pub from: Vec<u8>,
+    /// True if owners, setuid and setgid bits, and file capabilities are applied too, which takes
+    /// root.
+    pub keep_owner: bool,
+}
+
+impl ApplyOptions {
+    /// Returns the paths that a comparison is limited to: those that were chosen, or all below
+    /// [`ApplyOptions::from`].
+    ///
+    /// # Errors
+    /// If a chosen path is outside of it.
+    pub fn scope(&self, chosen: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ApplyError> {
+        let from = plan::trimmed(&self.from);
+        let is_outside = |path: &&Vec<u8>| plan::relative(&plan::trimmed(path), &from).is_none();
+        if let Some(path) = chosen.iter().find(is_outside) {
+            return Err(ApplyError::Outside {
+                path: path.clone(),
+                from: self.from.clone(),
+            });
+        }
+        match chosen {
+            [] if from.is_empty() => Ok(Vec::new()),
+            [] => Ok(vec![self.from.clone()]),
+            chosen => Ok(chosen.to_vec()),
+        }
+    }
+}
+
+/// Changes that are about to be put into a directory of the host. No other process can put changes
+/// there while this value lives.
+#[derive(Debug)]
+pub struct HostChanges<'a> {
+    diff: &'a Diff,
+    directory: HostDirectory,
+    options: ApplyOptions,
+    plan: Plan,
+}
+
+impl<'a> HostChanges<'a> {
+    /// Compares the changes with the files of a directory, and finds what is to be done. Nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// If the directory cannot be opened or is in use, the sandbox has no directory
+    /// [`ApplyOptions::from`], or a file cannot be read.
+    pub fn plan(
+        diff: &'a Diff,
+        directory: &Path,
+        options: ApplyOptions,
+    ) -> Result<Self, ApplyError> {
+        let directory = HostDirectory::open(directory)?;
+        let plan = Plan::new(diff.sides(), diff.changes(), &directory, &options)?;
+        Ok(Self {
+            diff,
+            directory,
+            options,
+            plan,
+        })
+    }
+
+    /// Returns the steps, in the order of the changes. Files that are as the sandbox has them
+    /// already have none.
+    pub fn steps(&self) -> &[Step] {
+        &self.plan.steps
+    }
+
+    /// Returns the files of the host that are in the way, in the order of the changes.
+    pub fn conflicts(&self) -> &[Conflict] {
+        &self.plan.conflicts
+    }
+
+    /// Returns the paths of changed sockets, relative to the directory. They are left out.
+    pub fn sockets(&self) -> &[Vec<u8>] {
+        &self.plan.sockets
+    }
+
+    /// Returns the path of a file on the host.
+    pub fn host_path(&self, path: &[u8]) -> PathBuf {
+        self.directory.path_of(path)
+    }
+
+    /// Puts the changes into the directory.
+    ///
+    /// # Errors
+    /// If there are conflicts, the directory has no room or cannot be written to, before anything
+    /// is written; and if the host fails later.
+    pub fn run(&self) -> Result<(), ApplyError> {
+        if let Some(first) = self.plan.conflicts.first() {
+            return Err(ApplyError::Conflicts {
+                path: self.host_path(&first.path),
+                reason: first.reason.clone(),
+                count: self.plan.conflicts.len(),
+            });
+        }
+        write::run(
+            self.diff.sides(),
+            &self.directory,
+            &self.options,
+            &self.plan,
+        )
+    }
+}

@@ -1,0 +1,367 @@
+use fstree::{FileKind, InodeId};
+use tree_diff::Change;
+
+use super::comparison::{Comparison, Wanted};
+use super::host_directory::{Found, HostDirectory, HostFile, HostState, is_unfinished, split};
+use super::step::{HostAction, Step};
+use super::{ApplyError, ApplyOptions, Conflict, ConflictReason, HostSource};
+
+/// The steps that put changes into a directory of the host, and what is in their way.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    pub(super) conflicts: Vec<Conflict>,
+    pub(super) sockets: Vec<Vec<u8>>,
+    /// Bytes of content that are written.
+    pub(super) needed_bytes: u64,
+}
+
+struct Planner<'a, S> {
+    old: &'a S,
+    new: &'a S,
+    directory: &'a HostDirectory,
+    comparison: Comparison<'a, S>,
+    plan: Plan,
+    /// The path of the last change that replaces a file by another kind of file, or that
+    /// conflicts. Of what is below it the host has nothing to compare, or nothing that matters.
+    above: Option<(Vec<u8>, Above)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Above {
+    /// A directory takes the place of a file: nothing exists below it yet.
+    NewDirectory,
+    /// A file takes the place of a directory, whose files are removed first.
+    NewFile,
+    Conflict,
+}
+
+impl Plan {
+    pub(super) fn new<S: HostSource>(
+        (old, new): (&S, &S),
+        changes: &[Change],
+        directory: &HostDirectory,
+        options: &ApplyOptions,
+    ) -> Result<Self, ApplyError> {
+        let from = trimmed(&options.from);
+        let is_directory = |side: &S| {
+            let id = side.tree().find(&from);
+            id.is_some_and(|id| side.tree().directory(id).is_some())
+        };
+        if !is_directory(old) && !is_directory(new) {
+            return Err(ApplyError::NoOrigin { path: from });
+        }
+        let mut planner = Planner {
+            old,
+            new,
+            directory,
+            comparison: Comparison {
+                old,
+                new,
+                directory,
+                keep_owner: options.keep_owner,
+            },
+            plan: Self::default(),
+            above: None,
+        };
+        for change in changes {
+            let path = relative(&change.path, &from);
+            // The host's directory itself stays as it is.
+            if let Some(path) = path.filter(|path| !path.is_empty()) {
+                planner.add(path, change, &from)?;
+            }
+        }
+        Ok(planner.plan)
+    }
+}
+
+/// A change that leaves a file in the sandbox.
+struct NewFile<'c> {
+    /// Path relative to the directory.
+    path: &'c [u8],
+    change: &'c Change,
+    id: InodeId,
+    /// Path of another name of the same file, relative to the directory.
+    link: Option<&'c [u8]>,
+}
+
+impl<S: HostSource> Planner<'_, S> {
+    fn add(&mut self, path: &[u8], change: &Change, from: &[u8]) -> Result<(), ApplyError> {
+        let above = self.above(path);
+        if above == Some(Above::Conflict) {
+            return Ok(());
+        }
+        if is_unfinished(split(path).1) {
+            self.conflict(path, ConflictReason::ReservedName);
+            return Ok(());
+        }
+        match change.new {
+            None => self.remove(path, change, above == Some(Above::NewFile)),
+            Some(id) => {
+                let host = match above {
+                    Some(Above::NewDirectory) => Found::Missing,
+                    _ => self.directory.find(path)?,
+                };
+                match &self.new.tree().inode(id).kind {
+                    FileKind::Socket => {
+                        self.plan.sockets.push(path.to_vec());
+                        Ok(())
+                    }
+                    FileKind::CharDevice(_) | FileKind::BlockDevice(_) => {
+                        self.conflict(path, ConflictReason::Device);
+                        Ok(())
+                    }
+                    kind => {
+                        let link = change.hard_link.as_deref();
+                        let link = link.and_then(|link| relative(link, from));
+                        let new = NewFile {
+                            path,
+                            change,
+                            id,
+                            link,
+                        };
+                        if kind.as_directory().is_some() {
+                            self.make_directory(&new, host)
+                        } else {
+                            self.make_file(&new, host)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, path: &[u8], change: &Change, makes_room: bool) -> Result<(), ApplyError> {
+        let Some(old) = change.old else {
+            return Ok(());
+        };
+        let host = match self.directory.find(path)? {
+            Found::Missing => return Ok(()),
+            // The directory was removed or replaced, and the host has that change already.
+            Found::Blocked(_) if change.is_implied => return Ok(()),
+            Found::Blocked(blocker) => {
+                self.conflict(path, ConflictReason::NoDirectory { path: blocker });
+                return Ok(());
+            }
+            Found::Present(host) => host,
+        };
+        if self.old.tree().directory(old).is_some() && host.is_directory() {
+            if let Some(name) = self.comparison.other_name(path, old, &host)? {
+                self.conflict(path, ConflictReason::OtherFiles { name });
+                return Ok(());
+            }
+        } else if !self.comparison.is_old(path, change, &host)? {
+            self.conflict(path, ConflictReason::Differs);
+            return Ok(());
+        }
+        self.plan.steps.push(Step {
+            path: path.to_vec(),
+            action: HostAction::Remove,
+            new: None,
+            host: (!host.is_directory()).then(|| host.state()),
+            hard_link: None,
+            has_new_attributes: false,
+            is_implied: makes_room || change.is_implied,
+            makes_room,
+        });
+        Ok(())
+    }
+
+    fn make_directory(&mut self, new: &NewFile<'_>, host: Found) -> Result<(), ApplyError> {
+        let (path, change) = (new.path, new.change);
+        let (action, state) = match host {
+            Found::Missing => (HostAction::Add, None),
+            Found::Blocked(blocker) => {
+                self.conflict(path, ConflictReason::NoDirectory { path: blocker });
+                return Ok(());
+            }
+            Found::Present(host) if host.is_directory() => {
+                let old = change
+                    .old
+                    .filter(|&old| self.old.tree().directory(old).is_some());
+                match old.and_then(|old| self.comparison.attributes(old, new.id, &host)) {
+                    None | Some(Wanted::Host) => return Ok(()),
+                    Some(Wanted::Conflict) => {
+                        self.conflict(path, ConflictReason::Differs);
+                        return Ok(());
+                    }
+                    Some(Wanted::New) => (HostAction::ChangeAttributes, Some(host.state())),
+                }
+            }
+            Found::Present(host) => {
+                if !self.comparison.is_old(path, change, &host)? {
+                    self.conflict(path, in_the_way(change));
+                    return Ok(());
+                }
+                self.above = Some((path.to_vec(), Above::NewDirectory));
+                (HostAction::Change, Some(host.state()))
+            }
+        };
+        self.step(new, action, state, true);
+        Ok(())
+    }
+
+    fn make_file(&mut self, new: &NewFile<'_>, host: Found) -> Result<(), ApplyError> {
+        let (path, change) = (new.path, new.change);
+        let host = match host {
+            Found::Missing => {
+                self.write(new, HostAction::Add, None, true);
+                return Ok(());
+            }
+            Found::Blocked(blocker) => {
+                self.conflict(path, ConflictReason::NoDirectory { path: blocker });
+                return Ok(());
+            }
+            Found::Present(host) => host,
+        };
+        let state = Some(host.state());
+        let old = change.old;
+        if host.is_directory() {
+            if old.is_some_and(|old| self.old.tree().directory(old).is_some()) {
+                return self.replace_directory(new, &host);
+            }
+            self.conflict(path, in_the_way(change));
+            return Ok(());
+        }
+        let has_new_content = self.comparison.has_content(path, self.new, new.id, &host)?;
+        let is_old = match old {
+            Some(old) if !has_new_content => {
+                self.comparison.has_content(path, self.old, old, &host)?
+            }
+            _ => false,
+        };
+        if !has_new_content && !is_old {
+            self.conflict(path, in_the_way(change));
+            return Ok(());
+        }
+        let is_symlink = matches!(self.new.tree().inode(new.id).kind, FileKind::Symlink(_));
+        let attributes = match old {
+            // A symlink has no permissions of its own.
+            _ if is_symlink && !self.comparison.keep_owner => Some(if has_new_content {
+                Wanted::Host
+            } else {
+                Wanted::New
+            }),
+            Some(old) => self.comparison.attributes(old, new.id, &host),
+            None if self.comparison.has_attributes(self.new, new.id, &host) => Some(Wanted::Host),
+            None => Some(Wanted::Conflict),
+        };
+        match (has_new_content, attributes) {
+            (_, Some(Wanted::Conflict)) => self.conflict(path, in_the_way(change)),
+            (true, None | Some(Wanted::Host)) => {}
+            (true, Some(Wanted::New)) => {
+                self.step(new, HostAction::ChangeAttributes, state, true);
+            }
+            (false, wanted) => {
+                // What the sandbox did not change stays as the host has it.
+                let has_new_attributes = wanted == Some(Wanted::New);
+                self.write(new, HostAction::Change, state, has_new_attributes);
+            }
+        }
+        Ok(())
+    }
+
+    fn replace_directory(&mut self, new: &NewFile<'_>, host: &HostFile) -> Result<(), ApplyError> {
+        let path = new.path;
+        let Some(old) = new.change.old else {
+            return Ok(());
+        };
+        if let Some(name) = self.comparison.other_name(path, old, host)? {
+            self.conflict(path, ConflictReason::OtherFiles { name });
+            return Ok(());
+        }
+        self.above = Some((path.to_vec(), Above::NewFile));
+        self.plan.steps.push(Step {
+            path: path.to_vec(),
+            action: HostAction::Remove,
+            new: None,
+            host: None,
+            hard_link: None,
+            has_new_attributes: false,
+            is_implied: true,
+            makes_room: true,
+        });
+        self.write(new, HostAction::Change, None, true);
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        new: &NewFile<'_>,
+        action: HostAction,
+        host: Option<HostState>,
+        has_new_attributes: bool,
+    ) {
+        if let FileKind::Regular(content) = &self.new.tree().inode(new.id).kind {
+            let segments = self.new.segments(content).into_iter();
+            let bytes = segments.map(|segment| segment.length_bytes);
+            let needed = bytes.fold(self.plan.needed_bytes, u64::saturating_add);
+            self.plan.needed_bytes = needed;
+        }
+        self.step(new, action, host, has_new_attributes);
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.hard_link = new.link.map(<[u8]>::to_vec);
+        }
+    }
+
+    fn step(
+        &mut self,
+        new: &NewFile<'_>,
+        action: HostAction,
+        host: Option<HostState>,
+        has_new_attributes: bool,
+    ) {
+        self.plan.steps.push(Step {
+            path: new.path.to_vec(),
+            action,
+            new: Some(new.id),
+            host,
+            hard_link: None,
+            has_new_attributes,
+            is_implied: false,
+            makes_room: false,
+        });
+    }
+
+    fn conflict(&mut self, path: &[u8], reason: ConflictReason) {
+        self.above = Some((path.to_vec(), Above::Conflict));
+        self.plan.conflicts.push(Conflict {
+            path: path.to_vec(),
+            reason,
+        });
+    }
+
+    /// Returns what is known of a path because of a change above it.
+    fn above(&self, path: &[u8]) -> Option<Above> {
+        let (above, known) = self.above.as_ref()?;
+        let rest = path.strip_prefix(&above[..])?;
+        rest.starts_with(b"/").then_some(*known)
+    }
+}
+
+const fn in_the_way(change: &Change) -> ConflictReason {
+    if change.old.is_some() {
+        ConflictReason::Differs
+    } else {
+        ConflictReason::Exists
+    }
+}
+
+/// Returns a path without its leading slash and its empty and `.` components.
+pub(super) fn trimmed(path: &[u8]) -> Vec<u8> {
+    let names = path.split(|&byte| byte == b'/');
+    let names: Vec<&[u8]> = names.filter(|name| !matches!(*name, b"" | b".")).collect();
+    names.join(&b'/')
+}
+
+/// Returns a path of the sandbox relative to a directory of it; `None` if it is not below it.
+pub(super) fn relative<'p>(path: &'p [u8], from: &[u8]) -> Option<&'p [u8]> {
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    if from.is_empty() {
+        return Some(path);
+    }
+    match path.strip_prefix(from)? {
+        b"" => Some(b""),
+        rest => rest.strip_prefix(b"/"),
+    }
+}

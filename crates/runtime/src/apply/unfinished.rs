@@ -1,0 +1,172 @@
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use fstree::{FileKind, FileType, Inode, Metadata};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, chownat, linkat, mknodat, openat, renameat,
+    renameat_with, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+use tree_archive::{EntryRef, set_attributes, set_entry_attributes};
+
+use super::HostSource;
+use super::host_directory::{UNFINISHED_DIGITS, unfinished_name};
+use crate::randomness::random;
+
+/// Bytes of content that are copied at a time.
+const PIECE_BYTES: u64 = 64 << 10;
+
+/// A new file under a name of its own, in the directory where it is to be. It is removed unless it
+/// is renamed.
+#[derive(Debug)]
+pub(super) struct Unfinished<'a> {
+    directory: &'a OwnedFd,
+    name: Vec<u8>,
+    is_renamed: bool,
+}
+
+/// A reason why a new file was not made.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Host(&'static str, io::Error),
+    Sandbox(io::Error),
+}
+
+impl<'a> Unfinished<'a> {
+    fn new(directory: &'a OwnedFd) -> Result<Self, Failure> {
+        let bytes = random::<{ UNFINISHED_DIGITS / 2 }>();
+        let bytes = bytes.map_err(|error| Failure::Host("name", error))?;
+        Ok(Self {
+            directory,
+            name: unfinished_name(&hex::encode(bytes)),
+            is_renamed: false,
+        })
+    }
+
+    /// Makes a file of the sandbox with these attributes, and syncs it. With `keep_owner` the owner
+    /// is one of them.
+    pub(super) fn make<S: HostSource>(
+        directory: &'a OwnedFd,
+        side: &S,
+        inode: &Inode<S::Content>,
+        metadata: &Metadata,
+        keep_owner: bool,
+    ) -> Result<Self, Failure> {
+        let made = Self::new(directory)?;
+        let failed = |action| move |error: Errno| Failure::Host(action, error.into());
+        let entry = EntryRef {
+            directory: directory.as_fd(),
+            name: &made.name,
+        };
+        let file_type = match &inode.kind {
+            FileKind::Regular(content) => {
+                made.write(side, content, metadata, keep_owner)?;
+                return Ok(made);
+            }
+            FileKind::Symlink(target) => {
+                symlinkat(&target[..], directory, &made.name[..]).map_err(failed("create"))?;
+                FileType::Symlink
+            }
+            _ => {
+                let file_type = rustix::fs::FileType::Fifo;
+                let mode = Mode::RUSR | Mode::WUSR;
+                mknodat(directory, &made.name[..], file_type, mode, 0).map_err(failed("create"))?;
+                FileType::Fifo
+            }
+        };
+        set_entry_attributes(entry, file_type, metadata, keep_owner)
+            .map_err(failed("set the attributes of"))?;
+        Ok(made)
+    }
+
+    /// Makes another name of a file in an open directory.
+    pub(super) fn link(
+        directory: &'a OwnedFd,
+        (other, name): (&OwnedFd, &[u8]),
+    ) -> Result<Self, Failure> {
+        let made = Self::new(directory)?;
+        linkat(other, name, directory, &made.name[..], AtFlags::empty())
+            .map_err(|error| Failure::Host("link", error.into()))?;
+        Ok(made)
+    }
+
+    fn write<S: HostSource>(
+        &self,
+        side: &S,
+        content: &S::Content,
+        metadata: &Metadata,
+        keep_owner: bool,
+    ) -> Result<(), Failure> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(
+            self.directory,
+            &self.name[..],
+            flags,
+            Mode::RUSR | Mode::WUSR,
+        );
+        let file = File::from(file.map_err(|error| Failure::Host("create", error.into()))?);
+        let failed = |error| Failure::Host("write", error);
+        copy(side, content, &file)?;
+        file.set_len(side.size_bytes(content)).map_err(failed)?;
+        set_attributes(file.as_fd(), metadata, keep_owner)
+            .map_err(|error| Failure::Host("set the attributes of", error.into()))?;
+        file.sync_all().map_err(failed)
+    }
+
+    /// Gives the file the owner of the one that it replaces. Only root can, and only root has to.
+    pub(super) fn take_owner(&self, (uid, gid): (u32, u32)) {
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        let itself = AtFlags::SYMLINK_NOFOLLOW;
+        let _ = chownat(self.directory, &self.name[..], Some(uid), Some(gid), itself);
+    }
+
+    /// Renames the file. With `replace` it takes the place of another one; otherwise an existing
+    /// file is an error.
+    pub(super) fn rename(mut self, name: &[u8], replace: bool) -> rustix::io::Result<()> {
+        let directory = self.directory;
+        let plainly = || renameat(directory, &self.name[..], directory, name);
+        let renamed = if replace {
+            plainly()
+        } else {
+            let flags = RenameFlags::NOREPLACE;
+            match renameat_with(directory, &self.name[..], directory, name, flags) {
+                // Not every filesystem can.
+                Err(Errno::INVAL | Errno::NOSYS) => plainly(),
+                renamed => renamed,
+            }
+        };
+        self.is_renamed = renamed.is_ok();
+        renamed
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        // A file that stays is removed by the next run.
+        if !self.is_renamed {
+            let _ = unlinkat(self.directory, &self.name[..], AtFlags::empty());
+        }
+    }
+}
+
+/// Copies the data of a file of the sandbox. Holes stay holes.
+fn copy<S: HostSource>(side: &S, content: &S::Content, file: &File) -> Result<(), Failure> {
+    let mut buffer = Vec::new();
+    for segment in side.segments(content) {
+        let mut done_bytes = 0;
+        while done_bytes < segment.length_bytes {
+            let length_bytes = PIECE_BYTES.min(segment.length_bytes - done_bytes);
+            let offset_bytes = segment.offset_bytes + done_bytes;
+            buffer.resize(usize::try_from(length_bytes).unwrap_or(0), 0);
+            side.read_at(content, offset_bytes, &mut buffer)
+                .map_err(|error| Failure::Sandbox(io::Error::other(error)))?;
+            file.write_all_at(&buffer, offset_bytes)
+                .map_err(|error| Failure::Host("write", error))?;
+            done_bytes += length_bytes;
+        }
+    }
+    Ok(())
+}

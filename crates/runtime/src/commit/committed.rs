@@ -1,0 +1,67 @@
+//! The last image that a sandbox was committed to.
+
+use std::io;
+
+use fs_err as fs;
+use oci_image::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::Sandbox;
+
+/// The longest record that is read, in bytes.
+const RECORD_MAX_BYTES: u64 = 4096;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Committed {
+    /// Digest of the image's manifest.
+    image_digest: Digest,
+}
+
+impl Sandbox {
+    /// Returns the digest of the last image that was made of this sandbox; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the record of it cannot be read.
+    pub fn committed_image(&self) -> io::Result<Option<Digest>> {
+        let path = self.files.committed();
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(metadata) if metadata.len() > RECORD_MAX_BYTES => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            Ok(_) => {}
+        }
+        let record: Committed = serde_json::from_slice(&fs::read(&path)?)?;
+        Ok(Some(record.image_digest))
+    }
+
+    /// Notes that an image was made of this sandbox. The next one is a child of it.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub fn note_committed_image(&self, image_digest: Digest) -> io::Result<()> {
+        let bytes = serde_json::to_vec(&Committed { image_digest })?;
+        durable_files::publish_bytes(&self.files.committed(), &bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Home, Spec};
+
+    #[test]
+    fn the_last_image_is_remembered() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("a"));
+        assert_eq!(sandbox.committed_image().expect("read"), None);
+        for text in [b"one", b"two"] {
+            let digest = Digest::compute(text);
+            sandbox.note_committed_image(digest).expect("written");
+            assert_eq!(sandbox.committed_image().expect("read"), Some(digest));
+        }
+        fs::write(sandbox.files.committed(), "{").expect("written");
+        assert!(sandbox.committed_image().is_err());
+    }
+}

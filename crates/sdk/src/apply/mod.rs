@@ -1,0 +1,138 @@
+//! Changes of a stopped sandbox, put into a directory of the host.
+
+mod options;
+
+use std::path::PathBuf;
+
+use msb_runtime::{ApplyError, Diff as DiskDiff, DiffSide, HostAction, HostChanges};
+use serde::Serialize;
+
+pub use options::ApplyOptions;
+
+use crate::diff::side;
+use crate::{ChangeKind, Error, Operation, Sandbox, Text};
+
+/// Changes that were put into a directory of the host, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Applied {
+    /// The changes of the host's files, parents before children. Of a removed directory only the
+    /// directory itself is listed.
+    pub changes: Vec<AppliedChange>,
+    /// Paths in the directory of changed sockets, which are left out.
+    pub sockets: Vec<Text>,
+}
+
+/// A change of a file of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AppliedChange {
+    /// The path in the directory, without a leading slash.
+    pub path: Text,
+    /// The kind of the change.
+    pub kind: ChangeKind,
+}
+
+impl Applied {
+    /// Returns the paths of the sockets on one line each.
+    pub fn quoted_sockets(&self) -> impl Iterator<Item = String> + '_ {
+        self.sockets.iter().map(crate::diff::quoted)
+    }
+}
+
+impl AppliedChange {
+    /// Returns the path on one line, as [`Change::quoted_path`](crate::Change::quoted_path) does.
+    pub fn quoted_path(&self) -> String {
+        crate::diff::quoted(&self.path)
+    }
+}
+
+impl Sandbox {
+    /// Puts the changes of the stopped sandbox into a directory of the host. What the host has
+    /// already counts as done, and no symlink below the directory is followed.
+    ///
+    /// If a file of the host is neither what the sandbox began with nor what it has now, nothing is
+    /// changed. A process that is killed leaves each file old or new; the next call does the rest.
+    ///
+    /// ```no_run
+    /// use msb_sdk::ApplyOptions;
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let options = ApplyOptions::default().from("/work").base("before").dry_run();
+    /// for change in sandbox.apply("project", options).await?.changes {
+    ///     println!("{} {}", change.kind.letter(), change.path);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
+    /// [`PathNotFound`](crate::ErrorKind::PathNotFound) if the directory or one of the paths does
+    /// not exist, [`PathExists`](crate::ErrorKind::PathExists) if files of the host are in the way:
+    /// the detail `conflicts` lists them with their reasons.
+    pub fn apply(
+        &self,
+        directory: impl Into<PathBuf>,
+        options: ApplyOptions,
+    ) -> Operation<Applied> {
+        let (handle, directory) = (self.handle(), directory.into());
+        Operation::new(async move {
+            let stored = Box::new(handle.stored());
+            let applying = handle.shared.with_home(move |shared| {
+                let apply = options.apply();
+                let paths = apply.scope(&options.paths())?;
+                let new = DiffSide::Sandbox(stored.clone());
+                let diff = match &options.base {
+                    Some(base) => {
+                        DiskDiff::between(shared.home(), &side(shared, base)?, &new, &paths)?
+                    }
+                    None => DiskDiff::of_sandbox(shared.home(), &stored, &paths)?,
+                };
+                let planned = HostChanges::plan(&diff, &directory, apply)?;
+                run(&planned, options.dry_run)
+            });
+            applying.await
+        })
+    }
+}
+
+fn run(planned: &HostChanges<'_>, dry_run: bool) -> Result<Applied, Error> {
+    if !dry_run || !planned.conflicts().is_empty() {
+        planned
+            .run()
+            .map_err(|error| with_conflicts(error, planned))?;
+    }
+    let steps = planned.steps().iter().filter(|step| !step.is_implied);
+    let changes = steps.map(|step| AppliedChange {
+        path: Text::from(step.path.clone()),
+        kind: match step.action {
+            HostAction::Add => ChangeKind::Added,
+            HostAction::Change | HostAction::ChangeAttributes => ChangeKind::Changed,
+            HostAction::Remove => ChangeKind::Deleted,
+        },
+    });
+    let sockets = planned.sockets().iter();
+    Ok(Applied {
+        changes: changes.collect(),
+        sockets: sockets.map(|path| Text::from(path.clone())).collect(),
+    })
+}
+
+/// Returns the error with the conflicts as one of its details.
+fn with_conflicts(error: ApplyError, planned: &HostChanges<'_>) -> Error {
+    let is_conflict = matches!(error, ApplyError::Conflicts { .. });
+    let error = Error::from(error);
+    if !is_conflict {
+        return error;
+    }
+    let conflicts = planned.conflicts().iter();
+    let conflicts = conflicts.map(|conflict| {
+        let path = planned.host_path(&conflict.path);
+        serde_json::json!({
+            "path": crate::error::printable(&path.to_string_lossy()),
+            "reason": conflict.reason.to_string(),
+        })
+    });
+    error.with_detail("conflicts", conflicts.collect::<Vec<_>>())
+}

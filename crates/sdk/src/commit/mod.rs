@@ -1,0 +1,217 @@
+//! Images that are made of stopped sandboxes.
+
+mod options;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use image_import::{NewImage, OpenBlob};
+use image_store::origin::Origin;
+use image_store::{ImageDocuments, LayerDescriptor, Store, StoredImage};
+use msb_runtime::{Sandbox as StoredSandbox, SandboxLayer};
+use oci_image::{ChildConfig, Descriptor, Reference, media_type};
+use oci_layers::Limits;
+use serde::Serialize;
+
+pub use options::CommitOptions;
+
+use crate::shared::Shared;
+use crate::{Error, ErrorKind, Operation, Sandbox};
+
+/// The `created_by` of a committed image's step.
+const CREATED_BY: &str = "msb commit";
+
+/// An image that was made of a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Committed {
+    /// The digest of the image's manifest.
+    pub digest: String,
+    /// The image's name, in full.
+    pub name: String,
+    /// The digest of the uncompressed layer; `None` if the sandbox changed nothing since its last
+    /// image, so that the new one has the same layers.
+    pub layer: Option<String>,
+    /// The length of the uncompressed layer, in bytes.
+    pub layer_bytes: u64,
+    /// Files and attributes that the layer lacks, each as a clause; the first hundred of them.
+    pub notes: Vec<String>,
+    /// The number of all such files and attributes.
+    pub notes_total: u64,
+}
+
+impl Sandbox {
+    /// Makes an image of the stopped sandbox: a child of its image, or of the last image that was
+    /// made of it, with one layer that has what changed since. If nothing changed since, and the
+    /// options change nothing, that image gets the name.
+    ///
+    /// ```no_run
+    /// use msb_sdk::CommitOptions;
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let options = CommitOptions::default()
+    ///     .message("with the tools")
+    ///     .change("CMD [\"python3\"]");
+    /// let image = sandbox.commit("tools:1", options).await?;
+    /// println!("{}", image.digest);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning),
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if the name or an instruction is invalid, or a
+    /// file of the sandbox cannot be part of a layer, and
+    /// [`OutOfSpace`](ErrorKind::OutOfSpace). The store's images are unchanged then.
+    pub fn commit(&self, name: impl Into<String>, options: CommitOptions) -> Operation<Committed> {
+        let (handle, name) = (self.handle(), name.into());
+        Operation::new(async move {
+            let name: Reference = parse(&name)?;
+            let mut child = options.child()?;
+            let limits = crate::images::limits(&handle.shared, &BTreeMap::new())?;
+            let (stored, shared) = (handle.stored(), &handle.shared);
+            let store = shared.with_home(Shared::store).await?;
+            let epoch = options.source_date_epoch;
+            let planning = {
+                let (stored, store) = (stored.clone(), store.clone());
+                shared.with_home(move |shared| plan(shared, &stored, &store, epoch))
+            };
+            let Planned {
+                base,
+                is_committed,
+                documents,
+                layer,
+            } = planning.await?;
+            child.layer = (!layer.is_empty()).then(|| layer.diff_id());
+            let is_known = is_committed && child.layer.is_none() && !options.has_changes();
+            let config = if is_known {
+                documents.config.clone()
+            } else {
+                child.config(&documents.config)?
+            };
+            let image = new_image(
+                &base,
+                (config, documents.layers),
+                &layer,
+                &child,
+                name.clone(),
+            );
+            let added = add(&store, &image, &limits).await;
+            let added = added.map_err(|error| shared.in_home(error))?;
+            let digest = added.record.manifest_digest;
+            let noting = shared.with_home(move |_| stored.note_committed_image(digest));
+            noting.await?;
+            let (notes, notes_total) = layer.notes();
+            Ok(Committed {
+                digest: digest.to_string(),
+                name: name.canonical().to_string(),
+                layer: child.layer.map(|layer| layer.to_string()),
+                layer_bytes: child.layer.map_or(0, |_| layer.size_bytes()),
+                notes: notes.iter().map(ToString::to_string).collect(),
+                notes_total,
+            })
+        })
+    }
+}
+
+/// The parts of an image that is to be made.
+struct Planned {
+    base: StoredImage,
+    /// True if the base was made of the sandbox.
+    is_committed: bool,
+    documents: ImageDocuments,
+    layer: SandboxLayer,
+}
+
+fn plan(
+    shared: &Shared,
+    sandbox: &StoredSandbox,
+    store: &Store,
+    latest_mtime_s: Option<i64>,
+) -> Result<Planned, Error> {
+    let (base, is_committed) = base(sandbox, store)?;
+    let documents = store.documents(&base.record)?;
+    let layer = SandboxLayer::new(shared.home(), sandbox, &base, latest_mtime_s)?;
+    Ok(Planned {
+        base,
+        is_committed,
+        documents,
+        layer,
+    })
+}
+
+/// Returns the last image that was made of the sandbox, or its own image if there is none or it was
+/// removed. True if it was made of the sandbox.
+fn base(sandbox: &StoredSandbox, store: &Store) -> Result<(StoredImage, bool), Error> {
+    if let Some(committed) = sandbox.committed_image()? {
+        match store.find(&committed.to_string()).map_err(Error::from) {
+            Err(error) if error.kind() == ErrorKind::ImageNotFound => {}
+            found => return Ok((found?, true)),
+        }
+    }
+    Ok((store.find(&sandbox.spec.image_digest)?, false))
+}
+
+fn new_image(
+    base: &StoredImage,
+    (config, mut layers): (Vec<u8>, Vec<LayerDescriptor>),
+    layer: &SandboxLayer,
+    child: &ChildConfig,
+    name: Reference,
+) -> NewImage {
+    let mut blobs = BTreeMap::new();
+    if let Some(diff_id) = child.layer {
+        layers.push(LayerDescriptor {
+            diff_id,
+            // The layer is kept uncompressed, so it is its own blob.
+            blob: Descriptor {
+                digest: diff_id,
+                size_bytes: layer.size_bytes(),
+            },
+            media_type: media_type::OCI_LAYER.to_owned(),
+            repository: None,
+        });
+        let layer = layer.clone();
+        blobs.insert(diff_id, OpenBlob::new(move || Ok(Box::new(layer.open()?))));
+    }
+    NewImage {
+        config,
+        layers,
+        blobs,
+        names: vec![name],
+        origin: Origin::Derived {
+            parent: base.record.manifest_digest,
+        },
+    }
+}
+
+async fn add(store: &Store, image: &NewImage, limits: &Limits) -> Result<StoredImage, Error> {
+    let added = image_import::add(store, image, limits, Arc::new(())).await;
+    added.map_err(Error::from)
+}
+
+fn parse(name: &str) -> Result<Reference, Error> {
+    name.parse().map_err(|error: oci_image::InvalidReference| {
+        let name = crate::error::printable(name);
+        Error::from(error).context(format!("'{name}' cannot be the name of an image"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::stopped_sandbox;
+
+    #[tokio::test]
+    async fn what_cannot_be_committed_is_told_first() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        for (name, options) in [
+            ("UPPER", CommitOptions::default()),
+            ("app", CommitOptions::default().change("RUN make")),
+            ("app", CommitOptions::default().source_date_epoch(i64::MAX)),
+        ] {
+            let error = sandbox.commit(name, options).await.expect_err(name);
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+use jiff::Timestamp;
+use oci_image::{ChildConfig, Instruction, InvalidInstruction};
+use serde::{Deserialize, Serialize};
+
+use super::CREATED_BY;
+use crate::Error;
+
+/// Options of an image that is made of a sandbox.
+///
+/// ```
+/// use msb_sdk::CommitOptions;
+///
+/// let options = CommitOptions::default().message("tools").change("ENV A=1");
+/// assert_eq!(options.changes, ["ENV A=1"]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CommitOptions {
+    /// The comment on the image's step.
+    pub message: Option<String>,
+    /// The author of the image.
+    pub author: Option<String>,
+    /// Instructions for running the image, in the syntax of a Dockerfile: `CMD`, `ENTRYPOINT`,
+    /// `ENV`, `EXPOSE`, `LABEL`, `USER`, `VOLUME`, `WORKDIR` and `STOPSIGNAL`.
+    pub changes: Vec<String>,
+    /// The time of creation, in seconds since the epoch; now if `None`. Later modification times of
+    /// files are replaced by it, so that the same changes make the same image.
+    pub source_date_epoch: Option<i64>,
+}
+
+impl CommitOptions {
+    /// Sets the comment on the image's step.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Sets the author of the image.
+    #[must_use]
+    pub fn author(mut self, author: impl Into<String>) -> Self {
+        self.author = Some(author.into());
+        self
+    }
+
+    /// Adds an instruction for running the image.
+    #[must_use]
+    pub fn change(mut self, instruction: impl Into<String>) -> Self {
+        self.changes.push(instruction.into());
+        self
+    }
+
+    /// Sets the time of creation, in seconds since the epoch.
+    #[must_use]
+    pub const fn source_date_epoch(mut self, seconds: i64) -> Self {
+        self.source_date_epoch = Some(seconds);
+        self
+    }
+
+    /// Returns true if the image differs from its parent even if no file changed.
+    pub(super) fn has_changes(&self) -> bool {
+        self.message.is_some() || self.author.is_some() || !self.changes.is_empty()
+    }
+
+    /// Returns what the image has beyond its parent, without its layer.
+    pub(super) fn child(&self) -> Result<ChildConfig, Error> {
+        let created = match self.source_date_epoch {
+            Some(seconds) => Timestamp::from_second(seconds).map_err(|_| {
+                Error::invalid(format!("{seconds} seconds since the epoch are not a time"))
+            })?,
+            None => Timestamp::now(),
+        };
+        let instructions = self.changes.iter().map(|text| text.parse());
+        let instructions: Result<Vec<Instruction>, InvalidInstruction> = instructions.collect();
+        Ok(ChildConfig {
+            created: created.to_string(),
+            created_by: CREATED_BY.to_owned(),
+            author: self.author.clone(),
+            comment: self.message.clone(),
+            instructions: instructions?,
+            layer: None,
+        })
+    }
+}

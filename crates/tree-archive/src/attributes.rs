@@ -1,0 +1,107 @@
+//! The attributes of a new file, and the way to it: nothing here follows a symlink unless it is told.
+
+use fstree::{FileType, Metadata, Xattrs};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat, fchmod,
+    fchown, fsetxattr, futimens, openat, utimensat,
+};
+use rustix::io::Errno;
+
+use crate::{EntryRef, kept};
+
+/// Opens a directory by its name in another one, to go on from it. A symlink is an error unless
+/// `follow` is true.
+///
+/// # Errors
+/// If there is no directory of this name, or it cannot be entered.
+pub fn enter(entry: EntryRef<'_>, follow: bool) -> rustix::io::Result<OwnedFd> {
+    let mut flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    flags.set(OFlags::NOFOLLOW, !follow);
+    openat(entry.directory, entry.name, flags, Mode::empty())
+}
+
+/// Sets the attributes of an open file: permissions, time and `user.*` xattrs; with `keep_owner`
+/// also the owner and file capabilities. A filesystem without xattrs leaves them out.
+///
+/// # Errors
+/// If the filesystem refuses an attribute.
+pub fn set_attributes(
+    file: BorrowedFd<'_>,
+    metadata: &Metadata,
+    keep_owner: bool,
+) -> rustix::io::Result<()> {
+    // A change of owner clears other attributes.
+    if keep_owner {
+        let (uid, gid) = owner(metadata);
+        fchown(file, uid, gid)?;
+    }
+    set_xattrs(file, &metadata.xattrs, keep_owner)?;
+    fchmod(file, Mode::from_raw_mode(metadata.mode.into()))?;
+    futimens(file, &times(metadata))
+}
+
+/// Sets the attributes of a file that was just made, in a directory that is held open, and that
+/// cannot be opened itself: a symlink, a pipe or a device. It gets no xattrs.
+///
+/// # Errors
+/// If the filesystem refuses an attribute.
+pub fn set_entry_attributes(
+    entry: EntryRef<'_>,
+    file_type: FileType,
+    metadata: &Metadata,
+    keep_owner: bool,
+) -> rustix::io::Result<()> {
+    let EntryRef { directory, name } = entry;
+    let itself = AtFlags::SYMLINK_NOFOLLOW;
+    if keep_owner {
+        let (uid, gid) = owner(metadata);
+        chownat(directory, name, uid, gid, itself)?;
+    }
+    if file_type != FileType::Symlink {
+        let mode = Mode::from_raw_mode((metadata.mode & 0o1777).into());
+        chmodat(directory, name, mode, AtFlags::empty())?;
+    }
+    utimensat(directory, name, &times(metadata), itself)
+}
+
+/// Sets the xattrs that an unpacked file gets.
+pub(crate) fn set_xattrs(
+    file: BorrowedFd<'_>,
+    xattrs: &Xattrs,
+    keep_owner: bool,
+) -> rustix::io::Result<()> {
+    for (name, value) in xattrs {
+        if kept::is_unpacked(name, keep_owner) {
+            set_xattr(file, name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets an xattr. It is left out if the filesystem has no xattrs or the caller lacks the
+/// permission.
+fn set_xattr(file: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
+    match fsetxattr(file, name, value, XattrFlags::empty()) {
+        Err(Errno::OPNOTSUPP | Errno::PERM) => Ok(()),
+        other => other,
+    }
+}
+
+fn owner(metadata: &Metadata) -> (Option<Uid>, Option<Gid>) {
+    (
+        Some(Uid::from_raw(metadata.uid)),
+        Some(Gid::from_raw(metadata.gid)),
+    )
+}
+
+fn times(metadata: &Metadata) -> Timestamps {
+    let time = Timespec {
+        tv_sec: metadata.mtime.seconds,
+        tv_nsec: metadata.mtime.nanoseconds.into(),
+    };
+    Timestamps {
+        last_access: time,
+        last_modification: time,
+    }
+}
