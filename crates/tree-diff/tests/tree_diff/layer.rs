@@ -177,11 +177,13 @@ fn times_after_the_latest_one_are_replaced() {
         seconds,
         nanoseconds: 5,
     };
-    let latest_mtime = Some(Timestamp {
+    let latest = Timestamp {
         seconds: 100,
         nanoseconds: 0,
-    });
-    let options = LayerOptions { latest_mtime };
+    };
+    let options = LayerOptions {
+        latest_mtime: Some(latest),
+    };
     let old = tree(&[("a", "1"), ("b", "2"), ("c", "3")]);
     let mut new = old.clone();
     for (path, seconds) in [("a", 99), ("b", 101)] {
@@ -191,7 +193,7 @@ fn times_after_the_latest_one_are_replaced() {
     let tar = layer(&old, &new, options).expect("a layer").out;
     let mut expected = new.clone();
     let id = find(&new, "b");
-    expected.inode_mut(id).metadata.mtime = latest_mtime.expect("set");
+    expected.inode_mut(id).metadata.mtime = latest;
     assert_eq!(
         image(&[&base(&old).expect("a layer").out, &tar]),
         dump(&expected)
