@@ -21,20 +21,6 @@ const PAUSE: super::Instead = Line(
 
 /// Every command of Docker, and the common commands of Podman, that msb does not have.
 pub(super) const ALL: &[MissingCommand] = &[
-    missing(
-        "login",
-        UntilThen("docker login writes ~/.docker/config.json, which msb pull reads"),
-    ),
-    missing(
-        "logout",
-        UntilThen(
-            "docker logout removes the credentials in ~/.docker/config.json, which msb pull reads",
-        ),
-    ),
-    missing(
-        "push",
-        UntilThen("skopeo copy uploads the archive that an image was loaded from"),
-    ),
     missing("build", BUILD),
     missing("builder", BUILD),
     missing("buildx", BUILD),

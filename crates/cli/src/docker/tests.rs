@@ -86,6 +86,14 @@ const TAKEN: &[&str] = &[
     "load --quiet --input f",
     "pull -q --platform linux/amd64 bb",
     "pull bb cc",
+    "push bb",
+    "push -q --disable-content-trust bb",
+    "image push bb",
+    "login",
+    "login -u me --password-stdin r.example",
+    "login --username me https://r.example/v1/",
+    "logout",
+    "logout r.example",
     // Commands on volumes and containers, and of the system.
     "volume create",
     "volume create --label a=b v",
@@ -117,13 +125,8 @@ const TAKEN: &[&str] = &[
 
 /// Command lines of Docker and Podman that msb refuses, and a part of its answer.
 const ANSWERED: &[(&str, &str)] = &[
-    (
-        "login r.example",
-        "msb login is not available yet; until then, docker login",
-    ),
-    ("logout", "msb logout is not available yet"),
-    ("push bb", "msb push is not available yet"),
-    ("image push bb", "msb push is not available yet"),
+    ("login -p secret r.example", "--password-stdin"),
+    ("login --password=secret -u me", "--password-stdin"),
     ("build .", "msb load"),
     ("image build .", "msb load"),
     ("buildx build .", "msb load"),
