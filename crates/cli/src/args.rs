@@ -5,9 +5,9 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     apply, attach, bench, commit, completion, container_prune, cp, create, df, diff, discard,
-    doctor, exec, fs, history, image, images, inspect, jobs, kill, limits, load, logs, man,
-    network, port, prune, ps, pull, rename, restart, rm, run, save, share, start, stats, stop,
-    system_prune, tag, top, update, version, vmm, volume, wait,
+    doctor, exec, fs, history, image, images, inspect, jobs, kill, limits, load, login, logout,
+    logs, man, network, port, prune, ps, pull, push, rename, restart, rm, run, save, share, start,
+    stats, stop, system_prune, tag, top, update, version, vmm, volume, wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -81,6 +81,12 @@ pub(crate) enum Command {
     Pull(pull::Arguments),
     /// Take an image from an OCI layout, an OCI archive or a docker archive
     Load(load::Arguments),
+    /// Upload an image to a registry
+    Push(push::Arguments),
+    /// Log in to a registry
+    Login(login::Arguments),
+    /// Remove the password of a registry
+    Logout(logout::Arguments),
     #[command(flatten)]
     Sandbox(SandboxCommand),
     /// Write images to an archive, as docker save does

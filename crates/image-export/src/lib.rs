@@ -1,5 +1,5 @@
-//! Archives of stored images: the archive of `docker save`, and OCI layouts in a tar or in a
-//! directory.
+//! Images out of the store: as the archive of `docker save`, as OCI layouts in a tar or in a
+//! directory, and [pushed](push) to a registry.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -26,9 +26,14 @@ mod docker;
 mod error;
 mod oci;
 mod output;
+mod push;
 mod save;
 mod selection;
 
 pub use blob::LayerCompression;
 pub use error::SaveError;
+pub use push::{
+    LayerRoute, PushError, PushEvent, PushOptions, PushProgress, Pushed, PushedLayer,
+    PushedLayerSize, push,
+};
 pub use save::{SaveFormat, SaveOptions, SaveTarget, save};

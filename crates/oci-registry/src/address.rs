@@ -113,12 +113,16 @@ impl Address {
 
     /// Returns the repository's URL at this address, with a slash at its end.
     pub(super) fn repository_url(&self, repository: &str) -> Result<Url, RegistryError> {
-        let text = format!(
-            "{}://{}/v2/{}{repository}/",
-            self.scheme.as_str(),
-            self.host,
-            self.prefix
-        );
+        self.url(&format!("{}{repository}/", self.prefix))
+    }
+
+    /// Returns the URL of the registry itself, with a slash at its end.
+    pub(super) fn registry_url(&self) -> Result<Url, RegistryError> {
+        self.url("")
+    }
+
+    fn url(&self, path: &str) -> Result<Url, RegistryError> {
+        let text = format!("{}://{}/v2/{path}", self.scheme.as_str(), self.host);
         let is_whole = |_: &Url| !self.host.is_empty() && !self.host.contains(['@', '?', '#']);
         let url = Url::parse(&text).ok().filter(is_whole);
         url.ok_or_else(|| RegistryError::Address {

@@ -66,18 +66,35 @@ impl<'a> BlobSource<'a> {
         blob: &Descriptor,
         parts: Sender<Bytes>,
     ) -> Result<(), RegistryError> {
+        self.download_from(blob, &mut 0, parts).await
+    }
+
+    /// Sends the bytes of a blob from a position on, as [`download`](Self::download) does. The
+    /// position is moved on with each byte that is sent, also if the download fails in the end.
+    pub(super) async fn download_from(
+        &self,
+        blob: &Descriptor,
+        position_bytes: &mut u64,
+        parts: Sender<Bytes>,
+    ) -> Result<(), RegistryError> {
         let what = format!("blob {}", blob.digest);
-        let limits = &self.endpoint.transport.limits;
         let mut download = Download {
             blob,
             what: &what,
-            sent_bytes: 0,
+            sent_bytes: *position_bytes,
             parts,
         };
+        let outcome = self.persist(&mut download).await;
+        *position_bytes = download.sent_bytes;
+        outcome
+    }
+
+    async fn persist(&self, download: &mut Download<'_>) -> Result<(), RegistryError> {
+        let limits = &self.endpoint.transport.limits;
         let mut failures = Failures::default();
         for _ in 0..limits.breaks {
             let before = download.sent_bytes;
-            let error = match self.go_on(&mut download).await {
+            let error = match self.go_on(download).await {
                 Err(error) if error.is_transient() => error,
                 // The server answered before, so it may answer again.
                 Err(error @ RegistryError::Unreachable { .. }) if before > 0 => error,
@@ -87,7 +104,7 @@ impl<'a> BlobSource<'a> {
             let Some(earlier) = failures.add(limits, &error, came_bytes) else {
                 return Err(error);
             };
-            self.endpoint.pause(&what, &error, earlier).await;
+            self.endpoint.pause(download.what, &error, earlier).await;
         }
         Err(download.short())
     }

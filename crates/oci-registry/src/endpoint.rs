@@ -2,9 +2,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use oci_image::Digest;
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, RANGE, WWW_AUTHENTICATE};
-use reqwest::{Response, Url};
+use oci_image::{Digest, excerpt};
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, RANGE, WWW_AUTHENTICATE};
+use reqwest::{Method, Response, Url};
 use tokio::sync::Mutex;
 
 use super::address::Address;
@@ -16,12 +16,13 @@ use super::error::RegistryError;
 use super::retry::{self, Failures};
 use super::retry_listener::{Retry, RetryListener};
 use super::token::TokenRequest;
-use super::transport::{Outgoing, Transport, error_message, header};
+use super::transport::{Outgoing, Payload, Transport, error_message, header, same_origin};
 
 /// A repository on one host: on the registry itself, or on one of its mirrors.
 pub(crate) struct Endpoint {
     pub(super) transport: Transport,
-    repository: String,
+    /// What a token is asked for: for this repository first, then for those to mount blobs from.
+    scopes: Vec<String>,
     credential: Option<Credential>,
     authorization: Mutex<Authorization>,
     listener: Arc<dyn RetryListener>,
@@ -55,6 +56,27 @@ pub(super) struct Fetched {
     pub(super) promised: Option<Digest>,
 }
 
+impl Request<'_> {
+    /// Returns the request for an address.
+    fn outgoing(&self, url: Url) -> Outgoing<'_> {
+        let mut headers = HeaderMap::new();
+        let accept = self.accept.as_deref();
+        let accept = accept.and_then(|accept| HeaderValue::from_str(accept).ok());
+        headers.extend(accept.map(|value| (ACCEPT, value)));
+        if self.from_byte > 0 {
+            let range = HeaderValue::from_str(&format!("bytes={}-", self.from_byte));
+            headers.insert(RANGE, range.expect("digits are text"));
+        }
+        Outgoing {
+            what: self.what,
+            method: Method::GET,
+            url,
+            headers,
+            payload: Payload::Empty,
+        }
+    }
+}
+
 impl fmt::Debug for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Endpoint({})", self.transport.base)
@@ -62,21 +84,55 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the repository at `address`. The only requests are for credentials and, on the
-    /// loopback interface, to detect TLS.
+    /// Returns the repository at `address`, to pull from. The only requests are for credentials
+    /// and, on the loopback interface, to detect TLS.
     pub(super) async fn new(
         address: &Address,
         client: &Client<'_>,
         repository: &str,
     ) -> Result<Self, RegistryError> {
-        let base = address.settled().await;
-        let base = base.repository_url(repository)?;
+        let base = address.settled().await.repository_url(repository)?;
+        let scope = format!("repository:{}:pull", address.repository(repository));
+        Self::at(base, address, client, vec![scope]).await
+    }
+
+    /// Returns the repository at `address`, to push to, and to mount blobs of `mountable`, which
+    /// are other repositories of the same registry.
+    pub(super) async fn to_push(
+        address: &Address,
+        client: &Client<'_>,
+        repository: &str,
+        mountable: &[String],
+    ) -> Result<Self, RegistryError> {
+        let base = address.settled().await.repository_url(repository)?;
+        let own = format!("repository:{repository}:pull,push");
+        let others = mountable.iter().filter(|other| *other != repository);
+        let others = others.map(|other| format!("repository:{other}:pull"));
+        let scopes = std::iter::once(own).chain(others).collect();
+        Self::at(base, address, client, scopes).await
+    }
+
+    /// Returns the registry at `address`, to learn whether it accepts a credential.
+    pub(super) async fn to_log_in(
+        address: &Address,
+        client: &Client<'_>,
+    ) -> Result<Self, RegistryError> {
+        let base = address.settled().await.registry_url()?;
+        Self::at(base, address, client, Vec::new()).await
+    }
+
+    async fn at(
+        base: Url,
+        address: &Address,
+        client: &Client<'_>,
+        scopes: Vec<String>,
+    ) -> Result<Self, RegistryError> {
         let settings = client.registries.settings_for(&address.name);
         let transport = Transport::new(base, client.limits.clone(), client.registries, &settings)?;
         let credential = client.credential(address).await?;
         Ok(Self {
             transport,
-            repository: address.repository(repository),
+            scopes,
             credential,
             authorization: Mutex::default(),
             listener: Arc::clone(&client.listener),
@@ -86,6 +142,11 @@ impl Endpoint {
     /// Returns the host with its port, for messages.
     pub(super) fn host(&self) -> String {
         self.transport.host()
+    }
+
+    /// Returns true if the registry asked for authorization and got it.
+    pub(super) async fn has_authorization(&self) -> bool {
+        self.authorization.lock().await.header.is_some()
     }
 
     /// Returns a whole response of at most `limit_bytes`. Retries while the registry fails
@@ -141,26 +202,44 @@ impl Endpoint {
     /// Sends a request once, and again with a new token if the old one is refused. Returns a
     /// successful response.
     pub(super) async fn get(&self, request: &Request<'_>) -> Result<Response, RegistryError> {
-        let address = |_| RegistryError::Address {
-            address: request.path.clone(),
-        };
-        let url = self.transport.base.join(&request.path).map_err(address)?;
+        let outgoing = request.outgoing(self.url(&request.path)?);
+        let response = self.call(&outgoing).await?;
+        self.checked(request.what, response).await
+    }
+
+    /// Returns the address of a path below the repository's URL.
+    pub(super) fn url(&self, path: &str) -> Result<Url, RegistryError> {
+        let joined = self.transport.base.join(path);
+        joined.map_err(|_| RegistryError::Address {
+            address: excerpt(path),
+        })
+    }
+
+    /// Sends a request once, and again with a new token if the old one is refused. Returns the
+    /// response, whatever its status. Another host than the registry's gets no credentials.
+    pub(super) async fn call(&self, request: &Outgoing<'_>) -> Result<Response, RegistryError> {
+        if !same_origin(&request.url, &self.transport.base) {
+            return self.transport.send(request.clone()).await;
+        }
         let authorization = self.authorization.lock().await.clone();
-        let response = self.send(request, &url, authorization.header).await?;
-        if response.status() != 401 {
-            return self.checked(request.what, response).await;
+        let first = request.clone().authorized(authorization.header);
+        let response = self.transport.send(first).await?;
+        // A redirect may have led to another host, whose challenge is not the registry's.
+        if response.status() != 401 || !same_origin(response.url(), &self.transport.base) {
+            return Ok(response);
         }
         let challenges = response.headers().get_all(WWW_AUTHENTICATE);
         let challenges = challenges.iter().filter_map(|value| value.to_str().ok());
         let Some(challenge) = Challenge::parse(challenges) else {
-            return self.checked(request.what, response).await;
+            return Ok(response);
         };
         let header = self.authorize(&challenge, authorization.generation).await?;
         if header.is_none() {
-            return self.checked(request.what, response).await;
+            return Ok(response);
         }
-        let response = self.send(request, &url, header).await?;
-        self.checked(request.what, response).await
+        self.transport
+            .send(request.clone().authorized(header))
+            .await
     }
 
     /// Sends an anonymous request to an address outside of the registry.
@@ -176,32 +255,8 @@ impl Endpoint {
             accept: None,
             from_byte,
         };
-        let response = self.send(&request, url, None).await?;
+        let response = self.transport.send(request.outgoing(url.clone())).await?;
         self.checked(what, response).await
-    }
-
-    async fn send(
-        &self,
-        request: &Request<'_>,
-        url: &Url,
-        authorization: Option<HeaderValue>,
-    ) -> Result<Response, RegistryError> {
-        let mut headers = HeaderMap::new();
-        headers.extend(authorization.map(|value| (AUTHORIZATION, value)));
-        let accept = request.accept.as_deref();
-        let accept = accept.and_then(|accept| HeaderValue::from_str(accept).ok());
-        headers.extend(accept.map(|value| (ACCEPT, value)));
-        if request.from_byte > 0 {
-            let range = HeaderValue::from_str(&format!("bytes={}-", request.from_byte));
-            headers.insert(RANGE, range.expect("digits are text"));
-        }
-        let outgoing = Outgoing {
-            what: request.what,
-            url: url.clone(),
-            headers,
-            form: None,
-        };
-        self.transport.send(outgoing).await
     }
 
     /// Answers a challenge, unless another request has done so since `generation`.
@@ -218,12 +273,12 @@ impl Endpoint {
             (Challenge::Bearer { realm, service, .. }, credential) => {
                 let request = TokenRequest {
                     transport: &self.transport,
-                    repository: &self.repository,
+                    scopes: &self.scopes,
                     realm,
                     service: service.as_deref(),
                     credential: credential.as_ref(),
                 };
-                Some(request.send().await?)
+                Some(request.send_or_reduce().await?)
             }
             (Challenge::Basic, Some(Credential::Password { username, password })) => {
                 basic_header(username, password)
@@ -237,7 +292,12 @@ impl Endpoint {
         Ok(header)
     }
 
-    async fn checked(&self, what: &str, response: Response) -> Result<Response, RegistryError> {
+    /// Returns a successful response; otherwise its error.
+    pub(super) async fn checked(
+        &self,
+        what: &str,
+        response: Response,
+    ) -> Result<Response, RegistryError> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);

@@ -6,6 +6,7 @@ use rustls::pki_types::pem;
 
 use super::connect_error::ConnectError;
 use super::credentials::CredentialsError;
+use super::upload::ReadError;
 
 /// An error of a request to a registry.
 #[derive(Debug, thiserror::Error)]
@@ -215,6 +216,45 @@ pub enum RegistryError {
         #[source]
         source: ManifestError,
     },
+    /// The answer of the registry to an upload makes no sense.
+    #[error("registry {registry} gives an unusable answer to the upload of {what}: {problem}")]
+    Upload {
+        /// Host of the registry.
+        registry: String,
+        /// Object that is uploaded.
+        what: String,
+        /// Reason for which the answer cannot be used.
+        problem: String,
+    },
+    /// The bytes to upload cannot be had.
+    #[error("cannot read {what} to upload it")]
+    Source {
+        /// Object that is uploaded.
+        what: String,
+        /// Cause reported by the source.
+        #[source]
+        source: ReadError,
+    },
+    /// The bytes that were uploaded are not those that they should be. The upload was not completed.
+    #[error("{what} was not published, because the bytes to upload have digest {actual}")]
+    SourceDigest {
+        /// Object that is uploaded.
+        what: String,
+        /// Digest that the bytes should have.
+        expected: Digest,
+        /// Digest of the bytes that were sent.
+        actual: Digest,
+    },
+    /// The registry says that it stored something else.
+    #[error("registry {registry} says that it stored {what} as {actual}")]
+    StoredDigest {
+        /// Host of the registry.
+        registry: String,
+        /// Object that was uploaded.
+        what: String,
+        /// Digest that the registry states.
+        actual: Digest,
+    },
     /// The consumer of the bytes no longer exists.
     #[error("it was cancelled because another part failed")]
     Abandoned,
@@ -289,11 +329,11 @@ impl RegistryError {
                 credentials: false,
                 ..
             } => Some(format!(
-                "check the name of the image; if the image is private, log in with docker login \
+                "check the name of the image; if it is private, or to push it, log in with msb login \
                  {registry}"
             )),
             Self::Unauthorized { registry, .. } => Some(format!(
-                "log in with docker login {registry} as a user who may use the image"
+                "log in with msb login {registry} as a user who may use the image"
             )),
             Self::Status { status: 429, .. } => Some(
                 "the registry limits the number of requests: log in, or try again later".to_owned(),

@@ -14,8 +14,8 @@ pub struct RegistryLimits {
     pub redirects: usize,
     /// Most attempts at one request while the registry fails temporarily; by default 5.
     pub attempts: u32,
-    /// Most interruptions of one blob's download, if each attempt delivers some bytes; by default
-    /// 50.
+    /// Most interruptions of one blob's download or upload, if each attempt delivers some bytes; by
+    /// default 50.
     pub breaks: u32,
     /// Longest pause before the second attempt; it doubles with each further attempt. By default
     /// 500 ms.
@@ -26,6 +26,14 @@ pub struct RegistryLimits {
     pub connect: Duration,
     /// Longest time without bytes of a response; by default 20 s.
     pub idle: Duration,
+    /// Longest time for the answer to an upload after its last byte was sent, in which a registry
+    /// may compute the digest or copy the blob; by default 300 s.
+    pub finish: Duration,
+    /// Longest part of a blob that one request uploads if the registry does not take the blob as a
+    /// whole, in bytes; by default 16 MiB. It is halved while the registry takes no part.
+    pub chunk_bytes: u64,
+    /// Shortest such part, in bytes, unless the registry states a larger one; by default 1 MiB.
+    pub chunk_min_bytes: u64,
     /// Most stalled or slow responses in a row with less than `pace_bytes` between them; by default
     /// 2.
     pub stalls: u32,
@@ -49,6 +57,9 @@ impl Default for RegistryLimits {
             pause: Duration::from_secs(20),
             connect: Duration::from_secs(15),
             idle: Duration::from_secs(20),
+            finish: Duration::from_secs(300),
+            chunk_bytes: 16 << 20,
+            chunk_min_bytes: 1 << 20,
             stalls: 2,
             pace_window: Duration::from_secs(60),
             pace_bytes: 64 << 10,

@@ -2,20 +2,21 @@ use std::time::SystemTime;
 
 use oci_image::excerpt;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Response, Url};
+use reqwest::{Method, Response, Url};
 use serde::Deserialize;
 
 use super::body::Body;
 use super::credentials::{Credential, basic_header};
 use super::error::RegistryError;
 use super::retry;
-use super::transport::{Outgoing, Transport, error_message, header, without_credentials};
+use super::transport::{Outgoing, Payload, Transport, error_message, header, without_credentials};
 
 /// A request for a token, with the credential that proves the user.
 #[derive(Debug)]
 pub(super) struct TokenRequest<'a> {
     pub(super) transport: &'a Transport,
-    pub(super) repository: &'a str,
+    /// What the token is for.
+    pub(super) scopes: &'a [String],
     pub(super) realm: &'a str,
     pub(super) service: Option<&'a str>,
     pub(super) credential: Option<&'a Credential>,
@@ -28,7 +29,7 @@ struct TokenAnswer {
 }
 
 impl TokenRequest<'_> {
-    /// Requests a token for pulling. Returns it as an `Authorization` header.
+    /// Requests a token. Returns it as an `Authorization` header.
     pub(super) async fn send(&self) -> Result<HeaderValue, RegistryError> {
         let registry = &self.transport.base;
         let realm = check_realm(registry, self.realm, self.credential.is_some())?;
@@ -44,25 +45,40 @@ impl TokenRequest<'_> {
         })
     }
 
-    /// Builds the request. Its scope is pulling from this repository, whatever the realm suggests.
+    /// Requests a token; if it is refused, one for the first scope alone. A user who may push need
+    /// not be allowed to pull from the repositories of the other scopes.
+    pub(super) async fn send_or_reduce(&self) -> Result<HeaderValue, RegistryError> {
+        match (self.send().await, self.scopes) {
+            (Err(RegistryError::Unauthorized { .. }), [own, _, ..]) => {
+                let scopes = std::slice::from_ref(own);
+                Self { scopes, ..*self }.send().await
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Builds the request. Its scopes are what msb is about to do, whatever the realm suggests.
     fn request<'a>(&self, what: &'a str, mut url: Url) -> Outgoing<'a> {
-        let scope = format!("repository:{}:pull", self.repository);
-        let mut parameters = vec![("scope", scope.as_str())];
+        let scopes = self.scopes.join(" ");
+        let mut parameters: Vec<(&str, &str)> = Vec::new();
         parameters.extend(self.service.map(|service| ("service", service)));
-        let (mut headers, mut form) = (HeaderMap::new(), None);
+        let (mut headers, mut payload) = (HeaderMap::new(), Payload::Empty);
         match self.credential {
             Some(Credential::IdentityToken(token)) => {
+                // The scopes of a form are one field, those of a query are one field each.
+                parameters.push(("scope", &scopes));
                 parameters.push(("grant_type", "refresh_token"));
                 parameters.push(("client_id", "msb"));
                 parameters.push(("refresh_token", token));
                 let mut fields = self.transport.base.clone();
                 fields.query_pairs_mut().clear().extend_pairs(parameters);
-                form = Some(fields.query().unwrap_or_default().to_owned());
+                payload = Payload::Form(fields.query().unwrap_or_default().to_owned());
             }
             credential => {
                 if let Some(Credential::Password { username, password }) = credential {
                     headers.extend(basic_header(username, password).map(|it| (AUTHORIZATION, it)));
                 }
+                parameters.extend(self.scopes.iter().map(|scope| ("scope", scope.as_str())));
                 let own: Vec<(String, String)> = url
                     .query_pairs()
                     .filter(|(name, _)| name != "scope" && name != "service")
@@ -72,11 +88,16 @@ impl TokenRequest<'_> {
                 query.clear().extend_pairs(own).extend_pairs(parameters);
             }
         }
+        let method = match payload {
+            Payload::Form(_) => Method::POST,
+            _ => Method::GET,
+        };
         Outgoing {
             what,
+            method,
             url,
             headers,
-            form,
+            payload,
         }
     }
 
@@ -89,7 +110,10 @@ impl TokenRequest<'_> {
         if matches!(status, 400 | 401 | 403) {
             return RegistryError::Unauthorized {
                 registry,
-                what: self.repository.to_owned(),
+                what: match self.scopes {
+                    [] => "a user's account".to_owned(),
+                    [scope, ..] => scope.split(':').nth(1).unwrap_or_default().to_owned(),
+                },
                 message,
                 credentials: self.credential.is_some(),
             };

@@ -1,8 +1,11 @@
 use std::error::Error;
 use std::path::Path;
 
+use bytes::Bytes;
 use oci_image::excerpt;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION,
+};
 use reqwest::{Client, Method, Response, Url, redirect};
 use rustls::ClientConfig;
 use serde::Deserialize;
@@ -16,6 +19,7 @@ use super::private::{self, PrivateAddress, Resolver};
 use super::proxy::Proxies;
 use super::settings::{Registries, RegistrySettings};
 use super::tls::{HostAuthorities, TlsRoots};
+use super::upload::BlobPart;
 
 const USER_AGENT: &str = concat!("msb/", env!("CARGO_PKG_VERSION"));
 /// Largest part of an error's body that is read, in bytes.
@@ -26,7 +30,7 @@ const ERROR_BODY_MAX_BYTES: u64 = 16 * 1024;
 /// they are for. A registry on the internet cannot refer to a private address.
 #[derive(Debug)]
 pub(super) struct Transport {
-    /// URL of the repository at the registry.
+    /// URL of the repository at the registry, or of the registry itself.
     pub(super) base: Url,
     pub(super) limits: RegistryLimits,
     proxies: Proxies,
@@ -47,10 +51,40 @@ struct Others {
 pub(super) struct Outgoing<'a> {
     /// Description of the requested object, for messages.
     pub(super) what: &'a str,
+    pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    /// Form to send with POST; `None` for GET.
-    pub(super) form: Option<String>,
+    pub(super) payload: Payload<'a>,
+}
+
+/// Body of a request.
+#[derive(Debug, Clone)]
+pub(super) enum Payload<'a> {
+    /// No body.
+    Empty,
+    /// A form that contains credentials.
+    Form(String),
+    /// A document.
+    Document(Bytes),
+    /// A part of a blob, whose bytes are made again for each attempt.
+    Part(&'a BlobPart),
+}
+
+impl Outgoing<'_> {
+    /// Returns the request with an `Authorization` header, if there is one.
+    pub(super) fn authorized(mut self, header: Option<HeaderValue>) -> Self {
+        self.headers
+            .extend(header.map(|value| (AUTHORIZATION, value)));
+        self
+    }
+}
+
+impl Payload<'_> {
+    /// Returns true if the request can be sent to the target of a redirect with this status. With
+    /// other statuses than 307 and 308 it would become another request (RFC 9110, section 15.4).
+    fn survives(&self, status: u16) -> bool {
+        matches!(self, Self::Empty) || matches!(status, 307 | 308)
+    }
 }
 
 impl Transport {
@@ -113,18 +147,34 @@ impl Transport {
 
     async fn send_once(&self, request: &Outgoing<'_>) -> Result<Response, RegistryError> {
         let client = self.client_for(&request.url).await?;
-        let method = if request.form.is_some() {
-            Method::POST
-        } else {
-            Method::GET
-        };
-        let mut builder = client
-            .request(method, request.url.clone())
+        let builder = client
+            .request(request.method.clone(), request.url.clone())
             .headers(request.headers.clone());
-        if let Some(form) = &request.form {
-            let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
-            builder = builder.header(CONTENT_TYPE, form_type).body(form.clone());
-        }
+        let builder = match &request.payload {
+            // A request without a body and without its length is refused by some registries.
+            Payload::Empty if matches!(request.method, Method::POST | Method::PUT) => {
+                builder.header(CONTENT_LENGTH, HeaderValue::from_static("0"))
+            }
+            Payload::Empty => builder,
+            Payload::Form(form) => {
+                let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+                builder.header(CONTENT_TYPE, form_type).body(form.clone())
+            }
+            Payload::Document(bytes) => builder.body(bytes.clone()),
+            Payload::Part(part) => {
+                let length = HeaderValue::from(part.length_bytes());
+                let builder = builder.header(CONTENT_LENGTH, length);
+                let sending = builder.body(part.body()).send();
+                let sent = tokio::select! {
+                    sent = sending => sent,
+                    stalled = part.stalled(&self.limits) => return Err(stalled),
+                };
+                return sent.map_err(|source| match part.failure() {
+                    Some(failure) => failure,
+                    None => self.failed(request, source),
+                });
+            }
+        };
         let sent = tokio::time::timeout(self.limits.idle, builder.send()).await;
         let stalled = |_| RegistryError::Stalled {
             what: request.what.to_owned(),
@@ -141,23 +191,18 @@ impl Transport {
         response: &Response,
     ) -> Result<Option<Url>, RegistryError> {
         let bad = |problem: &str| Err(self.bad_redirect(request, problem));
-        if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        let status = response.status().as_u16();
+        if !matches!(status, 301 | 302 | 303 | 307 | 308) {
             return Ok(None);
         }
-        let Some(location) = header(response.headers(), LOCATION.as_str()) else {
-            return bad("it has no Location");
-        };
-        let Ok(next) = request.url.join(location) else {
-            return bad("its Location is not a valid address");
-        };
-        if request.form.is_some() {
+        if matches!(request.payload, Payload::Form(_)) {
             return bad("it would pass on credentials");
         }
-        match (request.url.scheme(), next.scheme()) {
-            ("https", "http") => bad("it leads from TLS to plain text"),
-            (_, "http" | "https") => Ok(Some(without_credentials(next))),
-            _ => bad("its Location is not an HTTP address"),
+        if !request.payload.survives(status) {
+            return bad("it would become a request without its body");
         }
+        let next = location(&request.url, response);
+        next.map(Some).or_else(bad)
     }
 
     /// Returns the client for an address. A registry at a private address may refer to others.
@@ -272,6 +317,22 @@ fn client(
         })
 }
 
+/// Returns the address in the `Location` header of an answer to a request for `url`. Otherwise
+/// returns the reason why it cannot be followed.
+pub(super) fn location(url: &Url, response: &Response) -> Result<Url, &'static str> {
+    let Some(location) = header(response.headers(), LOCATION.as_str()) else {
+        return Err("it has no Location");
+    };
+    let Ok(next) = url.join(location) else {
+        return Err("its Location is not a valid address");
+    };
+    match (url.scheme(), next.scheme()) {
+        ("https", "http") => Err("it leads from TLS to plain text"),
+        (_, "http" | "https") => Ok(without_credentials(next)),
+        _ => Err("its Location is not an HTTP address"),
+    }
+}
+
 /// Returns the host, and the port if it is not the scheme's default.
 pub(super) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
@@ -289,7 +350,8 @@ pub(super) fn without_credentials(mut url: Url) -> Url {
     url
 }
 
-fn same_origin(one: &Url, other: &Url) -> bool {
+/// Returns true if two addresses have the same scheme, host and port.
+pub(super) fn same_origin(one: &Url, other: &Url) -> bool {
     one.scheme() == other.scheme()
         && one.host_str() == other.host_str()
         && one.port_or_known_default() == other.port_or_known_default()

@@ -76,10 +76,11 @@ pub use files::{
     RemoveOptions, TarUpload, WriteOptions,
 };
 pub use images::{
-    DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerSize, LoadOptions,
-    LoadRequest, PruneOptions, Pruned, PrunedImage, Pull, PullEvent, PullOptions, PullPolicy,
-    PullRequest, RemovedImage, SaveFormat, SaveOptions, SaveRequest, SourceOptions, Verified,
-    VerifyRequest,
+    DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerRoute, LayerSize,
+    LoadOptions, LoadRequest, LoggedIn, LoggedOut, LoginOptions, PruneOptions, Pruned, PrunedImage,
+    Pull, PullEvent, PullOptions, PullPolicy, PullRequest, PushEvent, PushOptions, PushRequest,
+    Pushed, PushedLayer, RemovedImage, SaveFormat, SaveOptions, SaveRequest, SourceOptions,
+    Verified, VerifyRequest,
 };
 pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};

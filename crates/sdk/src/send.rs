@@ -2,8 +2,8 @@
 
 use crate::{
     ExecRequest, FileStream, Image, Job, LoadRequest, Logs, LogsRequest, Msb, Operation, Output,
-    Process, Pull, PullRequest, Sandbox, SandboxRequest, SaveRequest, StatsWatch, Stdin, TarUpload,
-    VerifyRequest, Volume,
+    Process, Pull, PullRequest, PushRequest, Sandbox, SandboxRequest, SaveRequest, StatsWatch,
+    Stdin, TarUpload, VerifyRequest, Volume,
 };
 
 const fn is_sendable<T: Send + 'static>() {}
@@ -17,6 +17,7 @@ const _: () = {
     is_sendable::<LoadRequest>();
     is_sendable::<LogsRequest>();
     is_sendable::<PullRequest>();
+    is_sendable::<PushRequest>();
     is_sendable::<SandboxRequest>();
     is_sendable::<SaveRequest>();
     is_sendable::<VerifyRequest>();

@@ -10,6 +10,8 @@
 pub mod images;
 mod mounted;
 #[cfg(feature = "registry")]
+pub mod push_registry;
+#[cfg(feature = "registry")]
 pub mod registry;
 mod tar_builder;
 mod tree_dump;

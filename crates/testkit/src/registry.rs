@@ -19,12 +19,18 @@ use crate::images::{BlobDigest, MANIFEST, TestImage};
 /// The parts of a request that tests inspect. Names of headers are in lower case.
 #[derive(Debug, Clone)]
 pub struct Request {
+    /// In capitals.
+    pub method: String,
     /// With the query.
     pub path: String,
     /// By name.
     pub headers: BTreeMap<String, String>,
     /// As text.
     pub body: String,
+    /// As it came, and as far as it was read.
+    pub bytes: Vec<u8>,
+    /// False if the server reads no more of the body, and breaks the connection off.
+    pub is_whole: bool,
     /// Number of earlier requests for this path.
     pub earlier: usize,
 }
@@ -197,6 +203,16 @@ impl Content {
 }
 
 type Handler = dyn Fn(&Request) -> Answer + Send + Sync;
+/// Says after how many bytes of a request's body the connection breaks off. The request that it is
+/// given has none yet.
+type Cut = dyn Fn(&Request) -> Option<usize> + Send + Sync;
+
+/// The behaviour of a server.
+#[derive(Clone)]
+struct Behaviour {
+    handler: Arc<Handler>,
+    cut: Arc<Cut>,
+}
 
 /// The registry, until it is dropped.
 pub struct Server {
@@ -226,7 +242,16 @@ impl Server {
 
     /// Starts one that answers as it is told.
     pub async fn new(handler: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
-        Self::start(None, handler).await
+        Self::start(None, Arc::new(handler), Arc::new(|_| None)).await
+    }
+
+    /// Starts one that breaks connections off within the bodies of requests, at the byte that `cut`
+    /// gives. The handler is told what came until then, and its answer is not sent.
+    pub async fn cutting(
+        cut: impl Fn(&Request) -> Option<usize> + Send + Sync + 'static,
+        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(None, Arc::new(handler), Arc::new(cut)).await
     }
 
     /// Starts a registry that uses TLS.
@@ -234,26 +259,24 @@ impl Server {
         config: Arc<ServerConfig>,
         handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        Self::start(Some(TlsAcceptor::from(config)), handler).await
+        let tls = Some(TlsAcceptor::from(config));
+        Self::start(tls, Arc::new(handler), Arc::new(|_| None)).await
     }
 
-    async fn start(
-        tls: Option<TlsAcceptor>,
-        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
-    ) -> Self {
+    async fn start(tls: Option<TlsAcceptor>, handler: Arc<Handler>, cut: Arc<Cut>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (log, handler): (Arc<Mutex<Vec<Request>>>, Arc<Handler>) =
-            (Arc::default(), Arc::new(handler));
+        let log: Arc<Mutex<Vec<Request>>> = Arc::default();
+        let behaviour = Behaviour { handler, cut };
         let logged = Arc::clone(&log);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (log, handler) = (Arc::clone(&logged), Arc::clone(&handler));
+                let (log, behaviour) = (Arc::clone(&logged), behaviour.clone());
                 match tls.clone() {
-                    None => drop(tokio::spawn(serve_plain(stream, log, handler))),
+                    None => drop(tokio::spawn(serve_plain(stream, log, behaviour))),
                     Some(tls) => drop(tokio::spawn(async move {
                         if let Ok(mut stream) = tls.accept(stream).await {
-                            serve(&mut stream, log, handler).await;
+                            serve(&mut stream, log, behaviour).await;
                         }
                     })),
                 }
@@ -293,8 +316,8 @@ impl Server {
     }
 }
 
-async fn serve_plain(mut stream: TcpStream, log: Arc<Mutex<Vec<Request>>>, handler: Arc<Handler>) {
-    if serve(&mut stream, log, handler).await {
+async fn serve_plain(mut stream: TcpStream, log: Arc<Mutex<Vec<Request>>>, behaviour: Behaviour) {
+    if serve(&mut stream, log, behaviour).await {
         // A socket that is closed with unread input is reset.
         let _ = stream.set_zero_linger();
     }
@@ -304,9 +327,9 @@ async fn serve_plain(mut stream: TcpStream, log: Arc<Mutex<Vec<Request>>>, handl
 async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     log: Arc<Mutex<Vec<Request>>>,
-    handler: Arc<Handler>,
+    behaviour: Behaviour,
 ) -> bool {
-    let Some(mut request) = read(stream).await else {
+    let Some(mut request) = read(stream, &*behaviour.cut).await else {
         return false;
     };
     {
@@ -317,7 +340,10 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             .count();
         log.push(request.clone());
     }
-    let answer = handler(&request);
+    let answer = (behaviour.handler)(&request);
+    if !request.is_whole {
+        return true;
+    }
     if send(stream, &answer).await.is_ok() && !answer.reset {
         let _ = stream.shutdown().await;
     }
@@ -356,11 +382,12 @@ async fn send<S: AsyncWrite + Unpin>(stream: &mut S, answer: &Answer) -> std::io
     stream.flush().await
 }
 
-async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> Option<Request> {
+async fn read<S: AsyncRead + Unpin>(stream: &mut S, cut: &Cut) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first).await.ok()?;
-    let path = first.split(' ').nth(1)?.to_owned();
+    let mut words = first.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
     let mut headers = BTreeMap::new();
     loop {
         let mut line = String::new();
@@ -373,12 +400,22 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> Option<Request> {
     let length = headers
         .get("content-length")
         .and_then(|text| text.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body).await.ok()?;
-    Some(Request {
+    let mut request = Request {
+        method,
         path,
         headers,
-        body: String::from_utf8_lossy(&body).into_owned(),
+        body: String::new(),
+        bytes: Vec::new(),
+        is_whole: true,
         earlier: 0,
-    })
+    };
+    let mut length_bytes = length.unwrap_or(0);
+    if let Some(after_bytes) = cut(&request).filter(|after_bytes| *after_bytes < length_bytes) {
+        length_bytes = after_bytes;
+        request.is_whole = false;
+    }
+    request.bytes = vec![0; length_bytes];
+    reader.read_exact(&mut request.bytes).await.ok()?;
+    request.body = String::from_utf8_lossy(&request.bytes).into_owned();
+    Some(request)
 }

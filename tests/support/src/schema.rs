@@ -30,6 +30,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("jobs"),
     schema!("prune"),
     schema!("ps"),
+    schema!("push"),
     schema!("stats"),
     schema!("version"),
     schema!("volumes"),

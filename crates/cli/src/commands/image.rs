@@ -39,6 +39,9 @@ enum Command {
     /// Download images from a registry, as docker groups it
     #[command(hide = true)]
     Pull(super::pull::Arguments),
+    /// Upload an image to a registry, as docker groups it
+    #[command(hide = true)]
+    Push(super::push::Arguments),
     /// Take an image from an archive, as docker groups it
     #[command(hide = true)]
     Load(super::load::Arguments),
@@ -101,6 +104,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Command::Prune(arguments) => super::prune::run(context, arguments).await,
         Command::Dump(arguments) => dump(context, arguments).await,
         Command::Pull(arguments) => super::pull::run(context, arguments).await,
+        Command::Push(arguments) => super::push::run(context, arguments).await,
         Command::Load(arguments) => super::load::run(context, arguments).await,
         Command::Save(arguments) => super::save::run(context, arguments).await,
         Command::Tag(arguments) => super::tag::run(context, arguments).await,

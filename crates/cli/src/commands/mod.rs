@@ -25,6 +25,8 @@ pub(crate) mod jobs;
 pub(crate) mod kill;
 pub(crate) mod limits;
 pub(crate) mod load;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod logs;
 pub(crate) mod machine;
 pub(crate) mod man;
@@ -35,6 +37,7 @@ pub(crate) mod process;
 pub(crate) mod prune;
 pub(crate) mod ps;
 pub(crate) mod pull;
+pub(crate) mod push;
 pub(crate) mod rename;
 mod resources;
 pub(crate) mod restart;
@@ -227,6 +230,9 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
     match command {
         Command::Pull(arguments) => block_on(pull::run(context, &arguments)),
         Command::Load(arguments) => block_on(load::run(context, &arguments)),
+        Command::Push(arguments) => block_on(push::run(context, &arguments)),
+        Command::Login(arguments) => block_on(login::run(context, &arguments)),
+        Command::Logout(arguments) => block_on(logout::run(context, &arguments)),
         Command::Sandbox(command) => dispatch_sandbox(context, command),
         Command::Save(arguments) => block_on(save::run(context, &arguments)),
         Command::Tag(arguments) => block_on(tag::run(context, &arguments)),

@@ -1,126 +1,93 @@
-use super::Instead::{Line, UntilThen};
 use super::MissingCommand;
 
-const fn missing(words: &'static str, instead: super::Instead) -> MissingCommand {
+const fn missing(words: &'static str, instead: &'static str) -> MissingCommand {
     MissingCommand { words, instead }
 }
 
-const BUILD: super::Instead = Line(
-    "msb does not build images; build with docker, podman or buildah, and pass the output of docker \
-     save to msb load",
-);
-const CLUSTER: super::Instead =
-    Line("msb runs sandboxes on this host alone; msb run -d starts one");
-const CONFIG: super::Instead = Line(
-    "msb does not store configs or secrets; -e, --env-file, --copy and -v pass them to a sandbox",
-);
-const PAUSE: super::Instead = Line(
-    "msb does not pause sandboxes; msb kill -s STOP NAME stops a sandbox's command, and -s CONT \
-     continues it",
-);
+const BUILD: &str = "msb does not build images; build with docker, podman or buildah, and pass the output of docker \
+     save to msb load";
+const CLUSTER: &str = "msb runs sandboxes on this host alone; msb run -d starts one";
+const CONFIG: &str =
+    "msb does not store configs or secrets; -e, --env-file, --copy and -v pass them to a sandbox";
+const PAUSE: &str = "msb does not pause sandboxes; msb kill -s STOP NAME stops a sandbox's command, and -s CONT \
+     continues it";
 
 /// Every command of Docker, and the common commands of Podman, that msb does not have.
 pub(super) const ALL: &[MissingCommand] = &[
-    missing(
-        "login",
-        UntilThen("docker login writes ~/.docker/config.json, which msb pull reads"),
-    ),
-    missing(
-        "logout",
-        UntilThen(
-            "docker logout removes the credentials in ~/.docker/config.json, which msb pull reads",
-        ),
-    ),
-    missing(
-        "push",
-        UntilThen("skopeo copy uploads the archive that an image was loaded from"),
-    ),
     missing("build", BUILD),
     missing("builder", BUILD),
     missing("buildx", BUILD),
     missing(
         "checkpoint",
-        Line(
-            "msb has no checkpoints; msb stop keeps the files of a sandbox, and msb start boots \
+        "msb has no checkpoints; msb stop keeps the files of a sandbox, and msb start boots \
              from them",
-        ),
     ),
     missing(
         "compose",
-        Line(
-            "msb does not read compose files; start each service with msb run -d, and reach \
+        "msb does not read compose files; start each service with msb run -d, and reach \
              published ports with --net-allow",
-        ),
     ),
     missing("config", CONFIG),
     missing(
         "context",
-        Line("msb runs sandboxes on this host alone; --home or MSB_HOME sets their directory"),
+        "msb runs sandboxes on this host alone; --home or MSB_HOME sets their directory",
     ),
     missing(
         "events",
-        Line("msb does not report events; see msb wait, msb logs -f and msb ps --format json"),
+        "msb does not report events; see msb wait, msb logs -f and msb ps --format json",
     ),
     missing(
         "export",
-        Line("msb has no export; msb cp -x NAME:/ - writes a sandbox's files as a tar archive"),
+        "msb has no export; msb cp -x NAME:/ - writes a sandbox's files as a tar archive",
     ),
     missing(
         "healthcheck",
-        Line("msb does not run health checks; msb exec NAME COMMAND runs one"),
+        "msb does not run health checks; msb exec NAME COMMAND runs one",
     ),
     missing(
         "import",
-        Line(
-            "msb does not make an image of an archive of files; use docker import, then docker save \
+        "msb does not make an image of an archive of files; use docker import, then docker save \
              | msb load",
-        ),
     ),
     missing(
         "info",
-        Line("msb has no info command; see msb version, msb doctor and msb df"),
+        "msb has no info command; see msb version, msb doctor and msb df",
     ),
     missing(
         "kube",
-        Line("msb does not read Kubernetes files; start each container of a pod with msb run -d"),
+        "msb does not read Kubernetes files; start each container of a pod with msb run -d",
     ),
     missing(
         "machine",
-        Line(
-            "msb does not need a machine to run in; msb doctor checks whether this host can run \
+        "msb does not need a machine to run in; msb doctor checks whether this host can run \
              sandboxes",
-        ),
     ),
     missing(
         "manifest",
-        Line("msb has no manifest lists; msb pull --platform chooses one of an image's platforms"),
+        "msb has no manifest lists; msb pull --platform chooses one of an image's platforms",
     ),
     missing(
         "network ls",
-        Line("msb has no networks to list; see --network of msb run"),
+        "msb has no networks to list; see --network of msb run",
     ),
     missing(
         "network",
-        Line(
-            "msb has no networks to manage, because each sandbox has its own; see --network of msb \
+        "msb has no networks to manage, because each sandbox has its own; see --network of msb \
              run",
-        ),
     ),
     missing("node", CLUSTER),
     missing("pause", PAUSE),
     missing(
         "plugin",
-        Line("msb has no plugins; volumes, networks and logs are built in"),
+        "msb has no plugins; volumes, networks and logs are built in",
     ),
     missing(
         "pod",
-        Line("msb has no pods; sandboxes reach each other's published ports with --net-allow"),
+        "msb has no pods; sandboxes reach each other's published ports with --net-allow",
     ),
     missing(
         "search",
-        Line(
-            "msb does not search registries; skopeo list-tags docker://IMAGE lists the tags of an image",
-        ),
+        "msb does not search registries; skopeo list-tags docker://IMAGE lists the tags of an image",
     ),
     missing("secret", CONFIG),
     missing("service", CLUSTER),
@@ -128,17 +95,13 @@ pub(super) const ALL: &[MissingCommand] = &[
     missing("swarm", CLUSTER),
     missing(
         "trust",
-        Line(
-            "msb checks digests, but not signatures; name an image by its digest to get exactly \
+        "msb checks digests, but not signatures; name an image by its digest to get exactly \
              that image",
-        ),
     ),
     missing("unpause", PAUSE),
     missing(
         "upgrade",
-        Line(
-            "msb does not replace itself; install a newer msb over it, and running sandboxes \
+        "msb does not replace itself; install a newer msb over it, and running sandboxes \
              continue",
-        ),
     ),
 ];

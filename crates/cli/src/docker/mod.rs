@@ -18,16 +18,8 @@ struct MissingCommand {
     /// The command's words, without the group that Docker also has it in. Groups are `image`,
     /// `container` and `system`.
     words: &'static str,
-    instead: Instead,
-}
-
-/// The alternative to a command.
-#[derive(Debug, Clone, Copy)]
-enum Instead {
     /// The complete answer, in one line.
-    Line(&'static str),
-    /// The alternative until msb has the command; the end of "until then, ...".
-    UntilThen(&'static str),
+    instead: &'static str,
 }
 
 /// Options of Docker or Podman that some commands share.
@@ -87,13 +79,7 @@ fn command(path: &str, typed: &[&str]) -> Option<String> {
     let both = typed.join(" ");
     let named = |words: &str| commands::ALL.iter().find(|missing| missing.words == words);
     let missing = named(&both).or_else(|| named(typed.first()?))?;
-    Some(match missing.instead {
-        Instead::Line(line) => line.to_owned(),
-        Instead::UntilThen(until_then) => {
-            let words = missing.words;
-            format!("msb {words} is not available yet; until then, {until_then}")
-        }
-    })
+    Some(missing.instead.to_owned())
 }
 
 /// Returns the answer to a refused option of the command `path`. `None` if the option is not

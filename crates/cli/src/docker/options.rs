@@ -45,7 +45,7 @@ pub(super) const ALL: &[OptionGroup] = &[
     ),
     group(CREATE, &["--cap-add"], value(CAPABILITIES)),
     group(
-        &["run", "create", "pull"],
+        &["run", "create", "pull", "push"],
         &["--disable-content-trust"],
         flag(NO_SIGNATURES),
     ),
@@ -68,6 +68,14 @@ pub(super) const ALL: &[OptionGroup] = &[
         &["inspect"],
         &["--size", "-s"],
         flag("msb inspect shows allocated_bytes in any case"),
+    ),
+    group(
+        &["login"],
+        &["--password", "-p"],
+        Refused(
+            "other users see the words of a command; type the password when msb login asks for it, or \
+             pass it with --password-stdin",
+        ),
     ),
     group(
         CREATE,

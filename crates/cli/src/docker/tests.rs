@@ -86,6 +86,14 @@ const TAKEN: &[&str] = &[
     "load --quiet --input f",
     "pull -q --platform linux/amd64 bb",
     "pull bb cc",
+    "push bb",
+    "push -q --disable-content-trust bb",
+    "image push bb",
+    "login",
+    "login -u me --password-stdin r.example",
+    "login --username me https://r.example/v1/",
+    "logout",
+    "logout r.example",
     // Commands on volumes and containers, and of the system.
     "volume create",
     "volume create --label a=b v",
@@ -117,13 +125,8 @@ const TAKEN: &[&str] = &[
 
 /// Command lines of Docker and Podman that msb refuses, and a part of its answer.
 const ANSWERED: &[(&str, &str)] = &[
-    (
-        "login r.example",
-        "msb login is not available yet; until then, docker login",
-    ),
-    ("logout", "msb logout is not available yet"),
-    ("push bb", "msb push is not available yet"),
-    ("image push bb", "msb push is not available yet"),
+    ("login -p secret r.example", "--password-stdin"),
+    ("login --password=secret -u me", "--password-stdin"),
     ("build .", "msb load"),
     ("image build .", "msb load"),
     ("buildx build .", "msb load"),
@@ -294,9 +297,7 @@ fn each_row_reads_as_a_line_and_names_nothing_that_msb_has() {
             "{}",
             missing.words
         );
-        lines.push(match missing.instead {
-            Instead::Line(text) | Instead::UntilThen(text) => text,
-        });
+        lines.push(missing.instead);
     }
     for group in options::ALL {
         lines.push(match group.effect {
@@ -330,12 +331,9 @@ fn each_row_reads_as_a_line_and_names_nothing_that_msb_has() {
 
 /// Returns the table of commands in the form of the page for Docker's users.
 fn commands_as_markdown() -> String {
-    let mut rows: Vec<(Vec<&str>, String)> = Vec::new();
+    let mut rows: Vec<(Vec<&str>, &str)> = Vec::new();
     for missing in commands::ALL {
-        let line = match missing.instead {
-            Instead::Line(line) => line.to_owned(),
-            Instead::UntilThen(until_then) => format!("planned; until then, {until_then}"),
-        };
+        let line = missing.instead;
         match rows.iter_mut().find(|(_, others)| *others == line) {
             Some((words, _)) => words.push(missing.words),
             None => rows.push((vec![missing.words], line)),
@@ -343,7 +341,7 @@ fn commands_as_markdown() -> String {
     }
     let mut text = "| command | what msb says |\n|---|---|\n".to_owned();
     for (words, line) in rows {
-        text.push_str(&format!("| {} | {} |\n", quoted(&words), escaped(&line)));
+        text.push_str(&format!("| {} | {} |\n", quoted(&words), escaped(line)));
     }
     text
 }

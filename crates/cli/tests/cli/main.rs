@@ -3,6 +3,7 @@
 mod arguments;
 mod diff;
 mod images;
+mod registries;
 mod save;
 mod support;
 mod unstarted;

@@ -234,16 +234,12 @@ async fn a_token_is_fetched_with_credentials_and_renewed() {
         "{}",
         line(&error)
     );
-    assert!(
-        error
-            .hint()
-            .is_some_and(|hint| hint.contains("docker login"))
-    );
+    assert!(error.hint().is_some_and(|hint| hint.contains("msb login")));
     let error = store.pull(&reference).await.expect_err("denied");
     assert!(
         error
             .hint()
-            .is_some_and(|hint| hint.contains("if the image is private"))
+            .is_some_and(|hint| hint.contains("if it is private"))
     );
     store.assert_empty();
 

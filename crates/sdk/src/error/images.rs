@@ -3,13 +3,13 @@
 use std::error::Error as StdError;
 use std::io;
 
-use image_export::SaveError;
+use image_export::{PushError, SaveError};
 use image_import::{AddError, ArchiveError, LoadError, PullError};
 use image_store::{
     CheckError, DocumentsError, FindError, LayerTarError, OpenError, PruneError, RemoveError,
     TagError,
 };
-use oci_registry::RegistryError;
+use oci_registry::{LoginError, RegistryError};
 
 use super::ErrorKind;
 use super::meaning::Meaning;
@@ -30,6 +30,12 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     }
     if let Some(error) = cause.downcast_ref::<AddError>() {
         return Some(Meaning::default().hint(error.hint()));
+    }
+    if let Some(error) = cause.downcast_ref::<PushError>() {
+        return Some(of_push(error));
+    }
+    if let Some(error) = cause.downcast_ref::<LoginError>() {
+        return Some(of_login(error));
     }
     if let Some(error) = cause.downcast_ref::<LoadError>() {
         return Some(Meaning::default().hint(error.hint()));
@@ -105,6 +111,31 @@ fn of_pull(error: &PullError) -> Meaning {
             Meaning::default().detail("name", reference.as_str())
         }
         PullError::Io(_) => Meaning::default(),
+    };
+    meaning.hint(error.hint())
+}
+
+fn of_push(error: &PushError) -> Meaning {
+    let meaning = match error {
+        PushError::Digest { .. } => Meaning::new(ErrorKind::InvalidArgument),
+        PushError::Registry { source, .. } => Meaning::new(match of_registry(source) {
+            // It is the repository that is missing, not the image.
+            ErrorKind::ImageNotFound => ErrorKind::RegistryError,
+            kind => kind,
+        }),
+        _ => Meaning::default(),
+    };
+    meaning.hint(error.hint())
+}
+
+fn of_login(error: &LoginError) -> Meaning {
+    let meaning = match error {
+        LoginError::Name { .. } | LoginError::Credential { .. } => {
+            Meaning::new(ErrorKind::InvalidArgument)
+        }
+        LoginError::Refused { .. } => Meaning::new(ErrorKind::Unauthorized),
+        LoginError::Registry { source, .. } => Meaning::new(of_registry(source)),
+        LoginError::Store { .. } => Meaning::default(),
     };
     meaning.hint(error.hint())
 }

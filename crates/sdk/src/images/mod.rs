@@ -5,10 +5,13 @@ mod event;
 mod history;
 mod image;
 mod load;
+mod login;
 mod options;
 mod progress;
 mod prune;
 mod pull;
+mod push;
+mod push_event;
 mod remove;
 mod save;
 mod tag;
@@ -22,9 +25,12 @@ pub use event::{LayerSize, PullEvent};
 pub use history::HistoryStep;
 pub use image::{Image, ImageInfo};
 pub use load::LoadRequest;
+pub use login::{LoggedIn, LoggedOut, LoginOptions};
 pub use options::{LoadOptions, PruneOptions, PullOptions, PullPolicy, SourceOptions};
 pub use prune::{Pruned, PrunedImage};
 pub use pull::{Pull, PullRequest};
+pub use push::{LayerRoute, PushOptions, PushRequest, Pushed, PushedLayer};
+pub use push_event::PushEvent;
 pub use remove::RemovedImage;
 pub use save::{LayerCompression, SaveFormat, SaveOptions, SaveRequest};
 pub use verify::{DamagedFile, Verified, VerifyRequest};
@@ -104,6 +110,61 @@ impl Images {
     /// Fails as [`load`](Self::load) does.
     pub fn load_with(&self, options: LoadOptions) -> Operation<Vec<Image>> {
         load::load_with(Arc::clone(&self.shared), options)
+    }
+
+    /// Pushes an image to a registry, under its own name or another one.
+    ///
+    /// Layers that the registry has are not sent, and those of other repositories there are mounted.
+    /// The rest is streamed from where it was pulled from, or made anew from the store. The manifest
+    /// comes last.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let pushed = msb.images().push("app:dev").to("ghcr.io/me/app:1").await?;
+    /// println!("{}", pushed.digest);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ImageNotFound`](crate::ErrorKind::ImageNotFound) if it is not in the store,
+    /// [`Unauthorized`](crate::ErrorKind::Unauthorized) or
+    /// [`RegistryError`](crate::ErrorKind::RegistryError) if the registry refuses something,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if a layer can be had from nowhere. Nothing is
+    /// published then.
+    pub fn push(&self, name: impl Into<String>) -> PushRequest {
+        PushRequest::new(Arc::clone(&self.shared), name.into())
+    }
+
+    /// Logs in to a registry: checks the password, and keeps it where docker keeps it, in its
+    /// `config.json` or with its credential helper. Pulls and pushes use it from then on.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let mut options = msb_sdk::LoginOptions::default();
+    /// options.registry = Some("ghcr.io".to_owned());
+    /// options.username = "me".to_owned();
+    /// options.password = std::env::var("REGISTRY_TOKEN").unwrap_or_default();
+    /// msb.images().login(options).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unauthorized`](crate::ErrorKind::Unauthorized) if the registry does not accept the
+    /// password, [`RegistryError`](crate::ErrorKind::RegistryError) if it cannot be asked. Nothing is
+    /// kept then.
+    pub fn login(&self, options: LoginOptions) -> Operation<LoggedIn> {
+        login::login(Arc::clone(&self.shared), options)
+    }
+
+    /// Removes the password for a registry, Docker Hub if it is `None`, from docker's `config.json`
+    /// and its credential helper.
+    ///
+    /// # Errors
+    /// If the config or the helper cannot be read or changed.
+    pub fn logout(&self, registry: Option<String>) -> Operation<LoggedOut> {
+        login::logout(registry)
     }
 
     /// Returns the image with this name, digest, or beginning of a digest.

@@ -39,6 +39,16 @@ pub enum LayerCompression {
     Zstd,
 }
 
+impl LayerCompression {
+    pub(super) const fn convert(self) -> image_export::LayerCompression {
+        match self {
+            Self::None => image_export::LayerCompression::None,
+            Self::Gzip => image_export::LayerCompression::Gzip,
+            Self::Zstd => image_export::LayerCompression::Zstd,
+        }
+    }
+}
+
 /// The options of a save.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -161,11 +171,7 @@ fn save_now(
             SaveFormat::OciArchive => image_export::SaveFormat::OciArchive,
             SaveFormat::OciDir => image_export::SaveFormat::OciDirectory,
         },
-        compression: match options.compression {
-            LayerCompression::None => image_export::LayerCompression::None,
-            LayerCompression::Gzip => image_export::LayerCompression::Gzip,
-            LayerCompression::Zstd => image_export::LayerCompression::Zstd,
-        },
+        compression: options.compression.convert(),
     };
     let store = shared.store()?;
     let names = &options.names;

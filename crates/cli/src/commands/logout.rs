@@ -1,0 +1,29 @@
+use super::Context;
+use crate::failure::Outcome;
+use crate::output;
+
+// Arguments of `msb logout`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The password is removed from docker's config.json and its credential helper, so docker, podman and \
+    skopeo do not have it any more either.\n\n\
+    Examples:\n  \
+    msb logout              Docker Hub\n  \
+    msb logout ghcr.io"
+)]
+pub(crate) struct Arguments {
+    /// The registry, as in the names of images [default: docker.io]
+    registry: Option<String>,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let registry = arguments.registry.clone();
+    let logged_out = context.msb.images().logout(registry).await?;
+    let registry = logged_out.registry;
+    output::print(&if logged_out.was_logged_in {
+        format!("Removed login credentials for {registry}\n")
+    } else {
+        format!("Not logged in to {registry}\n")
+    })?;
+    Ok(0)
+}

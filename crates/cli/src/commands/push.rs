@@ -1,0 +1,115 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use msb_sdk::{LayerCompression, LayerRoute, PushOptions, Pushed};
+
+use super::Context;
+use crate::docker::NeedlessOptions;
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Format};
+use crate::push_bars::PushBars;
+
+// Arguments of `msb push`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "DEST is the name at the registry, IMAGE if it is not given. Layers that the registry has are not \
+    sent; layers of other repositories there are mounted; the rest comes from the registry that it was pulled from, or \
+    is compressed again from the store. If no layer had to be compressed, the image has the same digest there as here. \
+    The manifest comes last, so an interrupted push publishes nothing, and the next one sends the rest.\n\n\
+    msb login keeps the password. Proxies and certificates come from $MSB_HOME/registries.toml, the environment and \
+    /etc/docker/certs.d.\n\n\
+    Examples:\n  \
+    msb push ghcr.io/me/app:1\n  \
+    msb push app:dev ghcr.io/me/app:1             under another name\n  \
+    msb push --format json app:dev localhost:5000/app | jq -r .digest"
+)]
+pub(crate) struct Arguments {
+    /// Compression of layers that no registry has
+    #[arg(long, value_enum, default_value_t)]
+    compression: Compression,
+    /// Speak HTTP without TLS to the registry
+    #[arg(long, conflicts_with = "tls_ca")]
+    plain_http: bool,
+    /// Trust these certificate authorities too, a PEM file
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    needless: NeedlessOptions,
+    /// Image, by name or digest
+    #[arg(value_name = "IMAGE")]
+    name: String,
+    /// Name at the registry, with its tag
+    #[arg(value_name = "DEST")]
+    destination: Option<String>,
+}
+
+/// Compression of a layer.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Compression {
+    /// gzip, which every engine reads
+    #[default]
+    Gzip,
+    /// zstd, which is smaller and faster
+    Zstd,
+    /// The tar itself
+    None,
+}
+
+pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    arguments.needless.print(context.quiet);
+    let mut options = PushOptions::default();
+    options.name.clone_from(&arguments.name);
+    options.destination.clone_from(&arguments.destination);
+    options.plain_http = arguments.plain_http;
+    options.tls_ca.clone_from(&arguments.tls_ca);
+    options.compression = match arguments.compression {
+        Compression::Gzip => LayerCompression::Gzip,
+        Compression::Zstd => LayerCompression::Zstd,
+        Compression::None => LayerCompression::None,
+    };
+    let bars = Arc::new(PushBars::new(context.quiet));
+    let shown = Arc::clone(&bars);
+    let push = context.msb.images().push("").with_options(options);
+    let push = push.watch(move |event| shown.show(&event));
+    let pushed = tokio::select! {
+        // Signals are polled first, so that none is missed.
+        biased;
+        code = context.interrupts.wait() => Err(interrupted(code)),
+        pushed = push.into_future() => pushed.map_err(Into::into),
+    };
+    bars.finish();
+    let pushed = pushed?;
+    if arguments.format == Format::Json {
+        output::print_json(&pushed)?;
+        return Ok(0);
+    }
+    if !context.quiet {
+        notice_changes(&pushed);
+    }
+    output::print(&format!("{}\n", pushed.digest))?;
+    Ok(0)
+}
+
+fn interrupted(code: u8) -> Failure {
+    let message =
+        "interrupted: nothing was published; layers that arrived whole are not sent again";
+    Failure::with_exit_code(anyhow!(message), code)
+}
+
+/// Tells why an image has another digest at the registry than in the store.
+fn notice_changes(pushed: &Pushed) {
+    if pushed.digest == pushed.source_digest {
+        return;
+    }
+    let layers = pushed.layers.iter();
+    let rebuilt = layers.filter(|layer| layer.route == LayerRoute::Rebuilt);
+    let count = rebuilt.count();
+    output::notice(&format!(
+        "{count} layers were compressed again, so the image has another digest at the registry than \
+         here"
+    ));
+}

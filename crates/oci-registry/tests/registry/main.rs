@@ -1,0 +1,8 @@
+//! Pushes to a registry in this process, which misbehaves as each test tells it, and logins.
+
+mod faults;
+mod login;
+mod manifests;
+mod sources;
+mod support;
+mod uploads;
