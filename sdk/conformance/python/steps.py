@@ -328,6 +328,20 @@ def _diff_between(step: Step, stage: Stage) -> Result:
     return _changes(stage.client.diff(step["old"], step["new"], _paths(step)))
 
 
+def _apply(step: Step, stage: Stage) -> Result:
+    applied = stage.sandbox(step).apply(
+        step["directory"], from_path=text(step["from"]), dry_run=step.get("dry_run", False)
+    )
+    return {"changes": [f"{change.kind.letter} {change.path}" for change in applied.changes]}
+
+
+def _commit(step: Step, stage: Stage) -> Result:
+    committed = stage.sandbox(step).commit(
+        step["name"], message=step.get("message"), changes=step.get("changes", [])
+    )
+    return {"has_layer": committed.layer is not None, "notes": list(committed.notes)}
+
+
 STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "exec": _exec,
     "shell": _shell,
@@ -378,6 +392,13 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     },
     "diff": _diff,
     "diff_between": _diff_between,
+    "apply": _apply,
+    "commit": _commit,
+    "image_tag": lambda step, stage: stage.client.images.tag(step["name"], step["to"]),
+    "image_save": lambda step, stage: stage.client.images.save(step["name"], step["path"]),
+    "image_history": lambda step, stage: {
+        "comment": stage.client.images.history(step["name"])[0].comment
+    },
     "discard": lambda step, stage: stage.sandbox(step).discard(_paths(step)),
     "kill_during": _kill_during,
     "http_get": _http_get,

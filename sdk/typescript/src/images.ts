@@ -1,7 +1,19 @@
 /** The images of a client's store. */
 import { Pull } from "./pull.js";
 import type { CallOptions, Remote } from "./remote.js";
-import type { HistoryStep, HostPath, ImageInfo, LoadOptions, PruneOptions, PullOptions, SaveOptions } from "./types.js";
+import type {
+  HistoryStep,
+  HostPath,
+  ImageInfo,
+  LoadOptions,
+  LoggedIn,
+  LoginOptions,
+  PruneOptions,
+  PullOptions,
+  Pushed,
+  PushOptions,
+  SaveOptions,
+} from "./types.js";
 
 /** The images in the store. */
 export class Images {
@@ -54,6 +66,23 @@ export class Images {
   /** Gives an image a further name; the name of another image leads to this one from then on. */
   async tag(image: string, name: string, options: CallOptions = {}): Promise<void> {
     await this.#remote.call("images.tag", { image, name }, options);
+  }
+
+  /** Pushes an image to a registry. Layers that the registry has are not sent. */
+  async push(name: string, options: PushOptions = {}): Promise<Pushed> {
+    const { to, ...others } = options;
+    return this.#remote.value("images.push", { ...others, name, destination: to }, options);
+  }
+
+  /** Checks a password, or an access token, with a registry, and keeps it as `docker login` does. */
+  async login(options: LoginOptions): Promise<LoggedIn> {
+    return this.#remote.value("images.login", options, options);
+  }
+
+  /** Removes the password of a registry, Docker Hub's by default; returns false if there was none. */
+  async logout(registry?: string, options: CallOptions = {}): Promise<boolean> {
+    const result = await this.#remote.value<{ wasLoggedIn: boolean }>("images.logout", { registry }, options);
+    return result.wasLoggedIn;
   }
 
   /** Removes unused images and the leftovers of killed processes. */

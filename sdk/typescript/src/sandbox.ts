@@ -9,10 +9,15 @@ import { Process } from "./process.js";
 import { stream, type CallOptions, type Remote } from "./remote.js";
 import type { SignalName } from "./signals.js";
 import type {
+  Applied,
+  ApplyOptions,
   Changes,
+  CommitOptions,
+  Committed,
   DiffOptions,
   ExecOptions,
   Exit,
+  HostPath,
   LogOptions,
   LogRecord,
   Port,
@@ -174,6 +179,19 @@ export class Sandbox implements AsyncDisposable {
    */
   async discard(paths: readonly Text[], options: CallOptions = {}): Promise<void> {
     await this.#remote.call("discard", { paths }, options);
+  }
+
+  /**
+   * Puts the changes of the stopped sandbox into a directory of this host. If files of the host are in the way, nothing
+   * is changed, and the detail `conflicts` of the error lists them.
+   */
+  async apply(directory: HostPath, options: ApplyOptions = {}): Promise<Applied> {
+    return this.#remote.value("apply", { ...options, directory }, options);
+  }
+
+  /** Makes an image of the stopped sandbox: a child of its image, or of the last image that was made of it. */
+  async commit(name: string, options: CommitOptions = {}): Promise<Committed> {
+    return this.#remote.value("commit", { ...options, name }, options);
   }
 
   /** Changes the sandbox from its next start on. */

@@ -1,7 +1,8 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::{Change, Diff, DiffOptions, PatchLines, Text};
+use msb_sdk::{ApplyOptions, Change, CommitOptions, Diff, DiffOptions, PatchLines, Text};
 use serde::{Deserialize, Serialize};
 
 use super::Nothing;
@@ -40,6 +41,34 @@ struct Discard {
 }
 
 #[derive(Debug, Deserialize)]
+struct Apply {
+    directory: PathBuf,
+    #[serde(default)]
+    paths: Vec<Text>,
+    #[serde(default)]
+    from: Option<Text>,
+    #[serde(default)]
+    base: Option<String>,
+    #[serde(default)]
+    owner: bool,
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Commit {
+    name: String,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    author: Option<String>,
+    #[serde(default)]
+    changes: Vec<String>,
+    #[serde(default)]
+    source_date_epoch: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
 struct From {
     from: usize,
 }
@@ -68,6 +97,8 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::of_options("diff", of_sandbox),
         Operation::new("diff", between),
         Operation::new("discard", discard),
+        Operation::new("apply", apply),
+        Operation::new("commit", commit),
         Operation::new("count", count),
         Operation::new("changes", changes),
         Operation::new("patch", patch),
@@ -101,6 +132,33 @@ async fn discard(
 ) -> Result<Answer, Failure> {
     sandbox.0.discard(discard.paths).await?;
     Ok(Answer::empty())
+}
+
+async fn apply(
+    sandbox: Arc<SandboxObject>,
+    apply: Apply,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let mut options = ApplyOptions::default();
+    options.paths = apply.paths;
+    options.from = apply.from;
+    options.base = apply.base;
+    options.owner = apply.owner;
+    options.dry_run = apply.dry_run;
+    Answer::with_value(&sandbox.0.apply(apply.directory, options).await?)
+}
+
+async fn commit(
+    sandbox: Arc<SandboxObject>,
+    commit: Commit,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let mut options = CommitOptions::default();
+    options.message = commit.message;
+    options.author = commit.author;
+    options.changes = commit.changes;
+    options.source_date_epoch = commit.source_date_epoch;
+    Answer::with_value(&sandbox.0.commit(commit.name, options).await?)
 }
 
 async fn count(diff: Arc<Stream<Diff>>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use msb_sdk::{
-    Force, Image, ImageInfo, LoadOptions, PruneOptions, Pull, PullEvent, PullOptions, SaveOptions,
+    Force, Image, ImageInfo, LoadOptions, LoginOptions, PruneOptions, Pull, PullEvent, PullOptions,
+    PushOptions, SaveOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,12 @@ struct Tag {
     name: String,
 }
 
+#[derive(Debug, Deserialize)]
+struct Logout {
+    #[serde(default)]
+    registry: Option<String>,
+}
+
 #[derive(Debug, Serialize)]
 struct Loaded {
     images: Vec<ImageInfo>,
@@ -55,6 +62,9 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("images.history", history),
         Operation::of_options("images.save", save),
         Operation::new("images.tag", tag),
+        Operation::of_options("images.push", push),
+        Operation::of_options("images.login", login),
+        Operation::new("images.logout", logout),
         Operation::new("next", next),
         Operation::new("image", image),
     ]
@@ -142,6 +152,31 @@ async fn save(
 async fn tag(client: Arc<ClientObject>, tag: Tag, _: Vec<Bytes>) -> Result<Answer, Failure> {
     client.0.images().tag(tag.image, tag.name).await?;
     Ok(Answer::empty())
+}
+
+async fn push(
+    client: Arc<ClientObject>,
+    options: PushOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let push = client.0.images().push(options.name.clone());
+    Answer::with_value(&push.with_options(options).await?)
+}
+
+async fn login(
+    client: Arc<ClientObject>,
+    options: LoginOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    Answer::with_value(&client.0.images().login(options).await?)
+}
+
+async fn logout(
+    client: Arc<ClientObject>,
+    logout: Logout,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    Answer::with_value(&client.0.images().logout(logout.registry).await?)
 }
 
 async fn next(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {

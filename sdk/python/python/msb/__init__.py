@@ -40,9 +40,12 @@ from ._sync._sandboxes import Sandboxes
 from ._sync._streams import ByteStream, Logs, StatsWatch, TarUpload
 from ._sync._volumes import Volume, Volumes
 from ._types import (
+    Applied,
+    AppliedChange,
     Change,
     ChangedFile,
     ChangeKind,
+    Committed,
     Copied,
     Event,
     Exit,
@@ -54,6 +57,7 @@ from ._types import (
     HostStats,
     ImageInfo,
     JobInfo,
+    LoggedIn,
     LogRecord,
     Mount,
     Network,
@@ -63,6 +67,8 @@ from ._types import (
     Port,
     Pruned,
     PullEvent,
+    Pushed,
+    PushedLayer,
     RemovedImage,
     SandboxInfo,
     SandboxOptions,
@@ -119,6 +125,8 @@ from .errors import (
 
 __all__ = [
     "AlreadyExists",
+    "Applied",
+    "AppliedChange",
     "AsyncByteStream",
     "AsyncDiff",
     "AsyncFiles",
@@ -148,6 +156,7 @@ __all__ = [
     "CommandFailed",
     "CommandNotFound",
     "CommandTimeout",
+    "Committed",
     "Copied",
     "Diff",
     "Event",
@@ -173,6 +182,7 @@ __all__ = [
     "Jobs",
     "KernelMissing",
     "LogRecord",
+    "LoggedIn",
     "Logs",
     "MachineFailed",
     "Mount",
@@ -200,6 +210,8 @@ __all__ = [
     "Pull",
     "PullError",
     "PullEvent",
+    "Pushed",
+    "PushedLayer",
     "RegistryError",
     "RemovedImage",
     "Sandbox",

@@ -1,6 +1,6 @@
 /** Changes of the files of a sandbox. */
 import type { CallOptions } from "../remote.js";
-import type { Text } from "./command.js";
+import type { Text } from "./client.js";
 import type { FileInfo } from "./file.js";
 
 /** The kind of a change. */
@@ -74,4 +74,64 @@ export interface Patch {
   readonly lines: PatchLines;
   /** True if `git apply` does not make the whole change, such as an owner or a binary file. */
   readonly isPartial: boolean;
+}
+
+/** The options of changes that are put into a directory of this host. */
+export interface ApplyOptions extends CallOptions {
+  /** The paths in the sandbox whose changes are applied, with everything below them; everything if there are none. */
+  readonly paths?: readonly Text[] | undefined;
+  /** The sandbox's directory that the host's directory stands for; the root if it is absent. */
+  readonly from?: Text | undefined;
+  /** The sandbox or image that the sandbox is compared with; its own image if it is absent. */
+  readonly base?: string | undefined;
+  /** True if owners are applied too, which takes root. */
+  readonly owner?: boolean | undefined;
+  /** True if nothing is written. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** Changes that were put into a directory of this host, or would be. */
+export interface Applied {
+  /** The changes, parents before children. Of a removed directory only the directory itself is listed. */
+  readonly changes: readonly AppliedChange[];
+  /** Paths of changed sockets, which are left out; with replacement characters if one is not UTF-8. */
+  readonly sockets: readonly string[];
+}
+
+/** A change of a file of this host. */
+export interface AppliedChange {
+  /** The path in the directory; with replacement characters if it is not UTF-8. */
+  readonly path: string;
+  /** The bytes of a path that is not UTF-8. */
+  readonly pathBytes?: Uint8Array;
+  /** The kind of the change. */
+  readonly kind: ChangeKind;
+}
+
+/** The options of an image that is made of a sandbox. */
+export interface CommitOptions extends CallOptions {
+  /** The comment on the image's step. */
+  readonly message?: string | undefined;
+  /** The author of the image. */
+  readonly author?: string | undefined;
+  /** Instructions of a Dockerfile for running the image, such as `CMD ["python3"]`. */
+  readonly changes?: readonly string[] | undefined;
+  /** The time of creation in seconds since the epoch, with which the same changes make the same image. */
+  readonly sourceDateEpoch?: number | undefined;
+}
+
+/** An image that was made of a sandbox. */
+export interface Committed {
+  /** The digest of the image's manifest. */
+  readonly digest: string;
+  /** The image's name, in full. */
+  readonly name: string;
+  /** The digest of the uncompressed layer; null if the image has the same layers as its parent. */
+  readonly layer: string | null;
+  /** The length of the uncompressed layer in bytes. */
+  readonly layerBytes: number;
+  /** Files and attributes that the layer lacks, each as a clause; the first hundred of them. */
+  readonly notes: readonly string[];
+  /** The number of all such files and attributes. */
+  readonly notesTotal: number;
 }

@@ -39,6 +39,72 @@ export interface SaveOptions extends CallOptions {
   readonly compression?: "gzip" | "zstd" | "none" | undefined;
 }
 
+/** The options of a push. */
+export interface PushOptions extends CallOptions {
+  /** Name of the image at the registry; its own name if it is absent. */
+  readonly to?: string | undefined;
+  /** The compression of layers that are made anew from the store; `gzip` if it is absent. */
+  readonly compression?: "gzip" | "zstd" | "none" | undefined;
+  /** True to use HTTP without TLS. */
+  readonly plainHttp?: boolean | undefined;
+  /** File of certificate authorities to trust too, in PEM. */
+  readonly tlsCa?: HostPath | undefined;
+}
+
+/** An image that was pushed. */
+export interface Pushed {
+  /** Name of the image at the registry, in docker's short form. */
+  readonly reference: string;
+  /** Digest of the manifest at the registry. */
+  readonly digest: string;
+  /** Digest of the manifest in the store; that at the registry is another one if layers were rebuilt. */
+  readonly sourceDigest: string;
+  /** Number of bytes of layers that were uploaded. */
+  readonly uploadedBytes: number;
+  /** Layers, the base layer first. */
+  readonly layers: readonly PushedLayer[];
+}
+
+/** A layer of an image that was pushed. */
+export interface PushedLayer {
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+  /** Digest of the blob at the registry. */
+  readonly digest: string;
+  /** Media type of the blob. */
+  readonly mediaType: string;
+  /** Length of the blob in bytes. */
+  readonly sizeBytes: number;
+  /** The way of the layer to the registry. */
+  readonly route: "present" | "mounted" | "streamed" | "rebuilt";
+}
+
+/** The options of a login to a registry. */
+export interface LoginOptions extends CallOptions {
+  /** The registry, such as `ghcr.io`; Docker Hub if it is absent. */
+  readonly registry?: string | undefined;
+  /** Name of the user. */
+  readonly username: string;
+  /** Password of the user, or an access token in its place. */
+  readonly password: string;
+  /** True to use HTTP without TLS. */
+  readonly plainHttp?: boolean | undefined;
+  /** File of certificate authorities to trust too, in PEM. */
+  readonly tlsCa?: HostPath | undefined;
+}
+
+/** The result of a login. */
+export interface LoggedIn {
+  /** The registry, as in the names of images. */
+  readonly registry: string;
+  /** True if the registry accepted the password; false if it asked for none. */
+  readonly isChecked: boolean;
+  /** The docker config that keeps the password, unencrypted; null if a credential helper does. */
+  readonly file: string | null;
+  /** The name of the credential helper that keeps the password; null if the docker config does. */
+  readonly helper: string | null;
+}
+
 /** A step in which an image was made. */
 export interface HistoryStep {
   /** Diff ID of the step's layer; null if it made none. */

@@ -156,13 +156,16 @@ function listed(entries: FileInfo[], wanted: unknown): Result {
   return { count: entries.length, names: entries.map(name), types: entries.map((entry) => entry.type) };
 }
 
+/** The letters of changes, as docker prints them. */
+const LETTERS = { added: "A", changed: "C", deleted: "D" } as const;
+
 /** Returns what a comparison found, and ends it. */
 async function changes(compared: Diff): Promise<Result> {
   await using diff = compared;
   const lines: string[] = [];
   let inserted = 0;
   for await (const change of diff) {
-    lines.push(`${change.kind === "added" ? "A" : change.kind === "changed" ? "C" : "D"} ${change.path}`);
+    lines.push(`${LETTERS[change.kind]} ${change.path}`);
     const patch = await diff.patch(change);
     if (patch.lines.type === "text") inserted += patch.lines.inserted;
   }
@@ -297,6 +300,21 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   diff: async (step, stage) => changes(await stage.sandbox(step).diff({ paths: paths(step) })),
   diff_between: async (step, stage) =>
     changes(await stage.msb.diff(step["old"] as string, step["new"] as string, { paths: paths(step) })),
+  apply: async (step, stage) => {
+    const options = { from: textOf(step["from"] as Data), dryRun: step["dry_run"] === true };
+    const applied = await stage.sandbox(step).apply(step["directory"] as string, options);
+    return { changes: applied.changes.map(({ kind, path }) => `${LETTERS[kind]} ${path}`) };
+  },
+  commit: async (step, stage) => {
+    const options = { message: step["message"] as string | undefined, changes: step["changes"] as string[] | undefined };
+    const { layer, notes } = await stage.sandbox(step).commit(step["name"] as string, options);
+    return { has_layer: layer !== null, notes };
+  },
+  image_tag: async (step, stage) => stage.msb.images.tag(step["name"] as string, step["to"] as string),
+  image_save: async (step, stage) => stage.msb.images.save(step["name"] as string, step["path"] as string),
+  image_history: async (step, stage) => ({
+    comment: (await stage.msb.images.history(step["name"] as string))[0]?.comment,
+  }),
   discard: async (step, stage) => stage.sandbox(step).discard(paths(step)),
   kill_during: killDuring,
   http_get: httpGet,

@@ -1,12 +1,12 @@
-//! The steps that compare the disks of stopped sandboxes, and take changes back.
+//! The steps that compare the disks of stopped sandboxes, take changes back, and put them elsewhere.
 
 use anyhow::{Context as _, Result};
-use msb_sdk::{Diff, DiffOptions, Msb, PatchLines, Sandbox, Text};
+use msb_sdk::{ApplyOptions, CommitOptions, Diff, DiffOptions, Msb, PatchLines, Sandbox, Text};
 use serde_json::Value;
 
 use super::data::bytes;
 use super::expectation::{Fields, plain};
-use super::steps::{StepError, word};
+use super::steps::{StepError, text, word};
 
 /// Compares a sandbox with its image.
 pub(super) async fn of_sandbox(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
@@ -23,6 +23,33 @@ pub(super) async fn between(msb: &Msb, step: &Value) -> Result<Fields, StepError
 pub(super) async fn discard(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
     sandbox.discard(paths(step)?).await?;
     Ok(Fields::new())
+}
+
+/// Puts changes into a directory of the host.
+pub(super) async fn apply(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let mut options = ApplyOptions::default().from(text(step, "from")?);
+    options.dry_run = step["dry_run"] == true;
+    let applied = sandbox.apply(word(step, "directory")?, options).await?;
+    let changes = applied.changes.iter();
+    let lines = changes.map(|change| format!("{} {}", change.kind.letter(), change.path));
+    Ok(Fields::from([(
+        "changes",
+        plain(lines.collect::<Vec<_>>()),
+    )]))
+}
+
+/// Makes an image of a sandbox.
+pub(super) async fn commit(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let mut options = CommitOptions::default();
+    options.message = step["message"].as_str().map(str::to_owned);
+    let changes = step["changes"].as_array().into_iter().flatten();
+    let changes = changes.filter_map(Value::as_str).map(str::to_owned);
+    options.changes = changes.collect();
+    let committed = sandbox.commit(word(step, "name")?, options).await?;
+    Ok(Fields::from([
+        ("has_layer", plain(committed.layer.is_some())),
+        ("notes", plain(committed.notes)),
+    ]))
 }
 
 async fn listed(diff: &Diff) -> Result<Fields, StepError> {

@@ -118,6 +118,8 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
         "diff" => changes::of_sandbox(stage.sandbox(step)?, step).await,
         "diff_between" => changes::between(stage.msb, step).await,
         "discard" => changes::discard(stage.sandbox(step)?, step).await,
+        "apply" => changes::apply(stage.sandbox(step)?, step).await,
+        "commit" => changes::commit(stage.sandbox(step)?, step).await,
         "spawn" => commands::spawn(stage.sandbox(step)?, step).await,
         "host_write" | "host_read" => host_file(step),
         "listen" => listen(stage, step).await,
@@ -273,6 +275,14 @@ async fn stored(stage: &Stage<'_>, step: &Value) -> Result<Fields, StepError> {
     match word(step, "do")? {
         "image_get" => drop(images.get(name).await?),
         "image_remove" => drop(images.remove(name, Force::No).await?),
+        "image_tag" => images.tag(name, word(step, "to")?).await?,
+        "image_save" => images.save([name], word(step, "path")?).await?,
+        "image_history" => {
+            let steps = images.history(name).await?;
+            let last = steps.into_iter().next();
+            let comment = last.and_then(|step| step.comment);
+            return Ok(Fields::from([("comment", plain(json!(comment)))]));
+        }
         "image_pull" => {
             let mut options = step["options"].clone();
             options["name"] = name.into();

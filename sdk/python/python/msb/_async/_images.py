@@ -2,13 +2,21 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, overload
 
 from .. import _values
 from .._core import Link
-from .._types import HistoryStep, ImageInfo, Pruned, PullEvent, RemovedImage
+from .._types import (
+    HistoryStep,
+    ImageInfo,
+    LoggedIn,
+    Pruned,
+    PullEvent,
+    Pushed,
+    RemovedImage,
+)
 from .._values import Duration, Size, decode
 from ._bridge import call
 
@@ -136,7 +144,7 @@ class AsyncImages:
 
     async def save(
         self,
-        names: str | Iterable[str],
+        names: str | Sequence[str],
         path: str | os.PathLike[str],
         *,
         format: Literal["docker-archive", "oci-archive", "oci-dir"] = "docker-archive",
@@ -161,6 +169,58 @@ class AsyncImages:
         Raises `ImageNotFound`.
         """
         await call(self._link, "images.tag", {"image": image, "name": name})
+
+    async def push(
+        self,
+        name: str,
+        to: str | None = None,
+        *,
+        compression: Literal["gzip", "zstd", "none"] = "gzip",
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+    ) -> Pushed:
+        """Pushes an image to a registry, under its own name or `to`.
+
+        Layers that the registry has are not sent. `compression` is that of layers which are made anew from the store,
+        because no registry can give them. Raises `ImageNotFound`, `Unauthorized`, and `RegistryError`.
+        """
+        options = {
+            "name": name,
+            "destination": to,
+            "compression": compression,
+            "plain_http": plain_http,
+            "tls_ca": None if tls_ca is None else os.fspath(tls_ca),
+        }
+        reply = await call(self._link, "images.push", options)
+        return decode(Pushed, reply.value)
+
+    async def login(
+        self,
+        registry: str | None = None,
+        *,
+        username: str,
+        password: str,
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+    ) -> LoggedIn:
+        """Checks a password, or an access token, with a registry, and keeps it as `docker login` does.
+
+        Without `registry` it is that of Docker Hub. Raises `Unauthorized` and `RegistryError`.
+        """
+        options = {
+            "registry": registry,
+            "username": username,
+            "password": password,
+            "plain_http": plain_http,
+            "tls_ca": None if tls_ca is None else os.fspath(tls_ca),
+        }
+        reply = await call(self._link, "images.login", options)
+        return decode(LoggedIn, reply.value)
+
+    async def logout(self, registry: str | None = None) -> bool:
+        """Removes the password of a registry; returns false if there was none."""
+        reply = await call(self._link, "images.logout", {"registry": registry})
+        return bool(reply.value["was_logged_in"])
 
     def _image(self, value: Any) -> AsyncImage:
         return AsyncImage(self._link, decode(ImageInfo, value))

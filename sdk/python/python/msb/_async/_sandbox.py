@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -8,6 +9,8 @@ from typing import Literal
 from .. import _core, _options, _values
 from .._core import Reply
 from .._types import (
+    Applied,
+    Committed,
     Exit,
     Output,
     Port,
@@ -324,6 +327,62 @@ class AsyncSandbox:
         """
         await call(self._link, "discard", {"paths": _values.paths(paths)})
 
+    async def apply(
+        self,
+        directory: str | os.PathLike[str],
+        paths: Sequence[Text] = (),
+        *,
+        from_path: Text | None = None,
+        base: str | None = None,
+        owner: bool = False,
+        dry_run: bool = False,
+    ) -> Applied:
+        """Puts the changes of the stopped sandbox into a directory of this host.
+
+        `from_path` is the sandbox's directory that `directory` stands for; its root by default. `base` is the sandbox
+        or image that the sandbox is compared with; its own image by default. `owner=True` applies owners, too, which
+        takes root. With `dry_run=True` nothing is written.
+
+        Raises `SandboxRunning`, `PathNotFound`, and `PathExists` if files of the host are in the way: then nothing is
+        changed, and the detail `conflicts` lists them.
+        """
+        options = {
+            "directory": os.fspath(directory),
+            "paths": _values.paths(paths),
+            "from": None if from_path is None else _values.text(from_path),
+            "base": base,
+            "owner": owner,
+            "dry_run": dry_run,
+        }
+        reply = await call(self._link, "apply", options)
+        return decode(Applied, reply.value)
+
+    async def commit(
+        self,
+        name: str,
+        *,
+        message: str | None = None,
+        author: str | None = None,
+        changes: Sequence[str] = (),
+        source_date_epoch: int | None = None,
+    ) -> Committed:
+        """Makes an image of the stopped sandbox: a child of its image, or of the last image that was made of it.
+
+        `changes` are instructions of a Dockerfile for running the image, such as `CMD ["python3"]`. With
+        `source_date_epoch`, in seconds, the same changes make the same image.
+
+        Raises `SandboxRunning`, `InvalidArgument` and `OutOfSpace`.
+        """
+        options = {
+            "name": name,
+            "message": message,
+            "author": author,
+            "changes": [*changes],
+            "source_date_epoch": source_date_epoch,
+        }
+        reply = await call(self._link, "commit", options)
+        return decode(Committed, reply.value)
+
     async def snapshot(self) -> None:
         """Reserved: raises `Unsupported`."""
         raise unsupported("snapshot")
@@ -331,10 +390,6 @@ class AsyncSandbox:
     async def fork(self) -> None:
         """Reserved: raises `Unsupported`."""
         raise unsupported("fork")
-
-    async def commit(self) -> None:
-        """Reserved: raises `Unsupported`."""
-        raise unsupported("commit")
 
     async def __aenter__(self) -> AsyncSandbox:
         return self

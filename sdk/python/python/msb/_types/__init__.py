@@ -2,9 +2,28 @@
 
 from .client import Finding, Severity, Version
 from .command import Event, Exit, JobInfo, Output, TerminalSize, TextEvent, Ulimit
-from .diff import Change, ChangedFile, ChangeKind, Patch, PatchLines, Xattr
+from .diff import (
+    Applied,
+    AppliedChange,
+    Change,
+    ChangedFile,
+    ChangeKind,
+    Committed,
+    Patch,
+    PatchLines,
+    Xattr,
+)
 from .file import Copied, FileInfo, FileType
-from .image import HistoryStep, ImageInfo, Pruned, PullEvent, RemovedImage
+from .image import (
+    HistoryStep,
+    ImageInfo,
+    LoggedIn,
+    Pruned,
+    PullEvent,
+    Pushed,
+    PushedLayer,
+    RemovedImage,
+)
 from .log import LogRecord
 from .mount import Mount
 from .network import Network, Port, Ports
@@ -13,9 +32,12 @@ from .sandbox_info import GuestStats, HostStats, SandboxInfo, SandboxState, Stat
 from .volume import VolumeInfo
 
 __all__ = [
+    "Applied",
+    "AppliedChange",
     "Change",
     "ChangeKind",
     "ChangedFile",
+    "Committed",
     "Copied",
     "Event",
     "Exit",
@@ -28,6 +50,7 @@ __all__ = [
     "ImageInfo",
     "JobInfo",
     "LogRecord",
+    "LoggedIn",
     "Mount",
     "Network",
     "Output",
@@ -37,6 +60,8 @@ __all__ = [
     "Ports",
     "Pruned",
     "PullEvent",
+    "Pushed",
+    "PushedLayer",
     "RemovedImage",
     "SandboxInfo",
     "SandboxOptions",

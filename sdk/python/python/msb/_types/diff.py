@@ -96,3 +96,41 @@ class Patch:
     """The extent of the change."""
     is_partial: bool
     """True if `git apply` does not make the whole change, such as an owner or a binary file."""
+
+
+@dataclass(frozen=True)
+class AppliedChange:
+    """A change of a file of this host."""
+
+    path: str
+    """The path in the directory. Bytes that are not UTF-8 are surrogates, as with `os.fsdecode`."""
+    kind: ChangeKind
+    """The kind of the change."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Changes that were put into a directory of this host, or would be."""
+
+    changes: tuple[AppliedChange, ...] = ()
+    """The changes, parents before children. Of a removed directory only the directory itself is listed."""
+    sockets: tuple[str, ...] = ()
+    """Paths of changed sockets, which are left out."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """An image that was made of a sandbox."""
+
+    digest: str
+    """The digest of the image's manifest."""
+    name: str
+    """The image's name, in full."""
+    layer: str | None = None
+    """The digest of the uncompressed layer; `None` if the image has the same layers as its parent."""
+    layer_bytes: int = 0
+    """The length of the uncompressed layer, in bytes."""
+    notes: tuple[str, ...] = ()
+    """Files and attributes that the layer lacks, each as a clause; the first hundred of them."""
+    notes_total: int = 0
+    """The number of all such files and attributes."""

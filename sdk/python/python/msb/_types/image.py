@@ -61,6 +61,53 @@ class HistoryStep:
 
 
 @dataclass(frozen=True)
+class PushedLayer:
+    """A layer of an image that was pushed."""
+
+    diff_id: str
+    """Diff ID of the layer."""
+    digest: str
+    """Digest of the blob at the registry."""
+    media_type: str
+    """Media type of the blob."""
+    size_bytes: int
+    """Length of the blob, in bytes."""
+    route: str
+    """The way of the layer to the registry: `present`, `mounted`, `streamed` from its origin, or `rebuilt` from the
+    store."""
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """An image that was pushed."""
+
+    reference: str
+    """Name of the image at the registry, in docker's short form."""
+    digest: str
+    """Digest of the manifest at the registry."""
+    source_digest: str
+    """Digest of the manifest in the store; that at the registry is another one if layers were rebuilt."""
+    uploaded_bytes: int = 0
+    """Number of bytes of layers that were uploaded."""
+    layers: tuple[PushedLayer, ...] = ()
+    """Layers, the base layer first."""
+
+
+@dataclass(frozen=True)
+class LoggedIn:
+    """The result of a login."""
+
+    registry: str
+    """The registry, as in the names of images."""
+    is_checked: bool
+    """True if the registry accepted the password; false if it asked for none."""
+    file: str | None = None
+    """The docker config that keeps the password, unencrypted; `None` if a credential helper does."""
+    helper: str | None = None
+    """The name of the credential helper that keeps the password; `None` if the docker config does."""
+
+
+@dataclass(frozen=True)
 class RemovedImage:
     """The result of the removal of an image."""
 
