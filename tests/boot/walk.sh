@@ -101,6 +101,7 @@ json doctor doctor --format json
 json doctor-fix doctor --fix --format json
 json images images --format json
 json image-inspect image inspect "$image"
+json history history "$image" --format json
 json image-verify image verify --format json
 json df df --format json
 json prune prune --dry-run --format json
@@ -217,6 +218,8 @@ gives 0 "$msb" cp walk-2:/srv/tree "$work/offline"
 same one cat "$work/offline/link"
 refuses 'run' "$msb" exec walk-2 true
 json diff diff walk-2 --format json
+mkdir "$work/applied"
+json apply apply --from /srv --format json walk-2 "$work/applied"
 same 'A /srv/tree' sh -c "'$msb' diff walk-2 -- /srv/tree | head -1"
 
 step 'update'

@@ -17,6 +17,7 @@ macro_rules! schema {
 
 /// Each schema's name and text, embedded because a guest has no repository.
 const SCHEMAS: &[(&str, &str)] = &[
+    schema!("apply"),
     schema!("df"),
     schema!("diff"),
     schema!("doctor"),
