@@ -166,6 +166,12 @@ impl Store {
 
     /// Returns the image's digest, and the name if the image was found by name.
     pub(crate) fn resolve(&self, text: &str) -> Result<(Option<Reference>, Digest), FindError> {
+        // A whole digest is one, also if an archive has given an image a name of this form.
+        if let Ok(digest) = text.parse::<Digest>()
+            && fs::exists(self.layout.image(&digest))?
+        {
+            return Ok((None, digest));
+        }
         if let Ok(reference) = text.parse::<Reference>()
             && let Some(file) = record::read::<ReferenceFile>(&self.layout.reference(&reference))?
             && fs::exists(self.layout.image(&file.manifest_digest))?

@@ -49,12 +49,14 @@ impl SandboxLayer {
     /// it.
     ///
     /// # Errors
-    /// If the sandbox runs, the disks cannot be read, or a file cannot be part of a layer.
+    /// If the sandbox runs, the disks cannot be read, a file cannot be part of a layer, or the layer
+    /// has more than `max_bytes`.
     pub fn new(
         home: &Home,
         sandbox: &Sandbox,
         base: &StoredImage,
         latest_mtime_s: Option<i64>,
+        max_bytes: u64,
     ) -> Result<Self, CommitError> {
         let name = || sandbox.spec.name.clone();
         let new = DiskSide::of_sandbox(sandbox, home).map_err(|error| match error {
@@ -87,7 +89,7 @@ impl SandboxLayer {
         let plan = plan.map_err(layer_error)?;
         drop(old);
         let written = plan
-            .write(&new, Digesting::default())
+            .write(&new, Digesting::new(max_bytes))
             .map_err(layer_error)?;
         Ok(Self {
             diff_id: written.out.hasher.finish(),
@@ -131,17 +133,35 @@ impl SandboxLayer {
     }
 }
 
-/// An output that keeps a digest and a length.
-#[derive(Default)]
+/// An output that keeps a digest and a length. A guest can make a small disk read as a long layer, so
+/// it takes no more than the bytes that an image's layer may have.
 struct Digesting {
     hasher: Hasher,
     size_bytes: u64,
+    max_bytes: u64,
+}
+
+impl Digesting {
+    fn new(max_bytes: u64) -> Self {
+        Self {
+            hasher: Hasher::default(),
+            size_bytes: 0,
+            max_bytes,
+        }
+    }
 }
 
 impl Write for Digesting {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.size_bytes = self.size_bytes.saturating_add(length_bytes);
+        if self.size_bytes > self.max_bytes {
+            let max_bytes = self.max_bytes;
+            let message =
+                format!("the layer has more than {max_bytes} bytes, the limit layer-bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
         self.hasher.update(bytes);
-        self.size_bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         Ok(bytes.len())
     }
 

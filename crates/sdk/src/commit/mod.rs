@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use image_import::{NewImage, OpenBlob};
 use image_store::origin::Origin;
-use image_store::{ImageDocuments, LayerDescriptor, Store, StoredImage};
+use image_store::{ImageDocuments, ImageLease, LayerDescriptor, Store, StoredImage};
 use msb_runtime::{Sandbox as StoredSandbox, SandboxLayer};
 use oci_image::{ChildConfig, Descriptor, Reference, media_type};
-use oci_layers::Limits;
+use oci_layers::{Limit, Limits};
 use serde::Serialize;
 
 pub use options::CommitOptions;
@@ -62,11 +62,13 @@ impl Sandbox {
     /// [`SandboxRunning`](ErrorKind::SandboxRunning),
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) if the name or an instruction is invalid, or a
     /// file of the sandbox cannot be part of a layer, and
-    /// [`OutOfSpace`](ErrorKind::OutOfSpace). The store's images are unchanged then.
+    /// [`OutOfSpace`](ErrorKind::OutOfSpace). The store's images are unchanged then. If only the note
+    /// in the sandbox cannot be written, the image exists, and the next commit has this one's
+    /// changes too.
     pub fn commit(&self, name: impl Into<String>, options: CommitOptions) -> Operation<Committed> {
         let (handle, name) = (self.handle(), name.into());
         Operation::new(async move {
-            let name: Reference = parse(&name)?;
+            let name = parse(&name)?;
             let mut child = options.child()?;
             let limits = crate::images::limits(&handle.shared, &BTreeMap::new())?;
             let (stored, shared) = (handle.stored(), &handle.shared);
@@ -74,31 +76,31 @@ impl Sandbox {
             let epoch = options.source_date_epoch;
             let planning = {
                 let (stored, store) = (stored.clone(), store.clone());
-                shared.with_home(move |shared| plan(shared, &stored, &store, epoch))
+                let max_bytes = limits.get(Limit::LayerBytes);
+                shared.with_home(move |shared| plan(shared, &stored, &store, epoch, max_bytes))
             };
             let Planned {
                 base,
+                _lease,
                 is_committed,
                 documents,
                 layer,
             } = planning.await?;
             child.layer = (!layer.is_empty()).then(|| layer.diff_id());
             let is_known = is_committed && child.layer.is_none() && !options.has_changes();
-            let config = if is_known {
-                documents.config.clone()
+            let digest = if is_known {
+                let digest = base.record.manifest_digest;
+                let tagged = store.tag(&digest.to_string(), &name).await;
+                tagged.map_err(|error| shared.in_home(Error::from(error)))?;
+                digest
             } else {
-                child.config(&documents.config)?
+                let config = child.config(&documents.config)?;
+                let parts = (config, documents.layers);
+                let image = new_image(&base, parts, &layer, &child, name.clone());
+                let added = add(&store, &image, &limits).await;
+                let added = added.map_err(|error| shared.in_home(error))?;
+                added.record.manifest_digest
             };
-            let image = new_image(
-                &base,
-                (config, documents.layers),
-                &layer,
-                &child,
-                name.clone(),
-            );
-            let added = add(&store, &image, &limits).await;
-            let added = added.map_err(|error| shared.in_home(error))?;
-            let digest = added.record.manifest_digest;
             let noting = shared.with_home(move |_| stored.note_committed_image(digest));
             noting.await?;
             let (notes, notes_total) = layer.notes();
@@ -117,6 +119,8 @@ impl Sandbox {
 /// The parts of an image that is to be made.
 struct Planned {
     base: StoredImage,
+    /// Keeps the base in the store until the image is made.
+    _lease: ImageLease,
     /// True if the base was made of the sandbox.
     is_committed: bool,
     documents: ImageDocuments,
@@ -128,12 +132,15 @@ fn plan(
     sandbox: &StoredSandbox,
     store: &Store,
     latest_mtime_s: Option<i64>,
+    max_bytes: u64,
 ) -> Result<Planned, Error> {
     let (base, is_committed) = base(sandbox, store)?;
+    let lease = store.lease(&base)?;
     let documents = store.documents(&base.record)?;
-    let layer = SandboxLayer::new(shared.home(), sandbox, &base, latest_mtime_s)?;
+    let layer = SandboxLayer::new(shared.home(), sandbox, &base, latest_mtime_s, max_bytes)?;
     Ok(Planned {
         base,
+        _lease: lease,
         is_committed,
         documents,
         layer,
@@ -190,11 +197,18 @@ async fn add(store: &Store, image: &NewImage, limits: &Limits) -> Result<StoredI
     added.map_err(Error::from)
 }
 
+/// Parses the name of the new image. A digest would name another image than the one that is made.
 fn parse(name: &str) -> Result<Reference, Error> {
-    name.parse().map_err(|error: oci_image::InvalidReference| {
+    let parsed: Reference = name.parse().map_err(|error: oci_image::InvalidReference| {
         let name = crate::error::printable(name);
         Error::from(error).context(format!("'{name}' cannot be the name of an image"))
-    })
+    })?;
+    if parsed.digest().is_some() {
+        let name = parsed.familiar();
+        let message = format!("cannot name an image {name}: a name with a digest cannot be given");
+        return Err(Error::invalid(message).with_hint("leave out the digest, and add a tag"));
+    }
+    Ok(parsed)
 }
 
 #[cfg(test)]
@@ -205,7 +219,9 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_committed_is_told_first() {
         let (_home, sandbox) = stopped_sandbox().await;
+        let pinned = format!("app@sha256:{}", "0".repeat(64));
         for (name, options) in [
+            (&*pinned, CommitOptions::default()),
             ("UPPER", CommitOptions::default()),
             ("app", CommitOptions::default().change("RUN make")),
             ("app", CommitOptions::default().source_date_epoch(i64::MAX)),
