@@ -1,10 +1,12 @@
-use std::cell::Cell;
+mod attributes;
+mod editing;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use fstree::{FileKind, Inode, Metadata, Name, Segment, Tree, TreeBuilder};
+use fstree::{FileKind, Inode, Metadata, Name, Tree, TreeBuilder};
 use tree_diff::{InMemory, Scope, Side, Unrelated, compare};
 
 use super::host_directory::HostDirectory;
@@ -128,57 +130,6 @@ fn apply_with(
         format!("{} {path}", step.action.letter())
     });
     Ok(shown.collect())
-}
-
-/// A side that counts what is read of it, and edits a file of the host then if it is armed.
-struct Editing {
-    files: InMemory,
-    edited: PathBuf,
-    is_armed: Cell<bool>,
-    read_bytes: Cell<u64>,
-}
-
-impl Editing {
-    fn new(files: &Files, edited: PathBuf) -> Self {
-        Self {
-            files: InMemory(files.clone()),
-            edited,
-            is_armed: Cell::new(false),
-            read_bytes: Cell::new(0),
-        }
-    }
-}
-
-impl Side for Editing {
-    type Content = Vec<u8>;
-    type Error = io::Error;
-
-    fn tree(&self) -> &Files {
-        self.files.tree()
-    }
-
-    fn size_bytes(&self, content: &Vec<u8>) -> u64 {
-        self.files.size_bytes(content)
-    }
-
-    /// All zeros at the start are a hole.
-    fn segments(&self, content: &Vec<u8>) -> Vec<Segment> {
-        let zeros = content.iter().take_while(|&&byte| byte == 0).count();
-        let data = Segment {
-            offset_bytes: zeros as u64,
-            length_bytes: (content.len() - zeros) as u64,
-        };
-        vec![data]
-    }
-
-    fn read_at(&self, content: &Vec<u8>, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
-        if self.is_armed.get() {
-            fs::write(&self.edited, "edited")?;
-        }
-        let read_bytes = self.read_bytes.get() + buffer.len() as u64;
-        self.read_bytes.set(read_bytes);
-        self.files.read_at(content, offset_bytes, buffer)
-    }
 }
 
 /// Returns the plan of the changes between two trees.
@@ -347,34 +298,6 @@ fn all_conflicts_are_named_and_nothing_is_done() {
 }
 
 #[test]
-fn permissions_that_the_sandbox_did_not_change_are_the_hosts() {
-    let host = temporary();
-    write_tree(&[("a", "1"), ("b", "1")], host.path());
-    let mode = |path: &str, mode| {
-        let permissions = fs::Permissions::from_mode(mode);
-        fs::set_permissions(host.path().join(path), permissions).expect("set");
-    };
-    mode("a", 0o600);
-    let (old, mut new) = (
-        tree(&[("a", "1"), ("b", "1")]),
-        tree(&[("a", "2"), ("b", "1")]),
-    );
-    let id = new.find(b"b").expect("there");
-    new.inode_mut(id).metadata.mode = 0o4750;
-    assert_eq!(
-        apply(&old, &new, host.path(), "").expect("applied"),
-        ["C a", "C b"]
-    );
-    let found = |path: &str| fs::metadata(host.path().join(path)).expect("there").mode() & 0o7777;
-    assert_eq!((found("a"), found("b")), (0o600, 0o750));
-    mode("b", 0o777);
-    let Err(Failed::Conflicts(conflicts)) = apply(&old, &new, host.path(), "") else {
-        panic!("no conflict");
-    };
-    assert_eq!(conflicts, [("b".to_owned(), ConflictReason::Differs)]);
-}
-
-#[test]
 fn times_and_hard_links_are_applied() {
     let host = temporary();
     let old = tree(&[("a", "1")]);
@@ -513,171 +436,6 @@ fn removals_below_a_directory_that_became_a_socket_are_listed() {
     write_tree(&[("s/a", "1")], host.path());
     let done = apply(&old, &new, host.path(), "").expect("no conflict");
     assert_eq!(done, ["D s/a"]);
-}
-
-#[test]
-fn a_file_that_changes_while_the_new_one_is_written_is_kept() {
-    let host = temporary();
-    write_tree(&[("a", "1")], host.path());
-    let path = host.path().join("a");
-    let old = Editing::new(&tree(&[("a", "1")]), path.clone());
-    let new = Editing::new(&tree(&[("a", "new content")]), path.clone());
-    let directory = HostDirectory::open(host.path()).expect("open");
-    let options = ApplyOptions::default();
-    let plan = plan((&old, &new), &directory, &options);
-    new.is_armed.set(true);
-    let failed = write::run((&old, &new), &directory, &options, &plan).expect_err("it changed");
-    assert!(matches!(failed, ApplyError::Changed { .. }), "{failed:?}");
-    assert_eq!(
-        read_tree(host.path()),
-        [("a".to_owned(), "edited".to_owned())]
-    );
-}
-
-/// The tests of owners take root.
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-#[test]
-fn a_setuid_bit_stays_with_its_owner_alone() {
-    let host = temporary();
-    let files = |content| {
-        let mut files = tree(&[("sudo", content)]);
-        set_metadata(&mut files, "sudo", |metadata| metadata.mode = 0o4755);
-        files
-    };
-    let (old, new) = (InMemory(files("!1")), InMemory(files("!2")));
-    for keep_owner in [false, true] {
-        if keep_owner && !is_root() {
-            continue;
-        }
-        write_tree(&[("sudo", "!1")], host.path());
-        set_mode(host.path().join("sudo"), 0o4755);
-        let directory = HostDirectory::open(host.path()).expect("open");
-        let options = ApplyOptions {
-            keep_owner,
-            ..ApplyOptions::default()
-        };
-        let plan = plan((&old, &new), &directory, &options);
-        write::run((&old, &new), &directory, &options, &plan).expect("applied");
-        assert_eq!(fs::read(host.path().join("sudo")).expect("there"), b"!2");
-        let expected = if keep_owner { 0o4755 } else { 0o755 };
-        assert_eq!(mode(host.path().join("sudo")), expected);
-    }
-}
-
-#[test]
-fn a_symlink_gets_its_new_owner() {
-    if !is_root() {
-        return;
-    }
-    let host = temporary();
-    write_tree(&[("l", "->a")], host.path());
-    let old = tree(&[("l", "->a")]);
-    let mut new = tree(&[("l", "->a")]);
-    set_metadata(&mut new, "l", |metadata| metadata.uid = 7);
-    let directory = HostDirectory::open(host.path()).expect("open");
-    let options = ApplyOptions {
-        keep_owner: true,
-        ..ApplyOptions::default()
-    };
-    let (old, new) = (InMemory(old), InMemory(new));
-    let plan = plan((&old, &new), &directory, &options);
-    write::run((&old, &new), &directory, &options, &plan).expect("applied");
-    let metadata = fs::symlink_metadata(host.path().join("l")).expect("there");
-    assert_eq!(metadata.uid(), 7);
-}
-
-#[test]
-fn the_names_of_one_file_take_its_room_and_are_read_once() {
-    let host = temporary();
-    let old = Editing::new(&tree(&[]), PathBuf::new());
-    let mut files = tree(&[("a", "content")]);
-    let id = files.find(b"a").expect("there");
-    for label in ["b", "c", "d"] {
-        let label = Name::new(label.as_bytes()).expect("a name");
-        files.link(files.root(), label, id);
-    }
-    let new = Editing::new(&files, PathBuf::new());
-    let directory = HostDirectory::open(host.path()).expect("open");
-    let options = ApplyOptions::default();
-    let plan = plan((&old, &new), &directory, &options);
-    assert_eq!(plan.needed_bytes, 7);
-    new.read_bytes.set(0);
-    write::run((&old, &new), &directory, &options, &plan).expect("applied");
-    // It is written once and compared once.
-    assert_eq!(new.read_bytes.get(), 14);
-    assert_eq!(read_tree(host.path()).len(), 4);
-}
-
-#[test]
-fn the_holes_of_two_files_are_not_compared() {
-    let host = temporary();
-    let mut content = vec![0; 8 << 20];
-    content.push(b'x');
-    let mut files = tree(&[("a", "")]);
-    let id = files.find(b"a").expect("there");
-    files.inode_mut(id).kind = FileKind::Regular(content);
-    let old = Editing::new(&tree(&[]), PathBuf::new());
-    let new = Editing::new(&files, PathBuf::new());
-    let directory = HostDirectory::open(host.path()).expect("open");
-    let options = ApplyOptions::default();
-    let first = plan((&old, &new), &directory, &options);
-    write::run((&old, &new), &directory, &options, &first).expect("applied");
-    new.read_bytes.set(0);
-    assert!(plan((&old, &new), &directory, &options).steps.is_empty());
-    let read_bytes = new.read_bytes.get();
-    assert!(read_bytes < 1 << 20, "{read_bytes}");
-    // Data in a hole of the sandbox's file is another content.
-    let file = fs::OpenOptions::new()
-        .write(true)
-        .open(host.path().join("a"));
-    let file = file.expect("there");
-    std::os::unix::fs::FileExt::write_all_at(&file, b"y", 4 << 20).expect("written");
-    let changes = compare(&old, &new, &Unrelated, &Scope::everything()).expect("compared");
-    let plan = Plan::new((&old, &new), &changes, &directory, &options).expect("planned");
-    assert_eq!(plan.conflicts.len(), 1);
-}
-
-#[test]
-fn directories_keep_the_hosts_setgid_bit() {
-    let host = temporary();
-    write_tree(&[("d/a", "1")], host.path());
-    set_mode(host.path().join("d"), 0o2755);
-    let old = tree(&[("d/a", "1")]);
-    let mut new = tree(&[("d/a", "1"), ("d/new/b", "1")]);
-    set_metadata(&mut new, "d", |metadata| metadata.mode = 0o775);
-    apply(&old, &new, host.path(), "").expect("applied");
-    assert_eq!(mode(host.path().join("d")), 0o2775);
-    assert_eq!(mode(host.path().join("d/new")), 0o2755);
-}
-
-#[test]
-fn a_new_directory_has_its_permissions_before_its_files() {
-    let host = temporary();
-    let mut files = tree(&[("d/a", "1")]);
-    set_metadata(&mut files, "d", |metadata| metadata.mode = 0o1077);
-    let nowhere = host.path().join("missing/file");
-    let old = Editing::new(&tree(&[]), nowhere.clone());
-    let new = Editing::new(&files, nowhere);
-    let directory = HostDirectory::open(host.path()).expect("open");
-    let options = ApplyOptions::default();
-    let plan = plan((&old, &new), &directory, &options);
-    new.is_armed.set(true);
-    let failed = write::run((&old, &new), &directory, &options, &plan).expect_err("not read");
-    assert!(matches!(failed, ApplyError::Read { .. }), "{failed:?}");
-    assert_eq!(mode(host.path().join("d")), 0o1777);
-}
-
-#[test]
-fn a_directory_that_nobody_can_open_is_made() {
-    let host = temporary();
-    let mut new = tree(&[("d/a", "1")]);
-    set_metadata(&mut new, "d", |metadata| metadata.mode = 0);
-    apply(&tree(&[]), &new, host.path(), "").expect("applied");
-    assert_eq!(mode(host.path().join("d")), 0);
-    set_mode(host.path().join("d"), 0o755);
 }
 
 #[test]
