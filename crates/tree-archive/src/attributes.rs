@@ -1,9 +1,9 @@
 //! The attributes of a new file, and the way to it: nothing here follows a symlink unless it is told.
 
 use fstree::{FileType, Metadata, Xattrs};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat, fchmod,
+    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmod, chownat, fchmod,
     fchown, fsetxattr, futimens, openat, utimensat,
 };
 use rustix::io::Errno;
@@ -60,9 +60,17 @@ pub fn set_entry_attributes(
     }
     if file_type != FileType::Symlink {
         let mode = Mode::from_raw_mode((metadata.mode & 0o1777).into());
-        chmodat(directory, name, mode, AtFlags::empty())?;
+        set_entry_mode(entry, mode)?;
     }
     utimensat(directory, name, &times(metadata), itself)
+}
+
+/// Sets the permissions of a file that cannot be opened itself. A symlink that took its place is an
+/// error: `fchmodat` would follow it, and has no flag against that before Linux 6.6.
+fn set_entry_mode(entry: EntryRef<'_>, mode: Mode) -> rustix::io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(entry.directory, entry.name, flags, Mode::empty())?;
+    chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), mode)
 }
 
 /// Sets the xattrs that an unpacked file gets.
@@ -103,5 +111,33 @@ fn times(metadata: &Metadata) -> Timestamps {
     Timestamps {
         last_access: time,
         last_modification: time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use rustix::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn the_permissions_of_a_symlinks_target_stay() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let target = directory.path().join("target");
+        fs::write(&target, "").expect("written");
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).expect("set");
+        symlink("target", directory.path().join("link")).expect("made");
+        let open = File::open(directory.path()).expect("open");
+        let entry = EntryRef {
+            directory: open.as_fd(),
+            name: b"link",
+        };
+        let metadata = Metadata::with_mode(0o666);
+        set_entry_attributes(entry, FileType::Fifo, &metadata, false).expect_err("a symlink");
+        let found = fs::metadata(&target).expect("there").permissions().mode();
+        assert_eq!(found & 0o7777, 0o600);
     }
 }

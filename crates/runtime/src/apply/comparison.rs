@@ -2,7 +2,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use fstree::{FileKind, InodeId};
+use fstree::{FileKind, InodeId, Segment};
+use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use tree_diff::Change;
 
@@ -132,12 +133,23 @@ enum Unequal {
     Sandbox(io::Error),
 }
 
-/// Compares a file of the host with one of the sandbox that has the same size.
+/// Compares a file of the host with one of the sandbox that has the same size. What is a hole in
+/// both is not read.
 fn is_equal<S: HostSource>(file: &File, side: &S, content: &S::Content) -> Result<bool, Unequal> {
     let size_bytes = side.size_bytes(content);
+    let segments = side.segments(content);
     let (mut one, mut other) = (Vec::new(), Vec::new());
     let mut offset_bytes = 0;
     while offset_bytes < size_bytes {
+        let in_sandbox = next_segment(&segments, offset_bytes);
+        let on_host = next_data(file, offset_bytes).map_err(Unequal::Host)?;
+        let Some(next_bytes) = in_sandbox.into_iter().chain(on_host).min() else {
+            break;
+        };
+        offset_bytes = next_bytes;
+        if offset_bytes >= size_bytes {
+            break;
+        }
         let length_bytes = PIECE_BYTES.min(size_bytes - offset_bytes);
         let length = usize::try_from(length_bytes).unwrap_or(0);
         one.resize(length, 0);
@@ -159,4 +171,23 @@ fn is_equal<S: HostSource>(file: &File, side: &S, content: &S::Content) -> Resul
         offset_bytes += length_bytes;
     }
     Ok(true)
+}
+
+/// Returns the first offset at or after another one that is in a segment. `None` if there is none.
+fn next_segment(segments: &[Segment], offset_bytes: u64) -> Option<u64> {
+    let end_bytes = |one: &Segment| one.offset_bytes.saturating_add(one.length_bytes);
+    let next = segments.partition_point(|one| end_bytes(one) <= offset_bytes);
+    let next = segments.get(next)?;
+    Some(next.offset_bytes.max(offset_bytes))
+}
+
+/// Returns the first offset at or after another one where a file has data. `None` if there is none.
+fn next_data(file: &File, offset_bytes: u64) -> rustix::io::Result<Option<u64>> {
+    match seek(file, SeekFrom::Data(offset_bytes)) {
+        Ok(next_bytes) => Ok(Some(next_bytes)),
+        Err(Errno::NXIO) => Ok(None),
+        // A filesystem that does not know its holes.
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some(offset_bytes)),
+        Err(error) => Err(error),
+    }
 }

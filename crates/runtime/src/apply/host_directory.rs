@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 use fstree::FileType;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, openat, readlinkat, statat};
@@ -61,10 +62,11 @@ impl HostDirectory {
             path: path.to_owned(),
             source,
         };
-        let file = fs_err::File::open(path).map_err(failed)?;
-        if !file.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::ErrorKind::NotADirectory.into()));
-        }
+        // The opening of a pipe would wait for a writer.
+        let flags = OFlags::DIRECTORY.bits().cast_signed();
+        let mut options = fs_err::OpenOptions::new();
+        let options = options.read(true).custom_flags(flags);
+        let file = options.open(path).map_err(failed)?;
         let directory = Self {
             path: path.to_owned(),
             file,
@@ -113,6 +115,14 @@ impl HostDirectory {
             directory = inner;
         }
         Ok(directory)
+    }
+
+    /// Opens the directory at a path for reading.
+    pub(super) fn open_to_read(&self, path: &[u8]) -> Result<OwnedFd, ApplyError> {
+        let failed = self.failed("open", path);
+        let found = self.open_directory(path).map_err(&failed)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(&found, c".", flags, Mode::empty()).map_err(failed)
     }
 
     /// Finds a file.

@@ -6,6 +6,7 @@
 //! rest.
 
 mod attributes;
+mod check;
 mod comparison;
 mod conflict;
 mod error;

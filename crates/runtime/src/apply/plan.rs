@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use fstree::{FileKind, InodeId};
 use tree_diff::Change;
 
@@ -21,10 +23,14 @@ struct Planner<'a, S> {
     new: &'a S,
     directory: &'a HostDirectory,
     comparison: Comparison<'a, S>,
+    /// Path of the sandbox's directory that the host's directory stands for.
+    from: &'a [u8],
     plan: Plan,
     /// The path of the last change that replaces a file by another kind of file, or that
     /// conflicts. Of what is below it the host has nothing to compare, or nothing that matters.
     above: Option<(Vec<u8>, Above)>,
+    /// The path of the last removal that is a step of its own. Those below it are a part of it.
+    removed: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,14 +67,16 @@ impl Plan {
                 directory,
                 keep_owner: options.keep_owner,
             },
+            from: &from,
             plan: Self::default(),
             above: None,
+            removed: None,
         };
         for change in changes {
             let path = relative(&change.path, &from);
             // The host's directory itself stays as it is.
             if let Some(path) = path.filter(|path| !path.is_empty()) {
-                planner.add(path, change, &from)?;
+                planner.add(path, change)?;
             }
         }
         Ok(planner.plan)
@@ -81,12 +89,10 @@ struct NewFile<'c> {
     path: &'c [u8],
     change: &'c Change,
     id: InodeId,
-    /// Path of another name of the same file, relative to the directory.
-    link: Option<&'c [u8]>,
 }
 
 impl<S: HostSource> Planner<'_, S> {
-    fn add(&mut self, path: &[u8], change: &Change, from: &[u8]) -> Result<(), ApplyError> {
+    fn add(&mut self, path: &[u8], change: &Change) -> Result<(), ApplyError> {
         let above = self.above(path);
         if above == Some(Above::Conflict) {
             return Ok(());
@@ -112,14 +118,7 @@ impl<S: HostSource> Planner<'_, S> {
                         Ok(())
                     }
                     kind => {
-                        let link = change.hard_link.as_deref();
-                        let link = link.and_then(|link| relative(link, from));
-                        let new = NewFile {
-                            path,
-                            change,
-                            id,
-                            link,
-                        };
+                        let new = NewFile { path, change, id };
                         if kind.as_directory().is_some() {
                             self.make_directory(&new, host)
                         } else {
@@ -154,6 +153,13 @@ impl<S: HostSource> Planner<'_, S> {
             self.conflict(path, ConflictReason::Differs);
             return Ok(());
         }
+        // The change of a directory above it may be none of a file of the host, such as that of the
+        // directory that the host's directory stands for. Then nothing else tells of this one.
+        let removed = self.removed.as_deref();
+        let is_implied = makes_room || removed.is_some_and(|removed| is_below(path, removed));
+        if !is_implied {
+            self.removed = Some(path.to_vec());
+        }
         self.plan.steps.push(Step {
             path: path.to_vec(),
             action: HostAction::Remove,
@@ -161,7 +167,7 @@ impl<S: HostSource> Planner<'_, S> {
             host: (!host.is_directory()).then(|| host.state()),
             hard_link: None,
             has_new_attributes: false,
-            is_implied: makes_room || change.is_implied,
+            is_implied,
             makes_room,
         });
         Ok(())
@@ -292,7 +298,12 @@ impl<S: HostSource> Planner<'_, S> {
         host: Option<HostState>,
         has_new_attributes: bool,
     ) {
-        if let FileKind::Regular(content) = &self.new.tree().inode(new.id).kind {
+        // Another name of a file takes no room.
+        let is_inside = |link: &Arc<[u8]>| relative(link, self.from).is_some();
+        let link = new.change.hard_link.clone().filter(is_inside);
+        if let FileKind::Regular(content) = &self.new.tree().inode(new.id).kind
+            && link.is_none()
+        {
             let segments = self.new.segments(content).into_iter();
             let bytes = segments.map(|segment| segment.length_bytes);
             let needed = bytes.fold(self.plan.needed_bytes, u64::saturating_add);
@@ -300,7 +311,7 @@ impl<S: HostSource> Planner<'_, S> {
         }
         self.step(new, action, host, has_new_attributes);
         if let Some(step) = self.plan.steps.last_mut() {
-            step.hard_link = new.link.map(<[u8]>::to_vec);
+            step.hard_link = link;
         }
     }
 
@@ -334,9 +345,13 @@ impl<S: HostSource> Planner<'_, S> {
     /// Returns what is known of a path because of a change above it.
     fn above(&self, path: &[u8]) -> Option<Above> {
         let (above, known) = self.above.as_ref()?;
-        let rest = path.strip_prefix(&above[..])?;
-        rest.starts_with(b"/").then_some(*known)
+        is_below(path, above).then_some(*known)
     }
+}
+
+fn is_below(path: &[u8], directory: &[u8]) -> bool {
+    let rest = path.strip_prefix(directory);
+    rest.is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 const fn in_the_way(change: &Change) -> ConflictReason {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use fstree::InodeId;
 
 use super::host_directory::HostState;
@@ -13,11 +15,11 @@ pub struct Step {
     pub(super) new: Option<InodeId>,
     /// The state of the host's file when the step was planned; `None` if it did not exist.
     pub(super) host: Option<HostState>,
-    /// Path of another name of the same file, relative to the directory.
-    pub(super) hard_link: Option<Vec<u8>>,
+    /// Path of another name of the same file, from the sandbox's root.
+    pub(super) hard_link: Option<Arc<[u8]>>,
     /// True if the file gets the attributes that the sandbox gave it, rather than keep the host's.
     pub(super) has_new_attributes: bool,
-    /// True if the step is part of another one: the removal of a file with its directory.
+    /// True if the step is part of another one of the plan: the removal of a file with its directory.
     pub is_implied: bool,
     /// True if the removal makes room for a file of another kind.
     pub(super) makes_room: bool,

@@ -1,9 +1,13 @@
+mod attributes;
+mod editing;
+
 use std::fs;
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
 use fstree::{FileKind, Inode, Metadata, Name, Tree, TreeBuilder};
-use tree_diff::{InMemory, Scope, Unrelated, compare};
+use tree_diff::{InMemory, Scope, Side, Unrelated, compare};
 
 use super::host_directory::HostDirectory;
 use super::plan::Plan;
@@ -126,6 +130,32 @@ fn apply_with(
         format!("{} {path}", step.action.letter())
     });
     Ok(shown.collect())
+}
+
+/// Returns the plan of the changes between two trees.
+fn plan<S: Side<Content = Vec<u8>, Error = io::Error>>(
+    (old, new): (&S, &S),
+    host: &HostDirectory,
+    options: &ApplyOptions,
+) -> Plan {
+    let changes = compare(old, new, &Unrelated, &Scope::everything()).expect("compared");
+    let plan = Plan::new((old, new), &changes, host, options).expect("planned");
+    assert!(plan.conflicts.is_empty(), "{:?}", plan.conflicts);
+    plan
+}
+
+/// Changes one inode of a tree.
+fn set_metadata(tree: &mut Files, path: &str, change: impl FnOnce(&mut Metadata)) {
+    let id = tree.find(path.as_bytes()).expect("there");
+    change(&mut tree.inode_mut(id).metadata);
+}
+
+fn mode(path: impl AsRef<Path>) -> u32 {
+    fs::symlink_metadata(path).expect("there").mode() & 0o7777
+}
+
+fn set_mode(path: impl AsRef<Path>, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
 }
 
 fn temporary() -> tempfile::TempDir {
@@ -268,34 +298,6 @@ fn all_conflicts_are_named_and_nothing_is_done() {
 }
 
 #[test]
-fn permissions_that_the_sandbox_did_not_change_are_the_hosts() {
-    let host = temporary();
-    write_tree(&[("a", "1"), ("b", "1")], host.path());
-    let mode = |path: &str, mode| {
-        let permissions = fs::Permissions::from_mode(mode);
-        fs::set_permissions(host.path().join(path), permissions).expect("set");
-    };
-    mode("a", 0o600);
-    let (old, mut new) = (
-        tree(&[("a", "1"), ("b", "1")]),
-        tree(&[("a", "2"), ("b", "1")]),
-    );
-    let id = new.find(b"b").expect("there");
-    new.inode_mut(id).metadata.mode = 0o4750;
-    assert_eq!(
-        apply(&old, &new, host.path(), "").expect("applied"),
-        ["C a", "C b"]
-    );
-    let found = |path: &str| fs::metadata(host.path().join(path)).expect("there").mode() & 0o7777;
-    assert_eq!((found("a"), found("b")), (0o600, 0o750));
-    mode("b", 0o777);
-    let Err(Failed::Conflicts(conflicts)) = apply(&old, &new, host.path(), "") else {
-        panic!("no conflict");
-    };
-    assert_eq!(conflicts, [("b".to_owned(), ConflictReason::Differs)]);
-}
-
-#[test]
 fn times_and_hard_links_are_applied() {
     let host = temporary();
     let old = tree(&[("a", "1")]);
@@ -406,4 +408,42 @@ fn one_process_at_a_time_writes_to_a_directory() {
     assert!(matches!(error, ApplyError::Busy { .. }), "{error}");
     drop(held);
     HostDirectory::open(host.path()).expect("free");
+}
+
+#[test]
+fn removals_below_the_origin_are_listed() {
+    let host = temporary();
+    let old = tree(&[("work/a", "1"), ("work/d/b", "1")]);
+    let files = [("a", "1"), ("d/b", "1")];
+    write_tree(&files, host.path());
+    let done = apply(&old, &tree(&[]), host.path(), "/work").expect("no conflict");
+    assert_eq!(done, ["D a", "D d"]);
+    assert!(read_tree(host.path()).is_empty());
+    // A symlink in the place of the directory is a change of the same kind.
+    write_tree(&files, host.path());
+    let done = apply(&old, &tree(&[("work", "->/")]), host.path(), "/work").expect("no conflict");
+    assert_eq!(done, ["D a", "D d"]);
+}
+
+#[test]
+fn removals_below_a_directory_that_became_a_socket_are_listed() {
+    let host = temporary();
+    let old = tree(&[("s/a", "1")]);
+    let mut new = tree(&[]);
+    let (metadata, kind) = (Metadata::with_mode(0o600), FileKind::Socket);
+    let id = new.add(Inode { metadata, kind });
+    new.link(new.root(), Name::new(b"s").expect("a name"), id);
+    write_tree(&[("s/a", "1")], host.path());
+    let done = apply(&old, &new, host.path(), "").expect("no conflict");
+    assert_eq!(done, ["D s/a"]);
+}
+
+#[test]
+fn the_directory_itself_is_not_a_pipe() {
+    let host = temporary();
+    let path = host.path().join("p");
+    let (kind, permissions) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, kind, permissions, 0).expect("made");
+    let failed = HostDirectory::open(&path).expect_err("a pipe");
+    assert!(matches!(failed, ApplyError::Directory { .. }), "{failed}");
 }

@@ -6,7 +6,7 @@ use fstree::{FileKind, FileType, Inode, Metadata};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, chownat, linkat, mknodat, openat, renameat,
-    renameat_with, symlinkat, unlinkat,
+    renameat_with, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use tree_archive::{EntryRef, set_attributes, set_entry_attributes};
@@ -116,7 +116,8 @@ impl<'a> Unfinished<'a> {
         file.sync_all().map_err(failed)
     }
 
-    /// Gives the file the owner of the one that it replaces. Only root can, and only root has to.
+    /// Gives the file the owner of the one that it replaces, if the caller is root. Otherwise it belongs
+    /// to the caller.
     pub(super) fn take_owner(&self, (uid, gid): (u32, u32)) {
         let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
         let itself = AtFlags::SYMLINK_NOFOLLOW;
@@ -134,7 +135,9 @@ impl<'a> Unfinished<'a> {
             let flags = RenameFlags::NOREPLACE;
             match renameat_with(directory, &self.name[..], directory, name, flags) {
                 // Not every filesystem can.
-                Err(Errno::INVAL | Errno::NOSYS) => plainly(),
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    missing(directory, name).and_then(|()| plainly())
+                }
                 renamed => renamed,
             }
         };
@@ -149,6 +152,18 @@ impl Drop for Unfinished<'_> {
         if !self.is_renamed {
             let _ = unlinkat(self.directory, &self.name[..], AtFlags::empty());
         }
+    }
+}
+
+/// Checks that a directory has no file of this name.
+///
+/// # Errors
+/// `EXIST` if it has one.
+fn missing(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<()> {
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(()),
+        Ok(_) => Err(Errno::EXIST),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,24 +1,27 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 
 use fs_err as fs;
-use fstree::{InodeId, Metadata};
+use fstree::{FileKind, InodeId, Metadata};
 use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::fs::{
-    Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, accessat, chownat, fstatvfs, fsync, mkdirat,
-    openat, statat, unlinkat,
+    AtFlags, Gid, Mode, OFlags, Stat, Uid, chownat, fstat, fsync, mkdirat, openat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use tree_archive::set_attributes;
 
 use super::attributes::Attributes;
+use super::check::check;
 use super::comparison::Comparison;
-use super::host_directory::{Found, HostDirectory, HostState, is_unfinished, names, split};
-use super::plan::{Plan, trimmed};
+use super::host_directory::{Found, HostDirectory, HostFile, HostState, split};
+use super::plan::{Plan, relative, trimmed};
 use super::unfinished::{Failure, Unfinished};
 use super::{ApplyError, ApplyOptions, HostAction, HostSource, Step};
+
+/// The bit of a directory's mode by which new files in it get its group.
+const SETGID: u32 = 0o2000;
 
 /// Does the steps of a plan without conflicts.
 pub(super) fn run<S: HostSource>(
@@ -27,6 +30,7 @@ pub(super) fn run<S: HostSource>(
     options: &ApplyOptions,
     plan: &Plan,
 ) -> Result<(), ApplyError> {
+    check(directory, plan)?;
     let mut writer = Writer {
         side: new,
         comparison: Comparison {
@@ -40,8 +44,8 @@ pub(super) fn run<S: HostSource>(
         keep_owner: options.keep_owner,
         directories: BTreeMap::new(),
         touched: BTreeSet::new(),
+        compared: HashMap::new(),
     };
-    writer.check(plan)?;
     let is_removal = |step: &&Step| step.action == HostAction::Remove;
     let removals = || plan.steps.iter().rev().filter(is_removal);
     // Directories that become files are removed first; what only disappears is removed last.
@@ -75,53 +79,12 @@ struct Writer<'a, S> {
     directories: BTreeMap<Vec<u8>, (InodeId, bool)>,
     /// The directories whose names changed.
     touched: BTreeSet<Vec<u8>>,
+    /// The host's files that were compared with files of the sandbox of several names, and are
+    /// equal.
+    compared: HashMap<InodeId, HostState>,
 }
 
 impl<S: HostSource> Writer<'_, S> {
-    /// Checks what can be known before anything is written, and removes unfinished files.
-    fn check(&self, plan: &Plan) -> Result<(), ApplyError> {
-        let mut parents: BTreeSet<&[u8]> =
-            plan.steps.iter().map(|step| split(&step.path).0).collect();
-        for step in &plan.steps {
-            if step.action == HostAction::Remove {
-                parents.insert(&step.path);
-            }
-        }
-        let mut open = Vec::new();
-        for parent in parents {
-            match self.directory.open_directory(parent) {
-                Ok(directory) => open.push((parent, directory)),
-                // It is made, or it is a file that is removed.
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-                Err(error) => return Err(self.directory.failed("open", parent)(error)),
-            }
-        }
-        for (path, directory) in &open {
-            let access = Access::WRITE_OK | Access::EXEC_OK;
-            accessat(directory, c".", access, AtFlags::EACCESS)
-                .map_err(self.directory.failed("write to", path))?;
-        }
-        self.check_room(plan.needed_bytes)?;
-        for (path, directory) in &open {
-            remove_unfinished(directory).map_err(self.directory.failed("tidy up", path))?;
-        }
-        Ok(())
-    }
-
-    fn check_room(&self, needed_bytes: u64) -> Result<(), ApplyError> {
-        let root = self.open(b"")?;
-        let room = fstatvfs(&root).map_err(self.directory.failed("inspect", b""))?;
-        let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
-        if needed_bytes <= free_bytes {
-            return Ok(());
-        }
-        Err(ApplyError::Full {
-            path: self.directory.path_of(b""),
-            needed_bytes,
-            free_bytes,
-        })
-    }
-
     /// Does a step that adds or changes a file.
     fn make(&mut self, step: &Step) -> Result<(), ApplyError> {
         let Some(id) = step.new else {
@@ -134,49 +97,70 @@ impl<S: HostSource> Writer<'_, S> {
             return self.change_attributes(step, id);
         }
         let parent = self.parent(&step.path)?;
-        let (_, name) = split(&step.path);
         let stat = self.unchanged(&parent, step)?;
         let inode = self.side.tree().inode(id);
         let mut metadata = inode.metadata.clone();
-        if let Some(stat) = &stat
-            && !step.has_new_attributes
-        {
-            metadata.mode = u16::try_from(stat.st_mode & 0o7777).unwrap_or(metadata.mode);
-        } else {
-            metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode;
+        match &stat {
+            Some(stat) if !step.has_new_attributes => {
+                metadata.mode = Attributes::of_host(stat, self.keep_owner).mode;
+                (metadata.uid, metadata.gid) = (stat.st_uid, stat.st_gid);
+            }
+            _ => metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode,
         }
-        let keeps_owner = self.keep_owner && (stat.is_none() || step.has_new_attributes);
-        let made = Unfinished::make(&parent, self.side, inode, &metadata, keeps_owner);
+        let made = Unfinished::make(&parent, self.side, inode, &metadata, self.keep_owner);
         let made = made.map_err(|failure| self.failed(step, failure))?;
-        if let Some(stat) = stat.filter(|_| !keeps_owner) {
+        if let Some(stat) = stat.filter(|_| !self.keep_owner) {
             made.take_owner((stat.st_uid, stat.st_gid));
         }
-        self.rename(made, step, name)
+        self.rename(made, &parent, step)
     }
 
     /// Makes a file that is another name of one that the host has now. If it cannot be one, it is a
     /// file by itself.
     fn link(&mut self, step: &Step, link: &[u8]) -> Result<(), ApplyError> {
-        let (Some(id), Found::Present(other)) = (step.new, self.directory.find(link)?) else {
+        let (Some(id), Some(link)) = (step.new, relative(link, &self.from)) else {
+            return self.make(step);
+        };
+        let Found::Present(other) = self.directory.find(link)? else {
             return self.make(step);
         };
         let is_same = step.action != HostAction::ChangeAttributes
             && self.comparison.has_attributes(self.side, id, &other)
-            && self.comparison.has_content(link, self.side, id, &other)?;
+            && self.is_equal(link, id, &other)?;
         if !is_same {
             return self.make(step);
         }
         let parent = self.parent(&step.path)?;
         self.unchanged(&parent, step)?;
         match Unfinished::link(&parent, (&other.parent, &other.name)) {
-            Ok(made) => self.rename(made, step, split(&step.path).1),
+            Ok(made) => self.rename(made, &parent, step),
             // Another filesystem, a protected file, or too many names.
             Err(_) => self.make(step),
         }
     }
 
-    fn rename(&self, made: Unfinished<'_>, step: &Step, name: &[u8]) -> Result<(), ApplyError> {
-        match made.rename(name, step.host.is_some()) {
+    /// Returns true if a file of the host has the content of one of the sandbox. It is compared
+    /// once, not for each of its names.
+    fn is_equal(&mut self, path: &[u8], id: InodeId, host: &HostFile) -> Result<bool, ApplyError> {
+        if self.compared.get(&id) == Some(&host.state()) {
+            return Ok(true);
+        }
+        let is_equal = self.comparison.has_content(path, self.side, id, host)?;
+        if is_equal {
+            self.compared.insert(id, host.state());
+        }
+        Ok(is_equal)
+    }
+
+    fn rename(
+        &self,
+        made: Unfinished<'_>,
+        parent: &OwnedFd,
+        step: &Step,
+    ) -> Result<(), ApplyError> {
+        // Writing took time, in which the host's file may have changed.
+        self.unchanged(parent, step)?;
+        match made.rename(split(&step.path).1, step.host.is_some()) {
             Err(Errno::EXIST | Errno::ISDIR) => Err(self.changed(&step.path)),
             renamed => renamed.map_err(self.directory.failed("replace", &step.path)),
         }
@@ -197,7 +181,8 @@ impl<S: HostSource> Writer<'_, S> {
         self.add_directory(&parent, path, id)
     }
 
-    /// Makes a directory that others can enter already if they will be able to.
+    /// Makes a directory with its attributes, which are all that the next run leaves as they are if
+    /// this one is killed. The caller can write to it.
     fn add_directory(
         &mut self,
         parent: &OwnedFd,
@@ -209,6 +194,11 @@ impl<S: HostSource> Writer<'_, S> {
             Err(Errno::EXIST) => Err(self.changed(path)),
             made => made.map_err(self.directory.failed("create", path)),
         }?;
+        let directory = self.directory.open_to_read(path)?;
+        let mut metadata = self.directory_metadata(&directory, path, id)?;
+        metadata.mode |= 0o700;
+        set_attributes(directory.as_fd(), &metadata, self.keep_owner)
+            .map_err(self.directory.failed("set the attributes of", path))?;
         self.directories.insert(path.to_vec(), (id, true));
         Ok(())
     }
@@ -221,26 +211,63 @@ impl<S: HostSource> Writer<'_, S> {
         let failed = self.directory.failed("set the attributes of", &step.path);
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&parent, split(&step.path).1, flags, Mode::empty()).map_err(&failed)?;
-        self.set_mode(&file, &self.side.tree().inode(id).metadata, &step.path)
+        let inode = self.side.tree().inode(id);
+        let mut metadata = inode.metadata.clone();
+        metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode;
+        self.set_owner(&file, &metadata, &step.path)?;
+        // A symlink has no permissions of its own.
+        match inode.kind {
+            FileKind::Symlink(_) => Ok(()),
+            _ => self.set_mode(&file, &metadata, &step.path),
+        }
     }
 
-    /// Sets the permissions of a file that is opened for nothing else, and its owner.
+    /// Returns the attributes that a directory of the host gets. Without owners it keeps its setgid
+    /// bit, by which the host gives new files their group.
+    fn directory_metadata(
+        &self,
+        directory: &OwnedFd,
+        path: &[u8],
+        id: InodeId,
+    ) -> Result<Metadata, ApplyError> {
+        let mut metadata = self.side.tree().inode(id).metadata.clone();
+        metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode;
+        if !self.keep_owner {
+            let stat = fstat(directory).map_err(self.directory.failed("inspect", path))?;
+            metadata.mode |= u16::try_from(stat.st_mode & SETGID).unwrap_or(0);
+        }
+        Ok(metadata)
+    }
+
+    /// Sets the owner of a file that is opened for nothing else, if owners are applied.
+    fn set_owner(
+        &self,
+        file: &OwnedFd,
+        metadata: &Metadata,
+        path: &[u8],
+    ) -> Result<(), ApplyError> {
+        if !self.keep_owner {
+            return Ok(());
+        }
+        let failed = self.directory.failed("set the attributes of", path);
+        // Even a change to the same owner would clear the capabilities of the file.
+        let stat = fstat(file).map_err(&failed)?;
+        if (stat.st_uid, stat.st_gid) == (metadata.uid, metadata.gid) {
+            return Ok(());
+        }
+        let (uid, gid) = (Uid::from_raw(metadata.uid), Gid::from_raw(metadata.gid));
+        chownat(file, c"", Some(uid), Some(gid), AtFlags::EMPTY_PATH).map_err(failed)
+    }
+
+    /// Sets the permissions of a file that is opened for nothing else.
     fn set_mode(&self, file: &OwnedFd, metadata: &Metadata, path: &[u8]) -> Result<(), ApplyError> {
-        let host_error = |source| ApplyError::Host {
+        let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let mode = Permissions::from_mode(metadata.mode.into());
+        fs::set_permissions(&open, mode).map_err(|source| ApplyError::Host {
             action: "set the attributes of",
             path: self.directory.path_of(path),
             source,
-        };
-        let open = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let wanted = Attributes::of_sandbox(metadata, self.keep_owner);
-        if let Some((uid, gid)) = wanted.owner {
-            let itself = AtFlags::EMPTY_PATH;
-            let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-            chownat(file, c"", Some(uid), Some(gid), itself)
-                .map_err(|error| host_error(error.into()))?;
-        }
-        let mode = Permissions::from_mode(wanted.mode.into());
-        fs::set_permissions(&open, mode).map_err(host_error)
+        })
     }
 
     fn remove(&mut self, step: &Step) -> Result<(), ApplyError> {
@@ -263,20 +290,8 @@ impl<S: HostSource> Writer<'_, S> {
 
     /// Gives directories their attributes, and makes all names durable.
     fn finish(self) -> Result<(), ApplyError> {
-        // Of a directory's path the longer ones come later.
-        for (path, &(id, is_new)) in self.directories.iter().rev() {
-            let failed = self.directory.failed("set the attributes of", path);
-            let directory = self.open(path)?;
-            let mut metadata = self.side.tree().inode(id).metadata.clone();
-            metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode;
-            if is_new {
-                set_attributes(directory.as_fd(), &metadata, self.keep_owner).map_err(failed)?;
-            } else {
-                self.set_mode(&directory, &metadata, path)?;
-            }
-        }
         for path in &self.touched {
-            match self.open(path) {
+            match self.directory.open_to_read(path) {
                 Ok(directory) => {
                     fsync(&directory).map_err(self.directory.failed("sync", path))?;
                 }
@@ -288,6 +303,20 @@ impl<S: HostSource> Writer<'_, S> {
                     ) => {}
                 Err(error) => return Err(error),
             }
+        }
+        // Of a directory's path the longer ones come later. Permissions are last: a directory may
+        // be one that its owner cannot open.
+        for (path, &(id, is_new)) in self.directories.iter().rev() {
+            let directory = self.directory.open_to_read(path)?;
+            let metadata = self.directory_metadata(&directory, path, id)?;
+            if is_new {
+                set_attributes(directory.as_fd(), &metadata, self.keep_owner)
+                    .map_err(self.directory.failed("set the attributes of", path))?;
+            } else {
+                self.set_owner(&directory, &metadata, path)?;
+                self.set_mode(&directory, &metadata, path)?;
+            }
+            fsync(&directory).map_err(self.directory.failed("sync", path))?;
         }
         Ok(())
     }
@@ -325,14 +354,6 @@ impl<S: HostSource> Writer<'_, S> {
         }
     }
 
-    /// Opens a directory for reading.
-    fn open(&self, path: &[u8]) -> Result<OwnedFd, ApplyError> {
-        let failed = self.directory.failed("open", path);
-        let found = self.directory.open_directory(path).map_err(&failed)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat(&found, c".", flags, Mode::empty()).map_err(failed)
-    }
-
     fn changed(&self, path: &[u8]) -> ApplyError {
         ApplyError::Changed {
             path: self.directory.path_of(path),
@@ -352,17 +373,4 @@ impl<S: HostSource> Writer<'_, S> {
             },
         }
     }
-}
-
-/// Removes what a process that was killed left in a directory.
-fn remove_unfinished(directory: &OwnedFd) -> rustix::io::Result<()> {
-    for name in names(directory)? {
-        if is_unfinished(&name) {
-            match unlinkat(directory, &name[..], AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    Ok(())
 }
