@@ -124,6 +124,8 @@ impl<S: Storage + Sync> Pool<S> {
             zeros: Vec::new(),
         };
         write(storage, &names::blocks(id), &list.to_bytes())?;
+        // A record must not become durable before the names that it needs.
+        sync_names(storage)?;
         let generations = vec![id];
         let state = State {
             size_bytes,
@@ -262,7 +264,7 @@ fn write_all<S: Storage + Sync>(
 ) -> Result<(), StorageError> {
     let write_part = |part: &[(String, Vec<u8>)]| {
         part.iter()
-            .try_for_each(|(name, bytes)| write(storage, name, bytes))
+            .try_for_each(|(name, bytes)| write(storage, name, bytes).map(drop))
     };
     if files.len() <= FILES_PER_THREAD {
         return write_part(files);

@@ -14,7 +14,7 @@ fn a_raw_disk_becomes_a_disk_at_any_power_cut_or_stays() {
         .collect();
     let raw = Path::new("upper.ext4");
     for call in 0..20 {
-        for torn in 0..8 {
+        for torn in 0..12 {
             let storage = Simulated::default();
             storage.put("upper.ext4", content.clone());
             let pool = Pool::new(storage.clone());
