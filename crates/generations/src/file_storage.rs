@@ -1,6 +1,6 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use durable_files::{create_new, ensure_directory, open_or_create, sync_directory};
@@ -55,11 +55,20 @@ impl Storage for FileStorage {
         fs::hard_link(source, self.path(name))
     }
 
+    fn is_same(&self, source: &Path, name: &str) -> io::Result<bool> {
+        let source = fs::symlink_metadata(source)?;
+        match fs::symlink_metadata(self.path(name)) {
+            Ok(found) => Ok((found.dev(), found.ino()) == (source.dev(), source.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     fn unlink_source(&self, source: &Path) -> io::Result<()> {
         match fs::remove_file(source) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => sync_directory(source.parent().unwrap_or(Path::new("."))),
+            Ok(()) => sync_directory(directory_of(source)),
         }
     }
 
@@ -101,6 +110,13 @@ impl Storage for FileStorage {
     }
 }
 
+/// Returns the directory of a file. The parent of a name alone is an empty path.
+fn directory_of(file: &Path) -> &Path {
+    let parent = file.parent();
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
 impl StorageFile for File {
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         FileExt::read_exact_at(self, buf, offset_bytes)
@@ -140,5 +156,19 @@ impl StorageFile for File {
             Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(offset_bytes),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_alone_lies_in_the_working_directory() {
+        assert_eq!(directory_of(Path::new("upper.ext4")), Path::new("."));
+        assert_eq!(
+            directory_of(Path::new("disks/upper.ext4")),
+            Path::new("disks")
+        );
     }
 }

@@ -6,7 +6,7 @@ use crate::log::{Changes, Kind, RECORD_BYTES};
 use crate::map::{BlockMap, Slot, ZEROS};
 use crate::names;
 use crate::sealed;
-use crate::storage::{Access, Storage, StorageFile};
+use crate::storage::{Storage, StorageFile};
 use crate::view::Data;
 
 /// Records of a log that is never written anew: half a mebibyte.
@@ -28,6 +28,10 @@ pub(crate) struct Head<F> {
     unlogged: BlockSet,
     has_unsynced_data: bool,
     has_unsynced_log: bool,
+    /// True if the log may have records behind its end, left by an append that failed partway.
+    has_unfinished_append: bool,
+    /// True if records that are read may never reach the disk: a sync failed before the opening.
+    has_unsure_log: bool,
 }
 
 /// The blocks that a generation holds.
@@ -88,15 +92,18 @@ impl<F: StorageFile> Head<F> {
             unlogged: BlockSet::default(),
             has_unsynced_data: false,
             has_unsynced_log: false,
+            has_unfinished_append: false,
+            has_unsure_log: false,
         }
     }
 
     /// Takes over the blocks that the log's first `records` records list. A process that was killed
-    /// may have left data and records that are read now and are not durable yet.
+    /// may have left data and records that are read now and are not durable yet. If a sync failed,
+    /// Linux may never write a record that it still shows: the first flush writes the log anew.
     pub(crate) fn restore(&mut self, records: u64, changes: &[(Kind, Run)]) {
         self.records = records;
         self.has_unsynced_data = true;
-        self.has_unsynced_log = true;
+        self.has_unsure_log = records > 0;
         for (kind, run) in changes {
             match kind {
                 Kind::Data => self.content.add_data(*run),
@@ -144,12 +151,35 @@ impl<F: StorageFile> Head<F> {
             self.data.sync()?;
             self.has_unsynced_data = false;
         }
+        if self.has_unsure_log {
+            self.rewrite_log(storage)?;
+        } else {
+            self.append(&self.unlogged_changes(map))?;
+        }
+        self.unlogged = BlockSet::default();
+        if self.records >= self.examine_at {
+            self.shorten_log(storage)?;
+        }
+        Ok(())
+    }
+
+    /// Appends changes to the log, and makes it durable.
+    fn append(&mut self, changes: &Changes) -> Result<(), StorageError> {
         let name = names::log(self.data.id);
-        let changes = self.unlogged_changes(map);
+        let end_bytes = self.records * RECORD_BYTES;
+        if self.has_unfinished_append {
+            // The changes may have become fewer records, which would not cover those.
+            let sized = self.log.set_size(end_bytes);
+            sized.map_err(StorageError::of("shorten", &name))?;
+            self.has_unfinished_append = false;
+            self.has_unsynced_log = true;
+        }
         if changes.records() > 0 {
             let bytes = changes.to_records(self.data.id, self.records);
-            let written = self.log.write_all_at(&bytes, self.records * RECORD_BYTES);
+            self.has_unfinished_append = true;
+            let written = self.log.write_all_at(&bytes, end_bytes);
             written.map_err(StorageError::of("write", &name))?;
+            self.has_unfinished_append = false;
             self.has_unsynced_log = true;
         }
         if self.has_unsynced_log {
@@ -157,10 +187,6 @@ impl<F: StorageFile> Head<F> {
             self.has_unsynced_log = false;
         }
         self.records += changes.records();
-        self.unlogged = BlockSet::default();
-        if self.records >= self.examine_at {
-            self.shorten_log(storage)?;
-        }
         Ok(())
     }
 
@@ -177,16 +203,20 @@ impl<F: StorageFile> Head<F> {
     }
 
     /// Writes the log anew if most of its records say nothing any more: otherwise a guest that
-    /// writes and discards one block would fill the disk of the host.
+    /// writes and discards one block would fill the disk of the host. The old log says all, too, so
+    /// a new one that cannot be written is tried again later.
     fn shorten_log<S>(&mut self, storage: &S) -> Result<(), StorageError>
     where
         S: Storage<File = F>,
     {
         let needed = self.content.changes().records();
+        self.examine_at = 2 * needed + LOG_RECORDS_MIN;
         if self.records > 2 * needed + LOG_RECORDS_MIN / 2 {
-            self.rewrite_log(storage)?;
+            match self.write_log(storage) {
+                Ok(log) => self.use_log(storage, log)?,
+                Err(_) => self.examine_at = self.records + LOG_RECORDS_MIN,
+            }
         }
-        self.examine_at = 2 * self.records + LOG_RECORDS_MIN;
         Ok(())
     }
 
@@ -195,14 +225,33 @@ impl<F: StorageFile> Head<F> {
     where
         S: Storage<File = F>,
     {
-        let changes = self.content.changes();
-        let name = names::log(self.data.id);
-        sealed::replace(storage, &name, &changes.to_log(self.data.id))?;
-        let log = storage.open(&name, Access::Write);
-        self.log = log.map_err(StorageError::of("open", &name))?;
-        self.records = changes.records();
+        let log = self.write_log(storage)?;
+        self.use_log(storage, log)
+    }
+
+    /// Makes a log that lists each block once, under the name of an unfinished one.
+    fn write_log<S>(&self, storage: &S) -> Result<F, StorageError>
+    where
+        S: Storage<File = F>,
+    {
+        let name = names::unfinished(&names::log(self.data.id));
+        let bytes = self.content.changes().to_log(self.data.id);
+        sealed::write(storage, &name, &bytes)
+    }
+
+    /// Puts the log that [`Head::write_log`] made in the place of the present one. The file is open
+    /// already: were it opened after the rename and that failed, appends would go to the old one.
+    fn use_log<S>(&mut self, storage: &S, log: F) -> Result<(), StorageError>
+    where
+        S: Storage<File = F>,
+    {
+        sealed::finish(storage, &names::log(self.data.id))?;
+        self.log = log;
+        self.records = self.content.changes().records();
         self.has_unsynced_log = false;
-        Ok(())
+        self.has_unfinished_append = false;
+        self.has_unsure_log = false;
+        sealed::sync_names(storage)
     }
 }
 

@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -74,10 +75,7 @@ impl<S: Storage + Sync> Pool<S> {
         let mut files = Vec::new();
         for disk in disks {
             let name = names::disk(*disk);
-            if storage.open(&name, Access::Read).is_ok() {
-                let exists = std::io::ErrorKind::AlreadyExists.into();
-                return Err(StorageError::of("create", &name)(exists).into());
-            }
+            check_absent(storage, &name)?;
             let record = self.record_of(*disk, state.clone())?;
             files.push((names::unfinished(&name), record.to_bytes()));
         }
@@ -95,13 +93,13 @@ impl<S: Storage + Sync> Pool<S> {
     /// After a crash in between, the call is to be repeated: it then only removes the old name.
     ///
     /// # Errors
-    /// If the file's length is no multiple of 512 bytes, or a file cannot be written.
+    /// If the file's length is no multiple of 512 bytes, the disk exists and is not made of this file,
+    /// or a file cannot be written.
     pub fn adopt(&self, disk: DiskId, raw: &Path) -> Result<(), CreateError> {
         let storage = self.storage.as_ref();
         let source = raw.display().to_string();
         if self.names()?.contains(&names::disk(disk)) {
-            let removed = storage.unlink_source(raw);
-            return Ok(removed.map_err(StorageError::of("remove", &source))?);
+            return self.end_adoption(disk, raw);
         }
         let id = self.new_generation_id()?;
         let name = names::data(id);
@@ -124,6 +122,8 @@ impl<S: Storage + Sync> Pool<S> {
             zeros: Vec::new(),
         };
         write(storage, &names::blocks(id), &list.to_bytes())?;
+        // A record must not become durable before the names that it needs.
+        sync_names(storage)?;
         let generations = vec![id];
         let state = State {
             size_bytes,
@@ -132,6 +132,27 @@ impl<S: Storage + Sync> Pool<S> {
         self.fork(&state, &[disk])?;
         let removed = storage.unlink_source(raw);
         Ok(removed.map_err(StorageError::of("remove", &source))?)
+    }
+
+    /// Removes the old name of a raw disk that became a generation of an existing disk; another file
+    /// stays.
+    fn end_adoption(&self, disk: DiskId, raw: &Path) -> Result<(), CreateError> {
+        let storage = self.storage.as_ref();
+        let source = raw.display().to_string();
+        for id in read_record(storage, disk)?.state.generations {
+            let is_adopted = match storage.is_same(raw, &names::data(id)) {
+                // The call before this one ended after it had removed the name.
+                Err(error) if error.kind() == ErrorKind::NotFound => true,
+                compared => compared.map_err(StorageError::of("compare", &source))?,
+            };
+            if is_adopted {
+                // The record may have been renamed by a process that ended before it was durable.
+                sync_names(storage)?;
+                let removed = storage.unlink_source(raw);
+                return Ok(removed.map_err(StorageError::of("remove", &source))?);
+            }
+        }
+        Err(exists(&names::disk(disk)).into())
     }
 
     /// Opens a disk for reading and writing. One process at a time can do so.
@@ -254,6 +275,20 @@ impl<S: Storage + Sync> Pool<S> {
     }
 }
 
+/// Checks that a file does not exist.
+fn check_absent<S: Storage>(storage: &S, name: &str) -> Result<(), StorageError> {
+    match storage.open(name, Access::Read) {
+        Ok(_) => Err(exists(name)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StorageError::of("open", name)(error)),
+    }
+}
+
+/// Returns the error of a file that is to be created and exists.
+fn exists(name: &str) -> StorageError {
+    StorageError::of("create", name)(ErrorKind::AlreadyExists.into())
+}
+
 /// Writes and syncs files, several at once: a filesystem makes the syncs of several threads durable
 /// together.
 fn write_all<S: Storage + Sync>(
@@ -262,7 +297,7 @@ fn write_all<S: Storage + Sync>(
 ) -> Result<(), StorageError> {
     let write_part = |part: &[(String, Vec<u8>)]| {
         part.iter()
-            .try_for_each(|(name, bytes)| write(storage, name, bytes))
+            .try_for_each(|(name, bytes)| write(storage, name, bytes).map(drop))
     };
     if files.len() <= FILES_PER_THREAD {
         return write_part(files);

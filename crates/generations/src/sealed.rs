@@ -46,12 +46,17 @@ pub(crate) fn damaged(name: &str) -> impl FnOnce(Fault) -> Damaged {
     }
 }
 
-/// Makes a file with these bytes in the place of a leftover, and syncs it.
-pub(crate) fn write<S: Storage>(storage: &S, name: &str, bytes: &[u8]) -> Result<(), StorageError> {
+/// Makes a file with these bytes in the place of a leftover, syncs it, and returns it open.
+pub(crate) fn write<S: Storage>(
+    storage: &S,
+    name: &str,
+    bytes: &[u8],
+) -> Result<S::File, StorageError> {
     let file = create_anew(storage, name)?;
     let written = file.write_all_at(bytes, 0);
     written.map_err(StorageError::of("write", name))?;
-    file.sync().map_err(StorageError::of("sync", name))
+    file.sync().map_err(StorageError::of("sync", name))?;
+    Ok(file)
 }
 
 /// Replaces a file: after a power cut it is the old or the new one.
@@ -60,11 +65,16 @@ pub(crate) fn replace<S: Storage>(
     name: &str,
     bytes: &[u8],
 ) -> Result<(), StorageError> {
-    let unfinished = names::unfinished(name);
-    write(storage, &unfinished, bytes)?;
-    let renamed = storage.rename(&unfinished, name);
-    renamed.map_err(StorageError::of("rename", &unfinished))?;
+    write(storage, &names::unfinished(name), bytes)?;
+    finish(storage, name)?;
     sync_names(storage)
+}
+
+/// Gives an unfinished file its name; not durable before [`sync_names`].
+pub(crate) fn finish<S: Storage>(storage: &S, name: &str) -> Result<(), StorageError> {
+    let unfinished = names::unfinished(name);
+    let renamed = storage.rename(&unfinished, name);
+    renamed.map_err(StorageError::of("rename", &unfinished))
 }
 
 /// Makes the names of the pool's files durable.

@@ -27,7 +27,8 @@ impl<F: StorageFile> Sealing<F> {
     {
         self.data.sync()?;
         let list = self.content.list(&self.data);
-        write(storage, &names::blocks(self.data.id), &list.to_bytes())
+        write(storage, &names::blocks(self.data.id), &list.to_bytes())?;
+        Ok(())
     }
 }
 

@@ -33,6 +33,13 @@ pub trait Storage {
     /// The system's error.
     fn link(&self, source: &Path, name: &str) -> io::Result<()>;
 
+    /// Returns true if a file that lies elsewhere and one of the pool are the same file; false if the
+    /// one of the pool does not exist.
+    ///
+    /// # Errors
+    /// `NotFound` if the source does not exist; otherwise the system's error.
+    fn is_same(&self, source: &Path, name: &str) -> io::Result<bool>;
+
     /// Removes a name that [`Storage::link`] gave another name to. Nothing happens if it does not
     /// exist.
     ///

@@ -28,6 +28,11 @@ impl<S: Storage + Sync> Pool<S> {
         let records = disks.map(|disk| read_record(storage, disk));
         let records: Vec<DiskRecord> = records.collect::<Result<_, _>>()?;
         let removed = unlisted(&names, &records, kept);
+        // A record that a killed process renamed is read and may not be durable: until it is, a power
+        // cut brings back the one before, with what that lists.
+        if !removed.is_empty() {
+            sync_names(storage)?;
+        }
         for name in &removed {
             crate::sealed::remove(storage, name)?;
         }

@@ -14,7 +14,7 @@ fn a_raw_disk_becomes_a_disk_at_any_power_cut_or_stays() {
         .collect();
     let raw = Path::new("upper.ext4");
     for call in 0..20 {
-        for torn in 0..8 {
+        for torn in 0..12 {
             let storage = Simulated::default();
             storage.put("upper.ext4", content.clone());
             let pool = Pool::new(storage.clone());
@@ -71,6 +71,40 @@ fn an_odd_length_is_refused_and_the_file_stays() {
     );
     assert_eq!(std::fs::read(&raw).unwrap(), [1; 700]);
     assert!(pool.disks().unwrap().is_empty());
+}
+
+#[test]
+fn another_raw_disk_than_the_adopted_one_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let pool = Pool::new(FileStorage::open(&directory.path().join("pool")).unwrap());
+    let id = pool.new_disk_id().unwrap();
+    let (raw, second) = (
+        directory.path().join("raw"),
+        directory.path().join("second"),
+    );
+    std::fs::write(&raw, [1; 1024]).unwrap();
+    std::fs::hard_link(&raw, &second).unwrap();
+    pool.adopt(id, &raw).unwrap();
+    // As after a crash before the old name was removed.
+    pool.adopt(id, &second).unwrap();
+    assert!(!second.exists());
+    pool.adopt(id, &second).unwrap();
+    std::fs::write(&raw, [2; 1024]).unwrap();
+    let error = pool.adopt(id, &raw).unwrap_err().to_string();
+    assert_eq!(error, format!("cannot create {id}.disk"));
+    assert_eq!(std::fs::read(&raw).unwrap(), [2; 1024]);
+}
+
+#[test]
+fn a_record_that_cannot_be_opened_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let pool = Pool::new(FileStorage::open(directory.path()).unwrap());
+    let id = pool.new_disk_id().unwrap();
+    let record = directory.path().join(format!("{id}.disk"));
+    std::os::unix::fs::symlink(&record, &record).unwrap();
+    let error = pool.create_disk(id, 4096).unwrap_err().to_string();
+    assert_eq!(error, format!("cannot open {id}.disk"));
+    assert!(record.is_symlink());
 }
 
 /// A filesystem of another program is read through the generations as from its file, and what is

@@ -7,5 +7,6 @@ mod arrays;
 mod damage;
 mod depth;
 mod expected;
+mod logs;
 mod power;
 mod simulated;

@@ -299,6 +299,12 @@ impl Storage for Simulated {
         Ok(())
     }
 
+    fn is_same(&self, source: &Path, name: &str) -> io::Result<bool> {
+        let disk = self.disk();
+        let source = disk.find(source.to_str().unwrap())?;
+        Ok(disk.names.get(name) == Some(&source))
+    }
+
     fn unlink_source(&self, source: &Path) -> io::Result<()> {
         let mut disk = self.disk();
         disk.call(false, false)?;
