@@ -48,6 +48,7 @@ fn records_of_an_append_that_failed_are_not_applied_later() {
     disk.flush().expect_err("the disk of the host is full");
     storage.heal();
     // The changes are one record now; the append that failed left three.
+    disk.discard(0, BLOCKS * BLOCK_BYTES).unwrap();
     disk.write(&content(2), 0).unwrap();
     disk.flush().unwrap();
     drop(disk);
