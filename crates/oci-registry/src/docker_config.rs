@@ -31,7 +31,7 @@ pub(super) struct DockerConfig {
     cred_helpers: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Default, Clone, Deserialize)]
+#[derive(Default, Clone, Deserialize)]
 #[serde(default)]
 struct Auth {
     auth: Option<String>,
@@ -63,13 +63,23 @@ pub fn configured_registries() -> Result<Vec<String>, CredentialsError> {
 impl DockerConfig {
     /// Reads the config of a directory; `None` if there is none.
     pub(super) fn read(directory: Option<&Path>) -> Result<Option<Self>, CredentialsError> {
-        let Some(path) = directory.map(|directory| directory.join(FILE)) else {
-            return Ok(None);
-        };
-        match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|source| CredentialsError::Parse { path, source }),
+        match directory {
+            Some(directory) => Self::read_file(&directory.join(FILE)),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a config, whose file may have any name; `None` if there is none.
+    pub(super) fn read_file(path: &Path) -> Result<Option<Self>, CredentialsError> {
+        match fs::read(path) {
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes)
+                    .map(Some)
+                    .map_err(|source| CredentialsError::Parse {
+                        path: path.to_owned(),
+                        source,
+                    })
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(CredentialsError::Io(error)),
         }
@@ -121,6 +131,13 @@ impl DockerConfig {
             (None, Some(store)) => store.get(key).await,
             (own, _) => Ok(own),
         }
+    }
+}
+
+/// Shows no secret.
+impl std::fmt::Debug for Auth {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Auth").finish_non_exhaustive()
     }
 }
 

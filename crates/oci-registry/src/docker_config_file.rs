@@ -44,7 +44,7 @@ impl DockerConfigFile {
         let mut config = self.read()?;
         let auths = self.auths(&mut config)?;
         // An older entry under another form of the name would be found in its place.
-        auths.retain(|key, _| host(key) != host(registry));
+        auths.retain(|key, _| !is_of(key, registry));
         let entry = match credential {
             None => json!({}),
             Some(Credential::IdentityToken(token)) => json!({"identitytoken": token}),
@@ -64,7 +64,7 @@ impl DockerConfigFile {
         }
         let auths = self.auths(&mut config)?;
         let before = auths.len();
-        auths.retain(|key, _| host(key) != host(registry));
+        auths.retain(|key, _| !is_of(key, registry));
         if auths.len() == before {
             return Ok(false);
         }
@@ -110,6 +110,13 @@ impl DockerConfigFile {
     }
 }
 
+/// Returns true if a key of the config is a registry's, in any form of its name. An entry such as
+/// `quay.io/team` is podman's for some of the registry's repositories, and is another one.
+fn is_of(key: &str, registry: &str) -> bool {
+    let is_of_repositories = !key.contains("://") && key.contains('/');
+    host(key) == host(registry) && !is_of_repositories
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -153,6 +160,22 @@ mod tests {
         assert!(!file.forget("ghcr.io").expect("nothing"));
         let names = fs::read_dir(directory.path()).expect("listed").count();
         assert_eq!(names, 1, "no unfinished file is left");
+    }
+
+    #[test]
+    fn entries_for_some_repositories_of_the_registry_stay() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join(FILE);
+        let team = json!({"auth": "eA=="});
+        let before = json!({"auths": {"quay.io/team": team, "https://quay.io/v2/": team}});
+        fs::write(&path, before.to_string()).expect("written");
+        let file = DockerConfigFile::at(directory.path()).expect("a config");
+        file.keep("quay.io", None).expect("kept");
+        let kept = json!({"auths": {"quay.io/team": team, "quay.io": {}}});
+        assert_eq!(parsed(&path), kept);
+        assert!(file.forget("quay.io").expect("removed"));
+        assert_eq!(parsed(&path), json!({"auths": {"quay.io/team": team}}));
+        assert!(!file.forget("quay.io").expect("nothing"));
     }
 
     #[test]

@@ -253,7 +253,7 @@ impl Registry {
     }
 
     fn config(&self, file: &DockerConfigFile) -> Result<DockerConfig, CredentialsError> {
-        Ok(DockerConfig::read(file.path().parent())?.unwrap_or_default())
+        Ok(DockerConfig::read_file(file.path())?.unwrap_or_default())
     }
 
     fn failed(&self, source: CredentialsError) -> LoginError {

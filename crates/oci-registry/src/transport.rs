@@ -58,7 +58,7 @@ pub(super) struct Outgoing<'a> {
 }
 
 /// Body of a request.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) enum Payload<'a> {
     /// No body.
     Empty,
@@ -68,6 +68,18 @@ pub(super) enum Payload<'a> {
     Document(Bytes),
     /// A part of a blob, whose bytes are made again for each attempt.
     Part(&'a BlobPart),
+}
+
+/// Shows no contents, which may be credentials.
+impl std::fmt::Debug for Payload<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Empty => "Empty",
+            Self::Form(_) => "Form(…)",
+            Self::Document(_) => "Document(…)",
+            Self::Part(_) => "Part(…)",
+        })
+    }
 }
 
 impl Outgoing<'_> {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use oci_image::Reference;
-use oci_registry::{Client, RegistryError, Repository};
+use oci_registry::{Client, CredentialSource, RegistryError, Repository};
 use tokio::sync::Mutex;
 
 use super::{PushOptions, PushProgress, ReportedRetries};
@@ -11,7 +11,7 @@ use super::{PushOptions, PushProgress, ReportedRetries};
 #[derive(Debug)]
 pub(super) struct Origins {
     options: PushOptions,
-    /// Registry of the destination, which the option of plain text is for.
+    /// Registry of the destination, which the option of plain text and a given credential are for.
     registry: String,
     progress: Arc<dyn PushProgress>,
     connected: Mutex<BTreeMap<String, Arc<Repository>>>,
@@ -44,9 +44,14 @@ impl Origins {
         if let Some(repository) = connected.get(name) {
             return Ok(Some(Arc::clone(repository)));
         }
+        let is_destination = reference.registry() == self.registry;
+        let credentials = match &self.options.credentials {
+            CredentialSource::Given(_) if !is_destination => &CredentialSource::None,
+            source => source,
+        };
         let client = Client {
-            plain_http: self.options.plain_http && reference.registry() == self.registry,
-            credentials: &self.options.credentials,
+            plain_http: self.options.plain_http && is_destination,
+            credentials,
             registries: &self.options.registries,
             limits: &self.options.registry_limits,
             listener: Arc::new(ReportedRetries(Arc::clone(&self.progress))),

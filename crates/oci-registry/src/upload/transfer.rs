@@ -43,7 +43,8 @@ struct State {
     /// True while the source has no bytes ready, which is not the registry's fault.
     is_source_awaited: bool,
     hasher: Hasher,
-    /// Number of bytes that were hashed; each is hashed once, however often it is sent.
+    /// Number of bytes that were hashed since the upload last began at the first byte. What is sent
+    /// again after that is not hashed again.
     hashed_bytes: u64,
     failure: Option<RegistryError>,
     feed: Option<Feed>,
@@ -135,6 +136,11 @@ impl Transfer {
                 return false;
             }
             let start_bytes = state.position_bytes;
+            // An upload that begins anew is hashed anew, because its source may give other bytes.
+            if start_bytes == 0 {
+                state.hasher = Hasher::default();
+                state.hashed_bytes = 0;
+            }
             let known = state.hashed_bytes.saturating_sub(start_bytes);
             let known = usize::try_from(known).unwrap_or(usize::MAX);
             if let Some(new) = bytes.get(known..) {
@@ -164,13 +170,15 @@ impl Transfer {
         self.state().failure.take()
     }
 
-    /// Returns the number of bytes that were ever handed to the network.
+    /// Returns the number of bytes that were handed to the network since the upload last began at
+    /// the first byte.
     pub(super) fn sent_bytes(&self) -> u64 {
         self.state().hashed_bytes
     }
 
     /// Checks the digest of the bytes that were sent, so that a source that is not what it says is
-    /// not published, whatever the registry checks.
+    /// not published, whatever the registry checks. Of bytes that were sent twice because the upload
+    /// was resumed at an earlier byte, those of the first time count; the registry checks the others.
     pub(super) fn check(&self) -> Result<(), RegistryError> {
         let state = self.state();
         let (actual, expected) = (state.hasher.clone().finish(), self.blob.digest);

@@ -63,13 +63,20 @@ impl<'a> Uploader<'a> {
                 outcome => return outcome,
             };
             self.is_uncertain = true;
+            if matches!(error, RegistryError::Status { status: 413, .. }) {
+                // The parts are smaller now, and cannot be that for ever.
+                failures = Failures::default();
+                continue;
+            }
             let gained_bytes = self.confirmed_bytes - before;
             let Some(earlier) = failures.add(limits, &error, gained_bytes) else {
                 return Err(error);
             };
-            if earlier > 0 && error.is_transient() {
-                // What breaks off as a whole, again and again, may pass in parts.
-                self.reduce_chunks();
+            // What breaks off as a whole, again and again, may pass in parts.
+            let is_reduced = earlier > 0 && error.is_transient() && self.reduce_chunks();
+            if is_reduced && matches!(error, RegistryError::Cut { .. }) {
+                // Smaller parts have all their attempts: a proxy may close the connection for a 413.
+                failures = Failures::default();
             }
             let pause = self.endpoint.pause(&self.transfer.what, &error, earlier);
             pause.await;
@@ -184,14 +191,16 @@ impl<'a> Uploader<'a> {
             if session.offset_bytes > end_bytes.min(self.transfer.sent_bytes()) {
                 return Err(self.unusable("it says that it has more bytes than were sent"));
             }
-            if session.offset_bytes <= start_bytes {
+            self.confirmed_bytes = self.confirmed_bytes.max(session.offset_bytes);
+            // What a registry did not take counts as a break, or else one that confirms a byte of
+            // each request would be sent the rest for ever.
+            if session.offset_bytes < end_bytes {
                 return Err(RegistryError::Short {
                     what: self.transfer.what.clone(),
                     expected_bytes: end_bytes,
                     actual_bytes: session.offset_bytes,
                 });
             }
-            self.confirmed_bytes = self.confirmed_bytes.max(session.offset_bytes);
         }
         self.transfer.check()?;
         let url = session.completion(&self.transfer.blob);

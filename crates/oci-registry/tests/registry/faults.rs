@@ -100,6 +100,54 @@ async fn a_registry_that_takes_only_small_requests_gets_chunks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_limit_far_below_the_first_chunk_is_found() {
+    for is_closed in [false, true] {
+        let is_long = |request: &Request| {
+            let length = request.headers.get("content-length");
+            let length: usize = length.and_then(|text| text.parse().ok()).unwrap_or(0);
+            has_bytes(request) && length > 6_000
+        };
+        let target = Target::cutting(
+            move |request| (is_closed && is_long(request)).then_some(0),
+            move |request, honest| {
+                if is_long(request) {
+                    return Answer::new(413, "");
+                }
+                honest()
+            },
+        )
+        .await;
+        // From the whole blob to the least, there are more steps than attempts.
+        let limits = RegistryLimits {
+            chunk_min_bytes: 5_000,
+            ..quick()
+        };
+        let destination = target
+            .destination_with(CredentialSource::None, limits, &[])
+            .await;
+        let bytes = noise(BLOB_BYTES);
+        let pushed = push_to(&destination, &bytes).await;
+        pushed.unwrap_or_else(|error| panic!("{is_closed}: {}", line(&error)));
+        assert!(target.has(&bytes), "{is_closed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_keeps_a_byte_of_each_request_is_given_up() {
+    let target = Target::serving(|request, honest| {
+        let has = |bytes: usize| Answer::new(202, "").header("Range", format!("0-{bytes}"));
+        match request.method.as_str() {
+            "PATCH" | "GET" => has(request.earlier + 1),
+            _ => honest(),
+        }
+    })
+    .await;
+    let error = target.push(&noise(10_000)).await;
+    error.expect_err("too few");
+    assert!(target.count("PATCH") <= 50, "{}", target.count("PATCH"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_breaks_off_as_a_whole_passes_in_parts() {
     // A middlebox that lets nothing through but short requests.
     let target = Target::cutting(

@@ -104,3 +104,20 @@ async fn a_credential_is_kept_in_the_config_and_removed_from_it() {
     let text = fs_err::read_to_string(&config).expect("read");
     assert_eq!(text, with_helper);
 }
+
+#[tokio::test]
+async fn the_helper_of_a_config_behind_a_symlink_is_asked() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("docker.json");
+    let with_helper = r#"{"credsStore":"msb-has-no-such-helper"}"#;
+    fs_err::write(&target, with_helper).expect("written");
+    let home = directory.path().join("home");
+    fs_err::create_dir(&home).expect("made");
+    fs_err::os::unix::fs::symlink(&target, home.join("config.json")).expect("linked");
+    let registry: Registry = "ghcr.io".parse().expect("a registry");
+    let kept = registry.keep(&password("pass"), Some(&home)).await;
+    let line = line(&kept.expect_err("no helper"));
+    assert!(line.contains("docker-credential-msb-has-no"), "{line}");
+    let text = fs_err::read_to_string(&target).expect("read");
+    assert_eq!(text, with_helper);
+}
