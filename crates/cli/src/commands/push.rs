@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use msb_sdk::{LayerCompression, LayerRoute, PushOptions, Pushed};
+use msb_sdk::{LayerCompression, PushOptions, Pushed};
 
 use super::Context;
 use crate::docker::NeedlessOptions;
@@ -16,7 +16,7 @@ use crate::push_bars::PushBars;
     after_help = "DEST is the name at the registry, IMAGE if it is not given. Layers that the registry has are not \
     sent; layers of other repositories there are mounted; the rest comes from the registry that it was pulled from, or \
     is compressed again from the store. If no layer had to be compressed, the image has the same digest there as here. \
-    The manifest comes last, so an interrupted push publishes nothing, and the next one sends the rest.\n\n\
+    The manifest comes last, so a push that is interrupted before it publishes nothing, and the next one sends the rest.\n\n\
     msb login keeps the password. Proxies and certificates come from $MSB_HOME/registries.toml, the environment and \
     /etc/docker/certs.d.\n\n\
     Examples:\n  \
@@ -95,8 +95,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 }
 
 fn interrupted(code: u8) -> Failure {
-    let message =
-        "interrupted: nothing was published; layers that arrived whole are not sent again";
+    let message = "interrupted: the image is published only if its manifest was on its way already; layers \
+         that arrived whole are not sent again";
     Failure::with_exit_code(anyhow!(message), code)
 }
 
@@ -105,11 +105,7 @@ fn notice_changes(pushed: &Pushed) {
     if pushed.digest == pushed.source_digest {
         return;
     }
-    let layers = pushed.layers.iter();
-    let rebuilt = layers.filter(|layer| layer.route == LayerRoute::Rebuilt);
-    let count = rebuilt.count();
-    output::notice(&format!(
-        "{count} layers were compressed again, so the image has another digest at the registry than \
-         here"
-    ));
+    output::notice(
+        "layers were compressed again, so the image has another digest at the registry than here",
+    );
 }

@@ -98,8 +98,14 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         .output
         .as_ref()
         .is_some_and(|path| path.as_os_str() != "-");
-    let interrupted =
-        |code| Failure::with_exit_code(anyhow!("interrupted: no archive was written"), code);
+    let interrupted = |code| {
+        let message = if is_file {
+            "interrupted: no archive was written"
+        } else {
+            "interrupted: the archive on standard output is not complete"
+        };
+        Failure::with_exit_code(anyhow!(message), code)
+    };
     if is_file {
         let saving = std::future::IntoFuture::into_future(request);
         context.cancellable(saving, interrupted).await?;
