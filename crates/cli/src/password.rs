@@ -31,7 +31,7 @@ impl Drop for Unechoed {
     }
 }
 
-/// Whether the terminal shows what is typed.
+/// The visibility of what is typed at a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Echo {
     Shown,

@@ -21,7 +21,8 @@ use super::transport::{Outgoing, Payload, Transport, error_message, header, same
 /// A repository on one host: on the registry itself, or on one of its mirrors.
 pub(crate) struct Endpoint {
     pub(super) transport: Transport,
-    /// What a token is asked for: for this repository first, then for those to mount blobs from.
+    /// Scopes of the tokens: that of this repository first, then those of the repositories from which
+    /// blobs are mounted.
     scopes: Vec<String>,
     credential: Option<Credential>,
     authorization: Mutex<Authorization>,

@@ -15,7 +15,7 @@ use super::transport::{Outgoing, Payload, Transport, error_message, header, with
 #[derive(Debug)]
 pub(super) struct TokenRequest<'a> {
     pub(super) transport: &'a Transport,
-    /// What the token is for.
+    /// Scopes of the token, such as `repository:team/app:pull`.
     pub(super) scopes: &'a [String],
     pub(super) realm: &'a str,
     pub(super) service: Option<&'a str>,

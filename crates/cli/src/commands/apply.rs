@@ -79,7 +79,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     Ok(0)
 }
 
-/// What was done, as JSON.
+/// The applied changes, as they are printed in JSON.
 #[derive(Serialize)]
 struct Report {
     changes: Vec<Entry>,

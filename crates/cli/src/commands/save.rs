@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 /// The form of an archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// What docker save writes
+    /// The archive that docker save writes
     #[default]
     DockerArchive,
     /// An OCI layout in a tar

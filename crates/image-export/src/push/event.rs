@@ -48,7 +48,7 @@ pub enum PushEvent<'a> {
     LayerDone {
         /// Diff ID of the layer.
         diff_id: &'a Digest,
-        /// How it came there.
+        /// The way of the layer to the registry.
         route: LayerRoute,
     },
     /// A registry failed temporarily and will be asked again.

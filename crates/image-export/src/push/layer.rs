@@ -33,7 +33,7 @@ pub struct PushedLayer {
     pub blob: Descriptor,
     /// Media type of the blob.
     pub media_type: String,
-    /// How it came there.
+    /// The way of the layer to the registry.
     pub route: LayerRoute,
 }
 

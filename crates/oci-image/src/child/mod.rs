@@ -12,7 +12,7 @@ use crate::{Digest, ManifestError};
 /// Fields of old configs of docker that describe the container that an image was made in.
 const CONTAINER_FIELDS: [&str; 3] = ["container", "container_config", "docker_version"];
 
-/// What an image has beyond the one that it is made of.
+/// The parts of an image's config that the config of its parent does not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChildConfig {
     /// Time of creation, in the form of RFC 3339.

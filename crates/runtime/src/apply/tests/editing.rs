@@ -1,4 +1,4 @@
-//! What is read of the sandbox's files, and what happens meanwhile.
+//! Reads of the sandbox's files, and edits of the host's files meanwhile.
 
 use std::cell::Cell;
 use std::fs;
