@@ -10,6 +10,7 @@ mod failure;
 mod help;
 mod image_pattern;
 mod interrupt_counter;
+mod layer_bars;
 mod limits;
 mod man_pages;
 mod mount_options;

@@ -1,13 +1,11 @@
-use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use msb_sdk::{LayerSize, PullEvent};
 
+use crate::layer_bars::{LayerBars, short, style};
 use crate::output;
-
-const BAR: &str = "{prefix} {bar:30} {bytes:>10}/{total_bytes:<10} {msg}";
 
 /// The label of the bar for all layers, as wide as the labels of the layers' bars.
 const TOTAL: &str = "total       ";
@@ -19,8 +17,7 @@ const NOTES_SHOWN: usize = 3;
 /// not a terminal.
 #[derive(Debug)]
 pub(crate) struct Bars {
-    all: MultiProgress,
-    layers: Mutex<HashMap<String, ProgressBar>>,
+    layers: LayerBars,
     total: OnceLock<ProgressBar>,
     verifying: OnceLock<ProgressBar>,
     is_quiet: bool,
@@ -30,14 +27,8 @@ pub(crate) struct Bars {
 
 impl Bars {
     pub(crate) fn new(quiet: bool) -> Self {
-        let target = if output::progress_is_seen(quiet) {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
         Self {
-            all: MultiProgress::with_draw_target(target),
-            layers: Mutex::default(),
+            layers: LayerBars::new(quiet),
             total: OnceLock::new(),
             verifying: OnceLock::new(),
             is_quiet: quiet,
@@ -47,8 +38,7 @@ impl Bars {
 
     /// Removes the bars from the screen.
     pub(crate) fn finish(&self) {
-        // A terminal that was closed has nothing to clear.
-        let _ = self.all.clear();
+        self.layers.finish();
     }
 
     /// Reports a layer's losses during conversion, with or without a terminal.
@@ -69,35 +59,31 @@ impl Bars {
                 total - shown
             ));
         }
-        self.all
+        self.layers
+            .all
             .suspend(|| lines.iter().for_each(|line| output::notice(line)));
     }
 
     fn start(&self, layers: &[LayerSize]) {
-        let style = ProgressStyle::with_template(BAR).expect("the template is well-formed");
         let total = self.total.get_or_init(|| {
-            let total = self.all.add(ProgressBar::new(0));
-            total.set_style(style.clone());
+            let total = self.layers.all.add(ProgressBar::new(0));
+            total.set_style(style());
             total.set_prefix(TOTAL);
             total
         });
         for layer in layers {
             total.inc_length(layer.size_bytes);
             let bar = ProgressBar::new(layer.size_bytes);
-            let bar = self.all.insert_before(total, bar);
-            bar.set_style(style.clone());
-            bar.set_prefix(short(&layer.diff_id));
-            bar.set_message("waiting");
-            self.with_layers(|bars| bars.insert(layer.diff_id.clone(), bar));
+            let bar = self.layers.all.insert_before(total, bar);
+            self.layers.insert(&layer.diff_id, bar);
         }
     }
 
     fn start_verifying(&self, bytes: u64) {
-        let style = ProgressStyle::with_template(BAR).expect("the template is well-formed");
         let bar = self
             .verifying
-            .get_or_init(|| self.all.add(ProgressBar::new(bytes)));
-        bar.set_style(style);
+            .get_or_init(|| self.layers.all.add(ProgressBar::new(bytes)));
+        bar.set_style(style());
         bar.set_prefix("verifying");
         bar.set_length(bytes);
         bar.set_position(0);
@@ -113,33 +99,12 @@ impl Bars {
 
     /// Fills a layer's bar, and shows the layer's outcome.
     fn complete(&self, diff_id: &str, message: &'static str) {
-        self.layer(diff_id, |bar| {
+        self.layers.layer(diff_id, |bar| {
             let left = bar.length().unwrap_or(0).saturating_sub(bar.position());
             self.advance(bar, left);
             bar.finish_with_message(message);
         });
     }
-
-    fn layer(&self, diff_id: &str, change: impl FnOnce(&ProgressBar)) {
-        self.with_layers(|bars| {
-            if let Some(bar) = bars.get(diff_id) {
-                change(bar);
-            }
-        });
-    }
-
-    fn with_layers<T>(&self, work: impl FnOnce(&mut HashMap<String, ProgressBar>) -> T) -> T {
-        // A panic may leave the bars in any state; only the display depends on it.
-        let mut layers = self
-            .layers
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        work(&mut layers)
-    }
-}
-
-fn short(digest: &str) -> String {
-    digest.chars().skip("sha256:".len()).take(12).collect()
 }
 
 impl Bars {
@@ -150,14 +115,14 @@ impl Bars {
         match event {
             PullEvent::Image { layers, .. } => self.start(layers),
             PullEvent::LayerPresent { diff_id } => self.complete(diff_id, "already here"),
-            PullEvent::LayerWaiting { diff_id } => self.layer(diff_id, |bar| {
+            PullEvent::LayerWaiting { diff_id } => self.layers.layer(diff_id, |bar| {
                 bar.set_message("waiting for another msb");
             }),
-            PullEvent::LayerStarted { diff_id } => self.layer(diff_id, |bar| {
+            PullEvent::LayerStarted { diff_id } => self.layers.layer(diff_id, |bar| {
                 bar.set_message("");
             }),
             PullEvent::LayerBytes { diff_id, bytes } => {
-                self.layer(diff_id, |bar| self.advance(bar, *bytes));
+                self.layers.layer(diff_id, |bar| self.advance(bar, *bytes));
             }
             PullEvent::LayerDone { diff_id } => self.complete(diff_id, "done"),
             PullEvent::Verifying { bytes } => self.start_verifying(*bytes),
@@ -170,13 +135,7 @@ impl Bars {
                 what,
                 reason,
                 after_ms,
-            } => {
-                let what = crate::failure::printable(what);
-                let reason = crate::failure::printable(reason);
-                let line = format!("{what}: {reason}; again in {} s", after_ms / 1000);
-                // Without a terminal the line is not shown; the outcome is enough then.
-                let _ = self.all.println(line);
-            }
+            } => self.layers.retrying(what, reason, *after_ms),
             PullEvent::LayerNotes {
                 diff_id,
                 notes,

@@ -1,59 +1,44 @@
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use msb_sdk::{LayerRoute, LayerSize, PushEvent};
 
-use crate::output;
-
-const BAR: &str = "{prefix} {bar:30} {bytes:>10}/{total_bytes:<10} {msg}";
+use crate::layer_bars::LayerBars;
 
 /// Progress bars of a push on standard error, one for each layer. They are hidden if it is not a
 /// terminal.
 #[derive(Debug)]
-pub(crate) struct PushBars {
-    all: MultiProgress,
-    layers: Mutex<HashMap<String, ProgressBar>>,
-}
+pub(crate) struct PushBars(LayerBars);
 
 impl PushBars {
     pub(crate) fn new(quiet: bool) -> Self {
-        let target = if output::progress_is_seen(quiet) {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        Self {
-            all: MultiProgress::with_draw_target(target),
-            layers: Mutex::default(),
-        }
+        Self(LayerBars::new(quiet))
     }
 
     /// Removes the bars from the screen.
     pub(crate) fn finish(&self) {
-        // A terminal that was closed has nothing to clear.
-        let _ = self.all.clear();
+        self.0.finish();
     }
 
     /// Shows an event.
     pub(crate) fn show(&self, event: &PushEvent) {
         match event {
             PushEvent::Image { layers, .. } => layers.iter().for_each(|layer| self.add(layer)),
-            PushEvent::LayerCompressing { diff_id } => self.layer(diff_id, |bar| {
+            PushEvent::LayerCompressing { diff_id } => self.0.layer(diff_id, |bar| {
                 bar.set_message("compressing");
             }),
             PushEvent::LayerStarted {
                 diff_id,
                 size_bytes,
-            } => self.layer(diff_id, |bar| {
+            } => self.0.layer(diff_id, |bar| {
                 bar.set_length(*size_bytes);
                 bar.set_message("");
             }),
             PushEvent::LayerPosition {
                 diff_id,
                 position_bytes,
-            } => self.layer(diff_id, |bar| bar.set_position(*position_bytes)),
-            PushEvent::LayerDone { diff_id, route } => self.layer(diff_id, |bar| {
+            } => self
+                .0
+                .layer(diff_id, |bar| bar.set_position(*position_bytes)),
+            PushEvent::LayerDone { diff_id, route } => self.0.layer(diff_id, |bar| {
                 bar.set_position(bar.length().unwrap_or(0));
                 bar.finish_with_message(words(*route));
             }),
@@ -61,39 +46,14 @@ impl PushBars {
                 what,
                 reason,
                 after_ms,
-            } => {
-                let what = crate::failure::printable(what);
-                let reason = crate::failure::printable(reason);
-                let line = format!("{what}: {reason}; again in {} s", after_ms / 1000);
-                // Without a terminal the line is not shown; the outcome is enough then.
-                let _ = self.all.println(line);
-            }
+            } => self.0.retrying(what, reason, *after_ms),
             _ => {}
         }
     }
 
     fn add(&self, layer: &LayerSize) {
-        let style = ProgressStyle::with_template(BAR).expect("the template is well-formed");
-        let bar = self.all.add(ProgressBar::new(layer.size_bytes));
-        bar.set_style(style);
-        let short: String = layer
-            .diff_id
-            .chars()
-            .skip("sha256:".len())
-            .take(12)
-            .collect();
-        bar.set_prefix(short);
-        bar.set_message("waiting");
-        let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
-        layers.insert(layer.diff_id.clone(), bar);
-    }
-
-    fn layer(&self, diff_id: &str, change: impl FnOnce(&ProgressBar)) {
-        // A panic may leave the bars in any state; only the display depends on it.
-        let layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bar) = layers.get(diff_id) {
-            change(bar);
-        }
+        let bar = self.0.all.add(ProgressBar::new(layer.size_bytes));
+        self.0.insert(&layer.diff_id, bar);
     }
 }
 
@@ -120,7 +80,9 @@ mod tests {
         ] {
             bars.show(&serde_json::from_str(event).expect("an event"));
         }
-        let bar = bars.layers.lock().expect("bars")["sha256:1"].clone();
+        let mut bar = None;
+        bars.0.layer("sha256:1", |shown| bar = Some(shown.clone()));
+        let bar = bar.expect("a bar");
         assert_eq!((bar.position(), bar.length()), (30, Some(70)));
         bars.show(&PushEvent::LayerDone {
             diff_id: "sha256:1".to_owned(),
