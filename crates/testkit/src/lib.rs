@@ -4,13 +4,16 @@
 //! that another tool unpacked and a [`Tree`](fstree::Tree) can be compared as text. [`TarBuilder`]
 //! writes archives byte by byte, the malformed ones too. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
-//! blobs, layouts and archives; with `registry` a registry in the test's own process.
+//! blobs, layouts and archives; with `registry` a registry in the test's own process, and
+//! the distribution project's as another process.
 
 #[cfg(feature = "images")]
 pub mod images;
 mod mounted;
 #[cfg(feature = "registry")]
 pub mod push_registry;
+#[cfg(feature = "registry")]
+mod real_registry;
 #[cfg(feature = "registry")]
 pub mod registry;
 mod tar_builder;
@@ -20,5 +23,7 @@ mod tree_dump;
 pub mod strategies;
 
 pub use mounted::unmount;
+#[cfg(feature = "registry")]
+pub use real_registry::RealRegistry;
 pub use tar_builder::{TarBuilder, TarEntry};
 pub use tree_dump::{Content, DumpError, TreeDump};

@@ -2,11 +2,10 @@
 //! tests fail if the tools are not installed.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
-use fs_err as fs;
 use image_import::LoadOptions;
+use testkit::RealRegistry;
 
 use crate::images::{Packing, TestImage, TestLayer, pack, write_directory};
 use crate::support::{SAMPLE_FILES, TestStore, assert_good};
@@ -68,50 +67,10 @@ async fn oracle_every_format_that_skopeo_writes_gives_the_same_disk() {
     assert!(stores.iter().all(|artifacts| *artifacts == stores[0]));
 }
 
-/// The registry of the distribution project; it ends when this is dropped.
-struct RealRegistry {
-    child: Child,
-    address: String,
-}
-
-impl Drop for RealRegistry {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn real_registry(directory: &Path) -> RealRegistry {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address").to_string();
-    drop(listener);
-    let config = directory.join("registry.yml");
-    let root = directory.join("registry").display().to_string();
-    let text = format!(
-        "version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {root}\nhttp:\n  addr: {address}\n"
-    );
-    fs::write(&config, text).expect("written");
-    let child = Command::new("docker-registry")
-        .arg("serve")
-        .arg(&config)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("docker-registry must be installed (package docker-registry)");
-    let registry = RealRegistry { child, address };
-    for _ in 0..200 {
-        if std::net::TcpStream::connect(&registry.address).is_ok() {
-            return registry;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("docker-registry does not listen on {}", registry.address);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn oracle_a_real_registry_serves_what_skopeo_pushed() {
     let directory = tempfile::tempdir().expect("a directory");
-    let registry = real_registry(directory.path());
+    let registry = RealRegistry::start(directory.path());
     let source = sample_layout(&directory.path().join("source"));
     let store = TestStore::new();
     let mut chain_keys = Vec::new();

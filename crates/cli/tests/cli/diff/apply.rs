@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
+use super::image;
 use super::mounted::Mounts;
 use super::walk::Walk;
 use super::{home, printed};
@@ -132,15 +133,7 @@ fn oracle_a_copy_of_the_image_becomes_what_the_kernel_shows() {
         assert!(copied.expect("cp runs").success());
     };
     duplicate(&copy);
-    fs::write(root.join("etc/motd"), "changed\n").expect("written");
-    fs::remove_dir_all(root.join("var/cache")).expect("removed");
-    fs::rename(root.join("usr/lib/deep"), root.join("moved")).expect("moved");
-    fs::hard_link(root.join("usr/bin/tool"), root.join("etc/linked")).expect("linked");
-    fs::remove_file(root.join("usr/bin/alias")).expect("removed");
-    fs::create_dir(root.join("usr/bin/alias")).expect("made");
-    fs::remove_file(root.join("var/pipe")).expect("removed");
-    symlink("../etc", root.join("var/pipe")).expect("made");
-    fs::set_permissions(root.join("etc/noted"), Permissions::from_mode(0o4700)).expect("set");
+    image::change(&root);
     let expected = Walk::new(&root);
     drop(mounts);
 

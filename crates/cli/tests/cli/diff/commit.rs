@@ -1,12 +1,13 @@
 //! `msb commit`: images of sandboxes whose files this machine's kernel changed.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::fs;
+use std::os::unix::fs::chown;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
+use super::image;
 use super::mounted::Mounts;
 use super::walk::Walk;
 use super::{home, printed};
@@ -46,17 +47,9 @@ fn oracle_a_committed_image_has_what_the_kernel_shows() {
     );
     let mounts = Mounts::new(&home, "app:1");
     let root = mounts.root();
-    fs::write(root.join("etc/motd"), "changed\n").expect("written");
-    fs::remove_dir_all(root.join("var/cache")).expect("removed");
+    image::change(&root);
     fs::create_dir(root.join("var/cache")).expect("made");
     fs::write(root.join("var/cache/new"), "new\n").expect("written");
-    fs::rename(root.join("usr/lib/deep"), root.join("moved")).expect("moved");
-    fs::hard_link(root.join("usr/bin/tool"), root.join("etc/linked")).expect("linked");
-    fs::remove_file(root.join("usr/bin/alias")).expect("removed");
-    fs::create_dir(root.join("usr/bin/alias")).expect("made");
-    fs::remove_file(root.join("var/pipe")).expect("removed");
-    symlink("../etc", root.join("var/pipe")).expect("made");
-    fs::set_permissions(root.join("etc/noted"), Permissions::from_mode(0o4700)).expect("set");
     chown(root.join("etc/passwd"), Some(1000), Some(70_000)).expect("set");
     let sparse = fs::File::create(root.join("sparse")).expect("created");
     sparse.set_len(64 << 20).expect("set");

@@ -1,4 +1,8 @@
-//! The layer of a test: files of every kind.
+//! The layer of a test, which has files of every kind, and changes of them.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 
 use tar::{Builder, EntryType, Header};
 
@@ -64,4 +68,18 @@ impl Layer {
             .append_pax_extensions([(key.as_str(), value)])
             .expect("appended");
     }
+}
+
+/// Changes a mounted root of the image in every way that a layer tells apart: content and mode, a
+/// removal, a moved directory, a further name, and files that others replace.
+pub(super) fn change(root: &Path) {
+    fs::write(root.join("etc/motd"), "changed\n").expect("written");
+    fs::remove_dir_all(root.join("var/cache")).expect("removed");
+    fs::rename(root.join("usr/lib/deep"), root.join("moved")).expect("moved");
+    fs::hard_link(root.join("usr/bin/tool"), root.join("etc/linked")).expect("linked");
+    fs::remove_file(root.join("usr/bin/alias")).expect("removed");
+    fs::create_dir(root.join("usr/bin/alias")).expect("made");
+    fs::remove_file(root.join("var/pipe")).expect("removed");
+    symlink("../etc", root.join("var/pipe")).expect("made");
+    fs::set_permissions(root.join("etc/noted"), Permissions::from_mode(0o4700)).expect("set");
 }
