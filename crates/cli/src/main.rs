@@ -11,6 +11,7 @@ mod help;
 mod image_pattern;
 mod interrupt_counter;
 mod layer_bars;
+mod layer_compression;
 mod limits;
 mod man_pages;
 mod mount_options;

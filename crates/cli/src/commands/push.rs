@@ -2,11 +2,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use msb_sdk::{LayerCompression, PushOptions, Pushed};
+use msb_sdk::{PushOptions, Pushed};
 
 use super::Context;
 use crate::docker::NeedlessOptions;
 use crate::failure::{Failure, Outcome};
+use crate::layer_compression::Compression;
 use crate::output::{self, Format};
 use crate::push_bars::PushBars;
 
@@ -42,21 +43,9 @@ pub(crate) struct Arguments {
     /// Image, by name or digest
     #[arg(value_name = "IMAGE")]
     name: String,
-    /// Name at the registry, with its tag
+    /// Name at the registry, with its tag [default: IMAGE]
     #[arg(value_name = "DEST")]
     destination: Option<String>,
-}
-
-/// Compression of a layer.
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Compression {
-    /// gzip, which every engine reads
-    #[default]
-    Gzip,
-    /// zstd, which is smaller and faster
-    Zstd,
-    /// The tar itself
-    None,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -66,11 +55,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     options.destination.clone_from(&arguments.destination);
     options.plain_http = arguments.plain_http;
     options.tls_ca.clone_from(&arguments.tls_ca);
-    options.compression = match arguments.compression {
-        Compression::Gzip => LayerCompression::Gzip,
-        Compression::Zstd => LayerCompression::Zstd,
-        Compression::None => LayerCompression::None,
-    };
+    options.compression = arguments.compression.into();
     let bars = Arc::new(PushBars::new(context.quiet));
     let shown = Arc::clone(&bars);
     let push = context.msb.images().push("").with_options(options);

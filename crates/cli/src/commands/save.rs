@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use clap::ValueEnum;
-use msb_sdk::{LayerCompression, SaveFormat, SaveRequest};
+use msb_sdk::{SaveFormat, SaveRequest};
 
 use super::Context;
 use crate::failure::{Failure, Outcome};
+use crate::layer_compression::Compression;
 use crate::output::Stream;
 use crate::terminal;
 
@@ -52,17 +53,6 @@ enum Format {
     OciDir,
 }
 
-/// The compression of layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Compression {
-    /// Every engine reads it
-    Gzip,
-    /// Smaller and faster
-    Zstd,
-    /// The tar itself
-    None,
-}
-
 impl Arguments {
     fn request(&self, context: &Context) -> Result<SaveRequest, Failure> {
         if self.format == Format::DockerArchive && self.compression.is_some() {
@@ -85,9 +75,7 @@ impl Arguments {
         });
         Ok(match self.compression {
             None => request,
-            Some(Compression::Gzip) => request.compression(LayerCompression::Gzip),
-            Some(Compression::Zstd) => request.compression(LayerCompression::Zstd),
-            Some(Compression::None) => request.compression(LayerCompression::None),
+            Some(compression) => request.compression(compression.into()),
         })
     }
 }
