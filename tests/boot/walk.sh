@@ -241,7 +241,7 @@ step 'run in the background, wait, remove'
 boots "$msb" run -d --memory 512m --name walk "$image" \
     sh -c 'trap "echo signalled" USR1; trap "exit 9" INT; echo ready; while :; do sleep 0.1; done'
 shows() {
-    for left in 9 8 7 6 5 4 3 2 1 0; do
+    for try in $(seq 120); do
         "$msb" logs walk 2>"$work/err" | grep -q "$1" && return
         sleep 0.5
     done
@@ -255,9 +255,12 @@ shows signalled
 same signalled "$msb" logs --since 10m --tail 1 walk
 same '' "$msb" logs --until 2020-01-01 walk
 "$msb" stop -s INT walk >"$work/out" &
+stopping=$!
 same 9 sh -c "'$msb' wait walk || true"
 json ps ps --all --format json
 gives 0 "$msb" stop walk-2
+# The command has ended, and its machine may not have.
+wait "$stopping"
 gives 0 "$msb" rm walk walk-2
 export MSB_TIMELINE="$work/timeline"
 boots "$msb" run -q --rm --memory 512m -v walk-data:/data:ro "$image" cat /data/file
