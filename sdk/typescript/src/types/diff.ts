@@ -60,11 +60,34 @@ export interface Change {
   readonly isImplied: boolean;
 }
 
+/** A change that leaves the content as it is, such as one of a mode. */
+export interface UnchangedContent {
+  /** The word for such a change. */
+  readonly type: "unchanged";
+}
+
+/** The extent of a change of text, in lines. */
+export interface TextLines {
+  /** The word for such a change. */
+  readonly type: "text";
+  /** The number of new lines. */
+  readonly inserted: number;
+  /** The number of lines that are gone. */
+  readonly deleted: number;
+}
+
+/** The extent of a change of binary content, in bytes. */
+export interface BinaryContent {
+  /** The word for such a change. */
+  readonly type: "binary";
+  /** The size before the change. */
+  readonly oldBytes: number;
+  /** The size after the change. */
+  readonly newBytes: number;
+}
+
 /** The extent of a change of content. Text of more than 8 MiB counts as binary. */
-export type PatchLines =
-  | { readonly type: "unchanged" }
-  | { readonly type: "text"; readonly inserted: number; readonly deleted: number }
-  | { readonly type: "binary"; readonly oldBytes: number; readonly newBytes: number };
+export type PatchLines = UnchangedContent | TextLines | BinaryContent;
 
 /** A change in the form of `git diff`. */
 export interface Patch {
