@@ -10,6 +10,7 @@ mod connection;
 mod error;
 mod exec;
 mod files;
+mod freeze;
 mod greeting;
 mod heartbeat;
 mod length;
@@ -36,6 +37,7 @@ pub use connection::{Connection, ConnectionError, serve, serve_kept, serve_port}
 pub use error::ClientError;
 pub use exec::{Command, Control, Inputs, Output, Outputs};
 pub use files::{Archive, Listing};
+pub use freeze::FrozenDisk;
 pub use heartbeat::{Heartbeat, SilentPeer};
 pub use length::{TooLong, check_length};
 pub use ownership::Ownership;

@@ -10,6 +10,7 @@ mod disk_failures;
 mod exec;
 mod figures;
 mod files;
+mod freeze;
 mod guarded_file;
 mod port;
 mod reaper;

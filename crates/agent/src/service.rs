@@ -1,12 +1,12 @@
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, DiskFailure, ExecInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply,
-    ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply, PowerOffRequest,
-    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
-    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
-    ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest,
-    WatchDisksRequest, WriteFileInput, WriteFileReply, exec_input, put_archive_input,
-    write_file_input,
+    Chunk, DiskFailure, ExecInput, FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply,
+    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
+    PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
+    RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest,
+    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest, StatsReply,
+    StatsRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, exec_input, freeze_input,
+    put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 use tokio::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use crate::disk_failures;
 use crate::exec::{self, Events, Running};
 use crate::figures;
 use crate::files::{self, Answers};
+use crate::freeze;
 use crate::reaper::Reaper;
 use crate::shutdown;
 use crate::uptime;
@@ -218,6 +219,24 @@ impl Sandbox for Service {
         _: Request<WatchDisksRequest>,
     ) -> Result<Response<Self::WatchDisksStream>, Status> {
         Ok(Response::new(disk_failures::watch()))
+    }
+
+    type FreezeStream = Answers<FreezeEvent>;
+
+    async fn freeze(
+        &self,
+        request: Request<Streaming<FreezeInput>>,
+    ) -> Result<Response<Self::FreezeStream>, Status> {
+        let mut inputs = request.into_inner();
+        let first = inputs.message().await?.and_then(|input| input.input);
+        let Some(freeze_input::Input::Start(start)) = first else {
+            return Err(Status::invalid_argument("the first input is not a start"));
+        };
+        if self.running.is_closed() {
+            return Err(files::shutting_down());
+        }
+        let events = freeze::freeze(start, inputs, &self.running);
+        Ok(Response::new(events))
     }
 
     async fn shutdown(

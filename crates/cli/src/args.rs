@@ -171,9 +171,9 @@ pub(crate) enum SandboxCommand {
     Cp(cp::Arguments),
     /// Show the changes of a sandbox's files, or the differences of sandboxes and images
     Diff(diff::Arguments),
-    /// Put changes of a stopped sandbox's files into a directory of this host
+    /// Put changes of a sandbox's files into a directory of this host
     Apply(apply::Arguments),
-    /// Make an image of a stopped sandbox's changes
+    /// Make an image of a sandbox's changes
     Commit(commit::Arguments),
     /// Take back changes of a stopped sandbox's files
     Discard(discard::Arguments),

@@ -6,11 +6,12 @@ use fs_err as fs;
 use image_store::{ImageLease, Store, StoredImage};
 use rootfs_view::View;
 
+use crate::at_rest::DiskAtRest;
 use crate::sandbox::ReadLock;
-use crate::{Home, Sandbox};
+use crate::{Home, Sandbox, SandboxAtRest};
 
-/// The disks of a stopped sandbox, or of an image alone, as one filesystem. The sandbox cannot be
-/// started and the image cannot be removed while this value lives.
+/// The disks of a sandbox at rest, or of an image alone, as one filesystem. A stopped sandbox cannot
+/// be started and the image cannot be removed while this value lives.
 #[derive(Debug)]
 pub(crate) struct Disks {
     pub(crate) view: View<File>,
@@ -19,7 +20,7 @@ pub(crate) struct Disks {
     _lease: ImageLease,
 }
 
-/// The disks of a stopped sandbox, or of an image, cannot be read.
+/// The disks of a sandbox, or of an image, cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DisksError {
     /// The file of a disk, or the sandbox's lock, cannot be opened.
@@ -37,24 +38,29 @@ pub enum DisksError {
 }
 
 impl Disks {
-    /// Opens the disks of a sandbox; `None` if it runs.
-    pub(crate) fn of_sandbox(sandbox: &Sandbox, home: &Home) -> Result<Option<Self>, DisksError> {
-        let Some(lock) = sandbox.read_lock()? else {
-            return Ok(None);
+    /// Opens the disks of a sandbox at rest.
+    pub(crate) fn of_sandbox(at_rest: SandboxAtRest, home: &Home) -> Result<Self, DisksError> {
+        let SandboxAtRest { sandbox, disk } = at_rest;
+        let (upper, lock) = match disk {
+            DiskAtRest::Stopped(lock) => (open(&sandbox.files.upper())?, Some(lock)),
+            DiskAtRest::Copied(copy) => (copy, None),
         };
-        let disks = Self::of_locked(sandbox, home)?;
-        Ok(Some(Self {
-            _lock: Some(lock),
+        let disks = Self::with_upper(&sandbox, upper, home)?;
+        Ok(Self {
+            _lock: lock,
             ..disks
-        }))
+        })
     }
 
     /// Opens the disks of a sandbox whose lock the caller holds.
     pub(crate) fn of_locked(sandbox: &Sandbox, home: &Home) -> Result<Self, DisksError> {
+        Self::with_upper(sandbox, open(&sandbox.files.upper())?, home)
+    }
+
+    fn with_upper(sandbox: &Sandbox, upper: File, home: &Home) -> Result<Self, DisksError> {
         let store = Store::open(home.root())?;
         let image = store.find(&sandbox.spec.image_digest)?;
         let lease = store.lease(&image)?;
-        let upper = open(&sandbox.files.upper())?;
         let (fsmeta, layers) = open_image(&image)?;
         Ok(Self {
             view: View::open(upper, fsmeta, layers)?,

@@ -11,6 +11,7 @@
 mod allocation;
 mod apply;
 mod as_text;
+mod at_rest;
 mod boot;
 mod command;
 mod commit;
@@ -54,10 +55,11 @@ pub(crate) use allocation::allocated_bytes;
 pub use apply::{
     ApplyError, ApplyOptions, Conflict, ConflictReason, HostAction, HostChanges, Step,
 };
+pub use at_rest::{AtRestError, SandboxAtRest};
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
-pub use commit::{CommitError, LayerReader, SandboxLayer};
+pub use commit::{CommitError, CommittedError, LayerLimits, LayerReader, SandboxLayer};
 pub use diff::{ChangedFile, Diff, DiffError, DiffSide};
 pub use discard::DiscardError;
 pub use disks::DisksError;

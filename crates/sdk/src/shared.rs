@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use image_store::Store;
-use msb_runtime::{Home, Sandbox as StoredSandbox, Timeline};
+use msb_runtime::{Home, Sandbox as StoredSandbox, SandboxAtRest, Timeline};
 use oci_image::Digest;
 use tokio::sync::OnceCell;
 
@@ -93,6 +93,18 @@ impl Shared {
         let shared = Arc::clone(self);
         let outcome = blocking(move || work(&shared)).await;
         outcome.map_err(|error| self.in_home(error))
+    }
+
+    /// Returns a sandbox whose disk does not change. `can_freeze` is true if a running one may be
+    /// frozen while its disk is copied.
+    pub(crate) async fn at_rest(
+        &self,
+        sandbox: &StoredSandbox,
+        can_freeze: bool,
+    ) -> Result<SandboxAtRest, Error> {
+        self.ready().await?;
+        let at_rest = sandbox.at_rest(can_freeze).await;
+        at_rest.map_err(|error| self.in_home(error.into()))
     }
 
     /// Adds a hint to the error of a full disk: the home is on it.

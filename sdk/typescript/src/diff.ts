@@ -5,7 +5,7 @@ import type { Change, Patch } from "./types.js";
 /**
  * A comparison of the files of two sandboxes or images.
  *
- * Iterating over it yields the changes, parents before children, names in bytewise order. The compared
+ * Iterating over it yields the changes, parents before children, names in bytewise order. Stopped
  * sandboxes cannot be started until it is closed.
  *
  * @example

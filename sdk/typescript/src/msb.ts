@@ -66,8 +66,8 @@ export class Msb implements AsyncDisposable {
   }
 
   /**
-   * Compares two stopped sandboxes or images, by their names: the changes that make the second of the first. The
-   * sandboxes cannot be started until the result is closed.
+   * Compares two sandboxes or images, by their names: the changes that make the second of the first. Stopped sandboxes
+   * cannot be started until the result is closed.
    */
   async diff(old: string, changed: string, options: DiffOptions = {}): Promise<Diff> {
     const [remote] = await this.#remote.open("diff", { ...options, old, new: changed }, options);

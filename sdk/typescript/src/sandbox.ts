@@ -165,8 +165,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Compares the stopped sandbox with its image: what was added, changed and deleted in it. The sandbox cannot be
-   * started until the result is closed.
+   * Compares the sandbox with its image: what was added, changed and deleted in it. A stopped sandbox cannot be
+   * started until the result is closed. The disk of a running one is frozen while it is copied, for at most 60 s.
    */
   async diff(options: DiffOptions = {}): Promise<Diff> {
     const [remote] = await this.#remote.open("diff", options, options);
@@ -182,14 +182,14 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Puts the changes of the stopped sandbox into a directory of this host. If files of the host are in the way, nothing
-   * is changed, and the detail `conflicts` of the error lists them.
+   * Puts the changes of the sandbox into a directory of this host. If files of the host are in the way, nothing is
+   * changed, and the detail `conflicts` of the error lists them.
    */
   async apply(directory: HostPath, options: ApplyOptions = {}): Promise<Applied> {
     return this.#remote.value("apply", { ...options, directory }, options);
   }
 
-  /** Makes an image of the stopped sandbox: a child of its image, or of the last image that was made of it. */
+  /** Makes an image of the sandbox: a child of its image, or of the last image that was made of it. */
   async commit(name: string, options: CommitOptions = {}): Promise<Committed> {
     return this.#remote.value("commit", { ...options, name }, options);
   }

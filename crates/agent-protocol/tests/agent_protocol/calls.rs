@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use msb_agent_protocol::v1::exit_status::Status;
 use msb_agent_protocol::v1::{Exec, ExitStatus, WindowSize};
 use msb_agent_protocol::{
@@ -91,6 +93,15 @@ async fn an_older_agent_is_named_as_the_reason() {
         error.contains("speaks protocol version 1, this msb speaks versions 2 to 2"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_disk_is_frozen_until_it_is_thawed() {
+    let mut client = boot(VERSION).await;
+    for (limit, was_frozen) in [(Duration::from_secs(1), true), (Duration::ZERO, false)] {
+        let frozen = client.freeze(limit).await.expect("frozen");
+        assert_eq!(frozen.thaw().await.expect("thawed"), was_frozen);
+    }
 }
 
 #[tokio::test]

@@ -5,13 +5,14 @@ use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, GetArchiveRequest, HelloReply,
-    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
-    PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
-    RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest,
-    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started, StatReply, StatRequest,
-    StatsReply, StatsRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, put_archive_input,
-    write_file_input,
+    Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, FreezeEvent, FreezeInput, Frozen,
+    GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
+    MakeDirectoryRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
+    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
+    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply,
+    SignalRequest, Started, StatReply, StatRequest, StatsReply, StatsRequest, Thawed,
+    WatchDisksRequest, WriteFileInput, WriteFileReply, freeze_event, freeze_input,
+    put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, VERSION, async_trait,
@@ -215,6 +216,31 @@ impl Sandbox for Guest {
         _: Request<WatchDisksRequest>,
     ) -> Result<Response<Self::WatchDisksStream>, Status> {
         Err(Status::unimplemented(""))
+    }
+
+    type FreezeStream = ReceiverStream<Result<FreezeEvent, Status>>;
+
+    /// Freezes nothing. A disk that was to be frozen for no time was thawed too early.
+    async fn freeze(
+        &self,
+        request: Request<Streaming<FreezeInput>>,
+    ) -> Result<Response<Self::FreezeStream>, Status> {
+        let mut inputs = request.into_inner();
+        let first = inputs.message().await?.and_then(|input| input.input);
+        let Some(freeze_input::Input::Start(start)) = first else {
+            return Err(Status::invalid_argument("no start"));
+        };
+        let (events, stream) = mpsc::channel(2);
+        let event = |event| Ok(FreezeEvent { event: Some(event) });
+        let _ = events.try_send(event(freeze_event::Event::Frozen(Frozen {})));
+        tokio::spawn(async move {
+            let input = inputs.message().await.ok().flatten();
+            let input = input.and_then(|input| input.input);
+            let was_asked = matches!(input, Some(freeze_input::Input::Thaw(_)));
+            let was_frozen = was_asked && start.limit_ms > 0;
+            let _ = events.try_send(event(freeze_event::Event::Thawed(Thawed { was_frozen })));
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
     }
 
     async fn shutdown(

@@ -29,6 +29,9 @@ pub(crate) const BOOT_ROOT: &str = "/run/msb/boot";
 /// The mount point of the sandbox's root after the boot disk has become the root again.
 pub(crate) const OLD_ROOT: &str = "/old";
 
+/// The upper disk's mount point, seen from the sandbox's root.
+pub(crate) const UPPER_MOUNT: &str = "/run/msb/upper";
+
 /// Returns the mount points of the disks that outlive the machine.
 pub(crate) fn kept_mounts() -> Vec<PathBuf> {
     root::kept_upper()

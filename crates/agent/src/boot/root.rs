@@ -9,7 +9,7 @@ use rustix::process::{chdir, pivot_root};
 
 use super::disks::Disks;
 use super::error::step;
-use super::{BOOT_ROOT, BootError, grow};
+use super::{BOOT_ROOT, BootError, UPPER_MOUNT, grow};
 
 /// The directory of the boot disk where the sandbox's root is assembled.
 pub(super) const NEW_ROOT: &str = "/root";
@@ -106,7 +106,7 @@ pub(super) fn close_if_read_only() -> Result<(), BootError> {
 /// deleted with its machine.
 pub(super) fn kept_upper() -> Option<PathBuf> {
     let is_kept = std::env::var_os(THROWN_AWAY_VARIABLE).is_none();
-    is_kept.then(|| PathBuf::from("/run/msb/upper"))
+    is_kept.then(|| PathBuf::from(UPPER_MOUNT))
 }
 
 /// Makes the overlay the root and moves the boot disk below it.

@@ -18,6 +18,7 @@ use crate::text_or_base64::text_or_base64;
     A file that this host has as the sandbox has it counts as done. A file that is neither what the sandbox began with \
     nor what it has now is a conflict: all of them are named, and nothing is done. Content and permissions are \
     compared; permissions that the sandbox did not change stay as they are. No symlink below DIR is followed.\n\n\
+    The disk of a running sandbox is frozen while msb copies it, for at most 60 s; what its programs write waits meanwhile.\n\n\
     Each file is written beside the old one, synced and renamed over it. If the command is interrupted, run it again.\n\n\
     Examples:\n  \
     msb apply --dry-run --from /work agent project            what would be done\n  \
@@ -41,7 +42,7 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Name or id of a stopped sandbox
+    /// Name or id of a sandbox
     #[arg(value_name = "SANDBOX")]
     name: String,
     /// Existing directory of this host

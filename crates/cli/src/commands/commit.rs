@@ -14,7 +14,8 @@ use crate::output;
     The options of msb create are not in the image.\n\n\
     If SOURCE_DATE_EPOCH is set, it is the time of creation, and later modification times of files are replaced by it: \
     the same changes then make the same image.\n\n\
-    The sandbox must be stopped.\n\n\
+    A running sandbox goes on: its disk is frozen while msb copies it, and what programs write waits meanwhile, for at \
+    most 60 s. With --pause=false a running sandbox is refused.\n\n\
     Examples:\n  \
     msb commit work tools:1\n  \
     msb commit -m 'with the tools' -c 'CMD [\"python3\"]' -c 'ENV PATH=$PATH:/opt/bin' work tools:2"
@@ -37,7 +38,19 @@ pub(crate) struct Arguments {
         allow_negative_numbers = true
     )]
     source_date_epoch: Option<i64>,
-    /// Name or id of a stopped sandbox
+    /// Freeze the disk of a running sandbox while it is copied; with false, refuse a running sandbox
+    #[arg(
+        short,
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pause: bool,
+    /// Name or id of a sandbox
     #[arg(value_name = "SANDBOX")]
     sandbox: String,
     /// Name of the new image; a name of another image moves to it
@@ -52,6 +65,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     options.author.clone_from(&arguments.author);
     options.changes.clone_from(&arguments.change);
     options.source_date_epoch = arguments.source_date_epoch;
+    options.pause = arguments.pause;
     let image = sandbox.commit(&arguments.name, options).await?;
     if !context.quiet {
         for note in &image.notes {

@@ -12,7 +12,7 @@ use crate::failure::Outcome;
     after_help = "The files at and below each PATH are then those of the image: files that were added are removed, \
     changed and deleted ones are as before. All other changes stay. The changes that are taken back are printed as \
     msb diff prints them. They cannot be brought back.\n\n\
-    The sandbox must be stopped. A new disk is written beside the old one and takes its place when it is complete.\n\n\
+    The sandbox must be stopped, because its disk is replaced: a new disk is written beside the old one and takes its place when it is complete.\n\n\
     Examples:\n  \
     msb discard --dry-run work /etc        what would be taken back\n  \
     msb discard work /etc /usr/local/bin\n  \
@@ -32,7 +32,8 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let sandbox = context.handle(&arguments.name).await?;
-    let mut options = DiffOptions::default();
+    // A running sandbox would be refused afterwards.
+    let mut options = DiffOptions::default().pause(false);
     for path in &arguments.paths {
         options = options.path(path.as_os_str());
     }

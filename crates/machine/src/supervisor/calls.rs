@@ -9,13 +9,13 @@ use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::supervisor_server::Supervisor as SupervisorCalls;
 use msb_agent_protocol::v1::{
     Chunk, DiskErrorsReply, DiskErrorsRequest, DiskFailure, Exec, ExecEvent, ExecInput,
-    GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
-    MakeDirectoryRequest, OwnEvent, OwnInput, Owned, PowerOffReply, PowerOffRequest,
-    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
-    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
-    ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest, StartJobReply, StatReply,
-    StatRequest, StatsReply, StatsRequest, WatchDisksRequest, WriteFileInput, WriteFileReply,
-    own_event, own_input,
+    FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
+    MakeDirectoryReply, MakeDirectoryRequest, OwnEvent, OwnInput, Owned, PowerOffReply,
+    PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
+    RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest,
+    ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest, StartJobReply,
+    StatReply, StatRequest, StatsReply, StatsRequest, WatchDisksRequest, WriteFileInput,
+    WriteFileReply, own_event, own_input,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -186,6 +186,18 @@ impl Sandbox for Supervisor {
         Err(Status::permission_denied(
             "the sandbox's process watches its disks",
         ))
+    }
+
+    type FreezeStream = Answers<FreezeEvent>;
+
+    async fn freeze(
+        &self,
+        request: Request<Streaming<FreezeInput>>,
+    ) -> Result<Response<Self::FreezeStream>, Status> {
+        // A failed input ends the stream, and the agent thaws the disk.
+        let inputs = request.into_inner().map_while(Result::ok);
+        self.answers(self.raw().freeze(inputs), ANSWER_TIMEOUT)
+            .await
     }
 
     async fn shutdown(

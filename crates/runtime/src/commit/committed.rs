@@ -1,11 +1,13 @@
 //! The last image that a sandbox was committed to.
 
-use std::io;
+use std::io::{self, Read as _};
+use std::path::Path;
 
 use fs_err as fs;
 use oci_image::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::CommittedError;
 use crate::Sandbox;
 
 /// The longest record that is read, in bytes.
@@ -22,28 +24,34 @@ impl Sandbox {
     ///
     /// # Errors
     /// If the record of it cannot be read.
-    pub fn committed_image(&self) -> io::Result<Option<Digest>> {
+    pub fn committed_image(&self) -> Result<Option<Digest>, CommittedError> {
         let path = self.files.committed();
-        match fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-            Ok(metadata) if metadata.len() > RECORD_MAX_BYTES => {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            Ok(_) => {}
+        match read(&path) {
+            Ok(record) => Ok(Some(record.image_digest)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(CommittedError { path, source }),
         }
-        let record: Committed = serde_json::from_slice(&fs::read(&path)?)?;
-        Ok(Some(record.image_digest))
     }
 
-    /// Notes that an image was made of this sandbox. The next one is a child of it.
+    /// Notes that an image was made of this sandbox. The next one is a child of it. A sandbox that was
+    /// removed meanwhile needs no note.
     ///
     /// # Errors
     /// If the record cannot be written.
     pub fn note_committed_image(&self, image_digest: Digest) -> io::Result<()> {
         let bytes = serde_json::to_vec(&Committed { image_digest })?;
-        durable_files::publish_bytes(&self.files.committed(), &bytes)
+        match durable_files::publish_bytes(&self.files.committed(), &bytes) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            noted => noted,
+        }
     }
+}
+
+fn read(path: &Path) -> io::Result<Committed> {
+    let mut bytes = Vec::new();
+    let record = fs::File::open(path)?;
+    record.take(RECORD_MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(serde_json::from_slice(&bytes)?)
 }
 
 #[cfg(test)]
@@ -62,6 +70,7 @@ mod tests {
             assert_eq!(sandbox.committed_image().expect("read"), Some(digest));
         }
         fs::write(sandbox.files.committed(), "{").expect("written");
-        assert!(sandbox.committed_image().is_err());
+        let error = sandbox.committed_image().expect_err("damaged").to_string();
+        assert!(error.contains("committed.json"), "{error}");
     }
 }

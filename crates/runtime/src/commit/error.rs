@@ -1,3 +1,6 @@
+use std::io;
+use std::path::PathBuf;
+
 use rootfs_view::ContentError;
 use tree_diff::LayerError;
 
@@ -6,12 +9,6 @@ use crate::DiffError;
 /// A reason why a sandbox cannot become an image.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// The sandbox is running, so its disk changes while it is read.
-    #[error("cannot commit sandbox {name} while it is running: its disk changes meanwhile")]
-    Running {
-        /// Name of the sandbox.
-        name: String,
-    },
     /// The disks of the sandbox, or of the image, cannot be read.
     #[error("cannot commit sandbox {name}")]
     Disks {
@@ -30,4 +27,15 @@ pub enum CommitError {
         #[source]
         source: LayerError<ContentError>,
     },
+}
+
+/// The record of the last image that was made of a sandbox cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}, the record of the last image that was made of the sandbox", .path.display())]
+pub struct CommittedError {
+    /// Path of the record.
+    pub path: PathBuf,
+    /// The error of the host, or that of the content.
+    #[source]
+    pub source: io::Error,
 }

@@ -1,4 +1,4 @@
-//! The layer that a stopped sandbox adds to an image.
+//! The layer that a sandbox adds to an image.
 
 mod committed;
 mod error;
@@ -7,19 +7,30 @@ mod reader;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fstree::Timestamp;
 use image_store::StoredImage;
 use oci_image::{Digest, Hasher};
 use tree_diff::{LayerNote, LayerOptions, LayerPlan};
 
-pub use error::CommitError;
+pub use error::{CommitError, CommittedError};
 pub use reader::LayerReader;
 
-use crate::diff::{DiffError, DiskRelation, DiskSide};
-use crate::{Home, Sandbox};
+use crate::diff::{DiskRelation, DiskSide};
+use crate::{Home, SandboxAtRest};
 
-/// The changes of a stopped sandbox as a layer of an image. The sandbox cannot be started while this
+/// Limits of a layer that is made of a sandbox. A guest can make a small disk read as a long layer,
+/// and a short layer as one that takes long to read.
+#[derive(Debug, Clone, Copy)]
+pub struct LayerLimits {
+    /// The most bytes that the layer may have, uncompressed.
+    pub bytes: u64,
+    /// The longest time that it may take to read.
+    pub time: Duration,
+}
+
+/// The changes of a sandbox as a layer of an image. A stopped sandbox cannot be started while this
 /// value lives. Clones are the same layer.
 #[derive(Clone)]
 pub struct SandboxLayer {
@@ -42,38 +53,33 @@ impl fmt::Debug for SandboxLayer {
 }
 
 impl SandboxLayer {
-    /// Compares a stopped sandbox with an image: its own, or one that was made of it. The layer is
-    /// digested and not kept.
+    /// Compares a sandbox with an image: its own, or one that was made of it. The layer is digested
+    /// and not kept.
     ///
     /// With `latest_mtime_s`, in seconds since the epoch, later modification times are replaced by
     /// it.
     ///
     /// # Errors
-    /// If the sandbox runs, the disks cannot be read, a file cannot be part of a layer, or the layer
-    /// has more than `max_bytes`.
+    /// If the disks cannot be read, a file cannot be part of a layer, or the layer exceeds a limit.
     pub fn new(
         home: &Home,
-        sandbox: &Sandbox,
+        sandbox: SandboxAtRest,
         base: &StoredImage,
         latest_mtime_s: Option<i64>,
-        max_bytes: u64,
+        limits: LayerLimits,
     ) -> Result<Self, CommitError> {
-        let name = || sandbox.spec.name.clone();
-        let new = DiskSide::of_sandbox(sandbox, home).map_err(|error| match error {
-            DiffError::Running { name } => CommitError::Running { name },
-            source => CommitError::Disks {
-                name: name(),
-                source,
-            },
-        })?;
+        let sandbox_name = sandbox.sandbox.spec.name.clone();
+        let name = || sandbox_name.clone();
+        let disks_error = |source| CommitError::Disks {
+            name: name(),
+            source,
+        };
+        let new = DiskSide::of_sandbox(sandbox, home).map_err(disks_error)?;
         let old = if base.record.manifest_digest == new.image().record.manifest_digest {
             new.image_below()
         } else {
-            let name = base.record.manifest_digest.to_string();
-            DiskSide::of_image(&name, base, home).map_err(|source| CommitError::Disks {
-                name: sandbox.spec.name.clone(),
-                source,
-            })?
+            let image = base.record.manifest_digest.to_string();
+            DiskSide::of_image(&image, base, home).map_err(disks_error)?
         };
         let options = LayerOptions {
             latest_mtime: latest_mtime_s.map(|seconds| Timestamp {
@@ -89,7 +95,7 @@ impl SandboxLayer {
         let plan = plan.map_err(layer_error)?;
         drop(old);
         let written = plan
-            .write(&new, Digesting::new(max_bytes))
+            .write(&new, Digesting::new(limits))
             .map_err(layer_error)?;
         Ok(Self {
             diff_id: written.out.hasher.finish(),
@@ -133,20 +139,21 @@ impl SandboxLayer {
     }
 }
 
-/// An output that keeps a digest and a length. A guest can make a small disk read as a long layer, so
-/// it takes no more than the bytes that an image's layer may have.
+/// An output that keeps a digest and a length, within limits.
 struct Digesting {
     hasher: Hasher,
     size_bytes: u64,
-    max_bytes: u64,
+    limits: LayerLimits,
+    start: Instant,
 }
 
 impl Digesting {
-    fn new(max_bytes: u64) -> Self {
+    fn new(limits: LayerLimits) -> Self {
         Self {
             hasher: Hasher::default(),
             size_bytes: 0,
-            max_bytes,
+            limits,
+            start: Instant::now(),
         }
     }
 }
@@ -155,11 +162,17 @@ impl Write for Digesting {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let length_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.size_bytes = self.size_bytes.saturating_add(length_bytes);
-        if self.size_bytes > self.max_bytes {
-            let max_bytes = self.max_bytes;
-            let message =
-                format!("the layer has more than {max_bytes} bytes, the limit layer-bytes");
+        let LayerLimits { bytes: most, time } = self.limits;
+        if self.size_bytes > most {
+            let message = format!("the layer has more than {most} bytes, the limit layer-bytes");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        if self.start.elapsed() > time {
+            let message = format!(
+                "the layer takes longer than {} s, the limit layer-time",
+                time.as_secs()
+            );
+            return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
         self.hasher.update(bytes);
         Ok(bytes.len())
@@ -167,5 +180,21 @@ impl Write for Digesting {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_ends_at_its_limits() {
+        let write = |bytes, time| Digesting::new(LayerLimits { bytes, time }).write(b"four");
+        let hour = Duration::from_secs(3600);
+        assert_eq!(write(4, hour).expect("within them"), 4);
+        for (bytes, time, limit) in [(3, hour, "layer-bytes"), (4, Duration::ZERO, "layer-time")] {
+            let error = write(bytes, time).expect_err(limit).to_string();
+            assert!(error.contains(limit), "{error}");
+        }
     }
 }

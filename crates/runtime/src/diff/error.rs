@@ -6,12 +6,6 @@ use crate::DisksError;
 /// A reason why two root filesystems cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
-    /// The sandbox is running, so its disk changes while it is read.
-    #[error("cannot compare sandbox {name} while it is running: its disk changes meanwhile")]
-    Running {
-        /// Name of the sandbox.
-        name: String,
-    },
     /// The disks of a sandbox cannot be read.
     #[error("cannot read the disks of sandbox {name}")]
     Sandbox {

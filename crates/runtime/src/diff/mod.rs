@@ -1,4 +1,4 @@
-//! Changes of a stopped sandbox, found on its disks without a machine.
+//! Changes of a sandbox, found on its disks.
 
 mod error;
 mod own;
@@ -14,15 +14,15 @@ use tree_diff::{Change, Patch, Patcher, Scope, compare};
 pub use error::DiffError;
 
 use crate::files::describe;
-use crate::{Home, Sandbox};
+use crate::{Home, SandboxAtRest};
 pub(crate) use relation::DiskRelation;
 pub(crate) use side::DiskSide;
 
 /// One side of a comparison.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum DiffSide {
-    /// A stopped sandbox.
-    Sandbox(Box<Sandbox>),
+    /// A sandbox.
+    Sandbox(Box<SandboxAtRest>),
     /// An image.
     Image {
         /// The image's name, as the user gave it.
@@ -32,8 +32,8 @@ pub enum DiffSide {
     },
 }
 
-/// The differences between two root filesystems. Neither of their sandboxes can be started while
-/// this value lives.
+/// The differences between two root filesystems. Neither of them can be started while this value
+/// lives, if it is a stopped sandbox's.
 #[derive(Debug)]
 pub struct Diff {
     old: DiskSide,
@@ -61,14 +61,13 @@ impl<'a> ChangedFile<'a> {
 }
 
 impl Diff {
-    /// Compares a stopped sandbox with its image.
+    /// Compares a sandbox with its image.
     ///
     /// # Errors
-    /// If the sandbox runs, its disks cannot be read, or neither side has one of the scope's
-    /// `paths`.
+    /// If the disks cannot be read, or neither side has one of the scope's `paths`.
     pub fn of_sandbox(
         home: &Home,
-        sandbox: &Sandbox,
+        sandbox: SandboxAtRest,
         paths: &[Vec<u8>],
     ) -> Result<Self, DiffError> {
         let new = DiskSide::of_sandbox(sandbox, home)?;
@@ -81,13 +80,13 @@ impl Diff {
     /// As [`Diff::of_sandbox`].
     pub fn between(
         home: &Home,
-        old: &DiffSide,
-        new: &DiffSide,
+        old: DiffSide,
+        new: DiffSide,
         paths: &[Vec<u8>],
     ) -> Result<Self, DiffError> {
-        let open = |side: &DiffSide| match side {
-            DiffSide::Sandbox(sandbox) => DiskSide::of_sandbox(sandbox, home),
-            DiffSide::Image { name, image } => DiskSide::of_image(name, image, home),
+        let open = |side| match side {
+            DiffSide::Sandbox(sandbox) => DiskSide::of_sandbox(*sandbox, home),
+            DiffSide::Image { name, image } => DiskSide::of_image(&name, &image, home),
         };
         Self::new(open(old)?, open(new)?, paths)
     }

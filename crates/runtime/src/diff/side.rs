@@ -9,7 +9,7 @@ use tree_diff::Side;
 use super::DiffError;
 use super::own::own_inodes;
 use crate::disks::Disks;
-use crate::{Home, Sandbox};
+use crate::{Home, SandboxAtRest};
 
 /// A root filesystem on disks.
 #[derive(Debug, Clone)]
@@ -22,17 +22,16 @@ pub(crate) struct DiskSide {
 }
 
 impl DiskSide {
-    /// Opens a stopped sandbox.
-    pub(crate) fn of_sandbox(sandbox: &Sandbox, home: &Home) -> Result<Self, DiffError> {
-        let name = || sandbox.spec.name.clone();
-        let opened = Disks::of_sandbox(sandbox, home);
-        let opened = opened.map_err(|source| DiffError::Sandbox {
-            name: name(),
+    /// Opens a sandbox.
+    pub(crate) fn of_sandbox(at_rest: SandboxAtRest, home: &Home) -> Result<Self, DiffError> {
+        let spec = at_rest.sandbox.spec.clone();
+        let opened = Disks::of_sandbox(at_rest, home);
+        let disks = opened.map_err(|source| DiffError::Sandbox {
+            name: spec.name,
             source,
         })?;
-        let disks = opened.ok_or_else(|| DiffError::Running { name: name() })?;
         Ok(Self {
-            own: own_inodes(&disks.view, &sandbox.spec.mounts),
+            own: own_inodes(&disks.view, &spec.mounts),
             disks: Arc::new(disks),
             is_image: false,
         })

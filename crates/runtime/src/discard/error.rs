@@ -5,8 +5,11 @@ use crate::DisksError;
 /// A reason why changes of a sandbox cannot be taken back. The sandbox is unchanged then.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscardError {
-    /// The sandbox is running, and writes to its disk.
-    #[error("cannot discard changes of sandbox {name} while it is running")]
+    /// The sandbox is running, and its guest uses the disk that would be replaced.
+    #[error(
+        "cannot discard changes of sandbox {name} while it is running: its guest uses the disk that \
+         would be replaced"
+    )]
     Running {
         /// Name of the sandbox.
         name: String,

@@ -35,12 +35,18 @@ impl Stopped {
     /// Opens the disks; `None` if the sandbox runs.
     pub(super) fn open(sandbox: &Sandbox, home: &Home) -> Result<Option<Self>, FilesError> {
         let name = sandbox.spec.name.clone();
-        let opened = Disks::of_sandbox(sandbox, home);
-        let opened = opened.map_err(|source| FilesError::Disks {
+        let disks_error = |source| FilesError::Disks {
             name: name.clone(),
             source,
-        })?;
-        Ok(opened.map(|disks| Self {
+        };
+        let stopped = sandbox
+            .stopped()
+            .map_err(|error| disks_error(error.into()))?;
+        let Some(stopped) = stopped else {
+            return Ok(None);
+        };
+        let disks = Disks::of_sandbox(stopped, home).map_err(disks_error)?;
+        Ok(Some(Self {
             covered: Covered::new(&sandbox.spec.mounts, &disks.view),
             name,
             disks,

@@ -18,7 +18,7 @@ use crate::reply::Answer;
 /// together.
 const CHANGES_MAX: usize = 256;
 
-/// A comparison. The compared sandboxes cannot be started until it is closed.
+/// A comparison. Stopped sandboxes cannot be started until it is closed.
 impl Object for Stream<Diff> {
     const KIND: &'static str = "diff";
 
@@ -33,6 +33,13 @@ struct Between {
     new: String,
     #[serde(default)]
     paths: Vec<Text>,
+    #[serde(default = "pauses")]
+    pause: bool,
+}
+
+/// Returns the default of `pause`: the disk of a running sandbox is frozen.
+const fn pauses() -> bool {
+    true
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,6 +60,8 @@ struct Apply {
     owner: bool,
     #[serde(default)]
     dry_run: bool,
+    #[serde(default = "pauses")]
+    pause: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -66,6 +75,8 @@ struct Commit {
     changes: Vec<String>,
     #[serde(default)]
     source_date_epoch: Option<i64>,
+    #[serde(default = "pauses")]
+    pause: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -121,6 +132,7 @@ async fn between(
 ) -> Result<Answer, Failure> {
     let mut options = DiffOptions::default();
     options.paths = between.paths;
+    options.pause = between.pause;
     let diff = client.0.diff(between.old, between.new, options).await?;
     Ok(Answer::empty().with_object(Stream::new(diff)))
 }
@@ -145,6 +157,7 @@ async fn apply(
     options.base = apply.base;
     options.owner = apply.owner;
     options.dry_run = apply.dry_run;
+    options.pause = apply.pause;
     Answer::with_value(&sandbox.0.apply(apply.directory, options).await?)
 }
 
@@ -158,6 +171,7 @@ async fn commit(
     options.author = commit.author;
     options.changes = commit.changes;
     options.source_date_epoch = commit.source_date_epoch;
+    options.pause = commit.pause;
     Answer::with_value(&sandbox.0.commit(commit.name, options).await?)
 }
 

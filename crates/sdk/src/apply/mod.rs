@@ -1,4 +1,4 @@
-//! Changes of a stopped sandbox, put into a directory of the host.
+//! Changes of a sandbox, put into a directory of the host.
 
 mod options;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 pub use options::ApplyOptions;
 
-use crate::diff::side;
+use crate::diff::find;
 use crate::{ChangeKind, Error, Operation, Sandbox, Text};
 
 /// Changes that were put into a directory of the host, or would be.
@@ -48,8 +48,9 @@ impl AppliedChange {
 }
 
 impl Sandbox {
-    /// Puts the changes of the stopped sandbox into a directory of the host. What the host has
-    /// already counts as done, and no symlink below the directory is followed.
+    /// Puts the changes of the sandbox into a directory of the host. What the host has already counts
+    /// as done, and no symlink below the directory is followed. The disk of a running sandbox is
+    /// frozen and copied, as by [`Sandbox::diff`].
     ///
     /// If a file of the host is neither what the sandbox began with nor what it has now, nothing is
     /// changed. A process that is killed leaves each file old or new; the next call does the rest.
@@ -67,10 +68,10 @@ impl Sandbox {
     /// ```
     ///
     /// # Errors
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
     /// [`PathNotFound`](crate::ErrorKind::PathNotFound) if the directory or one of the paths does
     /// not exist, [`PathExists`](crate::ErrorKind::PathExists) if files of the host are in the way:
-    /// the detail `conflicts` lists them with their reasons.
+    /// the detail `conflicts` lists them with their reasons. For a running sandbox also the errors of
+    /// [`Sandbox::diff`].
     pub fn apply(
         &self,
         directory: impl Into<PathBuf>,
@@ -78,16 +79,24 @@ impl Sandbox {
     ) -> Operation<Applied> {
         let (handle, directory) = (self.handle(), directory.into());
         Operation::new(async move {
-            let stored = Box::new(handle.stored());
-            let applying = handle.shared.with_home(move |shared| {
-                let apply = options.apply();
-                let paths = apply.scope(&options.paths())?;
-                let new = DiffSide::Sandbox(stored.clone());
-                let diff = match &options.base {
-                    Some(base) => {
-                        DiskDiff::between(shared.home(), &side(shared, base)?, &new, &paths)?
+            let apply = options.apply();
+            let paths = apply.scope(&options.paths())?;
+            let (shared, pause) = (&handle.shared, options.pause);
+            let base = match options.base {
+                Some(base) => {
+                    let finding = shared.with_home(move |shared| find(shared, &base)).await;
+                    Some(finding?.side(shared, pause).await?)
+                }
+                None => None,
+            };
+            let new = shared.at_rest(&handle.stored(), pause).await?;
+            let applying = shared.with_home(move |shared| {
+                let home = shared.home();
+                let diff = match base {
+                    Some(old) => {
+                        DiskDiff::between(home, old, DiffSide::Sandbox(Box::new(new)), &paths)?
                     }
-                    None => DiskDiff::of_sandbox(shared.home(), &stored, &paths)?,
+                    None => DiskDiff::of_sandbox(home, new, &paths)?,
                 };
                 let planned = HostChanges::plan(&diff, &directory, apply)?;
                 run(&planned, options.dry_run)

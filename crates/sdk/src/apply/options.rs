@@ -10,7 +10,7 @@ use crate::Text;
 /// let options = ApplyOptions::default().from("/work").path("/work/src");
 /// assert_eq!(options.paths.len(), 1);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ApplyOptions {
@@ -27,6 +27,21 @@ pub struct ApplyOptions {
     pub owner: bool,
     /// True if nothing is written.
     pub dry_run: bool,
+    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
+    pub pause: bool,
+}
+
+impl Default for ApplyOptions {
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            from: None,
+            base: None,
+            owner: false,
+            dry_run: false,
+            pause: true,
+        }
+    }
 }
 
 impl ApplyOptions {
@@ -62,6 +77,13 @@ impl ApplyOptions {
     #[must_use]
     pub const fn dry_run(mut self) -> Self {
         self.dry_run = true;
+        self
+    }
+
+    /// Sets whether a running sandbox is frozen or refused.
+    #[must_use]
+    pub const fn pause(mut self, pause: bool) -> Self {
+        self.pause = pause;
         self
     }
 

@@ -1,14 +1,15 @@
-//! Images that are made of stopped sandboxes.
+//! Images that are made of sandboxes.
 
 mod options;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use image_import::{NewImage, OpenBlob};
 use image_store::origin::Origin;
 use image_store::{ImageDocuments, ImageLease, LayerDescriptor, Store, StoredImage};
-use msb_runtime::{Sandbox as StoredSandbox, SandboxLayer};
+use msb_runtime::{LayerLimits, Sandbox as StoredSandbox, SandboxAtRest, SandboxLayer};
 use oci_image::{ChildConfig, Descriptor, Reference, media_type};
 use oci_layers::{Limit, Limits};
 use serde::Serialize;
@@ -41,9 +42,10 @@ pub struct Committed {
 }
 
 impl Sandbox {
-    /// Makes an image of the stopped sandbox: a child of its image, or of the last image that was
-    /// made of it, with one layer that has what changed since. If nothing changed since, and the
-    /// options change nothing, that image gets the name.
+    /// Makes an image of the sandbox: a child of its image, or of the last image that was made of it,
+    /// with one layer that has what changed since. If nothing changed since, and the options change
+    /// nothing, that image gets the name. The disk of a running sandbox is frozen and copied, as by
+    /// [`Sandbox::diff`].
     ///
     /// ```no_run
     /// use msb_sdk::CommitOptions;
@@ -59,12 +61,11 @@ impl Sandbox {
     /// ```
     ///
     /// # Errors
-    /// [`SandboxRunning`](ErrorKind::SandboxRunning),
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) if the name or an instruction is invalid, or a
     /// file of the sandbox cannot be part of a layer, and
     /// [`OutOfSpace`](ErrorKind::OutOfSpace). The store's images are unchanged then. If only the note
     /// in the sandbox cannot be written, the image exists, and the next commit has this one's
-    /// changes too.
+    /// changes too. For a running sandbox also the errors of [`Sandbox::diff`].
     pub fn commit(&self, name: impl Into<String>, options: CommitOptions) -> Operation<Committed> {
         let (handle, name) = (self.handle(), name.into());
         Operation::new(async move {
@@ -73,11 +74,18 @@ impl Sandbox {
             let limits = crate::images::limits(&handle.shared, &BTreeMap::new())?;
             let (stored, shared) = (handle.stored(), &handle.shared);
             let store = shared.with_home(Shared::store).await?;
+            let at_rest = shared.at_rest(&stored, options.pause).await?;
             let epoch = options.source_date_epoch;
             let planning = {
                 let (stored, store) = (stored.clone(), store.clone());
-                let max_bytes = limits.get(Limit::LayerBytes);
-                shared.with_home(move |shared| plan(shared, &stored, &store, epoch, max_bytes))
+                let limits = LayerLimits {
+                    bytes: limits.get(Limit::LayerBytes),
+                    time: Duration::from_secs(limits.get(Limit::LayerTime)),
+                };
+                shared.with_home(move |shared| {
+                    let base = base(&stored, &store)?;
+                    plan(shared, at_rest, (base, &store), epoch, limits)
+                })
             };
             let Planned {
                 base,
@@ -129,15 +137,14 @@ struct Planned {
 
 fn plan(
     shared: &Shared,
-    sandbox: &StoredSandbox,
-    store: &Store,
+    sandbox: SandboxAtRest,
+    ((base, is_committed), store): ((StoredImage, bool), &Store),
     latest_mtime_s: Option<i64>,
-    max_bytes: u64,
+    limits: LayerLimits,
 ) -> Result<Planned, Error> {
-    let (base, is_committed) = base(sandbox, store)?;
     let lease = store.lease(&base)?;
     let documents = store.documents(&base.record)?;
-    let layer = SandboxLayer::new(shared.home(), sandbox, &base, latest_mtime_s, max_bytes)?;
+    let layer = SandboxLayer::new(shared.home(), sandbox, &base, latest_mtime_s, limits)?;
     Ok(Planned {
         base,
         _lease: lease,

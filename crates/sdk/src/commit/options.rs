@@ -13,7 +13,7 @@ use crate::Error;
 /// let options = CommitOptions::default().message("tools").change("ENV A=1");
 /// assert_eq!(options.changes, ["ENV A=1"]);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CommitOptions {
@@ -27,6 +27,20 @@ pub struct CommitOptions {
     /// The time of creation, in seconds since the epoch; now if `None`. Later modification times of
     /// files are replaced by it, so that the same changes make the same image.
     pub source_date_epoch: Option<i64>,
+    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
+    pub pause: bool,
+}
+
+impl Default for CommitOptions {
+    fn default() -> Self {
+        Self {
+            message: None,
+            author: None,
+            changes: Vec::new(),
+            source_date_epoch: None,
+            pause: true,
+        }
+    }
 }
 
 impl CommitOptions {
@@ -55,6 +69,13 @@ impl CommitOptions {
     #[must_use]
     pub const fn source_date_epoch(mut self, seconds: i64) -> Self {
         self.source_date_epoch = Some(seconds);
+        self
+    }
+
+    /// Sets whether a running sandbox is frozen or refused.
+    #[must_use]
+    pub const fn pause(mut self, pause: bool) -> Self {
+        self.pause = pause;
         self
     }
 

@@ -1,4 +1,4 @@
-//! Changes of a stopped sandbox, and differences between sandboxes and images.
+//! Changes of a sandbox, and differences between sandboxes and images.
 
 mod change;
 mod options;
@@ -6,6 +6,7 @@ mod patch;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use image_store::StoredImage;
 use msb_runtime::{Diff as DiskDiff, DiffSide, Sandbox as StoredSandbox};
 
 pub(crate) use change::quoted;
@@ -17,8 +18,8 @@ use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Msb, Operation, Sandbox, Text};
 
-/// The differences between two root filesystems. Neither of their sandboxes can be started while
-/// this value lives.
+/// The differences between two root filesystems. Neither of them can be started while this value
+/// lives, if it is a stopped sandbox's.
 #[derive(Debug, Clone)]
 pub struct Diff {
     found: Arc<Mutex<DiskDiff>>,
@@ -76,8 +77,8 @@ impl Diff {
 }
 
 impl Msb {
-    /// Compares two stopped sandboxes or images, by their names: the changes that make the second of
-    /// the first.
+    /// Compares two sandboxes or images, by their names: the changes that make the second of the
+    /// first. The disk of a running sandbox is frozen and copied, each at its own moment.
     ///
     /// ```no_run
     /// use msb_sdk::DiffOptions;
@@ -93,8 +94,8 @@ impl Msb {
     ///
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) if neither a sandbox nor an image has a name,
-    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or
-    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths.
+    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths, and for a
+    /// running sandbox the errors of [`Sandbox::diff`].
     pub fn diff(
         &self,
         old: impl Into<String>,
@@ -103,10 +104,14 @@ impl Msb {
     ) -> Operation<Diff> {
         let (shared, old, new) = (Arc::clone(self.shared()), old.into(), new.into());
         Operation::new(async move {
+            let finding = shared.with_home(move |shared| {
+                Ok::<_, Error>((find(shared, &old)?, find(shared, &new)?))
+            });
+            let (old, new) = finding.await?;
+            let old = old.side(&shared, options.pause).await?;
+            let new = new.side(&shared, options.pause).await?;
             let comparing = shared.with_home(move |shared| {
-                let (old, new) = (side(shared, &old)?, side(shared, &new)?);
-                let paths = options.paths();
-                Ok::<_, Error>(DiskDiff::between(shared.home(), &old, &new, &paths)?)
+                DiskDiff::between(shared.home(), old, new, &options.paths())
             });
             comparing.await.map(Diff::new)
         })
@@ -114,7 +119,11 @@ impl Msb {
 }
 
 impl Sandbox {
-    /// Compares the stopped sandbox with its image: what was added, changed and deleted in it.
+    /// Compares the sandbox with its image: what was added, changed and deleted in it.
+    ///
+    /// If it runs, its guest syncs the writable disk and keeps it frozen while the disk is copied, for
+    /// at most 60 s; processes that write to it wait meanwhile. The copy is what is compared, and it
+    /// goes with the result.
     ///
     /// ```no_run
     /// use msb_sdk::DiffOptions;
@@ -128,14 +137,20 @@ impl Sandbox {
     /// ```
     ///
     /// # Errors
-    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or
-    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths.
+    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths. For a running
+    /// sandbox [`SandboxRunning`](ErrorKind::SandboxRunning) without
+    /// [`DiffOptions::pause`], [`OutOfSpace`](ErrorKind::OutOfSpace) if the host has no room for the
+    /// copy, and [`Busy`](ErrorKind::Busy) if the guest did not keep the disk frozen until it was
+    /// copied.
     pub fn diff(&self, options: DiffOptions) -> Operation<Diff> {
         let handle = self.handle();
         Operation::new(async move {
-            let stored = handle.stored();
+            let at_rest = handle
+                .shared
+                .at_rest(&handle.stored(), options.pause)
+                .await?;
             let comparing = handle.shared.with_home(move |shared| {
-                DiskDiff::of_sandbox(shared.home(), &stored, &options.paths())
+                DiskDiff::of_sandbox(shared.home(), at_rest, &options.paths())
             });
             comparing.await.map(Diff::new)
         })
@@ -176,13 +191,34 @@ impl Sandbox {
     }
 }
 
+/// The sandbox or the image of a name.
+pub(crate) enum Named {
+    Sandbox(Box<StoredSandbox>),
+    Image {
+        name: String,
+        image: Box<StoredImage>,
+    },
+}
+
+impl Named {
+    /// Returns what is compared. `can_freeze` is true if a running sandbox may be frozen.
+    pub(crate) async fn side(self, shared: &Shared, can_freeze: bool) -> Result<DiffSide, Error> {
+        Ok(match self {
+            Self::Sandbox(sandbox) => {
+                DiffSide::Sandbox(Box::new(shared.at_rest(&sandbox, can_freeze).await?))
+            }
+            Self::Image { name, image } => DiffSide::Image { name, image },
+        })
+    }
+}
+
 /// Returns the sandbox of a name, else the image.
-pub(crate) fn side(shared: &Shared, name: &str) -> Result<DiffSide, Error> {
+pub(crate) fn find(shared: &Shared, name: &str) -> Result<Named, Error> {
     if let Some(sandbox) = StoredSandbox::find(shared.home(), name)? {
-        return Ok(DiffSide::Sandbox(Box::new(sandbox)));
+        return Ok(Named::Sandbox(Box::new(sandbox)));
     }
     match shared.store()?.find(name) {
-        Ok(image) => Ok(DiffSide::Image {
+        Ok(image) => Ok(Named::Image {
             name: name.to_owned(),
             image: Box::new(image),
         }),
@@ -204,10 +240,10 @@ mod tests {
     use crate::testing::stopped_sandbox;
 
     #[tokio::test]
-    async fn a_running_sandbox_is_not_compared() {
+    async fn a_running_sandbox_that_may_not_be_frozen_is_not_compared() {
         let (_home, sandbox) = stopped_sandbox().await;
         let lock = sandbox.stored().claim().expect("claimed");
-        let refused = sandbox.diff(DiffOptions::default()).await;
+        let refused = sandbox.diff(DiffOptions::default().pause(false)).await;
         let error = refused.expect_err("it is running");
         assert_eq!(error.kind(), ErrorKind::SandboxRunning);
         let hint = error.hint().expect("a hint");

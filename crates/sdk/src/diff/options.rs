@@ -10,13 +10,24 @@ use crate::Text;
 /// let options = DiffOptions::default().path("/etc").path("/srv");
 /// assert_eq!(options.paths.len(), 2);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DiffOptions {
     /// The paths that are compared, with everything below them; everything if there are none.
     /// Symlinks are not followed.
     pub paths: Vec<Text>,
+    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
+    pub pause: bool,
+}
+
+impl Default for DiffOptions {
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            pause: true,
+        }
+    }
 }
 
 impl DiffOptions {
@@ -24,6 +35,13 @@ impl DiffOptions {
     #[must_use]
     pub fn path(mut self, path: impl Into<Text>) -> Self {
         self.paths.push(path.into());
+        self
+    }
+
+    /// Sets whether a running sandbox is frozen or refused.
+    #[must_use]
+    pub const fn pause(mut self, pause: bool) -> Self {
+        self.pause = pause;
         self
     }
 

@@ -4,8 +4,9 @@ use std::error::Error as StdError;
 use std::io;
 
 use msb_runtime::{
-    ApplyError, CommitError, ConnectError, CreateError, DiffError, DiscardError, HomeError,
-    MountError, PatchError, RemoveError, RenameError, UpdateError, VolumeError,
+    ApplyError, AtRestError, CommitError, CommittedError, ConnectError, CreateError, DiffError,
+    DiscardError, HomeError, MountError, PatchError, RemoveError, RenameError, UpdateError,
+    VolumeError,
 };
 use tree_diff::LayerError;
 
@@ -36,6 +37,15 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(RenameError::Running { name }) = cause.downcast_ref::<RenameError>() {
         let hint = format!("stop it with msb stop {name}");
         return Some(of_running(name).hint(Some(hint)));
+    }
+    if let Some(error) = cause.downcast_ref::<AtRestError>() {
+        return of_at_rest(error);
+    }
+    if let Some(error) = cause.downcast_ref::<CommittedError>() {
+        let path = error.path.display();
+        let hint =
+            format!("remove {path}: the next image is then a child of the sandbox's own image");
+        return Some(Meaning::default().hint(Some(hint)));
     }
     if let Some(error) = cause.downcast_ref::<DiffError>() {
         return of_diff(error);
@@ -139,12 +149,25 @@ fn of_patch(error: &PatchError) -> Meaning {
     })
 }
 
+fn of_at_rest(error: &AtRestError) -> Option<Meaning> {
+    let name = error.name();
+    let kind = match error {
+        AtRestError::Running { .. } => ErrorKind::SandboxRunning,
+        AtRestError::Full { .. } => ErrorKind::OutOfSpace,
+        AtRestError::Silent { .. } | AtRestError::Slow { .. } | AtRestError::Thawed { .. } => {
+            ErrorKind::Busy
+        }
+        AtRestError::Connect { .. }
+        | AtRestError::Agent { .. }
+        | AtRestError::Lock { .. }
+        | AtRestError::Copy { .. } => return None,
+    };
+    let hint = format!("stop it with msb stop {name}; its files are kept");
+    Some(Meaning::new(kind).detail("name", name).hint(Some(hint)))
+}
+
 fn of_diff(error: &DiffError) -> Option<Meaning> {
     match error {
-        DiffError::Running { name } => {
-            let hint = format!("stop it with msb stop {name}; its files are kept");
-            Some(of_running(name).hint(Some(hint)))
-        }
         DiffError::NotThere { path } => {
             let path = String::from_utf8_lossy(path).into_owned();
             Some(Meaning::new(ErrorKind::PathNotFound).detail("path", path))
@@ -183,10 +206,6 @@ fn of_apply(error: &ApplyError) -> Option<Meaning> {
 
 fn of_commit(error: &CommitError) -> Option<Meaning> {
     match error {
-        CommitError::Running { name } => {
-            let hint = format!("stop it with msb stop {name}; its files are kept");
-            Some(of_running(name).hint(Some(hint)))
-        }
         CommitError::Layer { source, .. } => match source {
             LayerError::ReservedName { path } => {
                 let path = String::from_utf8_lossy(path).into_owned();

@@ -10,6 +10,8 @@ export type ChangeKind = "added" | "changed" | "deleted";
 export interface DiffOptions extends CallOptions {
   /** The paths that are compared, with everything below them; everything if there are none. */
   readonly paths?: readonly Text[] | undefined;
+  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
+  readonly pause?: boolean | undefined;
 }
 
 /** An extended attribute of a file. */
@@ -111,6 +113,8 @@ export interface ApplyOptions extends CallOptions {
   readonly owner?: boolean | undefined;
   /** True if nothing is written. */
   readonly dryRun?: boolean | undefined;
+  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
+  readonly pause?: boolean | undefined;
 }
 
 /** Changes that were put into a directory of this host, or would be. */
@@ -141,6 +145,8 @@ export interface CommitOptions extends CallOptions {
   readonly changes?: readonly string[] | undefined;
   /** The time of creation in seconds since the epoch, with which the same changes make the same image. */
   readonly sourceDateEpoch?: number | undefined;
+  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
+  readonly pause?: boolean | undefined;
 }
 
 /** An image that was made of a sandbox. */

@@ -9,6 +9,7 @@ mod disks;
 mod durability;
 mod ended;
 mod files;
+mod frozen;
 mod host_authorities;
 mod host_directory;
 mod isolation;
@@ -199,6 +200,14 @@ const OF_GUEST: &[Check] = &[
     (
         "msb diff lists what a guest changed, and nothing else",
         changes::listed,
+    ),
+    (
+        "a running sandbox is compared, applied and committed at one moment",
+        frozen::read,
+    ),
+    (
+        "a frozen guest is thawed, whatever becomes of its client",
+        frozen::thawed,
     ),
     (
         "files come, go and are made before the first boot",

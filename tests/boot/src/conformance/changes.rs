@@ -1,4 +1,4 @@
-//! The steps that compare the disks of stopped sandboxes, take changes back, and put them elsewhere.
+//! The steps that compare the disks of sandboxes, take changes back, and put them elsewhere.
 
 use anyhow::{Context as _, Result};
 use msb_sdk::{ApplyOptions, CommitOptions, Diff, DiffOptions, Msb, PatchLines, Sandbox, Text};

@@ -25,7 +25,8 @@ const PATCH_MAX_BYTES: usize = 256 << 20;
     deleted directory only the directory itself is listed. Files are compared by meaning: a file that was written \
     again with the same content, owner, mode, attributes and time is not changed, a directory is not changed by a \
     change inside it, and the empty files and directories that msb makes to mount something there are left out.\n\n\
-    Sandboxes must be stopped. Their disks are read without starting a machine.\n\n\
+    The disks are read without starting a machine. That of a running sandbox is frozen while msb copies it, for at most \
+    60 s; what its programs write waits meanwhile.\n\n\
     --patch prints texts as git diff does; git apply and patch -p1 accept it. It cannot express owners, most mode \
     bits, extended attributes, devices, empty directories, hard links and binary files; --format json lists them.\n\n\
     Examples:\n  \

@@ -71,19 +71,22 @@ class AsyncMsb:
         reply = await call(self._core.root, "doctor")
         return [decode(Finding, finding) for finding in reply.value]
 
-    def diff(self, old: str, new: str, paths: Sequence[Text] = ()) -> Opening[AsyncDiff]:
-        """Compares two stopped sandboxes or images, by their names: the changes that make the second of the first.
+    def diff(
+        self, old: str, new: str, paths: Sequence[Text] = (), *, pause: bool = True
+    ) -> Opening[AsyncDiff]:
+        """Compares two sandboxes or images, by their names: the changes that make the second of the first.
 
         `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
-        `async with`: until it is closed, the sandboxes cannot be started.
+        `async with`: until it is closed, stopped sandboxes cannot be started. The disk of a running sandbox is frozen
+        while it is copied; with `pause=False` a running sandbox is refused.
 
-        Raises `NotFound` if neither a sandbox nor an image has a name, `SandboxRunning`, and `PathNotFound` if
-        neither side has one of the paths.
+        Raises `NotFound` if neither a sandbox nor an image has a name, `PathNotFound` if neither side has one of the
+        paths, and `SandboxRunning`, `OutOfSpace` and `Busy` for a running sandbox that cannot be copied.
         """
-        return opening(self._diff(old, new, paths))
+        return opening(self._diff(old, new, paths, pause))
 
-    async def _diff(self, old: str, new: str, paths: Sequence[Text]) -> AsyncDiff:
-        options = {"old": old, "new": new, "paths": _values.paths(paths)}
+    async def _diff(self, old: str, new: str, paths: Sequence[Text], pause: bool) -> AsyncDiff:
+        options = {"old": old, "new": new, "paths": _values.paths(paths), "pause": pause}
         reply = await call(self._core.root, "diff", options)
         return AsyncDiff(reply.new)
 

@@ -12,7 +12,7 @@ from ._bridge import call
 class AsyncDiff:
     """A comparison of the files of two sandboxes or images.
 
-    Iterating over it yields the changes, parents before children, names in bytewise order. The compared sandboxes
+    Iterating over it yields the changes, parents before children, names in bytewise order. Stopped sandboxes
     cannot be started until it is closed.
     """
 

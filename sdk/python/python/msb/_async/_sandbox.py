@@ -305,18 +305,22 @@ class AsyncSandbox:
         options = {"interval_ms": _values.milliseconds(interval, "interval")}
         return AsyncStatsWatch(self._link, "watch_stats", options)
 
-    def diff(self, paths: Sequence[Text] = ()) -> Opening[AsyncDiff]:
-        """Compares the stopped sandbox with its image: what was added, changed and deleted in it.
+    def diff(self, paths: Sequence[Text] = (), *, pause: bool = True) -> Opening[AsyncDiff]:
+        """Compares the sandbox with its image: what was added, changed and deleted in it.
 
         `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
-        `async with`: until it is closed, the sandbox cannot be started.
+        `async with`: until it is closed, a stopped sandbox cannot be started. The disk of a running sandbox is frozen
+        while it is copied, for at most 60 seconds; with `pause=False` a running sandbox is refused.
 
-        Raises `SandboxRunning`, and `PathNotFound` if neither side has one of the paths.
+        Raises `PathNotFound` if neither side has one of the paths. For a running sandbox it also raises
+        `SandboxRunning`, `OutOfSpace` if this host has no room for the copy, and `Busy` if the disk did not stay
+        frozen until it was copied.
         """
-        return opening(self._diff(paths))
+        return opening(self._diff(paths, pause))
 
-    async def _diff(self, paths: Sequence[Text]) -> AsyncDiff:
-        reply = await call(self._link, "diff", {"paths": _values.paths(paths)})
+    async def _diff(self, paths: Sequence[Text], pause: bool) -> AsyncDiff:
+        options = {"paths": _values.paths(paths), "pause": pause}
+        reply = await call(self._link, "diff", options)
         return AsyncDiff(reply.new)
 
     async def discard(self, paths: Sequence[Text]) -> None:
@@ -336,15 +340,16 @@ class AsyncSandbox:
         base: str | None = None,
         owner: bool = False,
         dry_run: bool = False,
+        pause: bool = True,
     ) -> Applied:
-        """Puts the changes of the stopped sandbox into a directory of this host.
+        """Puts the changes of the sandbox into a directory of this host.
 
         `from_path` is the sandbox's directory that `directory` stands for; its root by default. `base` is the sandbox
         or image that the sandbox is compared with; its own image by default. `owner=True` applies owners, too, which
-        takes root. With `dry_run=True` nothing is written.
+        takes root. With `dry_run=True` nothing is written. A running sandbox is frozen, or refused, as by `diff`.
 
-        Raises `SandboxRunning`, `PathNotFound`, and `PathExists` if files of the host are in the way: then nothing is
-        changed, and the detail `conflicts` lists them.
+        Raises what `diff` raises, and `PathExists` if files of the host are in the way: then nothing is changed, and
+        the detail `conflicts` lists them.
         """
         options = {
             "directory": os.fspath(directory),
@@ -353,6 +358,7 @@ class AsyncSandbox:
             "base": base,
             "owner": owner,
             "dry_run": dry_run,
+            "pause": pause,
         }
         reply = await call(self._link, "apply", options)
         return decode(Applied, reply.value)
@@ -365,13 +371,15 @@ class AsyncSandbox:
         author: str | None = None,
         changes: Sequence[str] = (),
         source_date_epoch: int | None = None,
+        pause: bool = True,
     ) -> Committed:
-        """Makes an image of the stopped sandbox: a child of its image, or of the last image that was made of it.
+        """Makes an image of the sandbox: a child of its image, or of the last image that was made of it.
 
         `changes` are instructions of a Dockerfile for running the image, such as `CMD ["python3"]`. With
-        `source_date_epoch`, in seconds, the same changes make the same image.
+        `source_date_epoch`, in seconds, the same changes make the same image. A running sandbox is frozen, or
+        refused, as by `diff`.
 
-        Raises `SandboxRunning`, `InvalidArgument` and `OutOfSpace`.
+        Raises what `diff` raises, and `InvalidArgument`.
         """
         options = {
             "name": name,
@@ -379,6 +387,7 @@ class AsyncSandbox:
             "author": author,
             "changes": [*changes],
             "source_date_epoch": source_date_epoch,
+            "pause": pause,
         }
         reply = await call(self._link, "commit", options)
         return decode(Committed, reply.value)

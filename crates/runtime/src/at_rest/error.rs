@@ -1,0 +1,109 @@
+use std::io;
+
+use msb_agent_protocol::ClientError;
+
+use crate::ConnectError;
+
+/// A reason why the disk of a sandbox cannot be read at rest.
+#[derive(Debug, thiserror::Error)]
+pub enum AtRestError {
+    /// The sandbox is running, and its disk may not be frozen.
+    #[error("sandbox {name} is running, and its disk may change at any moment")]
+    Running {
+        /// Name of the sandbox.
+        name: String,
+    },
+    /// The lock of the sandbox cannot be opened.
+    #[error("cannot lock sandbox {name}")]
+    Lock {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the host.
+        #[source]
+        source: io::Error,
+    },
+    /// The running sandbox cannot be reached.
+    #[error("cannot freeze the writable disk of sandbox {name}")]
+    Connect {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the connection.
+        #[source]
+        source: ConnectError,
+    },
+    /// The guest's agent cannot freeze the disk, or is too old for it.
+    #[error("cannot freeze the writable disk of sandbox {name}")]
+    Agent {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the call.
+        #[source]
+        source: ClientError,
+    },
+    /// The guest's agent does not answer.
+    #[error(
+        "cannot freeze the writable disk of sandbox {name}: its guest has not answered for {limit_s} s"
+    )]
+    Silent {
+        /// Name of the sandbox.
+        name: String,
+        /// Time that was waited, in seconds.
+        limit_s: u64,
+    },
+    /// The copy took longer than the guest keeps its disk frozen.
+    #[error(
+        "cannot copy the writable disk of sandbox {name} in {limit_s} s, the longest time that it is \
+         frozen"
+    )]
+    Slow {
+        /// Name of the sandbox.
+        name: String,
+        /// The limit, in seconds.
+        limit_s: u64,
+    },
+    /// The disk was written to while it was copied.
+    #[error("the guest of sandbox {name} wrote to its disk again before the disk was copied")]
+    Thawed {
+        /// Name of the sandbox.
+        name: String,
+    },
+    /// The host has no room for the copy.
+    #[error(
+        "cannot copy the writable disk of sandbox {name}: {needed_bytes} bytes are needed, and \
+         {free_bytes} bytes are free"
+    )]
+    Full {
+        /// Name of the sandbox.
+        name: String,
+        /// Room that is needed, in bytes.
+        needed_bytes: u64,
+        /// Room that is left, in bytes.
+        free_bytes: u64,
+    },
+    /// A file of the host cannot be read or written.
+    #[error("cannot copy the writable disk of sandbox {name}")]
+    Copy {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the host.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl AtRestError {
+    /// Returns the name of the sandbox.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Running { name }
+            | Self::Lock { name, .. }
+            | Self::Connect { name, .. }
+            | Self::Agent { name, .. }
+            | Self::Silent { name, .. }
+            | Self::Slow { name, .. }
+            | Self::Thawed { name }
+            | Self::Full { name, .. }
+            | Self::Copy { name, .. } => name,
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Sandboxes whose writable disk does not change while it is read: stopped ones, and private copies
+//! that are made while a running guest has its disk frozen.
+
+mod copy;
+mod error;
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use msb_agent_protocol::Client;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use copy::{CopyError, copy_disk};
+pub use error::AtRestError;
+
+use crate::sandbox::ReadLock;
+use crate::{ConnectError, Sandbox};
+
+/// The time for which a guest keeps its disk frozen, which is the most that its agent takes.
+const FREEZE_LIMIT: Duration = Duration::from_secs(60);
+/// The timeout for a frozen disk. Another client may have it frozen until then, and the guest first
+/// writes what is dirty.
+const FREEZE_TIMEOUT: Duration = Duration::from_secs(180);
+/// The timeout for the answer to a thaw.
+const THAW_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A sandbox whose writable disk does not change while this value lives.
+#[derive(Debug)]
+pub struct SandboxAtRest {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) disk: DiskAtRest,
+}
+
+/// A writable disk that nobody writes to.
+#[derive(Debug)]
+pub(crate) enum DiskAtRest {
+    /// The disk of a stopped sandbox, which cannot be started.
+    Stopped(ReadLock),
+    /// A copy of the disk of a running sandbox. It has no name, so it goes with this process.
+    Copied(File),
+}
+
+impl Sandbox {
+    /// Returns the sandbox at rest. If it runs and `can_freeze` is true, its guest freezes the
+    /// writable disk and the disk is copied: processes in the guest that write to it wait meanwhile.
+    ///
+    /// # Errors
+    /// If the sandbox runs and its disk may not be frozen, the guest does not freeze it for as long
+    /// as the copy takes, or the host has no room for the copy.
+    pub async fn at_rest(&self, can_freeze: bool) -> Result<SandboxAtRest, AtRestError> {
+        let lock_error = |source| AtRestError::Lock {
+            name: self.spec.name.clone(),
+            source,
+        };
+        let running = || AtRestError::Running {
+            name: self.spec.name.clone(),
+        };
+        if let Some(stopped) = self.stopped().map_err(lock_error)? {
+            return Ok(stopped);
+        }
+        if !can_freeze {
+            return Err(running());
+        }
+        match self.connect().await {
+            Ok(mut client) => Ok(SandboxAtRest {
+                sandbox: self.clone(),
+                disk: DiskAtRest::Copied(self.copy_frozen(&mut client).await?),
+            }),
+            // It has ended meanwhile.
+            Err(ConnectError::NotRunning { .. }) => {
+                self.stopped().map_err(lock_error)?.ok_or_else(running)
+            }
+            Err(source) => Err(AtRestError::Connect {
+                name: self.spec.name.clone(),
+                source,
+            }),
+        }
+    }
+
+    /// Returns the sandbox at rest if it is stopped; `None` if it runs.
+    pub(crate) fn stopped(&self) -> io::Result<Option<SandboxAtRest>> {
+        let lock = self.read_lock()?;
+        Ok(lock.map(|lock| SandboxAtRest {
+            sandbox: self.clone(),
+            disk: DiskAtRest::Stopped(lock),
+        }))
+    }
+
+    /// Copies the disk while the guest has it frozen. The guest thaws it at every end of this call.
+    async fn copy_frozen(&self, client: &mut Client) -> Result<File, AtRestError> {
+        let name = &self.spec.name;
+        let agent_error = |source| AtRestError::Agent {
+            name: name.clone(),
+            source,
+        };
+        let silent = |limit: Duration| AtRestError::Silent {
+            name: name.clone(),
+            limit_s: limit.as_secs(),
+        };
+        let freezing = timeout(FREEZE_TIMEOUT, client.freeze(FREEZE_LIMIT)).await;
+        let frozen = freezing.map_err(|_| silent(FREEZE_TIMEOUT))?;
+        let frozen = frozen.map_err(agent_error)?;
+        let copied = self.copy_until(Instant::now() + FREEZE_LIMIT).await;
+        let copied = copied.map_err(|error| self.copy_error(error))?;
+        let thawing = timeout(THAW_TIMEOUT, frozen.thaw()).await;
+        let was_frozen = thawing.map_err(|_| silent(THAW_TIMEOUT))?;
+        if was_frozen.map_err(agent_error)? {
+            Ok(copied)
+        } else {
+            Err(AtRestError::Thawed { name: name.clone() })
+        }
+    }
+
+    /// Copies the disk on a thread that may block, until a deadline or until nobody waits any more.
+    async fn copy_until(&self, deadline: Instant) -> Result<File, CopyError> {
+        let (disk, directory): (PathBuf, PathBuf) =
+            (self.files.upper(), self.files.directory.clone());
+        let (sender, copied) = oneshot::channel();
+        tokio::task::spawn_blocking(move || {
+            let is_over = || sender.is_closed() || Instant::now() >= deadline;
+            let copied = copy_disk(&disk, &directory, &is_over);
+            // The caller may have given up.
+            let _ = sender.send(copied);
+        });
+        let panicked = |_| CopyError::Io(io::Error::other("the copying thread panicked"));
+        copied.await.map_err(panicked)?
+    }
+
+    fn copy_error(&self, error: CopyError) -> AtRestError {
+        let name = self.spec.name.clone();
+        match error {
+            CopyError::Io(source) => AtRestError::Copy { name, source },
+            CopyError::Full {
+                needed_bytes,
+                free_bytes,
+            } => AtRestError::Full {
+                name,
+                needed_bytes,
+                free_bytes,
+            },
+            CopyError::Over => AtRestError::Slow {
+                name,
+                limit_s: FREEZE_LIMIT.as_secs(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fs_err as fs;
+
+    use super::*;
+    use crate::{Home, Spec};
+
+    fn sandbox(home: &Home) -> Sandbox {
+        let sandbox = Sandbox::for_tests(home, Spec::for_tests("a"));
+        fs::write(sandbox.files.upper(), "disk").expect("written");
+        sandbox
+    }
+
+    #[tokio::test]
+    async fn a_running_sandbox_is_at_rest_only_if_it_may_be_frozen() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = sandbox(&Home::new(root.path()));
+        let stopped = sandbox.at_rest(false).await.expect("stopped");
+        assert!(matches!(stopped.disk, DiskAtRest::Stopped(_)));
+        assert!(sandbox.lock().expect("a lock file").is_none());
+        drop(stopped);
+        let _held = sandbox.lock().expect("a lock file").expect("free");
+        let refused = sandbox.at_rest(false).await;
+        assert!(matches!(refused, Err(AtRestError::Running { .. })));
+        // Nothing serves its socket.
+        let refused = sandbox.at_rest(true).await;
+        assert!(matches!(refused, Err(AtRestError::Connect { .. })));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guest_that_never_answers_is_given_up() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = sandbox(&Home::new(root.path()));
+        let (host, _guest) = tokio::io::duplex(1 << 16);
+        let mut client = Client::connect(host).await.expect("connected");
+        let refused = sandbox.copy_frozen(&mut client).await;
+        let error = refused.expect_err("silence");
+        assert!(
+            matches!(error, AtRestError::Silent { limit_s: 180, .. }),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_copy_ends_at_its_deadline() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = sandbox(&Home::new(root.path()));
+        let copied = sandbox.copy_until(Instant::now()).await;
+        assert!(matches!(copied, Err(CopyError::Over)));
+        let later = Instant::now() + FREEZE_LIMIT;
+        sandbox.copy_until(later).await.expect("copied");
+    }
+}
