@@ -1,12 +1,14 @@
 //! The last image that a sandbox was committed to.
 
 use std::io;
+use std::path::Path;
 
 use fs_err as fs;
 use oci_image::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::Sandbox;
+use crate::sandbox::ChangeLock;
 
 /// The longest record that is read, in bytes.
 const RECORD_MAX_BYTES: u64 = 4096;
@@ -42,7 +44,20 @@ impl Sandbox {
     /// If the record cannot be written.
     pub fn note_committed_image(&self, image_digest: Digest) -> io::Result<()> {
         let bytes = serde_json::to_vec(&Committed { image_digest })?;
-        durable_files::publish_bytes(&self.files.committed(), &bytes)
+        let _change = ChangeLock::take(&self.files)?;
+        // The name is the same each time, so that a killed process leaves none for good.
+        let unfinished = self.files.unfinished_committed();
+        remove_if_there(&unfinished)?;
+        let written = durable_files::write_new(&unfinished, &bytes)
+            .and_then(|()| durable_files::rename_all(&[(&unfinished, &self.files.committed())]));
+        written.inspect_err(|_| drop(remove_if_there(&unfinished)))
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
@@ -56,11 +71,13 @@ mod tests {
         let root = tempfile::tempdir().expect("a directory");
         let sandbox = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("a"));
         assert_eq!(sandbox.committed_image().expect("read"), None);
+        fs::write(sandbox.files.unfinished_committed(), "half").expect("written");
         for text in [b"one", b"two"] {
             let digest = Digest::compute(text);
             sandbox.note_committed_image(digest).expect("written");
             assert_eq!(sandbox.committed_image().expect("read"), Some(digest));
         }
+        assert!(!sandbox.files.unfinished_committed().exists());
         fs::write(sandbox.files.committed(), "{").expect("written");
         assert!(sandbox.committed_image().is_err());
     }
