@@ -51,7 +51,8 @@ async fn child_that_pushes_to_endless_answers() {
         let registry = std::sync::Arc::new(PushRegistry::default());
         let inner = std::sync::Arc::clone(&registry);
         let server = Server::new(move |request| answer(case, request, &inner)).await;
-        let pushing = store.push(&stored, &server.reference("app:1"));
+        let name = server.reference("app:1");
+        let pushing = store.push(&stored, &name);
         let pushed = tokio::time::timeout(TIMEOUT, pushing).await;
         let pushed = pushed.unwrap_or_else(|_| panic!("case {case} has no end"));
         match pushed {
