@@ -89,8 +89,9 @@ fn make_sandbox(msb: &Msb, files: &Path, work: &Path) -> Result<()> {
     let image = "bench/image:latest";
     msb.output(["load", "--quiet", "--tag", image, &layout.to_string_lossy()])?;
     let copied = format!("{}:/files", files.display());
-    let create = ["create", "--name", "bench", "--copy", &copied, image];
-    msb.output(create).map(drop)
+    let create = ["create", "--no-command", "--name", "bench", "--copy"];
+    msb.output(create.into_iter().chain([&*copied, image]))
+        .map(drop)
 }
 
 fn pack(files: &Path, archive: &Path) -> Command {

@@ -58,7 +58,9 @@ impl Point {
         msb.output(["load", "--quiet", "--tag", image, &layout.to_string_lossy()])?;
         fs::remove_dir_all(&layout)?;
         write_tree(&changed, 0..self.changes, "changed")?;
-        let mut words = vec!["create".to_owned(), "--name".to_owned(), "diff".to_owned()];
+        let mut words: Vec<String> = ["create", "--no-command", "--name", "diff"]
+            .map(str::to_owned)
+            .to_vec();
         for directory in fs::read_dir(&changed)? {
             let directory = directory?;
             let name = directory.file_name();

@@ -152,7 +152,15 @@ impl Sources {
         let file = work.join("file");
         fs::write(&file, "a file of the child\n".repeat(10_000))?;
         let copied = format!("{}:/child", file.display());
-        msb.output(["create", "--name", "child", "--copy", &copied, &image])?;
+        msb.output([
+            "create",
+            "--no-command",
+            "--name",
+            "child",
+            "--copy",
+            &copied,
+            &image,
+        ])?;
         msb.output(["commit", "child", CHILD])?;
         let registry = EmptyRegistry::start(work)?;
         let push = |image: &str, target: &str| -> Result<Value> {
