@@ -10,6 +10,7 @@
 mod allocation;
 mod boot;
 mod bound;
+mod commit;
 mod diff;
 mod disk;
 mod exec;
@@ -20,6 +21,7 @@ mod interrupt;
 mod layout;
 mod measure;
 mod msb;
+mod push;
 mod report;
 mod sandbox;
 mod timing;
@@ -74,8 +76,12 @@ enum Benchmark {
     Image(image::Arguments),
     /// Measure the growth of the cost of images and sandboxes with layers, files and whiteouts
     Growth(growth::Arguments),
-    /// Measure `msb diff` of a sandbox with few changes, by the number of names in its image
+    /// Measure `msb diff` by the names and bytes of the image, and by the changes
     Diff(diff::Arguments),
+    /// Measure `msb commit` beside tar and gzip of the same files
+    Commit(commit::Arguments),
+    /// Measure `msb push` to a registry on this host, beside skopeo
+    Push(push::Arguments),
     /// Measure a writable disk before its first use: time, bytes, and growth under an idle guest
     Disk(disk::Arguments),
     /// Measure `msb exec`: its output against the console's, many at once, a reader that stalls
@@ -113,12 +119,14 @@ fn measure(arguments: Arguments) -> Result<u8> {
         Benchmark::Bound(arguments) => return image::bound(arguments).map(|()| 0),
         Benchmark::Measure(arguments) => return measure::run(arguments).map(|()| 0),
         Benchmark::Boot(_)
+        | Benchmark::Commit(_)
         | Benchmark::Diff(_)
         | Benchmark::Disk(_)
         | Benchmark::Exec(_)
         | Benchmark::Fs(_)
         | Benchmark::Growth(_)
-        | Benchmark::Image(_) => {}
+        | Benchmark::Image(_)
+        | Benchmark::Push(_) => {}
     }
     let msb = Msb::find(arguments.msb, arguments.home)?;
     interruptible(move || report(&arguments.benchmark, &msb))
@@ -131,6 +139,8 @@ fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
         Benchmark::Image(arguments) => (image::run(arguments, msb)?, &arguments.showing),
         Benchmark::Growth(arguments) => (growth::run(arguments, msb)?, &arguments.showing),
         Benchmark::Diff(arguments) => (diff::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Commit(arguments) => (commit::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Push(arguments) => (push::run(arguments, msb)?, &arguments.showing),
         Benchmark::Disk(arguments) => (disk::run(arguments, msb)?, &arguments.showing),
         Benchmark::Exec(arguments) => (exec::run(arguments, msb)?, &arguments.showing),
         Benchmark::Fs(arguments) => (fs::run(arguments, msb)?, &arguments.showing),

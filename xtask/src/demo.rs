@@ -3,7 +3,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, anyhow};
 
 use test_fixtures::command::{shown, step};
-use test_fixtures::{DistributionRegistry, build, images, kernel, paths, tools};
+use test_fixtures::{LocalRegistry, build, images, kernel, paths, tools};
 
 const PUBLIC_REGISTRY: &str = "https://registry-1.docker.io/v2/";
 const PUBLIC_IMAGE: &str = "docker.io/library/python:3-slim";
@@ -64,13 +64,13 @@ pub(crate) fn run() -> Result<ExitCode> {
 
 /// Returns a public image if one can be reached. Otherwise serves an image of Debian packages in a
 /// local registry.
-fn source() -> Result<(Option<DistributionRegistry>, String)> {
+fn source() -> Result<(Option<LocalRegistry>, String)> {
     if public_registry_answers() {
         return Ok((None, PUBLIC_IMAGE.to_owned()));
     }
     step("no public registry can be reached; an image of Debian's packages takes its place");
     let layout = images::demo()?;
-    let registry = DistributionRegistry::start()?;
+    let registry = LocalRegistry::start()?;
     let name = registry.push(&layout, "debian-python")?;
     Ok((Some(registry), name))
 }

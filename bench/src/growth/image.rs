@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// The size of a file: small, so that the cost of a file is measured and not that of its bytes.
-const CONTENT_BYTES: usize = 100;
+const FILE_BYTES: usize = 100;
 /// The number of files in a directory.
 const DIRECTORY_FILES: u32 = 100;
 
@@ -20,6 +20,8 @@ pub(crate) struct Shape {
     /// The number of whiteouts in an additional top layer, which may be 0. `None` without that
     /// layer.
     pub(super) whiteouts: Option<u32>,
+    /// The length of each file, in bytes; at least 4.
+    file_bytes: usize,
 }
 
 impl Shape {
@@ -29,7 +31,14 @@ impl Shape {
             layers,
             files,
             whiteouts: None,
+            file_bytes: FILE_BYTES,
         }
+    }
+
+    /// Returns the same image with files of another length.
+    pub(crate) const fn with_file_bytes(mut self, file_bytes: usize) -> Self {
+        self.file_bytes = file_bytes;
+        self
     }
 
     /// Returns an image with a layer of files, and a layer of whiteouts over some of them. The
@@ -40,6 +49,7 @@ impl Shape {
             layers: 1,
             files,
             whiteouts: Some(whiteouts),
+            file_bytes: FILE_BYTES,
         }
     }
 
@@ -49,7 +59,9 @@ impl Shape {
         let mut layers = Vec::new();
         for layer in 0..self.layers {
             let numbers = (layer..self.files).step_by(self.layers as usize);
-            layers.push(blob(directory, |out| files_tar(out, numbers))?);
+            layers.push(blob(directory, |out| {
+                files_tar(out, numbers, self.file_bytes)
+            })?);
         }
         if let Some(count) = self.whiteouts {
             layers.push(blob(directory, |out| whiteouts_tar(out, count))?);
@@ -71,16 +83,20 @@ pub(crate) fn path_of(number: u32) -> String {
 }
 
 /// Returns content that differs in each file, because an image stores equal content only once.
-fn content_of(number: u32) -> [u8; CONTENT_BYTES] {
-    let mut content = [b'.'; CONTENT_BYTES];
+fn content_of(number: u32, length_bytes: usize) -> Vec<u8> {
+    let mut content = vec![b'.'; length_bytes];
     content[..4].copy_from_slice(&number.to_le_bytes());
     content
 }
 
-fn files_tar(out: &mut dyn Write, numbers: impl Iterator<Item = u32>) -> io::Result<()> {
+fn files_tar(
+    out: &mut dyn Write,
+    numbers: impl Iterator<Item = u32>,
+    file_bytes: usize,
+) -> io::Result<()> {
     let mut tar = tar::Builder::new(out);
     for number in numbers {
-        append(&mut tar, &path_of(number), &content_of(number))?;
+        append(&mut tar, &path_of(number), &content_of(number, file_bytes))?;
     }
     tar.finish()
 }

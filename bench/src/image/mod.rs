@@ -6,7 +6,7 @@
 
 mod contestant;
 mod page_cache;
-mod registry;
+pub(crate) mod registry;
 mod tables;
 
 use std::path::PathBuf;

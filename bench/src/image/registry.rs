@@ -15,12 +15,12 @@ const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// A registry that serves one layout until the process ends.
 #[derive(Debug)]
-pub(super) struct Registry {
+pub(crate) struct Registry {
     address: SocketAddr,
 }
 
 impl Registry {
-    pub(super) fn start(directory: &Path) -> Result<Self> {
+    pub(crate) fn start(directory: &Path) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let manifest = layout::manifest_digest(directory)?;
@@ -36,7 +36,7 @@ impl Registry {
     }
 
     /// Returns the reference to pull.
-    pub(super) fn reference(&self) -> String {
+    pub(crate) fn reference(&self) -> String {
         format!("{}/{NAME}:latest", self.address)
     }
 }

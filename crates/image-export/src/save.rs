@@ -6,6 +6,7 @@ use image_store::Store;
 
 use crate::output::{DirectoryOutput, Output, TarOutput};
 use crate::selection::{Selected, select};
+use crate::unfinished::{UnfinishedDirectory, UnfinishedFile};
 use crate::{LayerCompression, SaveError, docker, oci};
 
 /// Bytes of the archive that are written at a time.
@@ -83,19 +84,10 @@ impl Work<'_> {
             let file = fs::OpenOptions::new().write(true).open(path);
             return self.tar(&mut file.map_err(SaveError::Output)?);
         }
-        parent_exists(path)?;
-        let path = &std::path::absolute(path).map_err(SaveError::Output)?;
-        let mut failure = None;
-        let published = durable_files::publish(path, |file| {
-            self.tar(file).map_err(|error| {
-                failure = Some(error);
-                io::Error::other("the archive is not complete")
-            })
-        });
-        match failure {
-            Some(error) => Err(error),
-            None => published.map_err(SaveError::Output),
-        }
+        let parent = parent_exists(path)?;
+        let mut unfinished = UnfinishedFile::create(&parent).map_err(SaveError::Output)?;
+        self.tar(unfinished.file())?;
+        unfinished.publish(path, &parent).map_err(SaveError::Output)
     }
 
     fn tar(&self, out: &mut dyn Write) -> Result<(), SaveError> {
@@ -111,15 +103,11 @@ impl Work<'_> {
             return Err(SaveError::Exists { path });
         }
         let parent = parent_exists(path)?;
-        let temporary = durable_files::temporary_directory(&parent, durable_files::UNFINISHED);
-        let temporary = temporary.map_err(SaveError::Output)?;
-        let mut output = DirectoryOutput::new(temporary.path());
+        let unfinished = UnfinishedDirectory::create(&parent).map_err(SaveError::Output)?;
+        let mut output = DirectoryOutput::new(unfinished.path());
         self.write(&mut output)?;
         output.finish()?;
-        fs::rename(temporary.path(), path).map_err(SaveError::Output)?;
-        // The name is another one now; there is nothing left to remove.
-        let _ = temporary.keep();
-        durable_files::sync_directory(&parent).map_err(SaveError::Output)
+        unfinished.publish(path, &parent).map_err(SaveError::Output)
     }
 
     fn write(&self, output: &mut dyn Output) -> Result<(), SaveError> {

@@ -24,16 +24,18 @@ pub struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// Returns the credential for a host; `None` if there is none. A credential that the user gave
-    /// is for the registry itself, not for its mirrors.
+    /// Returns the credential for a repository of a host, or for the host if it is `None`; `None` if
+    /// there is none. A credential that the user gave is for the registry itself, not for its
+    /// mirrors.
     pub(super) async fn credential(
         &self,
         address: &Address,
+        repository: Option<&str>,
     ) -> Result<Option<Credential>, RegistryError> {
         if address.is_mirror && matches!(self.credentials, CredentialSource::Given(_)) {
             return Ok(None);
         }
-        let found = self.credentials.find(&address.name).await;
+        let found = self.credentials.find(&address.name, repository).await;
         found.map_err(|source| RegistryError::Credentials {
             registry: address.name.clone(),
             source,

@@ -119,16 +119,18 @@ impl CredentialSource {
         }
     }
 
-    /// Returns the credential for `registry`; `None` if there is none.
+    /// Returns the credential for a repository of `registry`, or for the registry if it is `None`;
+    /// `None` if there is none.
     pub(super) async fn find(
         &self,
         registry: &str,
+        repository: Option<&str>,
     ) -> Result<Option<Credential>, CredentialsError> {
         if let Self::Given(credential) = self {
             return Ok(Some(credential.clone()));
         }
         match DockerConfig::read(self.directory().as_deref())? {
-            Some(config) => config.find(registry).await,
+            Some(config) => config.find(registry, repository).await,
             None => Ok(None),
         }
     }

@@ -85,6 +85,25 @@ impl DockerConfig {
         }
     }
 
+    /// Returns the entry of a registry as a whole; `None` if it has none.
+    fn of_registry(&self, registry: &str) -> Option<&Auth> {
+        let exact = self.auths.get(key(registry));
+        exact.or_else(|| {
+            let mut auths = self.auths.iter();
+            auths.find(|(key, _)| is_of(key, registry)).map(|it| it.1)
+        })
+    }
+
+    /// Returns the entry with the longest path that a repository is in; `None` if there is none.
+    fn of_repository(&self, registry: &str, repository: &str) -> Option<&Auth> {
+        let auths = self.auths.iter().filter_map(|(key, auth)| {
+            let path = repositories(key).filter(|_| host(key) == host(registry))?;
+            let rest = repository.strip_prefix(path)?;
+            (rest.is_empty() || rest.starts_with('/')).then_some((path.len(), auth))
+        });
+        auths.max_by_key(|(length, _)| *length).map(|it| it.1)
+    }
+
     /// Returns the helper that a registry has for itself; `None` if it has none.
     fn own_helper(&self, registry: &str) -> Option<CredentialHelper> {
         let exact = self.cred_helpers.get(key(registry));
@@ -107,23 +126,24 @@ impl DockerConfig {
         self.own_helper(registry).or_else(|| self.store())
     }
 
-    /// Returns the credential for a registry; `None` if there is none.
+    /// Returns the credential for a repository of a registry, or for the registry if it is `None`;
+    /// `None` if there is none. Podman's entries of some repositories, such as `quay.io/team`, come
+    /// first (containers-auth.json(5)).
     pub(super) async fn find(
         &self,
         registry: &str,
+        repository: Option<&str>,
     ) -> Result<Option<Credential>, CredentialsError> {
         let key = key(registry);
-        if let Some(helper) = self.own_helper(registry) {
+        let of_repository = repository.and_then(|it| self.of_repository(registry, it));
+        if let Some(helper) = self
+            .own_helper(registry)
+            .filter(|_| of_repository.is_none())
+        {
             return helper.get(key).await;
         }
-        let exact = self.auths.get(key);
-        let auth = exact.or_else(|| {
-            self.auths
-                .iter()
-                .find(|(key, _)| host(key) == host(registry))
-                .map(|it| it.1)
-        });
-        let own = auth
+        let own = of_repository
+            .or_else(|| self.of_registry(registry))
             .map(|auth| auth.credential(registry))
             .transpose()?
             .flatten();
@@ -173,6 +193,23 @@ pub(super) fn key(registry: &str) -> &str {
     }
 }
 
+/// Returns true if a key of the config is a registry's, in any form of its name.
+pub(super) fn is_of(key: &str, registry: &str) -> bool {
+    host(key) == host(registry) && repositories(key).is_none()
+}
+
+/// Returns the path in a key such as `quay.io/team`, which is podman's for some of the registry's
+/// repositories; `None` for the key of a whole registry.
+fn repositories(key: &str) -> Option<&str> {
+    if key.contains("://") {
+        return None;
+    }
+    let (_, path) = key.split_once('/')?;
+    let path = path.trim_end_matches('/');
+    // Old forms of docker's keys have the version of the protocol.
+    (!matches!(path, "" | "v1" | "v2")).then_some(path)
+}
+
 /// Returns the host in a key of the config, which may be a URL. The hosts of Docker Hub all become
 /// `docker.io`.
 pub(super) fn host(key: &str) -> &str {
@@ -196,7 +233,7 @@ mod tests {
     }
 
     async fn found(json: &str, registry: &str) -> Option<Credential> {
-        config(json).find(registry).await.expect("an answer")
+        config(json).find(registry, None).await.expect("an answer")
     }
 
     fn password(username: &str, password: &str) -> Option<Credential> {
@@ -222,20 +259,52 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_entry_of_some_repositories_is_for_them_alone() {
+        let entry = |name: &str| format!(r#"{{"username":"{name}","password":"p"}}"#);
+        let json = format!(
+            r#"{{"auths":{{"quay.io/team":{},"quay.io/team/app":{},"quay.io":{},"a.io/b":{}}}}}"#,
+            entry("team"),
+            entry("app"),
+            entry("all"),
+            entry("b")
+        );
+        let config = config(&json);
+        for (registry, repository, expected) in [
+            ("quay.io", Some("team/other"), Some("team")),
+            ("quay.io", Some("team"), Some("team")),
+            ("quay.io", Some("team/app"), Some("app")),
+            ("quay.io", Some("team/app/deep"), Some("app")),
+            ("quay.io", Some("teams/app"), Some("all")),
+            ("quay.io", None, Some("all")),
+            ("a.io", Some("b/c"), Some("b")),
+            ("a.io", Some("c"), None),
+            ("a.io", None, None),
+        ] {
+            let found = config.find(registry, repository).await.expect("an answer");
+            let expected = expected.and_then(|name| password(name, "p"));
+            assert_eq!(found, expected, "{registry} {repository:?}");
+        }
+    }
+
+    #[tokio::test]
     async fn broken_entries_and_missing_helpers_are_named() {
         let broken = config(r#"{"auths":{"a.io":{"auth":"%%%"}}}"#);
-        let error = broken.find("a.io").await.expect_err("broken").to_string();
+        let error = broken
+            .find("a.io", None)
+            .await
+            .expect_err("broken")
+            .to_string();
         assert!(error.contains("a.io"), "{error}");
         let helper = config(r#"{"credHelpers":{"a.io":"msb-has-no-such-helper"}}"#);
         assert!(matches!(
-            helper.find("a.io").await,
+            helper.find("a.io", None).await,
             Err(CredentialsError::Helper { .. })
         ));
         let none = config(r#"{"credHelpers":{"a.io":""},"credsStore":""}"#);
         assert!(none.helper("a.io").is_none());
         let path = config(r#"{"credsStore":"../../bin/sh"}"#);
         assert!(matches!(
-            path.find("a.io").await,
+            path.find("a.io", None).await,
             Err(CredentialsError::HelperName { .. })
         ));
     }

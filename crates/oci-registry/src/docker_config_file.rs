@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use serde_json::ser::PrettyFormatter;
 use serde_json::{Map, Value, json};
 
 use super::credentials::{Credential, CredentialsError};
-use super::docker_config::{FILE, host, key};
+use super::docker_config::{FILE, is_of, key};
 
 /// Member of the config that has an entry for each registry.
 const AUTHS: &str = "auths";
@@ -41,6 +42,7 @@ impl DockerConfigFile {
         registry: &str,
         credential: Option<&Credential>,
     ) -> Result<(), CredentialsError> {
+        let _lock = self.lock()?;
         let mut config = self.read()?;
         let auths = self.auths(&mut config)?;
         // An older entry under another form of the name would be found in its place.
@@ -58,6 +60,10 @@ impl DockerConfigFile {
 
     /// Removes the entries of a registry. Returns false if there are none; nothing is written then.
     pub(super) fn forget(&self, registry: &str) -> Result<bool, CredentialsError> {
+        if !fs::exists(&self.path).map_err(CredentialsError::Io)? {
+            return Ok(false);
+        }
+        let _lock = self.lock()?;
         let mut config = self.read()?;
         if !config.contains_key(AUTHS) {
             return Ok(false);
@@ -70,6 +76,18 @@ impl DockerConfigFile {
         }
         self.write(&config)?;
         Ok(true)
+    }
+
+    /// Waits until no other msb changes the config, and keeps others from it. Docker locks nothing,
+    /// so the lock is on the directory, where it leaves no file.
+    fn lock(&self) -> Result<File, CredentialsError> {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        durable_files::ensure_directory(directory).map_err(CredentialsError::Io)?;
+        let file = fs::File::open(directory).map_err(CredentialsError::Io)?;
+        let file = file.into_parts().0;
+        // On a filesystem without locks the config is changed as docker does it.
+        let _ = file.lock();
+        Ok(file)
     }
 
     fn read(&self) -> Result<Map<String, Value>, CredentialsError> {
@@ -110,13 +128,6 @@ impl DockerConfigFile {
     }
 }
 
-/// Returns true if a key of the config is a registry's, in any form of its name. An entry such as
-/// `quay.io/team` is podman's for some of the registry's repositories, and is another one.
-fn is_of(key: &str, registry: &str) -> bool {
-    let is_of_repositories = !key.contains("://") && key.contains('/');
-    host(key) == host(registry) && !is_of_repositories
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -132,6 +143,23 @@ mod tests {
 
     fn parsed(path: &Path) -> Value {
         serde_json::from_slice(&fs::read(path).expect("read")).expect("a config")
+    }
+
+    #[test]
+    fn logins_at_the_same_instant_keep_all_passwords() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = DockerConfigFile::at(directory.path()).expect("a config");
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let file = &file;
+                scope.spawn(move || {
+                    let registry = format!("r{number}.io");
+                    file.keep(&registry, Some(&password("p"))).expect("kept");
+                });
+            }
+        });
+        let config = parsed(file.path());
+        assert_eq!(config["auths"].as_object().expect("entries").len(), 16);
     }
 
     #[test]

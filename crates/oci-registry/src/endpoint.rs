@@ -94,7 +94,8 @@ impl Endpoint {
     ) -> Result<Self, RegistryError> {
         let base = address.settled().await.repository_url(repository)?;
         let scope = format!("repository:{}:pull", address.repository(repository));
-        Self::at(base, address, client, vec![scope]).await
+        let repository = address.repository(repository);
+        Self::at(base, address, client, (Some(&repository), vec![scope])).await
     }
 
     /// Returns the repository at `address`, to push to, and to mount blobs of `mountable`, which
@@ -110,7 +111,7 @@ impl Endpoint {
         let others = mountable.iter().filter(|other| *other != repository);
         let others = others.map(|other| format!("repository:{other}:pull"));
         let scopes = std::iter::once(own).chain(others).collect();
-        Self::at(base, address, client, scopes).await
+        Self::at(base, address, client, (Some(repository), scopes)).await
     }
 
     /// Returns the registry at `address`, to learn whether it accepts a credential.
@@ -119,18 +120,20 @@ impl Endpoint {
         client: &Client<'_>,
     ) -> Result<Self, RegistryError> {
         let base = address.settled().await.registry_url()?;
-        Self::at(base, address, client, Vec::new()).await
+        Self::at(base, address, client, (None, Vec::new())).await
     }
 
+    /// Returns the registry, of which one repository is used unless there is none, and tokens of
+    /// these scopes.
     async fn at(
         base: Url,
         address: &Address,
         client: &Client<'_>,
-        scopes: Vec<String>,
+        (repository, scopes): (Option<&str>, Vec<String>),
     ) -> Result<Self, RegistryError> {
         let settings = client.registries.settings_for(&address.name);
         let transport = Transport::new(base, client.limits.clone(), client.registries, &settings)?;
-        let credential = client.credential(address).await?;
+        let credential = client.credential(address, repository).await?;
         Ok(Self {
             transport,
             scopes,

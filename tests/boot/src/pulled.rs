@@ -1,7 +1,7 @@
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-use test_fixtures::{DistributionRegistry, images};
+use test_fixtures::{LocalRegistry, images};
 use test_support::harness::Trial;
 use test_support::{TestEnv, describe, succeed};
 
@@ -14,7 +14,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 }
 
 fn pulled(env: &TestEnv) -> Result<()> {
-    let registry = DistributionRegistry::start()?;
+    let registry = LocalRegistry::start()?;
     let name = registry.push(&images::demo()?, "debian-python")?;
     let msb = env.msb_at("pulled")?;
     succeed(&mut msb.command(&["pull", "-q", "--plain-http", &name]))?;

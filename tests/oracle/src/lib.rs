@@ -10,7 +10,7 @@
 //! | `erofs::…` | random trees as EROFS images through every reader |
 //! | `ext4::…` | ext4 images with e2fsck, mke2fs, resize2fs and the kernel |
 //! | `artifacts::…` | the store's files of an image, with fsck.erofs and qemu-img |
-//! | `stores::…` | two stores of one image |
+//! | `stores::…` | two stores of one image; other projects' registries after a push, with skopeo |
 //! | `refusals::…` | bad input: a clear error, and nothing left |
 //! | `pages::…` | the page of a benchmark's report, in a browser |
 
@@ -23,6 +23,7 @@ mod fidelity;
 pub mod fuzz_seeds;
 mod pages;
 mod refusals;
+mod registries;
 mod stores;
 
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ pub fn main() -> Result<ExitCode> {
         artifacts::tests,
         stores::tests,
         refusals::tests,
+        registries::tests,
         pages::tests,
     ] {
         tests.extend(more());

@@ -7,7 +7,7 @@ use super::content::Content;
 use super::random::Random;
 use super::registry::CountingRegistry;
 use super::stage::{BEFORE, Stage, expect_refusal, layout};
-use super::system_calls::{Call, Fault, Traced, places, trace};
+use super::system_calls::{Call, Effect, Fault, Traced, places, trace};
 use super::{expect_whole, told, verify};
 use test_support::{Msb, TestEnv};
 
@@ -18,7 +18,7 @@ const ERRORS: [(&str, &str); 3] = [
     ("ENOSPC", "No space left on device"),
 ];
 /// Calls of which no error may be ignored: their effect is missing.
-const MUST_REPORT: [&str; 9] = [
+pub(super) const MUST_REPORT: [&str; 9] = [
     "write",
     "pwrite64",
     "fsync",
@@ -77,9 +77,10 @@ fn fail_stage(env: &TestEnv, stage: &Stage, count: u32, random: &mut Random) -> 
         let (error, reason) = ERRORS[random.below(ERRORS.len())];
         let fault = Fault {
             call,
+            path: None,
             ordinal,
             lasting,
-            error,
+            effect: Effect::Error(error),
         };
         match one(env, stage, &fault, reason) {
             Ok(End::Missed) => missed += 1,

@@ -11,7 +11,7 @@ use super::{expect_whole, told, verify};
 use test_support::{TestEnv, succeed};
 
 /// The messages of a full disk and of a limit on the length of files.
-const FULL: &str = "No space left on device";
+pub(super) const FULL: &str = "No space left on device";
 const TOO_LARGE: &str = "File too large";
 
 /// Runs every stage with `steps` different amounts of free space, and again with enough.
@@ -93,12 +93,13 @@ fn limited_files(env: &TestEnv, steps: u32) -> Result<u32> {
 }
 
 /// A filesystem in memory that is mounted until this value is dropped.
-struct Disk {
+pub(super) struct Disk {
     directory: PathBuf,
 }
 
 impl Disk {
-    fn mount(directory: PathBuf) -> Result<Self> {
+    /// Mounts it with 1 GiB of space.
+    pub(super) fn mount(directory: PathBuf) -> Result<Self> {
         fs::create_dir_all(&directory)?;
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=1g", "tmpfs"]);
@@ -106,14 +107,15 @@ impl Disk {
         Ok(Self { directory })
     }
 
-    fn resize(&self, size: &str) -> Result<()> {
+    /// Changes its size, which mount understands.
+    pub(super) fn resize(&self, size: &str) -> Result<()> {
         let mut mount = Command::new("mount");
         mount.args(["-o", &format!("remount,size={size}")]);
         succeed(mount.arg(&self.directory)).map(drop)
     }
 
     /// Leaves `free_kib` KiB of free space.
-    fn leave_kib(&self, free_kib: u64) -> Result<()> {
+    pub(super) fn leave_kib(&self, free_kib: u64) -> Result<()> {
         let stat = rustix::fs::statvfs(&self.directory)?;
         let used_bytes = (stat.f_blocks - stat.f_bfree) * stat.f_frsize;
         self.resize(&format!("{}k", used_bytes.div_ceil(1024) + free_kib))

@@ -6,6 +6,7 @@
 //! Each test repeats its work a few times. `MSB_TEST_COUNT` sets the number; the tests in
 //! `stress::` have variables of their own.
 
+mod changes;
 mod content;
 mod determinism;
 mod faults;
@@ -90,6 +91,16 @@ const TESTS: &[Test] = &[
         "faults::errors_of_the_disk_are_told_and_lose_nothing",
         faults::fail_calls,
         8,
+    ),
+    test(
+        "kills::a_change_that_is_killed_is_old_or_new",
+        changes::kill,
+        4,
+    ),
+    test(
+        "full_disks::a_change_without_room_is_old_or_new",
+        changes::fill,
+        3,
     ),
     test(
         "determinism::every_number_of_processors_gives_the_same_bytes",

@@ -1,7 +1,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -24,8 +24,10 @@ pub(super) struct Call {
     pub(super) name: String,
     /// The arguments and the answer, including the paths of descriptors.
     pub(super) text: String,
+    /// The thread's ID.
+    pub(super) thread: String,
     /// The number of this call among the calls of its name in its thread, from 1.
-    ordinal: u32,
+    pub(super) ordinal: u32,
 }
 
 impl Call {
@@ -34,28 +36,38 @@ impl Call {
     }
 }
 
-/// An error that is injected into calls, which are then not made.
+/// A fault that is injected into calls, which are then not made.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Fault {
     pub(super) call: String,
-    /// The number of the call among the calls of its name in each thread, from 1.
+    /// Only calls that name this path, or have a descriptor of it; all calls if it is `None`.
+    pub(super) path: Option<PathBuf>,
+    /// The number of the call among those of its name in each thread, from 1.
     pub(super) ordinal: u32,
     /// True if every later call fails too.
     pub(super) lasting: bool,
-    pub(super) error: &'static str,
+    pub(super) effect: Effect,
+}
+
+/// The effect of a fault.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Effect {
+    /// The call returns this error.
+    Error(&'static str),
+    /// The process is killed.
+    Kill,
 }
 
 impl Fault {
     /// Returns the fault as an option of strace.
     fn option(&self) -> String {
-        let Self {
-            call,
-            ordinal,
-            error,
-            ..
-        } = self;
+        let Self { call, ordinal, .. } = self;
+        let effect = match self.effect {
+            Effect::Error(error) => format!("error={error}"),
+            Effect::Kill => "signal=KILL".to_owned(),
+        };
         let lasting = if self.lasting { "+" } else { "" };
-        format!("inject={call}:error={error}:when={ordinal}{lasting}")
+        format!("inject={call}:{effect}:when={ordinal}{lasting}")
     }
 }
 
@@ -68,11 +80,22 @@ pub(super) struct Traced {
 
 /// Runs a command for at most a minute and records its calls; may inject a fault.
 pub(super) fn trace(command: &Command, fault: Option<&Fault>, log: &Path) -> Result<Traced> {
+    trace_calls(ON_FILES, command, fault, log)
+}
+
+/// Runs a command as [`trace`] does, and records the calls with these names, between commas.
+pub(super) fn trace_calls(
+    names: &str,
+    command: &Command,
+    fault: Option<&Fault>,
+    log: &Path,
+) -> Result<Traced> {
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qq", "-y", "-s", "0", "-o"]).arg(log);
-    strace.args(["-e", &format!("trace={ON_FILES}")]);
+    strace.args(["-e", &format!("trace={names}")]);
     if let Some(fault) = fault {
         strace.args(["-e", &fault.option()]);
+        strace.args(fault.path.iter().flat_map(|path| [Path::new("-P"), path]));
     }
     run_through(&mut strace, command);
     let output = output_in_time(&mut strace).context("cannot run strace")?;
@@ -136,6 +159,7 @@ fn calls(log: &str) -> Vec<Call> {
         *count += 1;
         calls.push(Call {
             name,
+            thread: thread.to_owned(),
             ordinal: *count,
             text: whole,
         });

@@ -266,7 +266,7 @@ pub(super) const TESTS: &[Tests] = &[
     tests(
         "kills",
         ("store", "kills::"),
-        "Kill msb load at random moments: the next load makes the store whole",
+        "Kill msb load at random moments, and changes of sandboxes at each step",
         &[MSB, count("1000")],
     ),
     tests(

@@ -68,7 +68,7 @@ pub(super) const HOST: &[Step] = &[
         work: Work::Fuzz,
     },
     system(
-        "oracle: two stores hold the same bytes",
+        "oracle: stores and registries hold the same",
         "oracle",
         "stores::",
     ),
@@ -87,7 +87,7 @@ pub(super) const HOST: &[Step] = &[
         "oracle",
         "ext4::",
     ),
-    system("store: msb load survives being killed", "store", "kills::"),
+    system("store: commands survive being killed", "store", "kills::"),
     system(
         "store: many processes, some of them killed",
         "store",

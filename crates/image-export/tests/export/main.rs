@@ -1,4 +1,6 @@
 //! Images of a store, pushed to registries in this process.
 
+mod hostile;
+mod memory;
 mod oracle;
 mod pushes;

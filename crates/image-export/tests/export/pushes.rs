@@ -60,6 +60,21 @@ impl TestStore {
             .await
     }
 
+    pub(crate) async fn push_as(
+        &self,
+        image: &StoredImage,
+        name: &str,
+        credentials: CredentialSource,
+    ) -> Result<Pushed, PushError> {
+        let options = PushOptions {
+            credentials,
+            registry_limits: limits(),
+            ..PushOptions::default()
+        };
+        let reference: Reference = name.parse().expect("a reference");
+        push(&self.store, image, &reference, &options, Arc::new(())).await
+    }
+
     async fn push_with(
         &self,
         image: &StoredImage,
@@ -78,7 +93,7 @@ impl TestStore {
     }
 
     /// Returns the number of unfinished files.
-    fn unfinished(&self) -> usize {
+    pub(crate) fn unfinished(&self) -> usize {
         let directory = self.directory.path().join("store/v2/tmp");
         std::fs::read_dir(directory).expect("listed").count()
     }

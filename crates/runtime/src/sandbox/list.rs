@@ -108,7 +108,8 @@ impl Sandbox {
     }
 
     /// Takes the right to start the sandbox and reads it again; `None` while it is running.
-    /// Its description may have changed since the sandbox was found.
+    /// Its description may have changed since the sandbox was found. Files that a killed process
+    /// left unfinished are removed.
     ///
     /// # Errors
     /// If the sandbox is gone or cannot be read.
@@ -122,6 +123,7 @@ impl Sandbox {
             spec: Spec::read(&self.files.directory)?,
             files: self.files.clone(),
         };
+        now.remove_unfinished(&lock);
         Ok(Some((now, lock)))
     }
 

@@ -57,11 +57,11 @@ impl ReadLock {
 /// The right to change the description of a sandbox, running or not.
 /// It is held no longer than it takes to write a description.
 #[derive(Debug)]
-pub(super) struct ChangeLock(#[expect(dead_code, reason = "it is held, not used")] File);
+pub(crate) struct ChangeLock(#[expect(dead_code, reason = "it is held, not used")] File);
 
 impl ChangeLock {
     /// Waits until the right is free, and takes it.
-    pub(super) fn take(files: &SandboxPaths) -> io::Result<Self> {
+    pub(crate) fn take(files: &SandboxPaths) -> io::Result<Self> {
         let directory = File::open(&files.directory)?;
         flock::wait(&directory, flock::Kind::Exclusive)?;
         Ok(Self(directory))

@@ -20,6 +20,7 @@ mod spec;
 mod start;
 mod started_process;
 mod stop;
+mod unfinished;
 mod update;
 mod upper;
 
@@ -42,7 +43,7 @@ pub use stop::UNMOUNT_TIMEOUT;
 pub use update::{Changes, UpdateError};
 pub use upper::UpperError;
 
-pub(crate) use lock::ReadLock;
+pub(crate) use lock::{ChangeLock, ReadLock};
 pub(crate) use spec::BootFiles;
 pub(crate) use upper::upper_options;
 

@@ -23,6 +23,12 @@ impl SandboxPaths {
         self.directory.join("committed.json")
     }
 
+    /// Returns the path of an unfinished record of that image.
+    pub fn unfinished_committed(&self) -> PathBuf {
+        let name = format!("{}committed.json", durable_files::UNFINISHED);
+        self.directory.join(name)
+    }
+
     /// Returns the path of the launch spec of the VMM process.
     pub fn launch_spec(&self) -> PathBuf {
         self.directory.join("machine.json")

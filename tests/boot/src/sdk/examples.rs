@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
-use test_fixtures::{DistributionRegistry, images};
+use test_fixtures::{LocalRegistry, images};
 use test_support::{TestEnv, describe, expect_code};
 
 /// An example, and parts of its output in their order.
@@ -78,7 +78,7 @@ pub(super) fn of_guide(env: &TestEnv) -> Result<()> {
     expect_code(&output, 0)?;
     print_all(env, OF_GUIDE)?;
     expect_code(&env.msb().args(["rm", "-f", KEPT]).output()?, 0)?;
-    let registry = DistributionRegistry::start()?;
+    let registry = LocalRegistry::start()?;
     let name = registry.push(&images::demo()?, "example")?;
     let mut pull = command(env, PULL)?;
     let output = pull

@@ -1,0 +1,175 @@
+//! Archives that are not complete yet, beside their destinations.
+//!
+//! A process that is killed leaves one. It is locked while its process lives, so the next save into
+//! the same directory knows it and removes it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use fs_err as fs;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use rustix::fs::OFlags;
+use tempfile::{NamedTempFile, TempDir};
+
+/// The start of the names of unfinished archives. Random letters and digits follow.
+const PREFIX: &str = ".msb-save-";
+/// The number of random letters and digits.
+const RANDOM_LENGTH: usize = 6;
+
+/// A file that gets the name of its destination when it is complete. It is removed unless it does.
+#[derive(Debug)]
+pub(crate) struct UnfinishedFile {
+    file: NamedTempFile,
+    _lock: File,
+}
+
+/// A directory that gets the name of its destination when it is complete. It is removed unless it
+/// does.
+#[derive(Debug)]
+pub(crate) struct UnfinishedDirectory {
+    directory: TempDir,
+    _lock: File,
+}
+
+impl UnfinishedFile {
+    /// Makes a file in a directory, from which it removes those that killed processes left.
+    pub(crate) fn create(directory: &Path) -> io::Result<Self> {
+        sweep(directory);
+        loop {
+            let file = durable_files::temporary_file(directory, PREFIX)?;
+            if let Some(lock) = lock(file.path())? {
+                return Ok(Self { file, _lock: lock });
+            }
+        }
+    }
+
+    pub(crate) fn file(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// Syncs the file and renames it, durably.
+    pub(crate) fn publish(self, path: &Path, parent: &Path) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(path).map_err(|error| error.error)?;
+        durable_files::sync_directory(parent)
+    }
+}
+
+impl UnfinishedDirectory {
+    /// Makes a directory in a directory, from which it removes those that killed processes left.
+    pub(crate) fn create(parent: &Path) -> io::Result<Self> {
+        sweep(parent);
+        loop {
+            let directory = durable_files::temporary_directory(parent, PREFIX)?;
+            if let Some(lock) = lock(directory.path())? {
+                return Ok(Self {
+                    directory,
+                    _lock: lock,
+                });
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Renames the directory, whose files are synced, durably.
+    pub(crate) fn publish(self, path: &Path, parent: &Path) -> io::Result<()> {
+        fs::rename(self.directory.path(), path)?;
+        // The name is another one now; there is nothing left to remove.
+        let _ = self.directory.keep();
+        durable_files::sync_directory(parent)
+    }
+}
+
+/// Locks a new file or directory. `None` if a sweep took it for a leftover before.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = match fs::File::open(path) {
+        Ok(file) => file.into_parts().0,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // On a filesystem without locks nothing can be swept either.
+    let _ = file.lock();
+    let locked = file.metadata()?;
+    let is_there = fs::symlink_metadata(path)
+        .is_ok_and(|now| (now.dev(), now.ino()) == (locked.dev(), locked.ino()));
+    Ok(is_there.then_some(file))
+}
+
+/// Removes the unfinished archives whose processes have ended. One that cannot be removed stays.
+fn sweep(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if is_unfinished(&entry.file_name().to_string_lossy()) {
+            let _ = remove_ended(&entry.path());
+        }
+    }
+}
+
+fn remove_ended(path: &Path) -> io::Result<()> {
+    // Others may write to the directory: a pipe would make the opening wait.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = fs::OpenOptions::new();
+    let options = options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = options.open(path)?.into_parts().0;
+    let kind = file.metadata()?.file_type();
+    if file.try_lock().is_err() {
+        return Ok(());
+    }
+    if kind.is_dir() {
+        fs::remove_dir_all(path)
+    } else if kind.is_file() {
+        fs::remove_file(path)
+    } else {
+        Ok(())
+    }
+}
+
+fn is_unfinished(name: &str) -> bool {
+    name.strip_prefix(PREFIX).is_some_and(|rest| {
+        rest.len() == RANDOM_LENGTH && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).expect("listed");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = names
+            .map(|name| name.into_string().expect("text"))
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_is_being_written_stays() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = directory.path();
+        let (file, other) = (
+            UnfinishedFile::create(root).expect("made"),
+            UnfinishedDirectory::create(root).expect("made"),
+        );
+        fs::write(root.join(".msb-save-AbC123"), "left").expect("written");
+        fs::create_dir_all(root.join(".msb-save-zzzzzz/blobs")).expect("made");
+        fs::write(root.join(".msb-save-of mine"), "kept").expect("written");
+        let next = UnfinishedFile::create(root).expect("made");
+        assert_eq!(names(root).len(), 4, "{:?}", names(root));
+        file.publish(&root.join("archive"), root)
+            .expect("published");
+        other
+            .publish(&root.join("layout"), root)
+            .expect("published");
+        drop(next);
+        assert_eq!(names(root), [".msb-save-of mine", "archive", "layout"]);
+    }
+}

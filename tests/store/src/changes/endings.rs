@@ -1,0 +1,174 @@
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::Output;
+
+use anyhow::{Context as _, Result, ensure};
+use test_support::TestEnv;
+
+use super::super::faults::MUST_REPORT;
+use super::super::full_disk::{Disk, FULL};
+use super::super::system_calls::{Effect, Traced, trace_calls};
+use super::super::told;
+use super::operation::{Operation, Outcome, Undisturbed};
+use super::step::{NAMES, Step};
+use super::world::World;
+
+/// The number of the signal that no process survives, and the exit code of msb's failures.
+const SIGKILL: i32 = 9;
+const FAILED: i32 = 125;
+/// The words of a refusal before anything is written.
+const NO_ROOM: &str = "bytes are free";
+
+/// The end of a command at a step.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Ending {
+    Killed,
+    /// The step fails with the error of a full disk.
+    Full,
+}
+
+/// Ends an operation at a step, checks what it left, and runs it again. Returns the state in
+/// between; `None` if the step was not made this time.
+pub(super) fn end_at(
+    world: &World,
+    operation: &Operation,
+    undisturbed: &Undisturbed,
+    step: &Step,
+    ending: Ending,
+) -> Result<Option<Outcome>> {
+    world.reset()?;
+    let effect = match ending {
+        Ending::Killed => Effect::Kill,
+        Ending::Full => Effect::Error("ENOSPC"),
+    };
+    let fault = step.fault(effect);
+    let traced = trace_calls(NAMES, &operation.command(world), Some(&fault), &world.log)?;
+    let is_struck = match ending {
+        Ending::Killed => is_killed(&traced)?,
+        Ending::Full => is_failed(&traced, world)?,
+    };
+    if !is_struck {
+        return Ok(None);
+    }
+    let outcome = operation.outcome(world, undisturbed)?;
+    world.expect_whole().context("after it")?;
+    if ending == Ending::Full {
+        // A process that still runs takes away what it has begun.
+        world.names().context("after the error")?;
+    }
+    run_again(world, operation, undisturbed, outcome)?;
+    Ok(Some(outcome))
+}
+
+/// Runs every operation with `amounts` different amounts of free space, and again with enough.
+/// Returns the number of runs that the disk was too small for.
+pub(super) fn fill_disk(env: &TestEnv, amounts: u32) -> Result<String> {
+    let disk = Disk::mount(env.work.join("full/world"))?;
+    let world = World::on(env, &env.work.join("full"))?;
+    let mut figures = Vec::new();
+    for operation in super::operation::all(&world) {
+        if operation.needs_kib == 0 {
+            continue;
+        }
+        let name = operation.name;
+        disk.resize("1g")?;
+        let undisturbed = operation.undisturbed(&world).context(name)?;
+        let mut full = 0;
+        for amount in 0..amounts {
+            let free_kib = operation.needs_kib * u64::from(amount) / u64::from(amounts);
+            disk.resize("1g")?;
+            world.reset()?;
+            disk.leave_kib(free_kib)?;
+            let output = operation.command(&world).output()?;
+            let context = || format!("{name} with {free_kib} KiB free: {}", told(&output));
+            let is_full = !output.status.success();
+            full += u32::from(is_full);
+            if is_full {
+                expect_refusal(&output).with_context(context)?;
+            }
+            let outcome = operation.outcome(&world, &undisturbed);
+            let outcome = outcome.with_context(context)?;
+            disk.resize("1g")?;
+            world.expect_whole().with_context(context)?;
+            world.names().with_context(context)?;
+            run_again(&world, &operation, &undisturbed, outcome).with_context(context)?;
+        }
+        ensure!(full > 0, "{name} was never short of space");
+        figures.push(format!("{name} {amounts} ({full} full)"));
+    }
+    Ok(figures.join(", "))
+}
+
+/// Returns true if the command was killed, and false if it never came to the step.
+fn is_killed(traced: &Traced) -> Result<bool> {
+    let output = traced.output.as_ref().context("it does not end")?;
+    if output.status.success() {
+        return Ok(false);
+    }
+    // strace ends as its program does.
+    let status = output.status;
+    let is_killed = status.signal() == Some(SIGKILL) || status.code() == Some(128 + SIGKILL);
+    ensure!(is_killed, "{}", told(output));
+    Ok(true)
+}
+
+/// Returns true if a call on a file failed. The command says so, or did not need the call.
+fn is_failed(traced: &Traced, world: &World) -> Result<bool> {
+    let mut injected = traced.calls.iter().filter(|call| call.is_injected());
+    let Some(call) = injected.next() else {
+        return Ok(false);
+    };
+    // Pipes and sockets are not on the disk.
+    if !call.text.contains(&world.root.display().to_string()) {
+        return Ok(false);
+    }
+    let output = traced.output.as_ref();
+    let output = output.with_context(|| format!("it does not end after {}", call.text))?;
+    if output.status.success() {
+        // A file that cannot be another name of one is copied.
+        let must_report = call.name != "linkat" && MUST_REPORT.contains(&&*call.name);
+        ensure!(!must_report, "passed over: {}", call.text);
+        return Ok(true);
+    }
+    expect_refusal(output).with_context(|| call.text.clone())?;
+    Ok(true)
+}
+
+/// Checks that a command has failed because the disk is full, and says so.
+fn expect_refusal(output: &Output) -> Result<()> {
+    let text = told(output);
+    ensure!(output.status.code() == Some(FAILED), "{text}");
+    let is_told = text.contains(FULL) || text.contains(NO_ROOM);
+    ensure!(is_told, "does not say '{FULL}': {text}");
+    Ok(())
+}
+
+/// Runs an operation to its end after it was disturbed, and checks that all is as if it was not.
+fn run_again(
+    world: &World,
+    operation: &Operation,
+    undisturbed: &Undisturbed,
+    outcome: Outcome,
+) -> Result<()> {
+    if !(operation.is_once && outcome.is_new) {
+        let again = operation.command(world).output()?;
+        ensure!(again.status.success(), "again: {}", told(&again));
+    }
+    let outcome = operation.outcome(world, undisturbed)?;
+    ensure!(outcome.is_new, "the next run did not finish it");
+    world.expect_whole().context("at the end")?;
+    let names = world.names().context("at the end")?;
+    let left = missing_from(&names, &undisturbed.names);
+    let lost = missing_from(&undisturbed.names, &names);
+    ensure!(
+        left.is_empty() && lost.is_empty(),
+        "left over: {left:?}, missing: {lost:?}"
+    );
+    Ok(())
+}
+
+/// Returns the paths that the others lack.
+fn missing_from<'a>(paths: &'a [PathBuf], others: &[PathBuf]) -> Vec<&'a PathBuf> {
+    let is_missing = |path: &&PathBuf| !others.contains(path);
+    paths.iter().filter(is_missing).collect()
+}

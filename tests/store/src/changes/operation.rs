@@ -1,0 +1,194 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use fs_err as fs;
+use test_support::listing::list;
+use test_support::oci_layout::digest;
+use test_support::succeed;
+
+use super::super::system_calls::trace_calls;
+use super::super::told;
+use super::step::{NAMES, Step, steps};
+use super::world::{BEFORE, CHANGED, COMMITTED, IMAGE, World};
+
+/// A command of msb, and what it changes.
+pub(super) struct Operation {
+    pub(super) name: &'static str,
+    pub(super) arguments: Vec<String>,
+    /// Returns what the operation changes, as lines.
+    observe: fn(&World) -> Result<Vec<String>>,
+    /// True if each line is old or new by itself; otherwise all are.
+    by_line: bool,
+    /// True if the command refuses to run when it is done already.
+    pub(super) is_once: bool,
+    /// The most space that the command needs, in KiB; 0 if it needs none.
+    pub(super) needs_kib: u64,
+}
+
+/// An operation's course if nothing disturbs it.
+pub(super) struct Undisturbed {
+    pub(super) steps: Vec<Step>,
+    /// Number of calls that change something; calls of several threads may be the same step.
+    pub(super) call_count: usize,
+    old: Vec<String>,
+    new: Vec<String>,
+    /// The paths of all files afterwards.
+    pub(super) names: Vec<PathBuf>,
+}
+
+/// The state that an operation has left.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) is_old: bool,
+    pub(super) is_new: bool,
+}
+
+/// Returns the operations.
+pub(super) fn all(world: &World) -> Vec<Operation> {
+    let (project, archive) = (world.path("project"), world.path("archive.tar"));
+    let layout = world.path("layout");
+    let reference = world.registry.reference();
+    let operation = |name, words: &[&str], observe, needs_kib| Operation {
+        name,
+        arguments: words.iter().map(|&word| word.to_owned()).collect(),
+        observe,
+        by_line: false,
+        is_once: false,
+        needs_kib,
+    };
+    let apply = [
+        "apply", "--from", "/work", "--base", BEFORE, CHANGED, &project,
+    ];
+    vec![
+        Operation {
+            by_line: true,
+            ..operation("apply", &apply, project_files, 250)
+        },
+        operation("discard", &["discard", CHANGED, "/etc"], changes, 500),
+        operation(
+            "commit",
+            &["commit", CHANGED, COMMITTED],
+            committed_image,
+            500,
+        ),
+        operation("save", &["save", "-o", &archive, IMAGE], saved_archive, 100),
+        Operation {
+            is_once: true,
+            ..operation(
+                "save of a directory",
+                &["save", "--format", "oci-dir", "-o", &layout, IMAGE],
+                saved_layout,
+                100,
+            )
+        },
+        operation("push", &["push", "-q", IMAGE, &reference], pushed_image, 0),
+    ]
+}
+
+impl Operation {
+    pub(super) fn command(&self, world: &World) -> Command {
+        let mut command = world.msb().command(&[]);
+        command.args(&self.arguments);
+        // The same changes make the same image each time.
+        command.env("SOURCE_DATE_EPOCH", "1000000000");
+        command
+    }
+
+    /// Runs the operation, and records its steps and its result.
+    pub(super) fn undisturbed(&self, world: &World) -> Result<Undisturbed> {
+        world.reset()?;
+        let old = (self.observe)(world)?;
+        let traced = trace_calls(NAMES, &self.command(world), None, &world.log)?;
+        let output = traced.output.context("it does not end")?;
+        ensure!(output.status.success(), "{}", told(&output));
+        let new = (self.observe)(world)?;
+        ensure!(old != new, "it changes nothing");
+        world.expect_whole()?;
+        let (steps, call_count) = steps(&traced.calls, &world.root);
+        Ok(Undisturbed {
+            steps,
+            call_count,
+            old,
+            new,
+            names: world.names()?,
+        })
+    }
+
+    /// Returns the state that the operation has left, which must not be half.
+    pub(super) fn outcome(&self, world: &World, undisturbed: &Undisturbed) -> Result<Outcome> {
+        let Undisturbed { old, new, .. } = undisturbed;
+        let found = (self.observe)(world)?;
+        let outcome = Outcome {
+            is_old: found == *old,
+            is_new: found == *new,
+        };
+        if outcome.is_old || outcome.is_new {
+            return Ok(outcome);
+        }
+        let is_known = |line: &String| old.contains(line) || new.contains(line);
+        if self.by_line && found.iter().all(is_known) {
+            return Ok(outcome);
+        }
+        bail!("half done: {found:?} is neither {old:?} nor {new:?}")
+    }
+}
+
+/// Returns the files of the project that are old or new, each with the digest of its content.
+fn project_files(world: &World) -> Result<Vec<String>> {
+    let names = ["same", "edited", "removed", "linked", "sub", "sub/added"];
+    let line = |name: &&str| {
+        let path = world.root.join("project").join(name);
+        let content = match fs::read(&path) {
+            Ok(bytes) => digest(&bytes),
+            Err(_) if path.is_dir() => "a directory".to_owned(),
+            Err(_) => "missing".to_owned(),
+        };
+        format!("{name} {content}")
+    };
+    Ok(names.iter().map(line).collect())
+}
+
+/// Returns the changes of the sandbox.
+fn changes(world: &World) -> Result<Vec<String>> {
+    lines(world, &["diff", CHANGED])
+}
+
+/// Returns the digest of the image that a commit names.
+fn committed_image(world: &World) -> Result<Vec<String>> {
+    lines(
+        world,
+        &[
+            "image",
+            "inspect",
+            "--format",
+            "{{.manifest_digest}}",
+            COMMITTED,
+        ],
+    )
+}
+
+fn lines(world: &World, words: &[&str]) -> Result<Vec<String>> {
+    let output = succeed(&mut world.msb().command(words))?;
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn saved_archive(world: &World) -> Result<Vec<String>> {
+    Ok(vec![digest(&fs::read(world.root.join("archive.tar"))?)])
+}
+
+fn saved_layout(world: &World) -> Result<Vec<String>> {
+    let layout = world.root.join("layout");
+    if !Path::exists(&layout) {
+        return Ok(Vec::new());
+    }
+    let files = list(&layout)?.into_iter();
+    Ok(files
+        .map(|(path, digest)| format!("{} {digest}", path.display()))
+        .collect())
+}
+
+fn pushed_image(world: &World) -> Result<Vec<String>> {
+    Ok(vec![world.registry.image()?])
+}

@@ -1,0 +1,150 @@
+use std::path::{Path, PathBuf};
+
+use super::super::system_calls::{Call, Effect, Fault};
+
+/// The calls that may change something, between commas. `openat` does if it creates.
+pub(super) const NAMES: &str = "openat,write,pwrite64,writev,pwritev,sendto,sendmsg,fsync,fdatasync,\
+    ftruncate,fallocate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,mkdir,mkdirat,\
+    unlink,unlinkat,rmdir,mknodat,chmod,fchmod,fchmodat,chown,fchown,fchownat,utimensat,setxattr,\
+    fsetxattr,lsetxattr,removexattr,fremovexattr,copy_file_range";
+
+/// Starts of the names of unfinished files, which are other ones each time.
+pub(super) const UNFINISHED: [&str; 3] = [".tmp", ".new-", ".msb-"];
+
+/// A call of a command, by which a fault finds it again.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Step {
+    call: String,
+    /// A path of the call that is the same each time; `None` if it has none.
+    path: Option<PathBuf>,
+    /// The number of the call among those of its name, and of the path, in its thread, from 1.
+    ordinal: u32,
+}
+
+impl Step {
+    /// Returns true for a `write` that is known by its number alone. In another thread this is a
+    /// write that wakes a third one; without it msb may not end (SHORTCOMINGS.md).
+    pub(super) fn may_wake(&self) -> bool {
+        self.call == "write" && self.path.is_none()
+    }
+
+    pub(super) fn fault(&self, effect: Effect) -> Fault {
+        Fault {
+            call: self.call.clone(),
+            path: self.path.clone(),
+            ordinal: self.ordinal,
+            lasting: false,
+            effect,
+        }
+    }
+}
+
+/// Returns the steps in a command's calls, in their order, and the number of calls that change a
+/// file below `root` or send to a socket. Calls of several threads may be the same step.
+pub(super) fn steps(calls: &[Call], root: &Path) -> (Vec<Step>, usize) {
+    let mut steps = Vec::new();
+    let mut count = 0;
+    for (index, call) in calls.iter().enumerate() {
+        if !changes(call, root) {
+            continue;
+        }
+        count += 1;
+        let step = step(&calls[..=index], call, root);
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
+    }
+    (steps, count)
+}
+
+/// Returns true for a call that changes something, and succeeds.
+fn changes(call: &Call, root: &Path) -> bool {
+    let text = &call.text;
+    let is_ours = text.contains(&root.display().to_string()) || text.contains("<socket:");
+    let makes = call.name != "openat" || text.contains("O_CREAT") || text.contains("O_TRUNC");
+    is_ours && makes && !text.contains("= -1")
+}
+
+/// Returns the step of a call, the last one of these.
+fn step(calls: &[Call], call: &Call, root: &Path) -> Step {
+    let Some(path) = stable_path(&call.text, root) else {
+        return Step {
+            call: call.name.clone(),
+            path: None,
+            ordinal: call.ordinal,
+        };
+    };
+    let (quoted, open) = (format!("\"{path}\""), format!("<{path}>"));
+    let matching = calls.iter().filter(|other| {
+        let is_same = other.thread == call.thread && other.name == call.name;
+        is_same && (other.text.contains(&quoted) || other.text.contains(&open))
+    });
+    Step {
+        call: call.name.clone(),
+        ordinal: u32::try_from(matching.count()).unwrap_or(u32::MAX),
+        path: Some(PathBuf::from(path)),
+    }
+}
+
+/// Returns the last path in a call that lies below `root` and has no random part.
+fn stable_path(text: &str, root: &Path) -> Option<String> {
+    let paths = text.split(['"', '<', '>']);
+    let stable = paths.filter(|path| {
+        let path = Path::new(path);
+        let is_random = |name: &str| UNFINISHED.iter().any(|start| name.starts_with(start));
+        let mut names = path.iter().map(|name| name.to_string_lossy());
+        path.starts_with(root) && !names.any(|name| is_random(&name))
+    });
+    stable.last().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(thread: &str, name: &str, ordinal: u32, text: &str) -> Call {
+        Call {
+            name: name.to_owned(),
+            thread: thread.to_owned(),
+            ordinal,
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_step_is_found_by_its_path_or_by_its_number() {
+        let calls = [
+            call(
+                "1",
+                "openat",
+                1,
+                "openat(AT_FDCWD</>, \"/r/a\", O_RDONLY) = 3</r/a>",
+            ),
+            call(
+                "1",
+                "openat",
+                2,
+                "openat(AT_FDCWD</>, \"/r/a\", O_CREAT) = 3</r/a>",
+            ),
+            call("1", "fsync", 1, "fsync(3</r/.new-x>) = 0"),
+            call("1", "rename", 1, "rename(\"/r/.new-x\", \"/r/b\") = 0"),
+            call("2", "fsync", 1, "fsync(3</r/.new-y>) = 0"),
+            call("2", "write", 1, "write(5<socket:[7]>, \"\"..., 9) = 9"),
+            call("2", "write", 2, "write(1<pipe:[7]>, \"\"..., 9) = 9"),
+            call("2", "mkdir", 1, "mkdir(\"/r\") = -1 EEXIST"),
+        ];
+        let (steps, count) = steps(&calls, Path::new("/r"));
+        let step = |call: &str, path: Option<&str>, ordinal| Step {
+            call: call.to_owned(),
+            path: path.map(PathBuf::from),
+            ordinal,
+        };
+        let expected = [
+            step("openat", Some("/r/a"), 2),
+            step("fsync", None, 1),
+            step("rename", Some("/r/b"), 1),
+            step("write", None, 1),
+        ];
+        assert_eq!((&steps[..], count), (&expected[..], 5));
+    }
+}

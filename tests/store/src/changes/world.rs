@@ -1,0 +1,171 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+use fs_err as fs;
+use test_support::{Msb, TestEnv, succeed};
+use testkit::images::{Packing, TestImage, TestLayer, write_directory};
+
+use super::super::expect_whole;
+use super::registry::Registry;
+use super::step::UNFINISHED;
+
+/// The image that the sandboxes are made of.
+pub(super) const IMAGE: &str = "app:1";
+/// The name that a commit gives its image. Before, it is another name of [`IMAGE`].
+pub(super) const COMMITTED: &str = "app:2";
+/// The sandbox with changes, and the one that has the project as it was before.
+pub(super) const CHANGED: &str = "agent";
+pub(super) const BEFORE: &str = "before";
+
+/// The files of a test: an `MSB_HOME` with an image and two stopped sandboxes, a project of the host,
+/// and an archive. They are copied anew before each run.
+pub(super) struct World {
+    program: Msb,
+    pub(super) root: PathBuf,
+    pristine: PathBuf,
+    pub(super) registry: Registry,
+    pub(super) log: PathBuf,
+}
+
+impl World {
+    /// Makes it below the test's directory.
+    pub(super) fn new(env: &TestEnv) -> Result<Self> {
+        Self::on(env, &env.work)
+    }
+
+    /// Makes it below a directory. There `world` may be a mounted disk; everything else is beside.
+    pub(super) fn on(env: &TestEnv, directory: &Path) -> Result<Self> {
+        let root = directory.join("world");
+        let world = Self {
+            program: env.msb_in(root.join("home")),
+            root,
+            pristine: directory.join("pristine"),
+            registry: Registry::start()?,
+            log: directory.join("calls"),
+        };
+        fs::create_dir_all(&world.root)?;
+        world.make()?;
+        copy(&world.root, &world.pristine)?;
+        Ok(world)
+    }
+
+    pub(super) fn msb(&self) -> &Msb {
+        &self.program
+    }
+
+    pub(super) fn path(&self, name: &str) -> String {
+        self.root.join(name).display().to_string()
+    }
+
+    /// Makes everything as it was before the first run.
+    pub(super) fn reset(&self) -> Result<()> {
+        // The directory itself may be a mount point.
+        for entry in fs::read_dir(&self.root)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                fs::remove_dir_all(path)?;
+            } else {
+                fs::remove_file(path)?;
+            }
+        }
+        self.registry.reset();
+        copy(&self.pristine, &self.root)
+    }
+
+    /// Returns the paths of all files and directories, and checks that none is unfinished.
+    pub(super) fn names(&self) -> Result<Vec<PathBuf>> {
+        let names: Vec<PathBuf> = paths_below(&self.root)?;
+        let is_unfinished = |name: &&PathBuf| {
+            let mut parts = name.iter().map(|part| part.to_string_lossy());
+            parts.any(|part| UNFINISHED.iter().any(|start| part.starts_with(start)))
+        };
+        let left: Vec<&PathBuf> = names.iter().filter(is_unfinished).collect();
+        ensure!(left.is_empty(), "left over: {left:?}");
+        Ok(names)
+    }
+
+    /// Checks the store, and the disks of both sandboxes with e2fsck.
+    pub(super) fn expect_whole(&self) -> Result<()> {
+        expect_whole(self.msb())?;
+        for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
+            let disk = entry?.path().join("upper.ext4");
+            succeed(Command::new("e2fsck").arg("-fn").arg(disk))?;
+        }
+        Ok(())
+    }
+
+    fn make(&self) -> Result<()> {
+        let layers = [
+            TestLayer::new(
+                &[("etc/motd", b"hello\n"), ("etc/cut", b"gone\n")],
+                Packing::Plain,
+            ),
+            TestLayer::new(&[("usr/tool", &[7; 70_000])], Packing::Gzip),
+        ];
+        let layout = self.root.join("layout");
+        write_directory(
+            &TestImage::new(layers.to_vec()).layout(Some("latest")),
+            &layout,
+        );
+        self.msb().load(&layout, IMAGE)?;
+        fs::remove_dir_all(layout)?;
+        succeed(&mut self.msb().command(&["tag", IMAGE, COMMITTED]))?;
+        self.make_project("old", &[("same", "1"), ("edited", "2"), ("removed", "3")])?;
+        self.make_project(
+            "new",
+            &[("same", "1"), ("edited", "two"), ("sub/added", "4")],
+        )?;
+        fs::hard_link(self.root.join("new/edited"), self.root.join("new/linked"))?;
+        self.create(BEFORE, "old", &[])?;
+        self.create(
+            CHANGED,
+            "new",
+            &["--rm-path", "/etc/cut", "--mkdir", "/etc/made"],
+        )?;
+        copy(&self.root.join("old"), &self.root.join("project"))?;
+        fs::write(self.root.join("archive.tar"), "an older archive")?;
+        Ok(())
+    }
+
+    fn make_project(&self, name: &str, files: &[(&str, &str)]) -> Result<()> {
+        let directory = self.root.join(name);
+        for (path, text) in files {
+            let path = directory.join(path);
+            fs::create_dir_all(path.parent().unwrap_or(&directory))?;
+            fs::write(path, text.repeat(20_000))?;
+        }
+        Ok(())
+    }
+
+    fn create(&self, name: &str, project: &str, more: &[&str]) -> Result<()> {
+        let copied = format!("{}:/work", self.path(project));
+        let mut create = self.msb().command(&["create", "--name", name]);
+        create.args(["--upper-size", "32M", "--copy", &copied]);
+        succeed(create.args(more).arg(IMAGE)).map(drop)
+    }
+}
+
+/// Returns the paths of everything below a directory, in their order.
+fn paths_below(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                directories.push(entry.path());
+            }
+            paths.push(entry.path());
+        }
+    }
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+/// Copies what is in a directory into another one, with holes and all attributes.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let mut copying = Command::new("cp");
+    copying.args(["-a", "--sparse=always"]);
+    succeed(copying.arg(from.join(".")).arg(to)).map(drop)
+}
