@@ -8,7 +8,6 @@ use std::convert::Infallible;
 use std::io::{self, Write};
 use std::sync::LazyLock;
 
-use arbitrary::Arbitrary;
 use erofs_writer::ImageWriter;
 use ext4_writer::SparseOutput;
 use fstree::{DataSink, Device, FileKind, Inode, InodeId, Metadata, Name, Run, Segment, Tree, TreeBuilder};
@@ -44,36 +43,16 @@ const XATTRS: [&[u8]; 12] = [
 ];
 const VALUES: [&[u8]; 10] = [b"", b"y", b"x", b"/d", b"/d/d", b"/d/../d", b"d", b"f", b"/f", b"/s1"];
 
-/// One file of the disk. The numbers choose among what is there.
-#[derive(Debug, Arbitrary)]
-struct File {
-    parent: u8,
-    name: u8,
-    kind: Kind,
-    mode: u16,
-    mtime: i32,
-    xattrs: Vec<(u8, u8)>,
-}
-
-#[derive(Debug, Arbitrary)]
-enum Kind {
-    Directory,
-    Regular(Vec<u8>),
-    Zeros(u16),
-    Symlink(u8),
-    Whiteout,
-    Device(u8),
-    Fifo,
-    Socket,
-    Link(u8),
-}
+/// Bytes of the input that describe one file. The numbers choose among what is there.
+const FILE_BYTES: usize = 11;
+type File = [u8; FILE_BYTES];
 
 fn chosen<T: Copy>(from: &[T], number: u8) -> T {
     from[usize::from(number) % from.len()]
 }
 
 /// Returns the disk's tree: `upper`, `work` and `work/index` hold the files.
-fn disk(files: &[File]) -> Tree<Vec<u8>> {
+fn disk(input: &[u8]) -> Tree<Vec<u8>> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let mut directories = Vec::new();
     for (above, label) in [(None, "upper"), (None, "work"), (Some(1), "index")] {
@@ -82,10 +61,13 @@ fn disk(files: &[File]) -> Tree<Vec<u8>> {
         tree.link(above, Name::new(label.as_bytes()).expect("a name"), id);
         directories.push(id);
     }
+    // Most files lie in the upper directory and below it.
+    directories.extend([directories[0]; 3]);
     let mut others = Vec::new();
+    let (files, _) = input.as_chunks::<FILE_BYTES>();
     for file in files.iter().take(FILES) {
-        let parent = chosen(&directories, file.parent);
-        let name = Name::new(chosen(&NAMES, file.name)).expect("a name");
+        let parent = chosen(&directories, file[0]);
+        let name = Name::new(chosen(&NAMES, file[1])).expect("a name");
         if tree.lookup(parent, name.as_bytes()).is_some() {
             continue;
         }
@@ -100,23 +82,28 @@ fn disk(files: &[File]) -> Tree<Vec<u8>> {
 }
 
 fn add(tree: &mut Tree<Vec<u8>>, file: &File, others: &[InodeId]) -> Option<InodeId> {
+    let &[_, _, kind, number, mode, bits, mtime, ref xattrs @ ..] = file;
     let device = |major| FileKind::CharDevice(Device { major, minor: 0 });
-    let kind = match &file.kind {
-        Kind::Directory => FileKind::Directory(Default::default()),
-        Kind::Regular(content) => FileKind::Regular(content.clone()),
-        Kind::Zeros(length) => FileKind::Regular(vec![0; usize::from(*length) << 5]),
-        Kind::Symlink(target) => FileKind::Symlink(chosen(&NAMES, *target).into()),
-        Kind::Whiteout => device(0),
-        Kind::Device(major) => device(u32::from(*major)),
-        Kind::Fifo => FileKind::Fifo,
-        Kind::Socket => FileKind::Socket,
-        Kind::Link(_) if others.is_empty() => return None,
-        Kind::Link(number) => return Some(chosen(others, *number)),
+    let kind = match kind % 12 {
+        0..3 => FileKind::Directory(Default::default()),
+        3 | 4 => FileKind::Regular(vec![number; number.into()]),
+        5 => FileKind::Regular(vec![0; usize::from(number) << 13]),
+        6 => FileKind::Symlink(chosen(&NAMES, number).into()),
+        7 => device(0),
+        8 => device(number.into()),
+        9 => FileKind::Fifo,
+        10 => FileKind::Socket,
+        _ if others.is_empty() => return None,
+        _ => return Some(chosen(others, number)),
     };
-    let mut metadata = Metadata::with_mode(file.mode & 0o7777);
-    metadata.mtime.seconds = file.mtime.into();
-    for (name, value) in file.xattrs.iter().take(4) {
-        metadata.xattrs.insert(chosen(&XATTRS, *name), chosen(&VALUES, *value));
+    let mut metadata = Metadata::with_mode(u16::from_le_bytes([mode, bits]) & 0o7777);
+    metadata.mtime.seconds = mtime.into();
+    let (xattrs, _) = xattrs.as_chunks::<2>();
+    for &[name, value] in xattrs {
+        // Half of them have none.
+        if name % 2 == 0 {
+            metadata.xattrs.insert(chosen(&XATTRS, name / 2), chosen(&VALUES, value));
+        }
     }
     Some(tree.add(Inode { metadata, kind }))
 }
@@ -259,11 +246,11 @@ fn names<D>(tree: &Tree<D>, size_bytes: impl Fn(&D) -> u64) -> Vec<(Vec<u8>, cha
     names
 }
 
-fuzz_target!(|files: Vec<File>| {
+fuzz_target!(|input: &[u8]| {
     let mut upper = Memory::default();
     let options = ext4_writer::Options { size_bytes: ext4_writer::SIZE_MIN_BYTES, ..Default::default() };
     // Not every tree has a form on a disk.
-    if ext4_writer::write(&disk(&files), &options, &mut upper).is_err() {
+    if ext4_writer::write(&disk(input), &options, &mut upper).is_err() {
         return;
     }
     let Ok(view) = View::open(upper.0, BASE.erofs.clone(), Vec::new()) else { return };

@@ -287,7 +287,7 @@ fn xattr(scene: &mut Scene<'_>) -> io::Result<()> {
         0 => scene.any_directory(),
         _ => scene.regular()?,
     };
-    let name = ["user.mark", "user.a=b"][scene.random.below(2)];
+    let name = ["user.mark", "user.other"][scene.random.below(2)];
     let value = [&b"here"[..], b"\0\xff\n=", &[b'v'; 1000]][scene.random.below(3)];
     Ok(lsetxattr(path, name, value, XattrFlags::empty())?)
 }

@@ -10,6 +10,8 @@ pub(crate) struct Tree {
 
 /// Index of the time among the fields of a line.
 const TIME: usize = 5;
+/// Index of the xattrs among a name's further fields.
+const XATTRS: usize = 7;
 /// A time that comes from the clock, not from the archive.
 const NOW: &str = "now";
 
@@ -26,6 +28,18 @@ impl Tree {
             names.insert(path.to_owned(), (fields.join(" "), time.to_owned()));
         }
         Self { names }
+    }
+
+    /// Returns the tree with directories that have no xattrs.
+    pub(crate) fn without_directory_xattrs(mut self) -> Self {
+        for (fields, _) in self.names.values_mut() {
+            let mut parts: Vec<&str> = fields.split(' ').collect();
+            if parts.first() == Some(&"d") && parts.len() > XATTRS {
+                parts[XATTRS] = "-";
+            }
+            *fields = parts.join(" ");
+        }
+        self
     }
 
     /// Returns true if both trees are equal. A time that comes from the clock is ignored.

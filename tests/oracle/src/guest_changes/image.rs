@@ -28,6 +28,7 @@ pub(super) fn write(layout: &Path, program: &[u8], directories: u64) {
     ] {
         lower.entry(&entry);
     }
+    upper.entry(&directory("cases"));
     for number in 0..directories {
         let case = format!("cases/{number}");
         lower.entry(&directory(&case));
@@ -76,9 +77,7 @@ fn lower_entries(case: &str) -> Vec<TarEntry> {
             .mode(0o755)
             .xattr("security.capability", CAPABILITY),
         file(&at("x y\t"), 100).owner(3_000_000, 70_000),
-        directory(&at("kept"))
-            .xattr("user.mark", "image")
-            .mode(0o1777),
+        kept(&at("kept")),
         TarEntry::new(b'6', at("pipe")).mtime(MTIME_S, 0),
         directory(&at("opaque")),
         file(&at("opaque/below"), 10),
@@ -94,15 +93,25 @@ fn upper_entries(case: &str) -> Vec<TarEntry> {
     let at = |path: &str| format!("{case}/{path}");
     let odd = [case.as_bytes(), b"/\xff\n\"\\"].concat();
     vec![
+        directory(case),
         file(&at(".wh.gone"), 0),
+        directory(&at("a")),
+        TarEntry::symlink(at("a/g0"), "/cases").mtime(MTIME_S, 0),
+        directory(&at("b")),
+        file(&at("b/.wh.empty"), 0),
+        file(&at("b/g0"), 13),
+        kept(&at("kept")),
+        file(&at("kept/changed"), 20),
+        directory(&at("opaque")),
         file(&at("opaque/.wh..wh..opq"), 0),
         file(&at("opaque/above"), 10),
-        file(&at("kept/changed"), 20),
-        file(&at("b/g0"), 13),
-        file(&at("b/.wh.empty"), 0),
         TarEntry::file(odd, "odd").mtime(MTIME_S, 5),
-        TarEntry::symlink(at("a/g0"), "/cases").mtime(MTIME_S, 0),
     ]
+}
+
+/// Returns a directory with attributes.
+fn kept(path: &str) -> TarEntry {
+    directory(path).xattr("user.mark", "image").mode(0o1777)
 }
 
 fn directory(path: &str) -> TarEntry {

@@ -43,10 +43,8 @@ const GNU_TAR: &[&[&str]] = &[
 ];
 /// The formats of Python's `tarfile`.
 const PYTHON: [&str; 3] = ["USTAR", "GNU", "PAX"];
-const PYTHON_SCRIPT: &str = "import sys, tarfile\n\
-    format = getattr(tarfile, sys.argv[1] + '_FORMAT')\n\
-    with tarfile.open(fileobj=sys.stdout.buffer, mode='w|', format=format) as archive:\n    \
-    archive.add('.', recursive=True)\n";
+/// Writes the working directory, without the files that a format cannot hold.
+const PYTHON_SCRIPT: &str = include_str!("tarfile.py");
 /// The writers of `ci/engines` that write all of a directory, and those that write what changed.
 const WHOLE: [&str; 6] = [
     "containerd",
