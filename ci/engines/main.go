@@ -4,6 +4,10 @@
 //	engines SCRATCH [ENGINE...] < cases > verdicts
 //
 // A line of input is a JSON object: "case" and "layers", the paths of blobs or tars, base first.
+//
+//	engines pack WRITER OLDER DIRECTORY > layer
+//
+// writes the layer that makes a directory of an older one, as a project writes it.
 package main
 
 import (
@@ -43,6 +47,12 @@ func main() {
 	// What is odd about a case is no news here.
 	if err := log.SetLevel("error"); err != nil {
 		fail(err)
+	}
+	if os.Args[1] == "pack" && len(os.Args) == 5 {
+		if err := pack(os.Args[2], os.Args[3], os.Args[4], os.Stdout); err != nil {
+			fail(err)
+		}
+		return
 	}
 	if err := run(os.Args[1], chosen(os.Args[2:])); err != nil {
 		fail(err)

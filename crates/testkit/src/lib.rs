@@ -2,7 +2,8 @@
 //!
 //! [`TreeDump`] says what a file system holds, one line a name, so that a mounted image, a directory
 //! that another tool unpacked and a [`Tree`](fstree::Tree) can be compared as text. [`TarBuilder`]
-//! writes archives byte by byte, the malformed ones too. With the feature `strategies` there are
+//! writes archives byte by byte, the malformed ones too. [`RandomChanges`] changes the files of a
+//! directory. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
 //! blobs, layouts and archives; with `registry` a registry in the test's own process, and
 //! the distribution project's as another process.
@@ -12,6 +13,7 @@ pub mod images;
 mod mounted;
 #[cfg(feature = "registry")]
 pub mod push_registry;
+mod random_changes;
 #[cfg(feature = "registry")]
 mod real_registry;
 #[cfg(feature = "registry")]
@@ -23,6 +25,7 @@ mod tree_dump;
 pub mod strategies;
 
 pub use mounted::unmount;
+pub use random_changes::RandomChanges;
 #[cfg(feature = "registry")]
 pub use real_registry::RealRegistry;
 pub use tar_builder::{TarBuilder, TarEntry};

@@ -7,9 +7,11 @@
 //! |---|---|
 //! | `fidelity::…` | each case of layer semantics with umoci or a plain archive, host and guest |
 //! | `engines::…` | hostile and random layers with the appliers of containerd, moby and umoci |
+//! | `guest_changes::…` | random changes made in a guest, committed and applied, with all appliers |
 //! | `erofs::…` | random trees as EROFS images through every reader |
 //! | `ext4::…` | ext4 images with e2fsck, mke2fs, resize2fs and the kernel |
 //! | `artifacts::…` | the store's files of an image, with fsck.erofs and qemu-img |
+//! | `saved::…` | the tar of each layer, by `msb save`, with the one that was loaded |
 //! | `stores::…` | two stores of one image; other projects' registries after a push, with skopeo |
 //! | `refusals::…` | bad input: a clear error, and nothing left |
 //! | `pages::…` | the page of a benchmark's report, in a browser |
@@ -21,9 +23,11 @@ mod erofs;
 mod ext4;
 mod fidelity;
 pub mod fuzz_seeds;
+mod guest_changes;
 mod pages;
 mod refusals;
 mod registries;
+mod saved;
 mod stores;
 
 use std::process::ExitCode;
@@ -41,9 +45,11 @@ pub fn main() -> Result<ExitCode> {
     let mut tests = fidelity.tests();
     for more in [
         engines::tests,
+        guest_changes::tests,
         erofs::tests,
         ext4::tests,
         artifacts::tests,
+        saved::tests,
         stores::tests,
         refusals::tests,
         registries::tests,

@@ -12,6 +12,12 @@ const FIRST: Opt = Opt::new(
     Value("MSB_TEST_FIRST", None),
 );
 
+const ARCHIVES: Opt = Opt::new(
+    "archives",
+    "Judge the archives in this directory's directories too, one for each project",
+    Path("MSB_TEST_ARCHIVES"),
+);
+
 /// The options of all tests with guests.
 pub(super) const GUEST_OPTIONS: &[Opt] = &[
     MSB,
@@ -184,11 +190,7 @@ pub(super) const TESTS: &[Tests] = &[
                 "Leave out the archives of other projects",
                 Flag("MSB_TEST_OWN"),
             ),
-            Opt::new(
-                "archives",
-                "Judge the archives in this directory's directories too, one for each project",
-                Path("MSB_TEST_ARCHIVES"),
-            ),
+            ARCHIVES,
             Opt::new(
                 "sequences",
                 "Judge so many random sequences of layers instead",
@@ -197,6 +199,18 @@ pub(super) const TESTS: &[Tests] = &[
             FIRST,
             Opt::new("verbose", "Print every case", Flag("MSB_TEST_VERBOSE")),
         ],
+    ),
+    tests(
+        "guest-changes",
+        ("oracle", "guest_changes::"),
+        "Change files at random in guests: commit and apply make what the guests saw",
+        &[MSB, count("1000"), FIRST],
+    ),
+    tests(
+        "saved",
+        ("oracle", "saved::"),
+        "Load layers of many programs, hostile ones too: msb save gives the same tars",
+        &[MSB, ARCHIVES],
     ),
     tests(
         "erofs",

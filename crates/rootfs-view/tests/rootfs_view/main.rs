@@ -1,6 +1,5 @@
 //! Views compared with the tree that this machine's kernel shows of the same disks.
 
-mod guest;
 mod hostile;
 mod image;
 mod layered;

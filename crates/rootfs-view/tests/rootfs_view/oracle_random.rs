@@ -1,8 +1,7 @@
 use std::fs;
 
-use testkit::TreeDump;
+use testkit::{RandomChanges, TreeDump};
 
-use crate::guest::{Random, change};
 use crate::image::write_disks;
 use crate::mounted::Mounts;
 use crate::{assert_same, view};
@@ -11,12 +10,12 @@ use crate::{assert_same, view};
 fn check(seed: u64) {
     let disks = tempfile::tempdir().expect("a temporary directory");
     write_disks(disks.path());
-    let mut random = Random::new(seed);
+    let mut sequence = RandomChanges::new(seed);
     let mut changes = 0;
     for round in 0..3 {
         let mounts = Mounts::new(disks.path());
         for _ in 0..40 {
-            changes += u32::from(change(&mounts.root(), &mut random));
+            changes += u32::from(sequence.make(&mounts.root()));
         }
         let shown = TreeDump::from_directory(&mounts.root()).expect("readable");
         // A machine that is killed leaves its disk like this: synced, not unmounted.

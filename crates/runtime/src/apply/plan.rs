@@ -111,7 +111,8 @@ impl<S: HostSource> Planner<'_, S> {
                 match &self.new.tree().inode(id).kind {
                     FileKind::Socket => {
                         self.plan.sockets.push(path.to_vec());
-                        Ok(())
+                        // The file that the socket replaced is gone all the same.
+                        self.remove(path, change, above == Some(Above::NewFile))
                     }
                     FileKind::CharDevice(_) | FileKind::BlockDevice(_) => {
                         self.conflict(path, ConflictReason::Device);
@@ -131,7 +132,8 @@ impl<S: HostSource> Planner<'_, S> {
     }
 
     fn remove(&mut self, path: &[u8], change: &Change, makes_room: bool) -> Result<(), ApplyError> {
-        let Some(old) = change.old else {
+        let is_socket = |id| matches!(self.old.tree().inode(id).kind, FileKind::Socket);
+        let Some(old) = change.old.filter(|&old| !is_socket(old)) else {
             return Ok(());
         };
         let host = match self.directory.find(path)? {
@@ -255,6 +257,11 @@ impl<S: HostSource> Planner<'_, S> {
         match (has_new_content, attributes) {
             (_, Some(Wanted::Conflict)) => self.conflict(path, in_the_way(change)),
             (true, None | Some(Wanted::Host)) => {}
+            // Its other names would get the attributes too, also those that the sandbox gave a file of
+            // their own.
+            (true, Some(Wanted::New)) if host.stat.st_nlink > 1 => {
+                self.write(new, HostAction::Change, state, true);
+            }
             (true, Some(Wanted::New)) => {
                 self.step(new, HostAction::ChangeAttributes, state, true);
             }

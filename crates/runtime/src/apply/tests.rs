@@ -426,7 +426,7 @@ fn removals_below_the_origin_are_listed() {
 }
 
 #[test]
-fn removals_below_a_directory_that_became_a_socket_are_listed() {
+fn a_directory_that_became_a_socket_is_removed() {
     let host = temporary();
     let old = tree(&[("s/a", "1")]);
     let mut new = tree(&[]);
@@ -435,7 +435,22 @@ fn removals_below_a_directory_that_became_a_socket_are_listed() {
     new.link(new.root(), Name::new(b"s").expect("a name"), id);
     write_tree(&[("s/a", "1")], host.path());
     let done = apply(&old, &new, host.path(), "").expect("no conflict");
-    assert_eq!(done, ["D s/a"]);
+    assert_eq!(done, ["D s"]);
+    assert!(read_tree(host.path()).is_empty());
+}
+
+#[test]
+fn a_file_that_became_a_socket_is_removed() {
+    let host = temporary();
+    let old = tree(&[("f", "1"), ("g", "1")]);
+    let mut new = tree(&[("g", "1")]);
+    let (metadata, kind) = (Metadata::with_mode(0o600), FileKind::Socket);
+    let id = new.add(Inode { metadata, kind });
+    new.link(new.root(), Name::new(b"f").expect("a name"), id);
+    write_tree(&[("f", "1"), ("g", "1")], host.path());
+    let done = apply(&old, &new, host.path(), "").expect("no conflict");
+    assert_eq!(done, ["D f"]);
+    assert_eq!(read_tree(host.path()), [("g".into(), "1".into())]);
 }
 
 #[test]

@@ -19,10 +19,11 @@ use test_fixtures::tools;
 use test_support::harness::{self, Trial};
 use test_support::settings;
 
-use corpus::Case;
+pub(crate) use corpus::Case;
 use judgement::{Judgement, Tally};
 use loader::Loader;
-use program::Program;
+pub(crate) use program::{Program, Scratch};
+pub(crate) use tree::Tree;
 
 /// Time that msb may take for one case, in seconds.
 const CASE_S: f64 = 5.0;
@@ -63,7 +64,7 @@ fn random() -> Result<String> {
 }
 
 /// Returns the cases that the environment chooses.
-fn cases() -> Result<Vec<Case>> {
+pub(crate) fn cases() -> Result<Vec<Case>> {
     let mut cases = corpus::hostile();
     cases.extend(
         crate::fidelity::cases()
@@ -86,7 +87,7 @@ fn cases() -> Result<Vec<Case>> {
 /// Judges every case, and fails on any that cannot be explained.
 fn hostile() -> Result<String> {
     let cases = cases()?;
-    let program = Program::build(&[])?;
+    let program = Program::build("hostile", &[])?;
     let verdicts = program.judge(&cases)?;
     let loader = Loader::new()?;
     let mut tally = Tally::default();

@@ -1,5 +1,5 @@
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -10,21 +10,23 @@ use serde_json::json;
 use super::corpus::Case;
 use super::tree::Tree;
 use test_fixtures::command::{quiet, shown, step};
-use test_fixtures::paths;
+use test_fixtures::{lock, paths};
 
 /// The Go program around the other engines.
-pub(super) struct Program {
+pub(crate) struct Program {
     path: PathBuf,
+    /// Tells the scratch directory from those of other tests of this process.
+    name: &'static str,
     /// The engines to run; all if the list is empty.
     engines: &'static [&'static str],
 }
 
 /// The results of the engines in one case.
-pub(super) struct Verdicts {
+pub(crate) struct Verdicts {
     /// The engines, each with its tree or its error.
-    pub(super) engines: Vec<(String, Result<Tree, String>)>,
+    pub(crate) engines: Vec<(String, Result<Tree, String>)>,
     /// Digests of the decompressed layers.
-    pub(super) diff_ids: Vec<String>,
+    pub(crate) diff_ids: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -42,8 +44,10 @@ struct Line {
 
 impl Program {
     /// Builds the program; Go fetches its dependencies through its module proxy.
-    pub(super) fn build(engines: &'static [&'static str]) -> Result<Self> {
+    pub(crate) fn build(name: &'static str, engines: &'static [&'static str]) -> Result<Self> {
         step("build the engines");
+        // Tests of two processes may build it at once.
+        let _lock = lock::hold("engines")?;
         let path = paths::kept("engines")?.join("engines");
         shown(
             Command::new("go")
@@ -53,12 +57,23 @@ impl Program {
                 .current_dir(paths::root().join("ci/engines")),
         )
         .context("Go 1.26 is needed, newer than Debian's package: https://go.dev/dl")?;
-        Ok(Self { path, engines })
+        Ok(Self {
+            path,
+            name,
+            engines,
+        })
+    }
+
+    /// Returns the layer that makes a directory of an older one, as a project's own writer makes it.
+    pub(crate) fn pack(&self, writer: &str, older: &Path, directory: &Path) -> Result<Vec<u8>> {
+        let mut pack = Command::new(&self.path);
+        let output = quiet(pack.args(["pack", writer]).arg(older).arg(directory))?;
+        Ok(output.stdout)
     }
 
     /// Applies every case with every engine.
-    pub(super) fn judge(&self, cases: &[Case]) -> Result<Vec<Verdicts>> {
-        let scratch = Scratch::mount()?;
+    pub(crate) fn judge(&self, cases: &[Case]) -> Result<Vec<Verdicts>> {
+        let scratch = Scratch::mount(self.name)?;
         let mut input = Vec::new();
         for (number, case) in cases.iter().enumerate() {
             let directory = scratch.path.join("cases").join(number.to_string());
@@ -130,13 +145,14 @@ impl Program {
 }
 
 /// A filesystem in memory for thousands of small trees.
-struct Scratch {
-    path: PathBuf,
+pub(crate) struct Scratch {
+    pub(crate) path: PathBuf,
 }
 
 impl Scratch {
-    fn mount() -> Result<Self> {
-        let path = paths::scratch("engines-tmpfs")?;
+    /// Mounts it. `name` tells it from those of other tests of this process.
+    pub(crate) fn mount(name: &str) -> Result<Self> {
+        let path = paths::scratch(&format!("tmpfs-{name}-{}", std::process::id()))?;
         quiet(
             Command::new("mount")
                 .args(["-t", "tmpfs", "-o", "mode=0755", "tmpfs"])
@@ -153,5 +169,6 @@ impl Drop for Scratch {
             .arg("--lazy")
             .arg(&self.path)
             .status();
+        let _ = fs::remove_dir(&self.path);
     }
 }

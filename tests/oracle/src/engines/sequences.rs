@@ -86,7 +86,7 @@ const BATCH: u64 = 1000;
 
 /// Judges `count` sequences, beginning with number `first`.
 pub(super) fn run(first: u64, count: u64) -> Result<String> {
-    let program = Program::build(ENGINES)?;
+    let program = Program::build("random", ENGINES)?;
     let mut tally = Tally::default();
     let end = first + count;
     for start in (first..end).step_by(usize::try_from(BATCH)?) {

@@ -3,18 +3,20 @@ use std::collections::BTreeMap;
 /// The fields of a tree dump, by path. The root itself is left out: the engines give it to
 /// directories that they make themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// The further fields of the line, and its time, by path.
     names: BTreeMap<String, (String, String)>,
 }
 
 /// Index of the time among the fields of a line.
 const TIME: usize = 5;
+/// Index of the xattrs among a name's further fields.
+const XATTRS: usize = 7;
 /// A time that comes from the clock, not from the archive.
 const NOW: &str = "now";
 
 impl Tree {
-    pub(super) fn parse(dump: &str) -> Self {
+    pub(crate) fn parse(dump: &str) -> Self {
         let mut names = BTreeMap::new();
         for line in dump.lines() {
             let mut fields: Vec<&str> = line.split(' ').collect();
@@ -28,13 +30,25 @@ impl Tree {
         Self { names }
     }
 
+    /// Returns the tree with directories that have no xattrs.
+    pub(crate) fn without_directory_xattrs(mut self) -> Self {
+        for (fields, _) in self.names.values_mut() {
+            let mut parts: Vec<&str> = fields.split(' ').collect();
+            if parts.first() == Some(&"d") && parts.len() > XATTRS {
+                parts[XATTRS] = "-";
+            }
+            *fields = parts.join(" ");
+        }
+        self
+    }
+
     /// Returns true if both trees are equal. A time that comes from the clock is ignored.
-    pub(super) fn agrees(&self, other: &Self) -> bool {
+    pub(crate) fn agrees(&self, other: &Self) -> bool {
         self.difference(other).is_none()
     }
 
     /// Returns the first name for which they differ; `None` if they are equal.
-    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+    pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let paths = self.names.keys().chain(other.names.keys());
         let mut paths: Vec<&String> = paths.collect();
         paths.sort_unstable();

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use erofs_writer::{ImageWriter, Options};
 use fs_err as fs;
 use fstree::{FileKind, Inode, Metadata, Name, Tree};
+use sha2::{Digest as _, Sha256};
 use vmdk::{Descriptor, FlatExtent};
 
 use crate::fidelity;
@@ -25,6 +26,7 @@ pub fn write(corpus: &Path) -> Result<String> {
         ("vmdk_descriptor", vec![("two".to_owned(), vmdk()?)]),
         ("manifest", documents()),
         ("agent_frames", frames()),
+        ("sandbox_disk", disks()),
     ] {
         let directory = corpus.join(target);
         fs::create_dir_all(&directory)?;
@@ -116,4 +118,14 @@ fn frames() -> Vec<(String, Vec<u8>)> {
     ]
     .map(|(name, bytes)| (name.to_owned(), bytes))
     .into()
+}
+
+/// Returns inputs that choose the files of a disk at random.
+fn disks() -> Vec<(String, Vec<u8>)> {
+    let block = |seed: u8, number: u8| Sha256::digest([seed, number]);
+    let disk = |seed| {
+        let bytes: Vec<u8> = (0..20).flat_map(|number| block(seed, number)).collect();
+        (format!("random-{seed}"), bytes)
+    };
+    (0..16).map(disk).collect()
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
+use fstree::Name;
 use tree_diff::InMemory;
 
 use super::super::host_directory::HostDirectory;
@@ -113,4 +114,23 @@ fn a_directory_that_nobody_can_open_is_made() {
     apply(&tree(&[]), &new, host.path(), "").expect("applied");
     assert_eq!(mode(host.path().join("d")), 0);
     set_mode(host.path().join("d"), 0o755);
+}
+
+#[test]
+fn a_name_that_got_a_file_of_its_own_keeps_its_attributes() {
+    let host = temporary();
+    let mut old = tree(&[("a", "1")]);
+    let file = old.find(b"a").expect("there");
+    old.link(old.root(), Name::new(b"b").expect("a name"), file);
+    let mut new = tree(&[("a", "1"), ("b", "1")]);
+    let own = new.find(b"a").expect("there");
+    new.inode_mut(own).metadata.mode = 0o600;
+    write_tree(&[("a", "1")], host.path());
+    fs::hard_link(host.path().join("a"), host.path().join("b")).expect("linked");
+    assert_eq!(
+        apply(&old, &new, host.path(), "").expect("no conflict"),
+        ["C a"]
+    );
+    let mode = |name: &str| fs::metadata(host.path().join(name)).expect("there").mode() & 0o777;
+    assert_eq!((mode("a"), mode("b")), (0o600, 0o644));
 }

@@ -11,13 +11,13 @@ mod whiteouts;
 use testkit::{TarBuilder, TarEntry};
 
 /// Layers, base first, under a name that describes the case.
-pub(super) struct Case {
-    pub(super) name: String,
-    pub(super) layers: Vec<Vec<u8>>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) layers: Vec<Vec<u8>>,
 }
 
 impl Case {
-    pub(super) fn new(name: impl Into<String>, layers: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn new(name: impl Into<String>, layers: Vec<Vec<u8>>) -> Self {
         Self {
             name: name.into(),
             layers,
