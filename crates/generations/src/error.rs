@@ -285,6 +285,27 @@ impl From<ReadError> for io::Error {
     }
 }
 
+impl From<WriteError> for io::Error {
+    fn from(error: WriteError) -> Self {
+        let kind = match &error {
+            WriteError::OutOfRange(_) => io::ErrorKind::InvalidInput,
+            WriteError::Storage(error) => error.source.kind(),
+            WriteError::Failed(_) => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<FlushError> for io::Error {
+    fn from(error: FlushError) -> Self {
+        let kind = match &error {
+            FlushError::Storage(error) => error.source.kind(),
+            FlushError::Failed(_) => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
 const _: () = assert!(
     BLOCK_BYTES == 4096,
     "docs/formats/generations.md names the size"

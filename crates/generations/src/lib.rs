@@ -41,6 +41,8 @@
 //! list is sealed with a checksum; [`Pool::verify`] also compares the content with its digest.
 //! `docs/formats/generations.md` describes the files and the order in which they are written.
 //!
+//! A [`Disk`] can be served over NBD: it implements [`nbd_server::Disk`].
+//!
 //! A disk has at most 16 TiB and 65,535 generations, of which each is an open file. [`Snapshot`] and
 //! [`Disk`] implement [`fstree::ReadAt`], so whatever reads a raw disk reads them. All effects go
 //! through [`Storage`]; [`FileStorage`] is a directory.
@@ -65,6 +67,7 @@ mod open;
 mod pool;
 mod sealed;
 mod sealing;
+mod served;
 mod snapshot;
 mod state;
 mod storage;

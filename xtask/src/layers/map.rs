@@ -53,6 +53,7 @@ pub(super) const MAP: [Row; 16] = [
             "msb-share",
             "msb-jail",
             "durable-files",
+            "nbd-server",
         ],
     ),
 ];
@@ -81,12 +82,14 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "erofs-writer",
             "ext4-writer",
             "filesystem-tree",
+            "generations",
             "guest-kernel",
             "image-store",
             "msb-agent-protocol",
             "msb-jail",
             "msb-network",
             "msb-vmm",
+            "nbd-server",
             "oci-image",
             "oci-layers",
             "rootfs-view",
@@ -130,11 +133,7 @@ pub(super) fn drawing(packages: &[Package]) -> String {
     for row in product.iter().chain(beside) {
         let mut label = row.name;
         for package in row.crates.iter().filter_map(on_map) {
-            let Package {
-                folder,
-                description,
-                ..
-            } = package;
+            let (folder, description) = (&package.folder, &package.description);
             drawing.push_str(&format!(
                 "{label:8} {folder:folder_width$}  {description}\n"
             ));
