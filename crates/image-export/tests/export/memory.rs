@@ -54,8 +54,7 @@ async fn child_that_pushes_to_endless_answers() {
         let name = server.reference("app:1");
         let pushing = store.push(&stored, &name);
         let pushed = tokio::time::timeout(TIMEOUT, pushing).await;
-        let pushed = pushed.unwrap_or_else(|_| panic!("case {case} has no end"));
-        match pushed {
+        match pushed.expect("the push has an end") {
             Ok(pushed) => {
                 let published = registry.manifest("app", "1").expect("published");
                 let found = oci_image::Digest::compute(&published);

@@ -89,13 +89,13 @@ fn step(calls: &[Call], call: &Call, root: &Path) -> Step {
 /// Returns the last path in a call that lies below `root` and has no random part.
 fn stable_path(text: &str, root: &Path) -> Option<String> {
     let paths = text.split(['"', '<', '>']);
-    let stable = paths.filter(|path| {
+    let mut stable = paths.filter(|path| {
         let path = Path::new(path);
         let is_random = |name: &str| UNFINISHED.iter().any(|start| name.starts_with(start));
         let mut names = path.iter().map(|name| name.to_string_lossy());
         path.starts_with(root) && !names.any(|name| is_random(&name))
     });
-    stable.last().map(str::to_owned)
+    stable.next_back().map(str::to_owned)
 }
 
 #[cfg(test)]
