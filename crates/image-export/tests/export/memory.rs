@@ -17,6 +17,8 @@ use crate::pushes::{TestStore, digest};
 /// Largest resident memory of the process, in bytes.
 const PEAK_MAX_BYTES: u64 = 150 << 20;
 const IN_CHILD: &str = "MSB_TEST_ENDLESS_ANSWERS";
+/// The case of a registry that has taken everything, by its own word.
+const SAYS_YES: usize = 0;
 /// A push that takes longer has no end.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -56,7 +58,10 @@ async fn child_that_pushes_to_endless_answers() {
         let pushed = tokio::time::timeout(TIMEOUT, pushing).await;
         match pushed.expect("the push has an end") {
             Ok(pushed) => {
-                let published = registry.manifest("app", "1").expect("published");
+                let Some(published) = registry.manifest("app", "1") else {
+                    assert_eq!(case, SAYS_YES, "case {case} has no manifest");
+                    continue;
+                };
                 let found = oci_image::Digest::compute(&published);
                 assert_eq!(found, pushed.manifest_digest, "case {case}");
                 assert_ne!(found, digest(&image), "the layers were compressed");
@@ -80,7 +85,7 @@ fn answer(case: usize, request: &Request, registry: &PushRegistry) -> Answer {
     let is_manifest = request.path.contains("/manifests/");
     let realm = format!(r#"Bearer realm="http://{}/token""#, request.headers["host"]);
     match case {
-        0 => endless(200),
+        SAYS_YES => endless(200),
         1 if request.method == "HEAD" => endless(200),
         2 if request.method == "POST" => endless(500),
         3 if request.method == "PATCH" => endless(400),
