@@ -73,6 +73,7 @@ pub(super) fn read(env: &TestEnv) -> Result<()> {
     let committed = String::from_utf8(committed.stdout)?;
     ensure!(committed == "A /root/note\n", "{committed}");
     expect_code(&msb(env, &["image", "rm", IMAGE])?, 0)?;
+    expect_code(&msb(env, &["stop", "-t", "0", NAME])?, 0)?;
     remove(env, NAME)
 }
 
