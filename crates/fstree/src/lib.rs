@@ -38,6 +38,7 @@ mod segment;
 mod tree;
 mod tree_builder;
 mod walk;
+mod xattr_value;
 mod xattrs;
 
 pub use data_sink::DataSink;
@@ -53,6 +54,7 @@ pub use segment::Segment;
 pub use tree::{InodeId, Tree};
 pub use tree_builder::TreeBuilder;
 pub use walk::{Walk, WalkEntry};
+pub use xattr_value::is_xattr_value;
 pub use xattrs::{Xattrs, XattrsIter};
 
 #[cfg(doctest)]

@@ -14,7 +14,7 @@ pub struct LayerNote {
 pub enum LayerNoteReason {
     /// The file is a socket, which a tar cannot store.
     Socket,
-    /// The xattr of this name is not part of images, or PAX cannot store it.
+    /// The xattr of this name is not part of images, PAX cannot store it, or no kernel returns its value.
     Xattr {
         /// The full name of the xattr.
         name: Vec<u8>,

@@ -1,7 +1,7 @@
 use std::collections::{HashMap, btree_map};
 use std::io::{self, Write};
 
-use fstree::{FileKind, FileType, InodeId, Metadata, Name, Segment};
+use fstree::{FileKind, FileType, InodeId, Metadata, Name, Segment, is_xattr_value};
 use tar_stream::{ArchiveWriter, EntryHeader, EntryKind, Limits};
 
 use super::note::{LayerNoteReason, Notes};
@@ -234,8 +234,8 @@ impl<'a, N: Side, W: Write> Output<'a, N, W> {
         }
         let path = &self.path;
         let notes = &mut self.notes;
-        metadata.xattrs.retain(|name, _| {
-            let is_kept = is_kept(name, file_type);
+        metadata.xattrs.retain(|name, value| {
+            let is_kept = is_kept(name, file_type) && is_xattr_value(name, value);
             if !is_kept {
                 let path = [b"/", &path[..]].concat();
                 let name = name.to_vec();

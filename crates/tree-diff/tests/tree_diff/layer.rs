@@ -130,6 +130,7 @@ fn sockets_and_attributes_of_the_system_are_left_out_and_noted() {
         ("user.a", "1"),
         ("user.b=c", "2"),
         ("user.overlay.redirect", "/"),
+        ("system.posix_acl_access", "no kernel sets this value"),
         ("security.capability", "\u{1}\0\0\u{2}0123456789abcdef"),
     ];
     let file = find(&new, "f");
@@ -141,13 +142,14 @@ fn sockets_and_attributes_of_the_system_are_left_out_and_noted() {
         notes,
         [
             "the socket /s is left out",
+            "the xattr system.posix_acl_access of /f is left out",
             "the xattr trusted.overlay.opaque of /f is left out",
             "the xattr user.b=c of /f is left out",
             "the xattr user.overlay.redirect of /f is left out",
         ]
     );
     assert_eq!(written.notes[0].reason, LayerNoteReason::Socket);
-    let kept = [xattrs[1], xattrs[4]];
+    let kept = [xattrs[1], xattrs[5]];
     new.inode_mut(file).metadata.xattrs = Xattrs::from_iter(kept);
     assert_layered(&old, &new);
 }
