@@ -115,7 +115,7 @@ fn load(env: &TestEnv, msb: &Msb) -> Result<()> {
 fn commit(env: &TestEnv, msb: &Msb, parent: &str) -> Result<()> {
     let file = env.work.join("file");
     fs::write(&file, "a file of the child\n")?;
-    let copied = format!("{}:/srv/file", file.display());
+    let copied = format!("{}:/etc/file", file.display());
     succeed(&mut msb.command(&["create", "--name", "work", "--copy", &copied, parent]))?;
     succeed(&mut msb.command(&["commit", "work", "child:1"])).map(drop)
 }
