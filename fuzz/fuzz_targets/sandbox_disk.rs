@@ -210,7 +210,7 @@ impl Side for Shown<'_> {
     }
 }
 
-/// What a sandbox and its image share, as `msb` knows it.
+/// The relation of a sandbox to its image, by the rules of `msb`: which inodes and contents they share.
 struct OfImage<'a>(&'a View<Vec<u8>>);
 
 impl Relation<Content, Content> for OfImage<'_> {

@@ -13,7 +13,7 @@ use crate::wire::{self, Fields};
 /// The zeros behind the answer to `EXPORT_NAME`.
 const EXPORT_NAME_ZEROS: [u8; 124] = [0; 124];
 
-/// What follows an option.
+/// The part of the protocol that follows an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Options,

@@ -56,7 +56,7 @@ pub(crate) mod info {
     pub(crate) const BLOCK_SIZE: u16 = 3;
 }
 
-/// What the export supports: flags, flush, forced unit access, trim and write-zeroes.
+/// The features of the export: flags, flush, forced unit access, trim and write-zeroes.
 pub(crate) const TRANSMISSION_FLAGS: u16 = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6;
 
 /// The kinds of requests.

@@ -3,7 +3,7 @@
 //! [`TreeDump`] says what a file system holds, one line a name, so that a mounted image, a directory
 //! that another tool unpacked and a [`Tree`](fstree::Tree) can be compared as text. [`TarBuilder`]
 //! writes archives byte by byte, the malformed ones too. [`RandomChanges`] changes the files of a
-//! directory. With the feature `strategies` there are
+//! directory. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
 //! blobs, layouts and archives; with `registry` a registry in the test's own process, and
 //! the distribution project's as another process.
@@ -11,6 +11,7 @@
 #[cfg(feature = "images")]
 pub mod images;
 mod mounted;
+mod peak_memory;
 #[cfg(feature = "registry")]
 pub mod push_registry;
 mod random_changes;
@@ -25,6 +26,7 @@ mod tree_dump;
 pub mod strategies;
 
 pub use mounted::unmount;
+pub use peak_memory::{own_peak_bytes, peak_bytes_of_child, tell_own_peak};
 pub use random_changes::RandomChanges;
 #[cfg(feature = "registry")]
 pub use real_registry::RealRegistry;

@@ -5,7 +5,6 @@
     reason = "the child tells its peak, and a recorded run shows it"
 )]
 
-use std::process::Command;
 use std::time::Duration;
 
 use testkit::images::TestImage;
@@ -24,18 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
 fn endless_answers_take_little_memory_and_publish_nothing_half() {
-    let output = Command::new(std::env::current_exe().expect("this program"))
-        .args(["child_that_pushes_to_endless_answers", "--nocapture"])
-        .env(IN_CHILD, "1")
-        .output()
-        .expect("run");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let cried = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{cried}");
-    let peak = said
-        .lines()
-        .find_map(|line| line.strip_prefix("peak ")?.parse::<u64>().ok());
-    let peak = peak.expect("it says its peak");
+    let peak = testkit::peak_bytes_of_child("child_that_pushes_to_endless_answers", IN_CHILD);
     println!("{} MiB at most", peak >> 20);
     assert!(peak < PEAK_MAX_BYTES, "{peak} bytes");
 }
@@ -72,11 +60,7 @@ async fn child_that_pushes_to_endless_answers() {
             }
         }
     }
-    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = peak.expect("a peak").trim_end_matches("kB").trim();
-    let kibibytes: u64 = kibibytes.parse().expect("a number");
-    println!("peak {}", kibibytes << 10);
+    testkit::tell_own_peak();
 }
 
 /// Answers honestly but for the requests of the case, whose answers have no end or no measure.

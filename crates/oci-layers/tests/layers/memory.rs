@@ -177,14 +177,6 @@ fn convert(layer: &mut GeneratedLayer) -> Result<usize, String> {
     Ok(merged.tree.names())
 }
 
-fn peak_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let line = line.expect("the kernel tells");
-    let kib = line.split_whitespace().nth(1).expect("there is a number");
-    kib.parse::<u64>().expect("it is a number") * 1024
-}
-
 #[test]
 #[expect(clippy::print_stdout, reason = "its parent reads it")]
 #[ignore = "the other tests of this module run it, in processes of their own"]
@@ -192,7 +184,7 @@ fn child() {
     let case = std::env::var(CASE).expect("the case is named");
     let mut layer = layer(&case);
     let outcome = convert(&mut layer);
-    let (peak, made) = (peak_bytes(), layer.made_bytes);
+    let (peak, made) = (testkit::own_peak_bytes(), layer.made_bytes);
     println!(
         "{case}: {} MiB peak, {} MiB of archive: {outcome:?}",
         peak >> 20,

@@ -78,7 +78,7 @@ pub(super) fn read(env: &TestEnv) -> Result<()> {
 }
 
 /// Checks that a guest never stays frozen: without its client, by its own clock, at its shutdown.
-/// What was not frozen to the end is known.
+/// The host is told of a disk that was not frozen to the end.
 pub(super) fn thawed(env: &TestEnv) -> Result<()> {
     start(env)?;
     let client = Client::new(env)?;

@@ -16,7 +16,7 @@ use crate::engines::Program;
 const DIRECTORIES: u64 = 4;
 const CHANGES: u32 = 80;
 
-/// What GNU tar is told, beside the files.
+/// The options of GNU tar for each archive.
 const GNU_TAR: &[&[&str]] = &[
     &["--format=v7"],
     &["--format=oldgnu"],

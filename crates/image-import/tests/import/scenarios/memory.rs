@@ -1,7 +1,5 @@
 //! Endless responses, read in a child process whose memory is measured.
 
-use std::process::Command;
-
 use oci_image::Digest;
 
 use super::{is_config, sample};
@@ -14,21 +12,7 @@ const IN_CHILD: &str = "MSB_TEST_ENDLESS_ANSWERS";
 
 #[test]
 fn answers_without_end_take_little_memory() {
-    let output = Command::new(std::env::current_exe().expect("this program"))
-        .args(["child_that_reads_without_end", "--nocapture"])
-        .env(IN_CHILD, "1")
-        .output()
-        .expect("run");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let peak = said
-        .lines()
-        .find_map(|line| line.strip_prefix("peak ")?.parse::<u64>().ok());
-    let peak = peak.expect("it says its peak");
+    let peak = testkit::peak_bytes_of_child("child_that_reads_without_end", IN_CHILD);
     println!("{} MiB at most", peak >> 20);
     assert!(peak < PEAK_MAX_BYTES, "{peak} bytes");
 }
@@ -69,17 +53,7 @@ async fn child_that_reads_without_end() {
             .await
             .expect_err("endless");
     }
-    let status = fs_err::read_to_string("/proc/self/status").expect("a status");
-    let peak = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .expect("a peak");
-    let kibibytes: u64 = peak
-        .trim_end_matches("kB")
-        .trim()
-        .parse()
-        .expect("a number");
-    println!("peak {}", kibibytes << 10);
+    testkit::tell_own_peak();
 }
 
 /// Returns an index of nearly 8 MiB that consists of the shortest possible entries.
