@@ -30,7 +30,7 @@ mod excerpt;
 mod platform;
 mod reference;
 
-pub use child::{ChildConfig, Instruction, InvalidInstruction};
+pub use child::{ChildConfig, ChildConfigError, Instruction, InvalidInstruction};
 pub use digest::{Digest, HEX_DIGITS, Hasher, InvalidDigest};
 pub use documents::{
     ConfigFile, Descriptor, Document, HistoryEntry, Image, ImageConfig, IndexEntry, Layer,

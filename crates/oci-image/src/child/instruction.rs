@@ -3,9 +3,9 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
 
+use super::ports::ports;
 use super::words::{Word, line, words};
-use super::{list, object};
-use crate::ManifestError;
+use super::{ChildConfigError, list, object};
 
 /// A change of an image's instructions for running it, in the syntax of a Dockerfile: `ENV A=1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,15 @@ pub struct InvalidInstruction {
     reason: String,
 }
 
+impl InvalidInstruction {
+    fn new(text: &str, reason: impl Into<String>) -> Self {
+        Self {
+            text: crate::excerpt(text),
+            reason: reason.into(),
+        }
+    }
+}
+
 impl FromStr for Instruction {
     type Err = InvalidInstruction;
 
@@ -44,10 +53,7 @@ impl FromStr for Instruction {
                 text: text.trim().to_owned(),
                 change,
             }),
-            Err(reason) => Err(InvalidInstruction {
-                text: crate::excerpt(text),
-                reason,
-            }),
+            Err(reason) => Err(InvalidInstruction::new(text, reason)),
         }
     }
 }
@@ -127,20 +133,20 @@ fn pairs(text: &str) -> Result<Vec<(Word, Word)>, String> {
 pub(super) fn apply(
     instructions: &[Instruction],
     config: &mut Map<String, Value>,
-) -> Result<(), ManifestError> {
+) -> Result<(), ChildConfigError> {
     let sets_command = |instruction: &Instruction| matches!(instruction.change, Change::Cmd(_));
     let has_command = instructions.iter().any(sets_command);
     for instruction in instructions {
-        apply_one(&instruction.change, has_command, config)?;
+        apply_one(instruction, has_command, config)?;
     }
     Ok(())
 }
 
 fn apply_one(
-    change: &Change,
+    instruction: &Instruction,
     has_command: bool,
     config: &mut Map<String, Value>,
-) -> Result<(), ManifestError> {
+) -> Result<(), ChildConfigError> {
     let environment = environment(config);
     let expand = |word: &Word| {
         word.expanded(|name| {
@@ -150,8 +156,12 @@ fn apply_one(
                 .map(|(_, value)| value.to_owned())
         })
     };
+    let name = |word: &Word| match expand(word) {
+        name if name.is_empty() => Err(instruction.invalid("a name is empty")),
+        name => Ok(name),
+    };
     let mut set = |key: &str, value: Value| drop(config.insert(key.to_owned(), value));
-    match change {
+    match &instruction.change {
         Change::Cmd(command) => set("Cmd", json!(command)),
         Change::Entrypoint(command) => {
             set("Entrypoint", json!(command));
@@ -169,32 +179,38 @@ fn apply_one(
         }
         Change::Env(pairs) => {
             let variables = list(config, "Env")?;
-            for (name, value) in pairs {
-                set_variable(variables, &expand(name), &expand(value));
+            for (key, value) in pairs {
+                set_variable(variables, &name(key)?, &expand(value));
             }
         }
         Change::Label(pairs) => {
             let labels = object(config, "Labels")?;
-            for (name, value) in pairs {
-                labels.insert(expand(name), json!(expand(value)));
+            for (key, value) in pairs {
+                labels.insert(name(key)?, json!(expand(value)));
             }
         }
         Change::Expose(words) => {
-            let ports = object(config, "ExposedPorts")?;
+            let exposed = object(config, "ExposedPorts")?;
             for word in words {
-                let port = expand(word);
-                let suffix = if port.contains('/') { "" } else { "/tcp" };
-                ports.insert(format!("{port}{suffix}"), json!({}));
+                let ports = ports(&expand(word)).map_err(|reason| instruction.invalid(reason))?;
+                exposed.extend(ports.map(|port| (port, json!({}))));
             }
         }
         Change::Volume(words) => {
             let volumes = object(config, "Volumes")?;
             for word in words {
-                volumes.insert(expand(word), json!({}));
+                volumes.insert(name(word)?, json!({}));
             }
         }
     }
     Ok(())
+}
+
+impl Instruction {
+    /// Returns the error of an instruction that is wrong with the values of its variables.
+    fn invalid(&self, reason: impl Into<String>) -> ChildConfigError {
+        InvalidInstruction::new(&self.text, reason).into()
+    }
 }
 
 /// Returns the variables of a config.

@@ -1,6 +1,7 @@
 //! The config of an image that is made of another one.
 
 mod instruction;
+mod ports;
 mod words;
 
 use serde_json::{Map, Value, json};
@@ -11,6 +12,17 @@ use crate::{Digest, ManifestError};
 
 /// Fields of old configs of docker that describe the container that an image was made in.
 const CONTAINER_FIELDS: [&str; 3] = ["container", "container_config", "docker_version"];
+
+/// A reason why an image has no config of its own.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildConfigError {
+    /// The parent's config is not of the form of the OCI image specification.
+    #[error(transparent)]
+    Parent(#[from] ManifestError),
+    /// An instruction is wrong with the values of the parent's variables.
+    #[error(transparent)]
+    Instruction(#[from] InvalidInstruction),
+}
 
 /// The parts of an image's config that the config of its parent does not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,8 +46,9 @@ impl ChildConfig {
     /// are kept.
     ///
     /// # Errors
-    /// If the parent's config is not of the form of the OCI image specification.
-    pub fn config(&self, parent: &[u8]) -> Result<Vec<u8>, ManifestError> {
+    /// If the parent's config is not of the form of the OCI image specification, or an instruction
+    /// has an empty name or a wrong port once its variables are replaced.
+    pub fn config(&self, parent: &[u8]) -> Result<Vec<u8>, ChildConfigError> {
         let mut config: Map<String, Value> =
             serde_json::from_slice(parent).map_err(invalid_config)?;
         for field in CONTAINER_FIELDS {
@@ -55,7 +68,7 @@ impl ChildConfig {
         }
         let history = self.history();
         list(&mut config, "history")?.push(history);
-        serde_json::to_vec(&config).map_err(invalid_config)
+        Ok(serde_json::to_vec(&config).map_err(invalid_config)?)
     }
 
     fn history(&self) -> Value {
@@ -174,7 +187,7 @@ mod tests {
             "ENV PATH=$PATH:/x B='$A' \"C=${A}2\"",
             "env D some value",
             "CMD [\"python3\", \"-m\", \"http.server\"]",
-            "EXPOSE 8080 53/udp",
+            "EXPOSE 8080-8081 53/udp",
             "LABEL a=1 \"b c\"=\"d e\"",
             "USER app",
             "VOLUME /data /more",
@@ -192,7 +205,7 @@ mod tests {
         assert_eq!(config.cmd, texts(&["python3", "-m", "http.server"]));
         assert_eq!(
             config.exposed_ports,
-            texts(&["53/udp", "80/tcp", "8080/tcp"])
+            texts(&["53/udp", "80/tcp", "8080/tcp", "8081/tcp"])
         );
         assert_eq!(config.volumes, texts(&["/data", "/more"]));
         let labels = config.labels.expect("labels");
@@ -217,6 +230,24 @@ mod tests {
             (shell, texts(&["x"]))
         );
         assert_eq!(of(&["CMD []"]), (None, Some(Vec::new())));
+    }
+
+    #[test]
+    fn an_instruction_that_its_variables_make_wrong_is_refused() {
+        for (text, reason) in [
+            ("ENV $NONE=1", "a name is empty"),
+            ("LABEL ${NONE}=1", "a name is empty"),
+            ("VOLUME $NONE", "a name is empty"),
+            ("EXPOSE $A-$NONE", "'1-' is not a port from 1 to 65535"),
+            (
+                "EXPOSE 80/$A",
+                "the protocol of '80/1' is not tcp, udp or sctp",
+            ),
+        ] {
+            let error = child(&[text], None).config(PARENT).expect_err(text);
+            let expected = format!("'{text}' is not an instruction: {reason}");
+            assert!(error.to_string().starts_with(&expected), "{error}");
+        }
     }
 
     #[test]

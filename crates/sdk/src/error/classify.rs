@@ -168,6 +168,15 @@ converted! {
         oci_registry::RegistriesError;
 }
 
+impl From<oci_image::ChildConfigError> for Error {
+    fn from(error: oci_image::ChildConfigError) -> Self {
+        match error {
+            oci_image::ChildConfigError::Parent(error) => error.into(),
+            oci_image::ChildConfigError::Instruction(error) => error.into(),
+        }
+    }
+}
+
 impl From<std::convert::Infallible> for Error {
     fn from(never: std::convert::Infallible) -> Self {
         match never {}
