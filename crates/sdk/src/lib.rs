@@ -78,9 +78,9 @@ pub use files::{
 pub use images::{
     DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerRoute, LayerSize,
     LoadOptions, LoadRequest, LoggedIn, LoggedOut, LoginOptions, PruneOptions, Pruned, PrunedImage,
-    Pull, PullEvent, PullOptions, PullPolicy, PullRequest, PushEvent, PushOptions, PushRequest,
-    Pushed, PushedLayer, RemovedImage, SaveFormat, SaveOptions, SaveRequest, SourceOptions,
-    Verified, VerifyRequest,
+    Pull, PullEvent, PullOptions, PullPolicy, PullRequest, Push, PushEvent, PushOptions,
+    PushRequest, Pushed, PushedLayer, RemovedImage, SaveFormat, SaveOptions, SaveRequest,
+    SourceOptions, Verified, VerifyRequest,
 };
 pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};

@@ -1,6 +1,6 @@
 /** The images of a client's store. */
-import { Pull } from "./pull.js";
 import type { CallOptions, Remote } from "./remote.js";
+import { Pull, Push } from "./transfers.js";
 import type {
   HistoryStep,
   HostPath,
@@ -10,7 +10,6 @@ import type {
   LoginOptions,
   PruneOptions,
   PullOptions,
-  Pushed,
   PushOptions,
   SaveOptions,
 } from "./types.js";
@@ -68,10 +67,15 @@ export class Images {
     await this.#remote.call("images.tag", { image, name }, options);
   }
 
-  /** Pushes an image to a registry. Layers that the registry has are not sent. */
-  async push(name: string, options: PushOptions = {}): Promise<Pushed> {
+  /**
+   * Pushes an image to a registry. Layers that the registry has are not sent. Await the result, and iterate over
+   * `progress` for events.
+   */
+  push(name: string, options: PushOptions = {}): Push {
     const { to, ...others } = options;
-    return this.#remote.value("images.push", { ...others, name, destination: to }, options);
+    const open = async () =>
+      (await this.#remote.open("images.push", { ...others, name, destination: to }, options))[0];
+    return new Push(open(), options);
   }
 
   /** Checks a password, or an access token, with a registry, and keeps it as `docker login` does. */

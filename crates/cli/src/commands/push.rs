@@ -1,8 +1,7 @@
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::anyhow;
-use msb_sdk::{PushOptions, Pushed};
+use msb_sdk::{Error, Push, PushOptions, Pushed};
 
 use super::Context;
 use crate::docker::NeedlessOptions;
@@ -56,15 +55,13 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     options.plain_http = arguments.plain_http;
     options.tls_ca.clone_from(&arguments.tls_ca);
     options.compression = arguments.compression.into();
-    let bars = Arc::new(PushBars::new(context.quiet));
-    let shown = Arc::clone(&bars);
+    let bars = PushBars::new(context.quiet);
     let push = context.msb.images().push("").with_options(options);
-    let push = push.watch(move |event| shown.show(&event));
     let pushed = tokio::select! {
         // Signals are polled first, so that none is missed.
         biased;
         code = context.interrupts.wait() => Err(interrupted(code)),
-        pushed = push.into_future() => pushed.map_err(Into::into),
+        pushed = shown(push.watch(), &bars) => pushed.map_err(Into::into),
     };
     bars.finish();
     let pushed = pushed?;
@@ -77,6 +74,14 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     }
     output::print(&format!("{}\n", pushed.digest))?;
     Ok(0)
+}
+
+/// Shows the progress of a push until it is complete.
+async fn shown(push: Push, bars: &PushBars) -> Result<Pushed, Error> {
+    while let Some(event) = push.next().await? {
+        bars.show(&event);
+    }
+    push.pushed().await
 }
 
 fn interrupted(code: u8) -> Failure {

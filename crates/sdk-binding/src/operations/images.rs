@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use msb_sdk::{
-    Force, Image, ImageInfo, LoadOptions, LoginOptions, PruneOptions, Pull, PullEvent, PullOptions,
+    Force, Image, ImageInfo, LoadOptions, LoginOptions, PruneOptions, Pull, PullOptions, Push,
     PushOptions, SaveOptions,
 };
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,13 @@ struct PullObject(Pull);
 
 impl Object for PullObject {
     const KIND: &'static str = "pull";
+}
+
+/// A push that runs.
+struct PushObject(Push);
+
+impl Object for PushObject {
+    const KIND: &'static str = "push";
 }
 
 #[derive(Debug, Deserialize)]
@@ -46,8 +53,8 @@ struct Loaded {
 }
 
 #[derive(Debug, Serialize)]
-struct Step {
-    event: PullEvent,
+struct Step<E> {
+    event: E,
 }
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -65,8 +72,10 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::of_options("images.push", push),
         Operation::of_options("images.login", login),
         Operation::new("images.logout", logout),
-        Operation::new("next", next),
+        Operation::new("next", next_of_pull),
         Operation::new("image", image),
+        Operation::new("next", next_of_push),
+        Operation::new("pushed", pushed),
     ]
 }
 
@@ -159,8 +168,8 @@ async fn push(
     options: PushOptions,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let push = client.0.images().push(options.name.clone());
-    Answer::with_value(&push.with_options(options).await?)
+    let push = client.0.images().push("").with_options(options).watch();
+    Ok(Answer::empty().with_object(PushObject(push)))
 }
 
 async fn login(
@@ -179,8 +188,17 @@ async fn logout(
     Answer::with_value(&client.0.images().logout(logout.registry).await?)
 }
 
-async fn next(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    match pull.0.next().await? {
+async fn next_of_pull(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    step(pull.0.next().await?)
+}
+
+async fn next_of_push(push: Arc<PushObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    step(push.0.next().await?)
+}
+
+/// Answers with an event, or with nothing once there are no more.
+fn step(event: Option<impl Serialize>) -> Result<Answer, Failure> {
+    match event {
         Some(event) => Answer::with_value(&Step { event }),
         None => Ok(Answer::empty()),
     }
@@ -188,6 +206,10 @@ async fn next(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer
 
 async fn image(pull: Arc<PullObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
     described(&pull.0.image().await?)
+}
+
+async fn pushed(push: Arc<PushObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    Answer::with_value(&push.0.pushed().await?)
 }
 
 fn described(image: &Image) -> Result<Answer, Failure> {

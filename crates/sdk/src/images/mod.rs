@@ -2,6 +2,7 @@
 
 mod budget;
 mod event;
+mod event_queue;
 mod history;
 mod image;
 mod load;
@@ -16,6 +17,7 @@ mod remove;
 mod save;
 mod tag;
 mod verify;
+mod watched;
 
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ pub use login::{LoggedIn, LoggedOut, LoginOptions};
 pub use options::{LoadOptions, PruneOptions, PullOptions, PullPolicy, SourceOptions};
 pub use prune::{Pruned, PrunedImage};
 pub use pull::{Pull, PullRequest};
-pub use push::{LayerRoute, PushOptions, PushRequest, Pushed, PushedLayer};
+pub use push::{LayerRoute, Push, PushOptions, PushRequest, Pushed, PushedLayer};
 pub use push_event::PushEvent;
 pub use remove::RemovedImage;
 pub use save::{LayerCompression, SaveFormat, SaveOptions, SaveRequest};

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use image_store::{Event, Progress, Store, StoredImage};
 use oci_image::Reference;
-use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
 
-use super::progress::EventQueue;
+use super::watched::Watched;
 use super::{Image, PullEvent, PullOptions, SourceOptions, budget};
 use crate::operation::blocking;
 use crate::shared::Shared;
@@ -145,31 +143,13 @@ pub(crate) async fn pull_into(
 /// A pull that runs, and its progress. Dropping it stops the pull; layers that are complete stay in
 /// the store.
 #[derive(Debug)]
-pub struct Pull {
-    queue: Arc<EventQueue>,
-    work: Mutex<Work>,
-}
-
-#[derive(Debug)]
-struct Work {
-    task: JoinHandle<Result<Image, Error>>,
-    outcome: Option<Result<Image, Error>>,
-    is_over: bool,
-}
+pub struct Pull(Watched<PullEvent, Image>);
 
 impl Pull {
     pub(super) fn begin(shared: Arc<Shared>, options: PullOptions) -> Self {
-        let queue = Arc::new(EventQueue::default());
-        let progress: Arc<dyn Progress> = queue.clone();
-        let task = tokio::spawn(async move { pull_image(&shared, &options, progress).await });
-        Self {
-            queue,
-            work: Mutex::new(Work {
-                task,
-                outcome: None,
-                is_over: false,
-            }),
-        }
+        Self(Watched::begin(|queue| async move {
+            pull_image(&shared, &options, queue).await
+        }))
     }
 
     /// Returns the next event, and waits for it; `None` once the pull is complete.
@@ -177,27 +157,7 @@ impl Pull {
     /// # Errors
     /// The failure of the pull, once.
     pub async fn next(&self) -> Result<Option<PullEvent>, Error> {
-        let mut work = self.work.lock().await;
-        if !work.is_over {
-            tokio::select! {
-                biased;
-                event = self.queue.next() => return Ok(Some(event)),
-                outcome = &mut work.task => {
-                    work.is_over = true;
-                    work.outcome = Some(outcome.unwrap_or_else(|_| Err(broken_off())));
-                }
-            }
-        }
-        if let Some(event) = self.queue.take() {
-            return Ok(Some(event));
-        }
-        match work.outcome.take() {
-            Some(Err(error)) => Err(error),
-            outcome => {
-                work.outcome = outcome;
-                Ok(None)
-            }
-        }
+        self.0.next().await
     }
 
     /// Waits until the pull is complete, and returns the image.
@@ -205,25 +165,6 @@ impl Pull {
     /// # Errors
     /// The failure of the pull, unless [`next`](Self::next) has returned it.
     pub async fn image(&self) -> Result<Image, Error> {
-        while self.next().await?.is_some() {}
-        let mut work = self.work.lock().await;
-        match work.outcome.take() {
-            Some(Ok(image)) => {
-                work.outcome = Some(Ok(image.clone()));
-                Ok(image)
-            }
-            Some(Err(error)) => Err(error),
-            None => Err(broken_off()),
-        }
+        self.0.result().await
     }
-}
-
-impl Drop for Pull {
-    fn drop(&mut self) {
-        self.work.get_mut().task.abort();
-    }
-}
-
-fn broken_off() -> Error {
-    Error::new(crate::ErrorKind::PullError, "the pull was broken off")
 }

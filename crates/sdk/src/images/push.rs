@@ -1,4 +1,3 @@
-use std::fmt;
 use std::future::IntoFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,8 +7,8 @@ use image_store::{Store, StoredImage};
 use oci_image::Reference;
 use serde::{Deserialize, Serialize};
 
-use super::push_event::{Observed, PushEvent, PushObserver};
-use super::{LayerCompression, SourceOptions};
+use super::watched::Watched;
+use super::{LayerCompression, PushEvent, SourceOptions};
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Operation};
@@ -90,19 +89,12 @@ impl LayerRoute {
     }
 }
 
-/// A push that has not begun: options to set, then `.await`.
-#[derive(Clone)]
+/// A push that has not begun: options to set, then `.await` or [`watch`](Self::watch).
+#[derive(Debug, Clone)]
 #[must_use = "a push does nothing until it is awaited"]
 pub struct PushRequest {
     shared: Arc<Shared>,
     options: PushOptions,
-    observer: Option<PushObserver>,
-}
-
-impl fmt::Debug for PushRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PushRequest").field(&self.options).finish()
-    }
 }
 
 impl PushRequest {
@@ -111,11 +103,7 @@ impl PushRequest {
             name,
             ..PushOptions::default()
         };
-        Self {
-            shared,
-            options,
-            observer: None,
-        }
+        Self { shared, options }
     }
 
     /// Sets the name of the image at the registry.
@@ -148,10 +136,25 @@ impl PushRequest {
         self
     }
 
-    /// Passes the events of the push to `observer`. It must be quick.
-    pub fn watch(mut self, observer: impl Fn(PushEvent) + Send + Sync + 'static) -> Self {
-        self.observer = Some(Arc::new(observer));
-        self
+    /// Begins the push and returns its progress.
+    ///
+    /// It runs on the current Tokio runtime until it is complete or the [`Push`] is dropped.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let push = msb.images().push("app:dev").to("ghcr.io/me/app:1").watch();
+    /// while let Some(event) = push.next().await? {
+    ///     println!("{event:?}");
+    /// }
+    /// println!("{}", push.pushed().await?.digest);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn watch(self) -> Push {
+        let Self { shared, options } = self;
+        Push(Watched::begin(|queue| async move {
+            push_image(&shared, &options, queue).await
+        }))
     }
 }
 
@@ -160,43 +163,59 @@ impl IntoFuture for PushRequest {
     type IntoFuture = Operation<Pushed>;
 
     fn into_future(self) -> Operation<Pushed> {
-        Operation::new(async move { self.run().await })
+        Operation::new(async move { push_image(&self.shared, &self.options, Arc::new(())).await })
     }
 }
 
-impl PushRequest {
-    async fn run(self) -> Result<Pushed, Error> {
-        let Self {
-            shared,
-            options,
-            observer,
-        } = self;
-        let name = options.name.clone();
-        let find = move |shared: &Shared| {
-            let store = shared.store()?;
-            let (reference, image) = store.find_named(&name)?;
-            Ok::<_, Error>((store, reference, image))
-        };
-        let (store, reference, image) = shared.with_home(find).await?;
-        let destination = destination(&options, reference)?;
-        let settings = {
-            let (shared, source) = (Arc::clone(&shared), options.source());
-            blocking(move || source.pull_options(&shared)).await?
-        };
-        let push_options = image_export::PushOptions {
-            compression: options.compression.convert(),
-            plain_http: settings.plain_http,
-            credentials: settings.credentials,
-            registries: settings.registries,
-            registry_limits: settings.registry_limits,
-        };
-        let progress: Arc<dyn PushProgress> = match observer {
-            Some(observer) => Arc::new(Observed(observer)),
-            None => Arc::new(()),
-        };
-        let pushed = pushed(&store, &image, &destination, &push_options, progress).await;
-        pushed.map_err(|error| shared.in_home(error))
+/// A push that runs, and its progress. Dropping it stops the push, which publishes nothing then,
+/// unless its manifest was on its way already.
+#[derive(Debug)]
+pub struct Push(Watched<PushEvent, Pushed>);
+
+impl Push {
+    /// Returns the next event, and waits for it; `None` once the push is complete.
+    ///
+    /// # Errors
+    /// The failure of the push, once.
+    pub async fn next(&self) -> Result<Option<PushEvent>, Error> {
+        self.0.next().await
     }
+
+    /// Waits until the push is complete, and returns what was pushed.
+    ///
+    /// # Errors
+    /// The failure of the push, unless [`next`](Self::next) has returned it.
+    pub async fn pushed(&self) -> Result<Pushed, Error> {
+        self.0.result().await
+    }
+}
+
+async fn push_image(
+    shared: &Arc<Shared>,
+    options: &PushOptions,
+    progress: Arc<dyn PushProgress>,
+) -> Result<Pushed, Error> {
+    let name = options.name.clone();
+    let find = move |shared: &Shared| {
+        let store = shared.store()?;
+        let (reference, image) = store.find_named(&name)?;
+        Ok::<_, Error>((store, reference, image))
+    };
+    let (store, reference, image) = shared.with_home(find).await?;
+    let destination = destination(options, reference)?;
+    let settings = {
+        let (shared, source) = (Arc::clone(shared), options.source());
+        blocking(move || source.pull_options(&shared)).await?
+    };
+    let push_options = image_export::PushOptions {
+        compression: options.compression.convert(),
+        plain_http: settings.plain_http,
+        credentials: settings.credentials,
+        registries: settings.registries,
+        registry_limits: settings.registry_limits,
+    };
+    let pushed = pushed(&store, &image, &destination, &push_options, progress).await;
+    pushed.map_err(|error| shared.in_home(error))
 }
 
 async fn pushed(

@@ -1,7 +1,4 @@
-use std::fmt;
-use std::sync::Arc;
-
-use image_export::{PushEvent as Event, PushProgress};
+use image_export::PushEvent as Event;
 use serde::{Deserialize, Serialize};
 
 use super::LayerSize;
@@ -61,29 +58,9 @@ pub enum PushEvent {
     },
 }
 
-/// The receiver of a push's events. It must be quick.
-pub(super) type PushObserver = Arc<dyn Fn(PushEvent) + Send + Sync>;
-
-/// A receiver of progress that passes events on.
-pub(super) struct Observed(pub(super) PushObserver);
-
-impl fmt::Debug for Observed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Observed")
-    }
-}
-
-impl PushProgress for Observed {
-    fn event(&self, event: &Event<'_>) {
-        if let Some(event) = PushEvent::convert(event) {
-            (self.0)(event);
-        }
-    }
-}
-
 impl PushEvent {
     /// Converts an event of `image-export`; `None` for one that is newer than this conversion.
-    fn convert(event: &Event<'_>) -> Option<Self> {
+    pub(super) fn convert(event: &Event<'_>) -> Option<Self> {
         Some(match event {
             Event::Image { name, layers } => Self::Image {
                 name: (*name).to_owned(),

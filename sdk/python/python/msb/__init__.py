@@ -21,23 +21,27 @@ from . import errors
 from ._async._client import AsyncMsb
 from ._async._diff import AsyncDiff
 from ._async._files import AsyncFiles
-from ._async._images import AsyncImage, AsyncImages, AsyncPull
+from ._async._image import AsyncImage
+from ._async._images import AsyncImages
 from ._async._jobs import AsyncJob, AsyncJobs
 from ._async._process import AsyncOutputStream, AsyncProcess, AsyncStdin
 from ._async._sandbox import AsyncSandbox
 from ._async._sandboxes import AsyncSandboxes
 from ._async._streams import AsyncByteStream, AsyncLogs, AsyncStatsWatch, AsyncTarUpload
+from ._async._transfers import AsyncPull, AsyncPush
 from ._async._volumes import AsyncVolume, AsyncVolumes
 from ._native import VERSION as __version__
 from ._sync._client import Msb
 from ._sync._diff import Diff
 from ._sync._files import Files
-from ._sync._images import Image, Images, Pull
+from ._sync._image import Image
+from ._sync._images import Images
 from ._sync._jobs import Job, Jobs
 from ._sync._process import OutputStream, Process, Stdin
 from ._sync._sandbox import Sandbox
 from ._sync._sandboxes import Sandboxes
 from ._sync._streams import ByteStream, Logs, StatsWatch, TarUpload
+from ._sync._transfers import Pull, Push
 from ._sync._volumes import Volume, Volumes
 from ._types import (
     Applied,
@@ -69,6 +73,7 @@ from ._types import (
     PullEvent,
     Pushed,
     PushedLayer,
+    PushEvent,
     RemovedImage,
     SandboxInfo,
     SandboxOptions,
@@ -139,6 +144,7 @@ __all__ = [
     "AsyncOutputStream",
     "AsyncProcess",
     "AsyncPull",
+    "AsyncPush",
     "AsyncSandbox",
     "AsyncSandboxes",
     "AsyncStatsWatch",
@@ -210,8 +216,10 @@ __all__ = [
     "Pull",
     "PullError",
     "PullEvent",
+    "Push",
     "Pushed",
     "PushedLayer",
+    "PushEvent",
     "RegistryError",
     "RemovedImage",
     "Sandbox",

@@ -8,6 +8,7 @@ from msb import (
     AsyncImage,
     AsyncMsb,
     AsyncPull,
+    AsyncPush,
     AsyncSandbox,
     Event,
     Exit,
@@ -19,6 +20,9 @@ from msb import (
     Output,
     Process,
     Pull,
+    Push,
+    Pushed,
+    PushEvent,
     Sandbox,
     SandboxInfo,
     SandboxOptions,
@@ -44,6 +48,8 @@ def synchronous(msb: Msb) -> None:
         assert_type(process.stdout.read(), bytes)
     assert_type(msb.images.pull("alpine"), Image)
     assert_type(msb.images.pull("alpine", watch=True), Pull)
+    assert_type(msb.images.push("app:dev"), Pushed)
+    assert_type(msb.images.push("app:dev", watch=True), Push)
     msb.sandboxes.run("alpine", memroy="1G")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     msb.sandboxes.run("alpine", cpus="two")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
@@ -58,3 +64,7 @@ async def asynchronous(msb: AsyncMsb) -> None:
     assert_type([line async for line in process.stdout.lines()], list[str])
     assert_type(await msb.images.pull("alpine"), AsyncImage)
     assert_type(msb.images.pull("alpine", watch=True), AsyncPull)
+    assert_type(await msb.images.push("app:dev"), Pushed)
+    async with msb.images.push("app:dev", watch=True) as push:
+        assert_type(push, AsyncPush)
+        assert_type([event async for event in push], list[PushEvent])

@@ -221,6 +221,66 @@ export interface PullVerifyEvent {
   readonly bytes: number;
 }
 
+/** An event of a push. Layers are identified by their diff ID. */
+export type PushEvent =
+  PushImageEvent | PushCompressingEvent | PushStartedEvent | PushPositionEvent | PushLayerDoneEvent | PullRetryEvent | PushDoneEvent;
+
+/** The push begins. */
+export interface PushImageEvent {
+  /** The kind of the event. */
+  readonly type: "image";
+  /** Name of the image at the registry. */
+  readonly name: string;
+  /** Layers of the image, the base layer first. */
+  readonly layers: readonly LayerSize[];
+}
+
+/** A layer is compressed, because no registry can give it. */
+export interface PushCompressingEvent {
+  /** The kind of the event. */
+  readonly type: "layer-compressing";
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+}
+
+/** A layer's upload begins. */
+export interface PushStartedEvent {
+  /** The kind of the event. */
+  readonly type: "layer-started";
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+  /** Length of the blob in bytes. */
+  readonly sizeBytes: number;
+}
+
+/** A layer's upload has come so far. It goes back if the registry lost something. */
+export interface PushPositionEvent {
+  /** The kind of the event. */
+  readonly type: "layer-position";
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+  /** Number of bytes of the blob that are on their way. */
+  readonly positionBytes: number;
+}
+
+/** The registry has a layer. */
+export interface PushLayerDoneEvent {
+  /** The kind of the event. */
+  readonly type: "layer-done";
+  /** Diff ID of the layer. */
+  readonly diffId: string;
+  /** The way of the layer to the registry. */
+  readonly route: PushedLayer["route"];
+}
+
+/** The manifest is published. */
+export interface PushDoneEvent {
+  /** The kind of the event. */
+  readonly type: "done";
+  /** Digest of the manifest at the registry. */
+  readonly digest: string;
+}
+
 /** The description of an image. */
 export interface ImageInfo {
   /** The name in docker's short form; `null` if the image has no name. */

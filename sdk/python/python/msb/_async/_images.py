@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from .. import _values
@@ -13,12 +12,13 @@ from .._types import (
     ImageInfo,
     LoggedIn,
     Pruned,
-    PullEvent,
     Pushed,
     RemovedImage,
 )
 from .._values import Duration, Size, decode
 from ._bridge import call
+from ._image import AsyncImage
+from ._transfers import AsyncPull, AsyncPush
 
 
 class AsyncImages:
@@ -170,19 +170,43 @@ class AsyncImages:
         """
         await call(self._link, "images.tag", {"image": image, "name": name})
 
-    async def push(
+    @overload
+    def push(
         self,
         name: str,
         to: str | None = None,
         *,
+        watch: Literal[False] = False,
         compression: Literal["gzip", "zstd", "none"] = "gzip",
         plain_http: bool = False,
         tls_ca: str | os.PathLike[str] | None = None,
-    ) -> Pushed:
+    ) -> Awaitable[Pushed]: ...
+    @overload
+    def push(
+        self,
+        name: str,
+        to: str | None = None,
+        *,
+        watch: Literal[True],
+        compression: Literal["gzip", "zstd", "none"] = "gzip",
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+    ) -> AsyncPush: ...
+    def push(
+        self,
+        name: str,
+        to: str | None = None,
+        *,
+        watch: bool = False,
+        compression: Literal["gzip", "zstd", "none"] = "gzip",
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+    ) -> Awaitable[Pushed] | AsyncPush:
         """Pushes an image to a registry, under its own name or `to`.
 
         Layers that the registry has are not sent. `compression` is that of layers which are made anew from the store,
-        because no registry can give them. Raises `ImageNotFound`, `Unauthorized`, and `RegistryError`.
+        because no registry can give them. With `watch=True` it returns the push, whose events can be iterated over.
+        Raises `ImageNotFound`, `Unauthorized`, and `RegistryError`.
         """
         options = {
             "name": name,
@@ -191,8 +215,11 @@ class AsyncImages:
             "plain_http": plain_http,
             "tls_ca": None if tls_ca is None else os.fspath(tls_ca),
         }
-        reply = await call(self._link, "images.push", options)
-        return decode(Pushed, reply.value)
+        return AsyncPush(self._link, options) if watch else self._push(options)
+
+    async def _push(self, options: dict[str, Any]) -> Pushed:
+        async with AsyncPush(self._link, options) as push:
+            return await push.result()
 
     async def login(
         self,
@@ -224,95 +251,3 @@ class AsyncImages:
 
     def _image(self, value: Any) -> AsyncImage:
         return AsyncImage(self._link, decode(ImageInfo, value))
-
-
-class AsyncImage:
-    """An image in the store."""
-
-    def __init__(self, link: Link, info: ImageInfo) -> None:
-        self._link = link
-        self._info = info
-
-    def __repr__(self) -> str:
-        return f"<AsyncImage {self.reference or self.digest}>"
-
-    @property
-    def info(self) -> ImageInfo:
-        """The description of the image."""
-        return self._info
-
-    @property
-    def digest(self) -> str:
-        """The digest of the image's manifest."""
-        return self._info.digest
-
-    @property
-    def reference(self) -> str | None:
-        """The name, in docker's short form; `None` if the image has no name."""
-        return self._info.reference
-
-    async def inspect(self) -> dict[str, Any]:
-        """Returns the image's record and the paths of its artifacts, as `msb image inspect` prints them."""
-        reply = await call(self._link, "images.inspect", {"name": self.digest})
-        return dict(reply.value)
-
-
-class AsyncPull:
-    """A pull that can be watched. It begins with the first event, or when the image is asked for.
-
-    Leaving the `async with` block before the end cancels the pull; layers that are complete stay in the store.
-    """
-
-    def __init__(self, link: Link, options: dict[str, Any]) -> None:
-        self._client = link
-        self._options = options
-        self._link: Link | None = None
-        self._image: AsyncImage | None = None
-
-    @property
-    def image(self) -> AsyncImage | None:
-        """The image; `None` before the pull is complete."""
-        return self._image
-
-    async def result(self) -> AsyncImage:
-        """Waits until the pull is complete, and returns the image."""
-        if self._image is None:
-            link = await self._begun()
-            reply = await call(link, "image")
-            self._image = AsyncImage(self._client, decode(ImageInfo, reply.value))
-        return self._image
-
-    async def close(self) -> None:
-        """Cancels the pull, if it is not complete."""
-        if self._link is not None:
-            self._link.close()
-
-    def __aiter__(self) -> AsyncIterator[PullEvent]:
-        return self
-
-    async def __anext__(self) -> PullEvent:
-        if self._image is not None:
-            raise StopAsyncIteration
-        link = await self._begun()
-        reply = await call(link, "next")
-        if reply.value is None:
-            await self.result()
-            raise StopAsyncIteration
-        return decode(PullEvent, reply.value["event"])
-
-    async def __aenter__(self) -> AsyncPull:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
-
-    async def _begun(self) -> Link:
-        if self._link is None:
-            reply = await call(self._client, "images.pull", self._options)
-            self._link = reply.new
-        return self._link

@@ -3,8 +3,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
 from .. import _values
@@ -14,12 +13,13 @@ from .._types import (
     ImageInfo,
     LoggedIn,
     Pruned,
-    PullEvent,
     Pushed,
     RemovedImage,
 )
 from .._values import Duration, Size, decode
 from ._bridge import call
+from ._image import Image
+from ._transfers import Pull, Push
 
 
 class Images:
@@ -171,19 +171,43 @@ class Images:
         """
         call(self._link, "images.tag", {"image": image, "name": name})
 
+    @overload
     def push(
         self,
         name: str,
         to: str | None = None,
         *,
+        watch: Literal[False] = False,
         compression: Literal["gzip", "zstd", "none"] = "gzip",
         plain_http: bool = False,
         tls_ca: str | os.PathLike[str] | None = None,
-    ) -> Pushed:
+    ) -> Pushed: ...
+    @overload
+    def push(
+        self,
+        name: str,
+        to: str | None = None,
+        *,
+        watch: Literal[True],
+        compression: Literal["gzip", "zstd", "none"] = "gzip",
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+    ) -> Push: ...
+    def push(
+        self,
+        name: str,
+        to: str | None = None,
+        *,
+        watch: bool = False,
+        compression: Literal["gzip", "zstd", "none"] = "gzip",
+        plain_http: bool = False,
+        tls_ca: str | os.PathLike[str] | None = None,
+    ) -> Pushed | Push:
         """Pushes an image to a registry, under its own name or `to`.
 
         Layers that the registry has are not sent. `compression` is that of layers which are made anew from the store,
-        because no registry can give them. Raises `ImageNotFound`, `Unauthorized`, and `RegistryError`.
+        because no registry can give them. With `watch=True` it returns the push, whose events can be iterated over.
+        Raises `ImageNotFound`, `Unauthorized`, and `RegistryError`.
         """
         options = {
             "name": name,
@@ -192,8 +216,11 @@ class Images:
             "plain_http": plain_http,
             "tls_ca": None if tls_ca is None else os.fspath(tls_ca),
         }
-        reply = call(self._link, "images.push", options)
-        return decode(Pushed, reply.value)
+        return Push(self._link, options) if watch else self._push(options)
+
+    def _push(self, options: dict[str, Any]) -> Pushed:
+        with Push(self._link, options) as push:
+            return push.result()
 
     def login(
         self,
@@ -225,95 +252,3 @@ class Images:
 
     def _image(self, value: Any) -> Image:
         return Image(self._link, decode(ImageInfo, value))
-
-
-class Image:
-    """An image in the store."""
-
-    def __init__(self, link: Link, info: ImageInfo) -> None:
-        self._link = link
-        self._info = info
-
-    def __repr__(self) -> str:
-        return f"<Image {self.reference or self.digest}>"
-
-    @property
-    def info(self) -> ImageInfo:
-        """The description of the image."""
-        return self._info
-
-    @property
-    def digest(self) -> str:
-        """The digest of the image's manifest."""
-        return self._info.digest
-
-    @property
-    def reference(self) -> str | None:
-        """The name, in docker's short form; `None` if the image has no name."""
-        return self._info.reference
-
-    def inspect(self) -> dict[str, Any]:
-        """Returns the image's record and the paths of its artifacts, as `msb image inspect` prints them."""
-        reply = call(self._link, "images.inspect", {"name": self.digest})
-        return dict(reply.value)
-
-
-class Pull:
-    """A pull that can be watched. It begins with the first event, or when the image is asked for.
-
-    Leaving the `with` block before the end cancels the pull; layers that are complete stay in the store.
-    """
-
-    def __init__(self, link: Link, options: dict[str, Any]) -> None:
-        self._client = link
-        self._options = options
-        self._link: Link | None = None
-        self._image: Image | None = None
-
-    @property
-    def image(self) -> Image | None:
-        """The image; `None` before the pull is complete."""
-        return self._image
-
-    def result(self) -> Image:
-        """Waits until the pull is complete, and returns the image."""
-        if self._image is None:
-            link = self._begun()
-            reply = call(link, "image")
-            self._image = Image(self._client, decode(ImageInfo, reply.value))
-        return self._image
-
-    def close(self) -> None:
-        """Cancels the pull, if it is not complete."""
-        if self._link is not None:
-            self._link.close()
-
-    def __iter__(self) -> Iterator[PullEvent]:
-        return self
-
-    def __next__(self) -> PullEvent:
-        if self._image is not None:
-            raise StopIteration
-        link = self._begun()
-        reply = call(link, "next")
-        if reply.value is None:
-            self.result()
-            raise StopIteration
-        return decode(PullEvent, reply.value["event"])
-
-    def __enter__(self) -> Pull:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _begun(self) -> Link:
-        if self._link is None:
-            reply = call(self._client, "images.pull", self._options)
-            self._link = reply.new
-        return self._link

@@ -22,6 +22,7 @@ from .image import (
     PullEvent,
     Pushed,
     PushedLayer,
+    PushEvent,
     RemovedImage,
 )
 from .log import LogRecord
@@ -62,6 +63,7 @@ __all__ = [
     "PullEvent",
     "Pushed",
     "PushedLayer",
+    "PushEvent",
     "RemovedImage",
     "SandboxInfo",
     "SandboxOptions",

@@ -1,4 +1,4 @@
-"""Images and their pulls."""
+"""Images, their pulls and pushes."""
 
 from __future__ import annotations
 
@@ -40,6 +40,22 @@ class PullEvent:
     """Digest of the image's manifest."""
     rest: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields of single steps, such as the `layers` of `image`."""
+
+
+@dataclass(frozen=True)
+class PushEvent:
+    """A step of a push. `type` says which; the other fields are those of the step."""
+
+    type: str
+    """`image`, `layer-compressing`, `layer-started`, `layer-position`, `layer-done`, `retrying` or `done`."""
+    diff_id: str | None = None
+    """The layer, by its diff ID."""
+    position_bytes: int | None = None
+    """Number of bytes of the layer's blob that are on their way. It goes back if the registry lost something."""
+    digest: str | None = None
+    """Digest of the manifest at the registry."""
+    rest: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of single steps, such as the `layers` of `image` and the `route` of `layer-done`."""
 
 
 @dataclass(frozen=True)
