@@ -11,6 +11,7 @@ mod comparison;
 mod conflict;
 mod error;
 mod host_directory;
+mod path;
 mod plan;
 mod step;
 #[cfg(test)]
@@ -51,8 +52,8 @@ impl ApplyOptions {
     /// # Errors
     /// If a chosen path is outside of it.
     pub fn scope(&self, chosen: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ApplyError> {
-        let from = plan::trimmed(&self.from);
-        let is_outside = |path: &&Vec<u8>| plan::relative(&plan::trimmed(path), &from).is_none();
+        let from = path::trimmed(&self.from);
+        let is_outside = |path: &&Vec<u8>| path::relative(&path::trimmed(path), &from).is_none();
         if let Some(path) = chosen.iter().find(is_outside) {
             return Err(ApplyError::Outside {
                 path: path.clone(),

@@ -1,10 +1,11 @@
-use std::sync::Arc;
+mod file;
 
 use fstree::{FileKind, InodeId};
 use tree_diff::Change;
 
 use super::comparison::{Comparison, Wanted};
-use super::host_directory::{Found, HostDirectory, HostFile, HostState, is_unfinished, split};
+use super::host_directory::{Found, HostDirectory, HostState, is_unfinished, split};
+use super::path::{is_below, relative, trimmed};
 use super::step::{HostAction, Step};
 use super::{ApplyError, ApplyOptions, Conflict, ConflictReason, HostSource};
 
@@ -209,119 +210,6 @@ impl<S: HostSource> Planner<'_, S> {
         Ok(())
     }
 
-    fn make_file(&mut self, new: &NewFile<'_>, host: Found) -> Result<(), ApplyError> {
-        let (path, change) = (new.path, new.change);
-        let host = match host {
-            Found::Missing => {
-                self.write(new, HostAction::Add, None, true);
-                return Ok(());
-            }
-            Found::Blocked(blocker) => {
-                self.conflict(path, ConflictReason::NoDirectory { path: blocker });
-                return Ok(());
-            }
-            Found::Present(host) => host,
-        };
-        let state = Some(host.state());
-        let old = change.old;
-        if host.is_directory() {
-            if old.is_some_and(|old| self.old.tree().directory(old).is_some()) {
-                return self.replace_directory(new, &host);
-            }
-            self.conflict(path, in_the_way(change));
-            return Ok(());
-        }
-        let has_new_content = self.comparison.has_content(path, self.new, new.id, &host)?;
-        let is_old = match old {
-            Some(old) if !has_new_content => {
-                self.comparison.has_content(path, self.old, old, &host)?
-            }
-            _ => false,
-        };
-        if !has_new_content && !is_old {
-            self.conflict(path, in_the_way(change));
-            return Ok(());
-        }
-        let is_symlink = matches!(self.new.tree().inode(new.id).kind, FileKind::Symlink(_));
-        let attributes = match old {
-            // A symlink has no permissions of its own.
-            _ if is_symlink && !self.comparison.keep_owner => Some(if has_new_content {
-                Wanted::Host
-            } else {
-                Wanted::New
-            }),
-            Some(old) => self.comparison.attributes(old, new.id, &host),
-            None if self.comparison.has_attributes(self.new, new.id, &host) => Some(Wanted::Host),
-            None => Some(Wanted::Conflict),
-        };
-        match (has_new_content, attributes) {
-            (_, Some(Wanted::Conflict)) => self.conflict(path, in_the_way(change)),
-            (true, None | Some(Wanted::Host)) => {}
-            // Its other names would get the attributes too, also those that the sandbox gave a file of
-            // their own.
-            (true, Some(Wanted::New)) if host.stat.st_nlink > 1 => {
-                self.write(new, HostAction::Change, state, true);
-            }
-            (true, Some(Wanted::New)) => {
-                self.step(new, HostAction::ChangeAttributes, state, true);
-            }
-            (false, wanted) => {
-                // What the sandbox did not change stays as the host has it.
-                let has_new_attributes = wanted == Some(Wanted::New);
-                self.write(new, HostAction::Change, state, has_new_attributes);
-            }
-        }
-        Ok(())
-    }
-
-    fn replace_directory(&mut self, new: &NewFile<'_>, host: &HostFile) -> Result<(), ApplyError> {
-        let path = new.path;
-        let Some(old) = new.change.old else {
-            return Ok(());
-        };
-        if let Some(name) = self.comparison.other_name(path, old, host)? {
-            self.conflict(path, ConflictReason::OtherFiles { name });
-            return Ok(());
-        }
-        self.above = Some((path.to_vec(), Above::NewFile));
-        self.plan.steps.push(Step {
-            path: path.to_vec(),
-            action: HostAction::Remove,
-            new: None,
-            host: None,
-            hard_link: None,
-            has_new_attributes: false,
-            is_implied: true,
-            makes_room: true,
-        });
-        self.write(new, HostAction::Change, None, true);
-        Ok(())
-    }
-
-    fn write(
-        &mut self,
-        new: &NewFile<'_>,
-        action: HostAction,
-        host: Option<HostState>,
-        has_new_attributes: bool,
-    ) {
-        // Another name of a file takes no room.
-        let is_inside = |link: &Arc<[u8]>| relative(link, self.from).is_some();
-        let link = new.change.hard_link.clone().filter(is_inside);
-        if let FileKind::Regular(content) = &self.new.tree().inode(new.id).kind
-            && link.is_none()
-        {
-            let segments = self.new.segments(content).into_iter();
-            let bytes = segments.map(|segment| segment.length_bytes);
-            let needed = bytes.fold(self.plan.needed_bytes, u64::saturating_add);
-            self.plan.needed_bytes = needed;
-        }
-        self.step(new, action, host, has_new_attributes);
-        if let Some(step) = self.plan.steps.last_mut() {
-            step.hard_link = link;
-        }
-    }
-
     fn step(
         &mut self,
         new: &NewFile<'_>,
@@ -356,34 +244,10 @@ impl<S: HostSource> Planner<'_, S> {
     }
 }
 
-fn is_below(path: &[u8], directory: &[u8]) -> bool {
-    let rest = path.strip_prefix(directory);
-    rest.is_some_and(|rest| rest.starts_with(b"/"))
-}
-
 const fn in_the_way(change: &Change) -> ConflictReason {
     if change.old.is_some() {
         ConflictReason::Differs
     } else {
         ConflictReason::Exists
-    }
-}
-
-/// Returns a path without its leading slash and its empty and `.` components.
-pub(super) fn trimmed(path: &[u8]) -> Vec<u8> {
-    let names = path.split(|&byte| byte == b'/');
-    let names: Vec<&[u8]> = names.filter(|name| !matches!(*name, b"" | b".")).collect();
-    names.join(&b'/')
-}
-
-/// Returns a path of the sandbox relative to a directory of it; `None` if it is not below it.
-pub(super) fn relative<'p>(path: &'p [u8], from: &[u8]) -> Option<&'p [u8]> {
-    let path = path.strip_prefix(b"/").unwrap_or(path);
-    if from.is_empty() {
-        return Some(path);
-    }
-    match path.strip_prefix(from)? {
-        b"" => Some(b""),
-        rest => rest.strip_prefix(b"/"),
     }
 }

@@ -1,27 +1,21 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::Permissions;
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+mod attributes;
+mod directory;
 
-use fs_err as fs;
-use fstree::{FileKind, InodeId, Metadata};
-use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Stat, Uid, chownat, fstat, fsync, mkdirat, openat, statat, unlinkat,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use fstree::InodeId;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Stat, statat, unlinkat};
 use rustix::io::Errno;
-use tree_archive::set_attributes;
 
 use super::attributes::Attributes;
 use super::check::check;
 use super::comparison::Comparison;
 use super::host_directory::{Found, HostDirectory, HostFile, HostState, split};
-use super::plan::{Plan, relative, trimmed};
+use super::path::{relative, trimmed};
+use super::plan::Plan;
 use super::unfinished::{Failure, Unfinished};
 use super::{ApplyError, ApplyOptions, HostAction, HostSource, Step};
-
-/// The bit of a directory's mode by which new files in it get its group.
-const SETGID: u32 = 0o2000;
 
 /// Does the steps of a plan without conflicts.
 pub(super) fn run<S: HostSource>(
@@ -166,110 +160,6 @@ impl<S: HostSource> Writer<'_, S> {
         }
     }
 
-    fn make_directory(&mut self, step: &Step, id: InodeId) -> Result<(), ApplyError> {
-        let path = &step.path;
-        if step.action == HostAction::ChangeAttributes {
-            self.directories.insert(path.clone(), (id, false));
-            return Ok(());
-        }
-        let parent = self.parent(path)?;
-        if step.host.is_some() {
-            self.unchanged(&parent, step)?;
-            unlinkat(&parent, split(path).1, AtFlags::empty())
-                .map_err(self.directory.failed("replace", path))?;
-        }
-        self.add_directory(&parent, path, id)
-    }
-
-    /// Makes a directory with its attributes, which are all that the next run leaves as they are if
-    /// this one is killed. The caller can write to it.
-    fn add_directory(
-        &mut self,
-        parent: &OwnedFd,
-        path: &[u8],
-        id: InodeId,
-    ) -> Result<(), ApplyError> {
-        let mode = u32::from(self.side.tree().inode(id).metadata.mode & 0o777);
-        match mkdirat(parent, split(path).1, Mode::from_raw_mode(mode | 0o700)) {
-            Err(Errno::EXIST) => Err(self.changed(path)),
-            made => made.map_err(self.directory.failed("create", path)),
-        }?;
-        let directory = self.directory.open_to_read(path)?;
-        let mut metadata = self.directory_metadata(&directory, path, id)?;
-        metadata.mode |= 0o700;
-        set_attributes(directory.as_fd(), &metadata, self.keep_owner)
-            .map_err(self.directory.failed("set the attributes of", path))?;
-        self.directories.insert(path.to_vec(), (id, true));
-        Ok(())
-    }
-
-    /// Changes the attributes of a file of the host. The file is opened without reading or writing
-    /// it, which may not be permitted.
-    fn change_attributes(&mut self, step: &Step, id: InodeId) -> Result<(), ApplyError> {
-        let parent = self.parent(&step.path)?;
-        self.unchanged(&parent, step)?;
-        let failed = self.directory.failed("set the attributes of", &step.path);
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&parent, split(&step.path).1, flags, Mode::empty()).map_err(&failed)?;
-        let inode = self.side.tree().inode(id);
-        let mut metadata = inode.metadata.clone();
-        metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode;
-        self.set_owner(&file, &metadata, &step.path)?;
-        // A symlink has no permissions of its own.
-        match inode.kind {
-            FileKind::Symlink(_) => Ok(()),
-            _ => self.set_mode(&file, &metadata, &step.path),
-        }
-    }
-
-    /// Returns the attributes that a directory of the host gets. Without owners it keeps its setgid
-    /// bit, by which the host gives new files their group.
-    fn directory_metadata(
-        &self,
-        directory: &OwnedFd,
-        path: &[u8],
-        id: InodeId,
-    ) -> Result<Metadata, ApplyError> {
-        let mut metadata = self.side.tree().inode(id).metadata.clone();
-        metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode;
-        if !self.keep_owner {
-            let stat = fstat(directory).map_err(self.directory.failed("inspect", path))?;
-            metadata.mode |= u16::try_from(stat.st_mode & SETGID).unwrap_or(0);
-        }
-        Ok(metadata)
-    }
-
-    /// Sets the owner of a file that is opened for nothing else, if owners are applied.
-    fn set_owner(
-        &self,
-        file: &OwnedFd,
-        metadata: &Metadata,
-        path: &[u8],
-    ) -> Result<(), ApplyError> {
-        if !self.keep_owner {
-            return Ok(());
-        }
-        let failed = self.directory.failed("set the attributes of", path);
-        // Even a change to the same owner would clear the capabilities of the file.
-        let stat = fstat(file).map_err(&failed)?;
-        if (stat.st_uid, stat.st_gid) == (metadata.uid, metadata.gid) {
-            return Ok(());
-        }
-        let (uid, gid) = (Uid::from_raw(metadata.uid), Gid::from_raw(metadata.gid));
-        chownat(file, c"", Some(uid), Some(gid), AtFlags::EMPTY_PATH).map_err(failed)
-    }
-
-    /// Sets the permissions of a file that is opened for nothing else.
-    fn set_mode(&self, file: &OwnedFd, metadata: &Metadata, path: &[u8]) -> Result<(), ApplyError> {
-        let open = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let mode = Permissions::from_mode(metadata.mode.into());
-        fs::set_permissions(&open, mode).map_err(|source| ApplyError::Host {
-            action: "set the attributes of",
-            path: self.directory.path_of(path),
-            source,
-        })
-    }
-
     fn remove(&mut self, step: &Step) -> Result<(), ApplyError> {
         let path = &step.path;
         let (above, name) = split(path);
@@ -285,39 +175,6 @@ impl<S: HostSource> Writer<'_, S> {
             removed => removed.map_err(self.directory.failed("remove", path))?,
         }
         self.touched.insert(above.to_vec());
-        Ok(())
-    }
-
-    /// Gives directories their attributes, and makes all names durable.
-    fn finish(self) -> Result<(), ApplyError> {
-        for path in &self.touched {
-            match self.directory.open_to_read(path) {
-                Ok(directory) => {
-                    fsync(&directory).map_err(self.directory.failed("sync", path))?;
-                }
-                // It was removed itself, and may be a file now.
-                Err(ApplyError::Host { source, .. })
-                    if matches!(
-                        source.kind(),
-                        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                    ) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        // Of a directory's path the longer ones come later. Permissions are last: a directory may
-        // be one that its owner cannot open.
-        for (path, &(id, is_new)) in self.directories.iter().rev() {
-            let directory = self.directory.open_to_read(path)?;
-            let metadata = self.directory_metadata(&directory, path, id)?;
-            if is_new {
-                set_attributes(directory.as_fd(), &metadata, self.keep_owner)
-                    .map_err(self.directory.failed("set the attributes of", path))?;
-            } else {
-                self.set_owner(&directory, &metadata, path)?;
-                self.set_mode(&directory, &metadata, path)?;
-            }
-            fsync(&directory).map_err(self.directory.failed("sync", path))?;
-        }
         Ok(())
     }
 
