@@ -8,9 +8,8 @@ use fstree::{FileData, FileKind, Inode, InodeId, Metadata, Tree};
 use rootfs_view::View;
 use testkit::TreeDump;
 
-use crate::assert_same;
 use crate::image::{name, write_disks};
-use crate::mounted::Mounts;
+use crate::{assert_same, mount_disks};
 
 type Wanted = Tree<Vec<u8>>;
 
@@ -90,7 +89,7 @@ fn oracle_a_layer_shows_what_was_wanted() {
     let expected = expected.expect("readable");
     let view: View<File> = crate::view(disks.path());
     assert_same(&expected, &view, "the view");
-    let mounts = Mounts::new(disks.path());
+    let mounts = mount_disks(disks.path());
     let shown = TreeDump::from_directory(&mounts.root()).expect("readable");
     assert_same(&shown, &view, "the kernel");
 }

@@ -3,7 +3,6 @@
 mod hostile;
 mod image;
 mod layered;
-mod mounted;
 mod oracle_changes;
 mod oracle_random;
 
@@ -11,7 +10,12 @@ use std::fs::File;
 use std::path::Path;
 
 use rootfs_view::{Content, View};
-use testkit::TreeDump;
+use testkit::{SandboxMounts, TreeDump};
+
+/// Mounts the disks in this machine's kernel.
+fn mount_disks(disks: &Path) -> SandboxMounts {
+    SandboxMounts::new(&disks.join("fsmeta.erofs"), &disks.join("upper.ext4"))
+}
 
 fn view(disks: &Path) -> View<File> {
     let open = |name: &str| File::open(disks.join(name)).expect("there");

@@ -7,17 +7,16 @@ use std::path::Path;
 use testkit::TreeDump;
 
 use crate::image::write_disks;
-use crate::mounted::Mounts;
-use crate::{assert_same, view};
+use crate::{assert_same, mount_disks, view};
 
 fn check(what: &str, work: impl Fn(&Path)) {
     let disks = tempfile::tempdir().expect("a temporary directory");
     write_disks(disks.path());
-    let mounts = Mounts::new(disks.path());
+    let mounts = mount_disks(disks.path());
     work(&mounts.root());
     drop(mounts);
     // A second mount reads everything from the disk, not from the kernel's memory.
-    let mounts = Mounts::new(disks.path());
+    let mounts = mount_disks(disks.path());
     let shown = TreeDump::from_directory(&mounts.root()).expect("readable");
     drop(mounts);
     assert_same(&shown, &view(disks.path()), what);

@@ -3,8 +3,7 @@ use std::fs;
 use testkit::{RandomChanges, TreeDump};
 
 use crate::image::write_disks;
-use crate::mounted::Mounts;
-use crate::{assert_same, view};
+use crate::{assert_same, mount_disks, view};
 
 /// Runs rounds of changes to one upper disk, with a remount between rounds.
 fn check(seed: u64) {
@@ -13,7 +12,7 @@ fn check(seed: u64) {
     let mut sequence = RandomChanges::new(seed);
     let mut changes = 0;
     for round in 0..3 {
-        let mounts = Mounts::new(disks.path());
+        let mounts = mount_disks(disks.path());
         for _ in 0..40 {
             changes += u32::from(sequence.make(&mounts.root()));
         }

@@ -176,10 +176,23 @@ mod tests {
     fn sizes_are_read() {
         assert_eq!(parse("16M"), Ok(16 << 20));
         assert_eq!(parse("8GiB"), Ok(8 << 30));
+        assert_eq!(parse("1t"), Ok(1 << 40));
         assert_eq!(parse("4096"), Ok(4096));
         assert_eq!(parse("1.5g"), Ok(3 << 29));
+        assert_eq!(parse("0.25M"), Ok(1 << 18));
         assert_eq!(parse("1.9999999999999k"), Ok(2047));
-        for text in ["1.g.", ".5G", "1,5G", "-1G", "1.xG", "16777216.5T", "x", ""] {
+        for text in [
+            "1.g.",
+            ".5G",
+            "1.5.5G",
+            "1,5G",
+            "-1G",
+            "1.xG",
+            "16777216.5T",
+            "1x",
+            "x",
+            "",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
         assert_eq!(

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use super::image;
-use super::mounted::Mounts;
+use super::mounted::mount_disks;
 use super::walk::Walk;
 use super::{home, printed};
 use crate::support::TestHome;
@@ -122,7 +122,7 @@ fn oracle_a_copy_of_the_image_becomes_what_the_kernel_shows() {
         &["create", "--name", "work", "--upper-size", "64M", "app:1"],
     );
     let copy = home.path().join("copy");
-    let mounts = Mounts::new(&home, "app:1");
+    let mounts = mount_disks(&home, "app:1");
     let root = mounts.root();
     let duplicate = |to: &Path| {
         let copied = std::process::Command::new("cp")

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::image;
-use super::mounted::Mounts;
+use super::mounted::mount_disks;
 use super::walk::Walk;
 use super::{home, printed};
 use crate::support::TestHome;
@@ -45,7 +45,7 @@ fn oracle_a_committed_image_has_what_the_kernel_shows() {
         &home,
         &["create", "--name", "work", "--upper-size", "64M", "app:1"],
     );
-    let mounts = Mounts::new(&home, "app:1");
+    let mounts = mount_disks(&home, "app:1");
     let root = mounts.root();
     image::change(&root);
     fs::create_dir(root.join("var/cache")).expect("made");
@@ -75,7 +75,7 @@ fn oracle_a_committed_image_has_what_the_kernel_shows() {
         &home,
         &["create", "--name", "next", "--upper-size", "64M", "app:2"],
     );
-    let mounts = Mounts::new(&home, "app:2");
+    let mounts = mount_disks(&home, "app:2");
     let differing = expected.changes(&Walk::new(&mounts.root()));
     assert!(differing.is_empty(), "{differing:?}");
 }
@@ -88,7 +88,7 @@ fn a_second_commit_is_a_child_of_the_first() {
         &["create", "--name", "work", "--upper-size", "64M", "app:1"],
     );
     let write = |path: &str, text: &str| {
-        let mounts = Mounts::new(&home, "app:1");
+        let mounts = mount_disks(&home, "app:1");
         fs::write(mounts.root().join(path), text).expect("written");
     };
     write("etc/first", &"x".repeat(1 << 20));

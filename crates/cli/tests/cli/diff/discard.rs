@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use super::mounted::{Mounts, upper};
+use super::mounted::{mount_disks, upper};
 use super::walk::Walk;
 use super::{home, printed};
 
@@ -21,7 +21,7 @@ fn oracle_some_changes_are_taken_back_and_the_rest_stays() {
         "64M",
     ];
     printed(&home, &[&words[..], &["app:1"]].concat());
-    let mounts = Mounts::new(&home, "app:1");
+    let mounts = mount_disks(&home, "app:1");
     let root = mounts.root();
     let before = Walk::new(&root);
     fs::write(root.join("etc/motd"), "changed\n").expect("written");
@@ -65,7 +65,7 @@ fn oracle_some_changes_are_taken_back_and_the_rest_stays() {
         String::from_utf8_lossy(&checked.stdout)
     );
     // The kernel shows the same, and accepts the disk for its image.
-    let mounts = Mounts::new(&home, "app:1");
+    let mounts = mount_disks(&home, "app:1");
     let after = Walk::new(&mounts.root());
     let mut changes = before.changes(&after);
     changes.sort_by(|one, other| one[2..].cmp(&other[2..]));

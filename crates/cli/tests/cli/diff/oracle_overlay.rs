@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::XattrFlags;
 
-use super::mounted::Mounts;
+use super::mounted::mount_disks;
 use super::walk::Walk;
 use super::{home, printed};
 
@@ -14,11 +14,11 @@ use super::{home, printed};
 fn check(what: &str, change: impl Fn(&Path)) -> serde_json::Value {
     let home = home();
     printed(&home, &["create", "--name", "work", "app:1"]);
-    let mounts = Mounts::new(&home, "app:1");
+    let mounts = mount_disks(&home, "app:1");
     let before = Walk::new(&mounts.root());
     change(&mounts.root());
     drop(mounts);
-    let mounts = Mounts::new(&home, "app:1");
+    let mounts = mount_disks(&home, "app:1");
     let after = Walk::new(&mounts.root());
     drop(mounts);
     let expected = before.changes(&after);
@@ -189,7 +189,7 @@ fn oracle_names_of_any_bytes_and_sparse_files() {
     assert_eq!(find(&json, "/holes")["new"]["size_bytes"], (1 << 22) + 1);
     let home = home();
     printed(&home, &["create", "--name", "work", "app:1"]);
-    let mounts = Mounts::new(&home, "app:1");
+    let mounts = mount_disks(&home, "app:1");
     fs::write(mounts.root().join(OsStr::from_bytes(b"\xff\n")), "").expect("written");
     drop(mounts);
     assert_eq!(printed(&home, &["diff", "work"]), "A \"/\\377\\n\"\n");
@@ -225,7 +225,7 @@ fn check_own(change: impl Fn(&Path)) -> String {
         &home,
         &["create", "--name", "work", "--tmpfs", "/srv/data", "app:1"],
     );
-    let mounts = Mounts::new(&home, "app:1");
+    let mounts = mount_disks(&home, "app:1");
     change(&mounts.root());
     drop(mounts);
     printed(&home, &["diff", "work"])
