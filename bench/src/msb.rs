@@ -8,6 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 pub(crate) struct Msb {
     program: PathBuf,
     home: PathBuf,
+    /// The guest kernel; `None` leaves the choice to msb.
+    kernel: Option<PathBuf>,
 }
 
 impl Msb {
@@ -31,14 +33,23 @@ impl Msb {
             home: home
                 .or_else(default)
                 .context("this user has no home directory; set MSB_HOME to a directory for msb")?,
+            kernel: None,
         })
     }
 
     /// Returns the same program with another home.
     pub(crate) fn in_home(&self, home: &Path) -> Self {
         Self {
-            program: self.program.clone(),
             home: home.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the same program with another guest kernel.
+    pub(crate) fn with_kernel(&self, kernel: &Path) -> Self {
+        Self {
+            kernel: Some(kernel.to_owned()),
+            ..self.clone()
         }
     }
 
@@ -49,6 +60,9 @@ impl Msb {
         command
             .env("MSB_HOME", &self.home)
             .env_remove("MSB_TIMELINE");
+        if let Some(kernel) = &self.kernel {
+            command.env("MSB_KERNEL", kernel);
+        }
         command
     }
 

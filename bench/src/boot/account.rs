@@ -55,20 +55,12 @@ struct Line {
     monotonic_us: u64,
 }
 
-/// Runs `msb run` and reads its timeline. `None` leaves the choice of the kernel to msb.
-pub(super) fn once(
-    arguments: &Arguments,
-    msb: &Msb,
-    kernel: Option<&Path>,
-    starts: &mut Starts,
-) -> Result<Account> {
+/// Runs `msb run` and reads its timeline.
+pub(super) fn once(arguments: &Arguments, msb: &Msb, starts: &mut Starts) -> Result<Account> {
     starts.again(|starts| {
         let timeline = tempfile::NamedTempFile::new()?;
         let mut run = msb.command();
         run.env("MSB_TIMELINE", timeline.path());
-        if let Some(kernel) = kernel {
-            run.env("MSB_KERNEL", kernel);
-        }
         run.args(["run", "--quiet", "--rm", "--pull", "never"]);
         run.args(["--vmm", &arguments.vmm, "--cpus", CPUS, "--memory", MEMORY]);
         run.args(["--boot-timeout", &starts.limit_s(), &arguments.image]);

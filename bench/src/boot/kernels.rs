@@ -46,6 +46,11 @@ impl Kernels {
         Ok(Self(kernels.collect::<Result<_>>()?))
     }
 
+    /// Returns the file of the first kernel; `None` if there is none.
+    pub(super) fn first(&self) -> Option<&Path> {
+        self.0.first().map(|kernel| &*kernel.file)
+    }
+
     /// Runs each kernel once, in turn. The first rounds of all are not counted.
     pub(super) fn round(
         &mut self,
@@ -55,7 +60,7 @@ impl Kernels {
         is_counted: bool,
     ) -> Result<()> {
         for kernel in &mut self.0 {
-            let account = account::once(arguments, msb, Some(&kernel.file), starts)?;
+            let account = account::once(arguments, &msb.with_kernel(&kernel.file), starts)?;
             if is_counted {
                 kernel.accounts.push(account);
             }
@@ -149,8 +154,7 @@ impl Kernel {
         let file = std::path::absolute(file)?;
         let size = std::fs::metadata(&file);
         let size = size.with_context(|| format!("cannot stat {}", file.display()))?;
-        let mut run = msb.command();
-        run.env("MSB_KERNEL", &file);
+        let mut run = msb.with_kernel(&file).command();
         run.args([
             "run",
             "--quiet",

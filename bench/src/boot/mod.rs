@@ -74,8 +74,11 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     let (mut accounts, mut lives) = (Accounts::default(), Lives::default());
     let mut of_peer = PeerRounds::default();
     let mut kernels = Kernels::new(arguments, msb)?;
+    // What is measured beside the kernels boots the first of them.
+    let first = kernels.first();
+    let msb = &first.map_or_else(|| msb.clone(), |kernel| msb.with_kernel(kernel));
     for round in 0..=arguments.rounds {
-        let account = account::once(arguments, msb, None, &mut starts)?;
+        let account = account::once(arguments, msb, &mut starts)?;
         let life = life::once(arguments, msb, &mut starts)?;
         kernels.round(arguments, msb, &mut starts, round > 0)?;
         let peers = peer.as_ref().map(|peer| peer.round(&mut starts));
