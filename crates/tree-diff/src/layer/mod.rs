@@ -2,6 +2,7 @@
 //! layer.md).
 
 mod error;
+mod metadata;
 mod note;
 mod output;
 mod plan;
@@ -61,7 +62,7 @@ impl LayerPlan {
         N: Side,
     {
         let changes = compare(old, new, relation, &Scope::everything())?;
-        let plan = Plan::new(old, new, relation, &changes, options.latest_mtime);
+        let plan = Plan::new(old, new, relation, &changes, options);
         Ok(Self { plan, options })
     }
 

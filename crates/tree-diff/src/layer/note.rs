@@ -39,8 +39,8 @@ impl fmt::Display for LayerNote {
     }
 }
 
-/// The notes on a layer that is being written.
-#[derive(Debug, Default)]
+/// The notes on a layer.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Notes {
     pub(super) kept: Vec<LayerNote>,
     pub(super) total: u64,

@@ -1,9 +1,10 @@
 use std::collections::{HashMap, btree_map};
 use std::io::{self, Write};
 
-use fstree::{FileKind, FileType, InodeId, Metadata, Name, Segment, is_xattr_value};
+use fstree::{FileKind, FileType, InodeId, Metadata, Name, Segment};
 use tar_stream::{ArchiveWriter, EntryHeader, EntryKind, Limits};
 
+use super::metadata::layered;
 use super::note::{LayerNoteReason, Notes};
 use super::plan::{Plan, Removed};
 use super::{LayerError, LayerOptions, WrittenLayer};
@@ -55,14 +56,11 @@ impl<'a, N: Side, W: Write> Output<'a, N, W> {
             path: Vec::new(),
             path_max_bytes: usize::try_from(path_max_bytes).unwrap_or(usize::MAX),
             entries: 0,
-            notes: Notes::default(),
+            notes: plan.notes().clone(),
         }
     }
 
     pub(super) fn run(mut self) -> Result<WrittenLayer<W>, LayerError<N::Error>> {
-        for path in self.plan.sockets() {
-            self.notes.add(path.clone(), LayerNoteReason::Socket);
-        }
         let root = self.new.tree().root();
         let mut open = Vec::new();
         if self.plan.is_needed(root) {
@@ -228,22 +226,12 @@ impl<'a, N: Side, W: Write> Output<'a, N, W> {
 
     /// Returns the metadata that the layer has of the current name.
     fn metadata(&mut self, metadata: &Metadata, file_type: FileType) -> Metadata {
-        let mut metadata = metadata.clone();
-        if let Some(latest) = self.options.latest_mtime {
-            metadata.mtime = metadata.mtime.min(latest);
-        }
-        let path = &self.path;
-        let notes = &mut self.notes;
-        metadata.xattrs.retain(|name, value| {
-            let is_kept = is_kept(name, file_type) && is_xattr_value(name, value);
-            if !is_kept {
-                let path = [b"/", &path[..]].concat();
-                let name = name.to_vec();
-                notes.add(path, LayerNoteReason::Xattr { name });
-            }
-            is_kept
-        });
-        metadata
+        let (path, notes) = (&self.path, &mut self.notes);
+        layered(metadata, file_type, self.options, |name| {
+            let path = [b"/", &path[..]].concat();
+            let name = name.to_vec();
+            notes.add(path, LayerNoteReason::Xattr { name });
+        })
     }
 
     fn check_length(&self, path: &[u8]) -> Result<(), LayerError<N::Error>> {
@@ -264,18 +252,6 @@ impl<'a, N: Side, W: Write> Output<'a, N, W> {
     fn shown(&self) -> Vec<u8> {
         [b"/", &self.path[..]].concat()
     }
-}
-
-/// Returns true if layers have the xattr of this name. overlayfs keeps its state in `trusted.*` and
-/// `user.overlay.*`, kernels allow `user.*` on files with content alone, and a PAX key ends at the
-/// first `=`.
-fn is_kept(name: &[u8], file_type: FileType) -> bool {
-    let has_content = matches!(file_type, FileType::Regular | FileType::Directory);
-    let is_acl = name == b"system.posix_acl_access"
-        || (name == b"system.posix_acl_default" && file_type == FileType::Directory);
-    let is_users = name.starts_with(b"user.") && !name.starts_with(b"user.overlay.");
-    let is_storable = !name.contains(&b'=') && !name.contains(&0);
-    is_storable && (is_acl || (is_users && has_content) || name.starts_with(b"security."))
 }
 
 /// Returns the segments of a file, with holes only if they are large.

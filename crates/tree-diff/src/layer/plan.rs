@@ -1,7 +1,10 @@
 use std::collections::BTreeMap;
 
-use fstree::{Directory, FileKind, InodeId, Timestamp};
+use fstree::{Directory, FileKind, InodeId};
 
+use super::LayerOptions;
+use super::metadata::layered;
+use super::note::{LayerNoteReason, Notes};
 use crate::{Change, ChangeKind, Differences, Relation, Side};
 
 /// The entries of a layer.
@@ -12,8 +15,8 @@ pub(super) struct Plan {
     needed: Vec<bool>,
     /// The names that the layer removes, by new directory.
     removed: BTreeMap<InodeId, Removed>,
-    /// Paths of the sockets that the layer lacks.
-    sockets: Vec<Vec<u8>>,
+    /// Notes on the sockets that the layer lacks, and on the xattrs of files that it has no entry for.
+    notes: Notes,
 }
 
 /// The names that a layer removes from a directory.
@@ -31,20 +34,24 @@ impl Plan {
         new: &N,
         relation: &impl Relation<O::Content, N::Content>,
         changes: &[Change],
-        latest_mtime: Option<Timestamp>,
+        options: LayerOptions,
     ) -> Self {
         let mut plan = Self {
             needed: vec![false; new.tree().len()],
             removed: BTreeMap::new(),
-            sockets: Vec::new(),
+            notes: Notes::default(),
         };
-        for change in changes {
-            plan.add((old, new), relation, change, latest_mtime);
+        let is_same = |change: &&Change| is_same(old, new, change, options);
+        for change in changes.iter().filter(|change| !is_same(change)) {
+            plan.add((old, new), relation, change);
         }
         for removed in plan.removed.values_mut() {
             removed.names.sort();
         }
         plan.add_directories(new);
+        for change in changes.iter().filter(is_same) {
+            plan.note(new, change, options);
+        }
         plan
     }
 
@@ -64,8 +71,8 @@ impl Plan {
         self.removed.get(&directory)
     }
 
-    pub(super) fn sockets(&self) -> &[Vec<u8>] {
-        &self.sockets
+    pub(super) const fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     fn add<O: Side, N: Side>(
@@ -73,7 +80,6 @@ impl Plan {
         (old, new): (&O, &N),
         relation: &impl Relation<O::Content, N::Content>,
         change: &Change,
-        latest_mtime: Option<Timestamp>,
     ) {
         let Some(id) = change.new else {
             if !change.is_implied {
@@ -82,16 +88,29 @@ impl Plan {
             return;
         };
         if matches!(new.tree().inode(id).kind, FileKind::Socket) {
-            self.sockets.push(change.path.clone());
+            (self.notes).add(change.path.clone(), LayerNoteReason::Socket);
             let is_below = change
                 .old
                 .is_some_and(|old_id| !matches!(old.tree().inode(old_id).kind, FileKind::Socket));
             if is_below {
                 self.remove(old, new, relation, &change.path);
             }
-        } else if !is_only_later(old, new, change, latest_mtime) {
+        } else {
             self.needed[id.index()] = true;
         }
+    }
+
+    /// Notes the xattrs that are the whole change of a file, if the layer has no entry for the file.
+    fn note<N: Side>(&mut self, new: &N, change: &Change, options: LayerOptions) {
+        let Some(id) = change.new.filter(|&id| !self.is_needed(id)) else {
+            return;
+        };
+        let inode = new.tree().inode(id);
+        layered(&inode.metadata, inode.kind.file_type(), options, |name| {
+            let name = name.to_vec();
+            let reason = LayerNoteReason::Xattr { name };
+            self.notes.add(change.path.clone(), reason);
+        });
     }
 
     /// Removes a name of the old tree from a directory that both trees have.
@@ -128,19 +147,20 @@ impl Plan {
     }
 }
 
-/// Returns true if a change is nothing but a time that the layer replaces by the old one.
-fn is_only_later<O: Side, N: Side>(
-    old: &O,
-    new: &N,
-    change: &Change,
-    latest_mtime: Option<Timestamp>,
-) -> bool {
-    let (Some(old_id), Some(new_id)) = (change.old, change.new) else {
-        return false;
-    };
-    let written = (latest_mtime).map(|latest| new.tree().inode(new_id).metadata.mtime.min(latest));
-    change.kind == ChangeKind::Changed(Differences::MTIME)
-        && written == Some(old.tree().inode(old_id).metadata.mtime)
+/// Returns true if a layer would have the metadata of the old file for the new one, and nothing else is
+/// changed.
+fn is_same<O: Side, N: Side>(old: &O, new: &N, change: &Change, options: LayerOptions) -> bool {
+    let of_metadata = Differences::MTIME | Differences::XATTRS;
+    match (change.old, change.new, change.kind) {
+        (Some(old_id), Some(new_id), ChangeKind::Changed(differences))
+            if of_metadata.contains(differences) =>
+        {
+            let inode = new.tree().inode(new_id);
+            let layered = layered(&inode.metadata, inode.kind.file_type(), options, |_| ());
+            layered == old.tree().inode(old_id).metadata
+        }
+        _ => false,
+    }
 }
 
 /// Returns true if no name of an old directory is in the new one.

@@ -3,7 +3,9 @@
 use fstree::{FileKind, Inode, InodeId, Metadata, Timestamp, Tree, Xattrs};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tree_diff::{InMemory, LayerError, LayerNoteReason, LayerOptions, LayerPlan, Relation, Side};
+use tree_diff::{
+    InMemory, LayerError, LayerNote, LayerNoteReason, LayerOptions, LayerPlan, Relation, Side,
+};
 
 use crate::layered::{assert_layered, base, dump, entries, image, layer};
 use crate::random::{act, action};
@@ -152,6 +154,31 @@ fn sockets_and_attributes_of_the_system_are_left_out_and_noted() {
     let kept = [xattrs[1], xattrs[5]];
     new.inode_mut(file).metadata.xattrs = Xattrs::from_iter(kept);
     assert_layered(&old, &new);
+}
+
+#[test]
+fn attributes_that_layers_lack_are_no_change_by_themselves() {
+    let old = tree(&[("d/f", "1"), ("g", "1")]);
+    let mut new = old.clone();
+    for path in ["d", "d/f"] {
+        let id = find(&new, path);
+        new.inode_mut(id).metadata.xattrs = Xattrs::from_iter([("trusted.x", "1")]);
+    }
+    let written = layer(&old, &new, LayerOptions::default()).expect("a layer");
+    assert_eq!(entries(&written.out), [""; 0]);
+    let notes =
+        |notes: &[LayerNote]| -> Vec<String> { notes.iter().map(ToString::to_string).collect() };
+    let left_out = [
+        "the xattr trusted.x of /d is left out",
+        "the xattr trusted.x of /d/f is left out",
+    ];
+    assert_eq!(notes(&written.notes), left_out);
+    // With another change each is still noted once.
+    let file = find(&new, "d/f");
+    new.inode_mut(file).metadata.mode = 0o600;
+    let written = layer(&old, &new, LayerOptions::default()).expect("a layer");
+    assert_eq!(entries(&written.out), ["./", "d/", "d/f"]);
+    assert_eq!(notes(&written.notes), left_out);
 }
 
 #[test]
