@@ -237,6 +237,33 @@ json ps ps --all --format json
 boots "$msb" start walk-2
 same kept "$msb" exec walk-2 cat /srv/kept
 
+step 'snapshots'
+refuses 'is running' "$msb" snapshot create walk-2
+gives 0 "$msb" stop walk-2
+refuses 'has no snapshots' "$msb" rollback walk-2
+same walk-2@clean "$msb" snapshot create -m 'before it is tried' walk-2@clean
+refuses 'has a snapshot clean' "$msb" snapshot create walk-2@clean
+same kept "$msb" fs cat walk-2 /srv/kept
+if [ "$MSB_VMM" = qemu ]; then
+    boots "$msb" start walk-2
+    gives 0 "$msb" exec walk-2 sh -c 'mv /srv/kept /srv/tried'
+    gives 0 "$msb" stop walk-2
+    same kept "$msb" fs cat walk-2 /srv/tried
+    same 'A /srv/tried' "$msb" diff walk-2 -- /srv/tried
+    same walk-2@2 "$msb" rollback walk-2
+    boots "$msb" start walk-2
+    same kept "$msb" exec walk-2 cat /srv/kept
+    gives 1 "$msb" exec walk-2 test -e /srv/tried
+    gives 0 "$msb" stop walk-2
+    same walk-2@3 "$msb" rollback walk-2@2
+    same kept "$msb" fs cat walk-2 /srv/tried
+    same walk-2@2 "$msb" snapshot rm walk-2@2
+else
+    refuses 'has snapshots.*--vmm qemu' "$msb" start walk-2
+fi
+json snapshots snapshot ls --format json
+json snapshots snapshot inspect walk-2@clean
+
 step 'run in the background, wait, remove'
 boots "$msb" run -d --memory 512m --name walk "$image" \
     sh -c 'trap "echo signalled" USR1; trap "exit 9" INT; echo ready; while :; do sleep 0.1; done'
@@ -258,7 +285,6 @@ same '' "$msb" logs --until 2020-01-01 walk
 stopping=$!
 same 9 sh -c "'$msb' wait walk || true"
 json ps ps --all --format json
-gives 0 "$msb" stop walk-2
 # The command has ended, and its machine may not have.
 wait "$stopping"
 gives 0 "$msb" rm walk walk-2

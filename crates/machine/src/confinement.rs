@@ -42,11 +42,13 @@ pub(crate) fn limits_of_network(network: &Network) -> Limits {
     }
 }
 
-/// Returns the resource limits of the whole VMM process.
+/// Returns the resource limits of the whole VMM process. `served_bytes` is the size of the longest disk
+/// that it serves.
 pub(crate) fn limits(
     machine: &Machine,
     serves_shares: bool,
     home: &Path,
+    served_bytes: u64,
 ) -> Result<Limits, RunError> {
     let mut extents = 0;
     for disk in &machine.disks {
@@ -57,7 +59,8 @@ pub(crate) fn limits(
     let shares = serves_shares && !machine.shares.is_empty();
     // The memory is a file too if another process maps it.
     let memory_bytes = u64::from(machine.memory_mib) << 20;
-    let longest = machine.longest_writable_bytes().max(FILE_MIN_BYTES);
+    let longest = machine.longest_writable_bytes().max(served_bytes);
+    let longest = longest.max(FILE_MIN_BYTES);
     let longest = if machine.shares.is_empty() {
         longest
     } else {

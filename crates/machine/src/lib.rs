@@ -10,12 +10,14 @@
 //! [`probe`] tries, from inside, the operations that the confinement must refuse.
 
 mod confinement;
+mod disk_server;
 mod network_process;
 mod probe;
 mod share_process;
 mod supervisor;
 mod vmm_process;
 
+pub use disk_server::DiskServerError;
 pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use probe::{Finding, Trial, probe};
 pub use share_process::{ShareProcessError, serve_share};

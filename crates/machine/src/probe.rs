@@ -56,7 +56,12 @@ pub fn probe(
     let launch_spec = read_launch_spec(&files)?;
     let vmm = find_vmm(&launch_spec, backends)?;
     renounce(
-        &confinement::limits(&launch_spec.machine, vmm.serves_shares(), &launch_spec.home)?,
+        &confinement::limits(
+            &launch_spec.machine,
+            vmm.serves_shares(),
+            &launch_spec.home,
+            0,
+        )?,
         strictness,
     )?;
     let of_machine = vmm.jail(&launch_spec.machine)?;
@@ -185,10 +190,14 @@ fn forbidden(
     if jail == "machine" {
         targets.push(Target::Create(files.written().join(&name)));
     } else {
-        targets.extend([
-            Target::Read(launch_spec.machine.kernel.clone()),
-            Target::Write(files.upper()),
-        ]);
+        targets.push(Target::Read(launch_spec.machine.kernel.clone()));
+    }
+    // The VMM does not open a disk that it is served.
+    let is_served = launch_spec.machine.served_disks() > 0;
+    if is_served {
+        targets.push(Target::Create(files.generations().join(&name)));
+    } else if jail != "machine" {
+        targets.push(Target::Write(files.upper()));
     }
     targets.push(match jail {
         "network" => Target::Thread,
@@ -222,9 +231,11 @@ fn needed(
         "machine" => {
             targets.extend([
                 Target::Read(launch_spec.machine.kernel.clone()),
-                Target::Write(files.upper()),
                 Target::Write(files.console_log()),
             ]);
+            if launch_spec.machine.served_disks() == 0 {
+                targets.push(Target::Write(files.upper()));
+            }
             targets.extend(read_only(launch_spec)?.into_iter().map(Target::Read));
         }
         "supervisor" => targets.extend([

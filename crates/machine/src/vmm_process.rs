@@ -11,6 +11,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use image_store::{FindError, ImageLease, OpenError, Store};
@@ -21,9 +22,10 @@ use msb_runtime::{
 };
 use msb_vmm::{RunError, Sockets, Vmm};
 
+use crate::disk_server::{DiskServerError, ServedDisk};
 use crate::network_process::{self, NetworkProcessError, NetworkStartError};
 use crate::supervisor::{self, Watched, WatchedDisk};
-use crate::{confinement, share_process};
+use crate::{confinement, disk_server, share_process};
 
 /// The time in which a VMM that ends by itself ends this process.
 const VMM_END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -64,6 +66,9 @@ pub enum VmmProcessError {
     /// The network's jail cannot be tried.
     #[error("cannot test the jail of the network process")]
     NetworkProbe(#[from] NetworkProcessError),
+    /// A disk that this process serves cannot be opened.
+    #[error(transparent)]
+    Disk(#[from] DiskServerError),
     /// The process cannot be confined, so no guest runs.
     #[error("cannot confine the virtual machine's process")]
     Jail(#[from] JailError),
@@ -122,8 +127,15 @@ pub fn serve(
         share_process::start(&files, &launch_spec, &helpers.share)
             .map_err(io_error("start the process of a shared directory"))?
     };
+    let disks = disk_server::open(&launch_spec.machine, &files)?;
+    let longest_bytes = disks.iter().map(ServedDisk::size_bytes).max().unwrap_or(0);
     renounce(
-        &confinement::limits(&launch_spec.machine, vmm.serves_shares(), &launch_spec.home)?,
+        &confinement::limits(
+            &launch_spec.machine,
+            vmm.serves_shares(),
+            &launch_spec.home,
+            longest_bytes,
+        )?,
         strictness,
     )?;
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("create the agent's port"))?;
@@ -136,19 +148,35 @@ pub fn serve(
         disks: WatchedDisk::all(&launch_spec.machine),
         console: Some(console),
     };
-    start_supervisor(jail, strictness, move || {
+    start_confined("supervisor", jail, strictness, move || {
         keep(listener, host_end, files, watched, config)
     })?;
+    let mut disk_sockets = Vec::new();
+    let mut disk_servers = Vec::new();
+    for disk in disks {
+        let (socket, server) = disk.connect().map_err(io_error("serve a disk"))?;
+        let jail = server.jail();
+        let serving = start_confined("disk", jail, strictness, move || server.serve())?;
+        disk_sockets.push(socket);
+        disk_servers.push(serving);
+    }
     let (network, _network_end) = network.unzip();
     let sockets = Sockets {
         agent_port: guest_end.into(),
         network,
         shares,
+        disks: disk_sockets,
     };
     timeline.mark(Mark::VmmEntered)?;
     // The file is closed before a guest can reach this process.
     drop(timeline);
-    Ok(vmm.run(&launch_spec.machine, sockets, strictness)?)
+    let ended = vmm.run(&launch_spec.machine, sockets, strictness);
+    // The VMM has closed its connections. A server that is left now loses nothing that the guest has
+    // flushed, but what it discarded would stay allocated.
+    for server in disk_servers {
+        let _ = server.join();
+    }
+    Ok(ended?)
 }
 
 /// Runs a supervisor without a machine, on a thread that is confined as in a VMM process. It serves
@@ -170,7 +198,7 @@ pub fn supervise(
         directory: directory.to_owned(),
     };
     let jail = confinement::supervisor_jail(&files);
-    start_supervisor(jail, Strictness::Required, move || {
+    start_confined("supervisor", jail, Strictness::Required, move || {
         keep(listener, port, files, Watched::default(), config)
     })?;
     loop {
@@ -178,12 +206,14 @@ pub fn supervise(
     }
 }
 
-/// Starts the supervisor's thread, and returns once it is confined.
-fn start_supervisor(
+/// Starts a thread, and returns once it is confined.
+fn start_confined(
+    name: &'static str,
     jail: Jail,
     strictness: Strictness,
-    supervisor: impl FnOnce() + Send + 'static,
-) -> Result<(), VmmProcessError> {
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, VmmProcessError> {
+    let failed = io_error("start a thread of the machine's process");
     let (confined, told) = mpsc::channel();
     let confine = move || {
         let report = jail.put_on(strictness);
@@ -191,17 +221,15 @@ fn start_supervisor(
         // The other thread waits for this report.
         let _ = confined.send(report);
         if is_confined {
-            supervisor();
+            work();
         }
     };
-    std::thread::Builder::new()
-        .name("supervisor".to_owned())
-        .spawn(confine)
-        .map_err(io_error("start the supervisor"))?;
-    let gone = |_| io_error("start the supervisor")(io::ErrorKind::BrokenPipe.into());
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    let thread = thread.spawn(confine).map_err(&failed)?;
+    let gone = |_| failed(io::ErrorKind::BrokenPipe.into());
     let report = told.recv().map_err(gone)??;
     report.lacking().for_each(log_lacking);
-    Ok(())
+    Ok(thread)
 }
 
 fn log_lacking(lacking: &Layer) {
@@ -268,6 +296,6 @@ fn keep(
     std::process::exit(1)
 }
 
-fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> VmmProcessError {
+fn io_error(action: &'static str) -> impl Fn(io::Error) -> VmmProcessError {
     move |source| VmmProcessError::Io { action, source }
 }

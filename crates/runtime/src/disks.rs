@@ -3,18 +3,20 @@ use std::io;
 use std::path::Path;
 
 use fs_err as fs;
+use fstree::ReadAt;
+use generations::{FileStorage, Snapshot};
 use image_store::{ImageLease, Store, StoredImage};
 use rootfs_view::View;
 
 use crate::at_rest::DiskAtRest;
-use crate::sandbox::ReadLock;
+use crate::sandbox::{ReadLock, UpperPool};
 use crate::{Home, Sandbox, SandboxAtRest};
 
 /// The disks of a sandbox at rest, or of an image alone, as one filesystem. A stopped sandbox cannot
 /// be started and the image cannot be removed while this value lives.
 #[derive(Debug)]
 pub(crate) struct Disks {
-    pub(crate) view: View<File>,
+    pub(crate) view: View<DiskReader>,
     pub(crate) image: StoredImage,
     _lock: Option<ReadLock>,
     _lease: ImageLease,
@@ -29,6 +31,9 @@ pub enum DisksError {
     /// The image store cannot be opened.
     #[error("cannot open the image store")]
     Store(#[from] image_store::OpenError),
+    /// The writable disk's generations cannot be opened.
+    #[error("cannot open the writable disk")]
+    Generations(#[from] generations::OpenError),
     /// The sandbox's image cannot be found.
     #[error("cannot use its image")]
     Image(#[from] image_store::FindError),
@@ -42,8 +47,8 @@ impl Disks {
     pub(crate) fn of_sandbox(at_rest: SandboxAtRest, home: &Home) -> Result<Self, DisksError> {
         let SandboxAtRest { sandbox, disk } = at_rest;
         let (upper, lock) = match disk {
-            DiskAtRest::Stopped(lock) => (open(&sandbox.files.upper())?, Some(lock)),
-            DiskAtRest::Copied(copy) => (copy, None),
+            DiskAtRest::Stopped(lock) => (open_upper(&sandbox)?, Some(lock)),
+            DiskAtRest::Copied(copy) => (DiskReader::File(copy), None),
         };
         let disks = Self::with_upper(&sandbox, upper, home)?;
         Ok(Self {
@@ -54,10 +59,10 @@ impl Disks {
 
     /// Opens the disks of a sandbox whose lock the caller holds.
     pub(crate) fn of_locked(sandbox: &Sandbox, home: &Home) -> Result<Self, DisksError> {
-        Self::with_upper(sandbox, open(&sandbox.files.upper())?, home)
+        Self::with_upper(sandbox, open_upper(sandbox)?, home)
     }
 
-    fn with_upper(sandbox: &Sandbox, upper: File, home: &Home) -> Result<Self, DisksError> {
+    fn with_upper(sandbox: &Sandbox, upper: DiskReader, home: &Home) -> Result<Self, DisksError> {
         let store = Store::open(home.root())?;
         let image = store.find(&sandbox.spec.image_digest)?;
         let lease = store.lease(&image)?;
@@ -83,12 +88,45 @@ impl Disks {
     }
 }
 
+/// Opens the writable disk of a sandbox that does not run.
+fn open_upper(sandbox: &Sandbox) -> Result<DiskReader, DisksError> {
+    match UpperPool::find(&sandbox.files)? {
+        Some(pool) => Ok(DiskReader::Generations(pool.read()?)),
+        None => Ok(open(&sandbox.files.upper())?),
+    }
+}
+
 /// Opens an image's metadata and its layers.
-fn open_image(image: &StoredImage) -> io::Result<(File, Vec<File>)> {
+fn open_image(image: &StoredImage) -> io::Result<(DiskReader, Vec<DiskReader>)> {
     let layers = image.layers.iter().map(|layer| open(layer));
     Ok((open(&image.fsmeta)?, layers.collect::<io::Result<_>>()?))
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    Ok(fs::File::open(path)?.into_parts().0)
+fn open(path: &Path) -> io::Result<DiskReader> {
+    Ok(DiskReader::File(fs::File::open(path)?.into_parts().0))
+}
+
+/// A disk that is read.
+#[derive(Debug)]
+pub(crate) enum DiskReader {
+    /// The file is the disk, or a file of the image.
+    File(File),
+    /// The disk is a list of generations.
+    Generations(Snapshot<FileStorage>),
+}
+
+impl ReadAt for DiskReader {
+    fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => ReadAt::read_exact_at(file, buf, offset_bytes),
+            Self::Generations(disk) => disk.read_exact_at(buf, offset_bytes),
+        }
+    }
+
+    fn size_bytes(&self) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.size_bytes(),
+            Self::Generations(disk) => ReadAt::size_bytes(disk),
+        }
+    }
 }

@@ -37,6 +37,7 @@ mod process;
 mod published_ports;
 mod randomness;
 mod sandbox;
+mod snapshots;
 pub mod socket;
 mod stamp;
 mod stats;
@@ -84,11 +85,12 @@ pub use parts::{MachineParts, machine_parts};
 pub use patches::{HostCopy, HostEntry, NewContent, NewDirectory, PatchError, Patches};
 pub use process::Process;
 pub use sandbox::{
-    Changes, Condition, ConnectError, CreateError, CreateOptions, Job, JobCondition, JobPaths,
-    Limits, Lock, MachineLock, OwnOptions, Owner, RemoveError, RenameError, Resources, Running,
-    Sandbox, SandboxId, SandboxPaths, Spec, StartError, StartOptions, State, Stopping,
-    UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError,
+    AdoptError, Changes, Condition, ConnectError, CreateError, CreateOptions, Job, JobCondition,
+    JobPaths, Limits, Lock, MachineLock, OwnOptions, Owner, RemoveError, RenameError, Resources,
+    Running, Sandbox, SandboxId, SandboxPaths, Spec, StartError, StartOptions, State, Stopping,
+    UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError, UpperPool,
 };
+pub use snapshots::{InvalidSnapshotName, RolledBack, Snapshot, SnapshotError, SnapshotName};
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};
 pub use text_log::TextLog;

@@ -53,6 +53,7 @@ mod sandboxes;
 mod send;
 mod settings;
 mod shared;
+mod snapshots;
 mod stats;
 #[cfg(test)]
 mod testing;
@@ -95,6 +96,7 @@ pub use sandboxes::{
     Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};
+pub use snapshots::{RolledBack, SnapshotInfo};
 pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};
 pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use values::{

@@ -146,6 +146,10 @@ impl Context {
         let format = match disk.format {
             DiskFormat::Raw => DISK_FORMAT_RAW,
             DiskFormat::Vmdk => DISK_FORMAT_VMDK,
+            DiskFormat::Nbd => {
+                let path = disk.path.clone();
+                return Err(InvalidMachine::ServedDisk { path }.into());
+            }
         };
         let is_read_only = disk.access == DiskAccess::ReadOnly;
         let is_direct_io = false;

@@ -184,6 +184,7 @@ mod tests {
             agent_port: port.into(),
             network: network.map(Into::into),
             shares: Vec::new(),
+            disks: Vec::new(),
         }
     }
 
@@ -231,6 +232,16 @@ mod tests {
         machine.shares.push(share("write", DiskAccess::ReadWrite));
         assert!(described(&machine, sockets(None)).is_ok());
         assert_eq!(Krun.jail(&machine).unwrap().calls(), Calls::Share);
+    }
+
+    #[test]
+    fn a_served_disk_is_refused() {
+        let mut machine = machine();
+        machine.disks[0].format = DiskFormat::Nbd;
+        let RunError::Input { source, .. } = run(&machine) else {
+            panic!("an input error")
+        };
+        assert!(matches!(source, InvalidMachine::ServedDisk { .. }));
     }
 
     #[test]

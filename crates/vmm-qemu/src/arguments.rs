@@ -74,12 +74,20 @@ const TRANSLATED_WORDS: [&str; 3] = [
 /// The restrictions of QEMU's own seccomp filter, which it applies to itself once it is set up.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
-/// Returns QEMU's arguments for `machine`. `share_fds` are the descriptors of its shares' sockets
-/// in QEMU.
+/// The descriptors in QEMU of sockets of which a machine has several.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SocketFds {
+    /// Those of the shares.
+    pub(crate) shares: Vec<RawFd>,
+    /// Those of the served disks.
+    pub(crate) disks: Vec<RawFd>,
+}
+
+/// Returns QEMU's arguments for `machine`, whose sockets are `fds`.
 pub(crate) fn for_machine(
     machine: &Machine,
     accelerator: Accelerator,
-    share_fds: &[RawFd],
+    fds: &SocketFds,
 ) -> Result<Vec<OsString>, InvalidMachine> {
     machine.check(device_limit(machine.network.is_some()))?;
     let mut arguments = Arguments::default();
@@ -93,10 +101,17 @@ pub(crate) fn for_machine(
         arguments.balloon(place);
     }
     let mut places = first_disk(machine)..;
+    let mut disk_fds = fds.disks.iter();
     for ((index, disk), place) in machine.disks.iter().enumerate().zip(&mut places) {
-        arguments.disk(index, disk, place);
+        let content = match disk.format {
+            DiskFormat::Raw => file("raw", disk),
+            DiskFormat::Vmdk => file("vmdk", disk),
+            // The sockets were counted before.
+            DiskFormat::Nbd => served(disk_fds.next().copied().unwrap_or(-1)),
+        };
+        arguments.disk(index, disk, content, place);
     }
-    for ((share, fd), place) in machine.shares.iter().zip(share_fds).zip(&mut places) {
+    for ((share, fd), place) in machine.shares.iter().zip(&fds.shares).zip(&mut places) {
         arguments.share(share, *fd, place);
     }
     if let (Some(network), Some(place)) = (machine.network, places.next()) {
@@ -204,13 +219,9 @@ impl Arguments {
         self.device(agent_port.with("nr", "1").with("name", AGENT_PORT_NAME));
     }
 
-    fn disk(&mut self, index: usize, disk: &Disk, place: usize) {
+    fn disk(&mut self, index: usize, disk: &Disk, content: OptionValue, place: usize) {
         let id = format!("disk{index}");
-        let drive = OptionValue::new("if=none")
-            .with("id", &id)
-            .with("format", format_name(disk.format))
-            .with("file.driver", "file")
-            .with_path("file.filename", &disk.path);
+        let drive = content.with("id", &id);
         let drive = match disk.access {
             DiskAccess::ReadOnly => drive.with("readonly", "on"),
             DiskAccess::ReadWrite => drive.with("discard", "unmap"),
@@ -298,11 +309,21 @@ fn bus(index: usize) -> String {
     format!("virtio-mmio-bus.{}", PLACES[index])
 }
 
-fn format_name(format: DiskFormat) -> &'static str {
-    match format {
-        DiskFormat::Raw => "raw",
-        DiskFormat::Vmdk => "vmdk",
-    }
+/// Returns the drive of a disk that QEMU opens itself.
+fn file(format: &str, disk: &Disk) -> OptionValue {
+    OptionValue::new("if=none")
+        .with("format", format)
+        .with("file.driver", "file")
+        .with_path("file.filename", &disk.path)
+}
+
+/// Returns the drive of a disk whose NBD server is at the other end of a socket.
+fn served(fd: RawFd) -> OptionValue {
+    OptionValue::new("if=none")
+        .with("format", "raw")
+        .with("file.driver", "nbd")
+        .with("file.server.type", "fd")
+        .with("file.server.str", &fd.to_string())
 }
 
 #[cfg(test)]
@@ -351,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_machine_becomes_this_command_line() {
-        let arguments = for_machine(&machine(), TCG, &[]).unwrap();
+        let arguments = for_machine(&machine(), TCG, &SocketFds::default()).unwrap();
         assert_eq!(
             lines(&arguments),
             include_str!("../tests/golden/microvm.txt").trim_end()
@@ -360,7 +381,8 @@ mod tests {
 
     #[test]
     fn with_kvm_the_guest_gets_the_hosts_processor() {
-        let arguments = lines(&for_machine(&machine(), Accelerator::Kvm, &[]).unwrap());
+        let arguments =
+            lines(&for_machine(&machine(), Accelerator::Kvm, &SocketFds::default()).unwrap());
         assert!(
             arguments.starts_with("-machine microvm,accel=kvm,"),
             "{arguments}"
@@ -380,8 +402,8 @@ mod tests {
             network: Some(NetworkDevice { mac }),
             ..machine()
         };
-        let plain = lines(&for_machine(&machine(), TCG, &[]).unwrap());
-        let arguments = lines(&for_machine(&networked, TCG, &[]).unwrap());
+        let plain = lines(&for_machine(&machine(), TCG, &SocketFds::default()).unwrap());
+        let arguments = lines(&for_machine(&networked, TCG, &SocketFds::default()).unwrap());
         assert_eq!(
             arguments.strip_prefix(plain.as_str()).unwrap(),
             "\n-netdev socket,id=network,fd=1\n-device \
@@ -399,23 +421,38 @@ mod tests {
                 DiskAccess::ReadOnly,
             )
         };
-        let too_many = |machine: &Machine| match for_machine(machine, TCG, &[]) {
+        let too_many = |machine: &Machine| match for_machine(machine, TCG, &SocketFds::default()) {
             Err(InvalidMachine::TooManyDevices { limit, .. }) => Some(limit),
             _ => None,
         };
         machine.disks.extend((3..5).map(more));
-        let arguments = lines(&for_machine(&machine, TCG, &[]).unwrap());
+        let arguments = lines(&for_machine(&machine, TCG, &SocketFds::default()).unwrap());
         assert!(!arguments.contains("balloon"), "{arguments}");
         assert!(arguments.contains("virtio-rng-device"), "{arguments}");
         // The entropy source gives up its slot.
         machine.disks.push(more(5));
-        let arguments = lines(&for_machine(&machine, TCG, &[]).unwrap());
+        let arguments = lines(&for_machine(&machine, TCG, &SocketFds::default()).unwrap());
         assert!(!arguments.contains("virtio-rng-device"), "{arguments}");
         machine.disks.push(more(6));
         assert_eq!(too_many(&machine), Some(6));
         machine.disks.pop();
         machine.network = Some(NetworkDevice { mac: [2; 6] });
         assert_eq!(too_many(&machine), Some(5));
+    }
+
+    #[test]
+    fn a_served_disk_is_a_socket_and_no_path() {
+        let mut machine = machine();
+        machine.disks[1].format = DiskFormat::Nbd;
+        let fds = SocketFds {
+            disks: vec![7],
+            ..SocketFds::default()
+        };
+        let arguments = lines(&for_machine(&machine, TCG, &fds).unwrap());
+        let wanted = "\n-drive if=none,format=raw,file.driver=nbd,file.server.type=fd,\
+                      file.server.str=7,id=disk1,discard=unmap\n";
+        assert!(arguments.contains(wanted), "{arguments}");
+        assert!(!arguments.contains("/store/upper"), "{arguments}");
     }
 
     #[test]
@@ -434,7 +471,11 @@ mod tests {
             shares: vec![share],
             ..machine()
         };
-        let arguments = lines(&for_machine(&sharing, TCG, &[9]).unwrap());
+        let fds = SocketFds {
+            shares: vec![9],
+            ..SocketFds::default()
+        };
+        let arguments = lines(&for_machine(&sharing, TCG, &fds).unwrap());
         for wanted in [
             ",memory-backend=memory",
             "\n-object memory-backend-memfd,id=memory,size=512M,share=on",

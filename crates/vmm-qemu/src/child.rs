@@ -15,7 +15,7 @@ const SAID_MAX_BYTES: usize = 4096;
 /// Starts QEMU with the agent port as its standard input and no environment.
 ///
 /// Its standard output is the socket for frames; QEMU prints nothing there. It gets no other
-/// descriptors but the sockets of shares.
+/// descriptors but the sockets of shares and served disks.
 ///
 /// QEMU starts through `setpriv`, which ties its lifetime to this thread's and then becomes QEMU.
 /// It has its own process group, so that a terminal's Ctrl-C reaches the command in the guest and
@@ -26,9 +26,9 @@ pub(crate) fn start(
     sockets: Sockets,
 ) -> Result<Child, RunError> {
     // The sockets keep their numbers, which the arguments name; this process starts nothing else.
-    for socket in &sockets.shares {
+    for socket in sockets.shares.iter().chain(&sockets.disks) {
         fcntl_setfd(socket, FdFlags::empty()).map_err(|source| RunError::Io {
-            action: "pass on the socket of a share".to_owned(),
+            action: "pass on the socket of a share or disk".to_owned(),
             source: source.into(),
         })?;
     }
@@ -111,6 +111,7 @@ mod tests {
             agent_port: port.into(),
             network: None,
             shares: Vec::new(),
+            disks: Vec::new(),
         };
         (sockets, kept)
     }

@@ -18,12 +18,12 @@ mod option;
 mod program;
 
 use std::ffi::OsString;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use msb_jail::{Calls, Jail, Strictness};
 use msb_vmm::{Backend, Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation};
 
-use crate::arguments::Accelerator;
+use crate::arguments::{Accelerator, SocketFds};
 use crate::program::Programs;
 
 /// The environment variable that names the QEMU program to use.
@@ -112,12 +112,17 @@ impl Vmm for Qemu {
                 counter_khz: counter::frequency_khz(),
             },
         };
-        let share_fds: Vec<_> = sockets.shares.iter().map(|fd| fd.as_raw_fd()).collect();
-        let arguments = arguments::for_machine(machine, accelerator, &share_fds)
+        let numbers = |fds: &[OwnedFd]| fds.iter().map(AsRawFd::as_raw_fd).collect();
+        let fds = SocketFds {
+            shares: numbers(&sockets.shares),
+            disks: numbers(&sockets.disks),
+        };
+        let arguments = arguments::for_machine(machine, accelerator, &fds)
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         sockets
             .check(machine)
             .and_then(|()| sockets.check_shares(machine, self.serves_shares()))
+            .and_then(|()| sockets.check_disks(machine))
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         machine.check_files()?;
         jail::for_machine(machine, &programs)?.put_on(strictness)?;

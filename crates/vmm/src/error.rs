@@ -141,6 +141,20 @@ pub enum InvalidMachine {
         /// The number of sockets.
         sockets: usize,
     },
+    /// Served disks without a socket each, or the other way.
+    #[error("the machine has {disks} served disks, but {sockets} sockets for them")]
+    DiskSockets {
+        /// The number of served disks.
+        disks: usize,
+        /// The number of sockets.
+        sockets: usize,
+    },
+    /// The VMM opens disks itself, and knows no servers.
+    #[error("the disk {} has snapshots, which this VMM cannot use: use --vmm qemu", .path.display())]
+    ServedDisk {
+        /// The disk.
+        path: PathBuf,
+    },
     /// A VMDK disk is writable, so writes would go to files that other machines share.
     #[error("the disk {} is a VMDK, which cannot be writable", .path.display())]
     WritableVmdk {

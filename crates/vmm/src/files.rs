@@ -2,7 +2,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::{DiskAccess, Machine, RunError, Shown};
+use crate::{DiskAccess, DiskFormat, Machine, RunError, Shown};
 
 impl Machine {
     /// Opens every file of the machine as the VMM will, so that an error names the file. The files
@@ -20,6 +20,10 @@ impl Machine {
 
         open("the guest kernel", &self.kernel, &to_read)?;
         for disk in &self.disks {
+            if disk.format == DiskFormat::Nbd {
+                // Its server has opened it.
+                continue;
+            }
             let options = match disk.access {
                 DiskAccess::ReadOnly => &to_read,
                 DiskAccess::ReadWrite => &to_change,

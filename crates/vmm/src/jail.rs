@@ -11,7 +11,7 @@ impl Machine {
     /// Returns a jail that allows the machine's own files and no others.
     ///
     /// The kernel, the read-only disks and every extent of a VMDK can be read; the writable disks
-    /// and the console's log can be written.
+    /// and the console's log can be written. A disk that a server has cannot be opened.
     ///
     /// # Errors
     /// If a VMDK cannot be read.
@@ -19,7 +19,9 @@ impl Machine {
         let mut jail = Jail::new(calls)
             .with(&self.kernel, Access::Read)
             .with(&self.console_log, Access::Write);
-        for disk in &self.disks {
+        let opened = self.disks.iter();
+        let opened = opened.filter(|disk| disk.format != DiskFormat::Nbd);
+        for disk in opened {
             jail = jail.with(&disk.path, disk.access.to_file());
             for extent in disk.extents()? {
                 jail = jail.with(extent, Access::Read);
@@ -28,10 +30,12 @@ impl Machine {
         Ok(jail)
     }
 
-    /// Returns the length of the longest disk that the guest may write, in bytes. 0 without one.
+    /// Returns the length of the longest disk that the VMM writes, in bytes. 0 without one.
     pub fn longest_writable_bytes(&self) -> u64 {
-        let writable = self.disks.iter();
-        let writable = writable.filter(|disk| disk.access == DiskAccess::ReadWrite);
+        let writable = self
+            .disks
+            .iter()
+            .filter(|disk| disk.access == DiskAccess::ReadWrite && disk.format != DiskFormat::Nbd);
         let length = |disk: &Disk| fs::metadata(&disk.path).map_or(0, |file| file.len());
         writable.map(length).max().unwrap_or(0)
     }
@@ -141,6 +145,17 @@ mod tests {
                 (Path::new("/disks/upper"), Access::Write),
                 (Path::new("/disks/boot"), Access::Write),
             ]
+        );
+    }
+
+    #[test]
+    fn a_served_disk_is_no_file_of_the_vmm() {
+        let mut machine = machine();
+        machine.disks[1].format = DiskFormat::Nbd;
+        let jail = machine.jail(Calls::Vmm).unwrap();
+        assert!(
+            jail.files()
+                .all(|(path, _)| path != Path::new("/disks/upper"))
         );
     }
 

@@ -128,6 +128,12 @@ impl Machine {
         self.check_disks()
     }
 
+    /// Returns the number of disks that a server has.
+    pub fn served_disks(&self) -> usize {
+        let disks = self.disks.iter();
+        disks.filter(|disk| disk.format == DiskFormat::Nbd).count()
+    }
+
     fn check_shares(&self) -> Result<(), InvalidMachine> {
         for (index, share) in self.shares.iter().enumerate() {
             let mut others = self.shares[..index].iter();
@@ -190,6 +196,9 @@ pub enum DiskFormat {
     Raw,
     /// The file is a VMDK descriptor that names flat extents.
     Vmdk,
+    /// The VMM opens nothing: it asks the NBD server at the disk's socket of
+    /// [`Sockets::disks`](crate::Sockets::disks). The path is what the server has.
+    Nbd,
 }
 
 /// A guest's access to a disk or a shared directory.

@@ -12,6 +12,9 @@ pub struct Sockets {
     /// A vhost-user connection for each of [`Machine::shares`], to the process that serves it.
     /// Empty for a VMM that [serves them itself](crate::Backend::serves_shares).
     pub shares: Vec<OwnedFd>,
+    /// A connection to the NBD server of each disk of the format [`Nbd`](crate::DiskFormat::Nbd), in the
+    /// order of the disks.
+    pub disks: Vec<OwnedFd>,
 }
 
 impl Sockets {
@@ -24,6 +27,21 @@ impl Sockets {
             return Ok(());
         }
         Err(InvalidMachine::NetworkSocket)
+    }
+
+    /// Checks that each served disk has its socket.
+    ///
+    /// # Errors
+    /// If the numbers differ.
+    pub fn check_disks(&self, machine: &Machine) -> Result<(), InvalidMachine> {
+        let disks = machine.served_disks();
+        if self.disks.len() == disks {
+            return Ok(());
+        }
+        Err(InvalidMachine::DiskSockets {
+            disks,
+            sockets: self.disks.len(),
+        })
     }
 
     /// Checks that each share has its socket, or that no socket exists if `serves` is true.

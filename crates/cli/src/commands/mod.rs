@@ -42,9 +42,11 @@ pub(crate) mod rename;
 mod resources;
 pub(crate) mod restart;
 pub(crate) mod rm;
+pub(crate) mod rollback;
 pub(crate) mod run;
 pub(crate) mod save;
 pub(crate) mod share;
+pub(crate) mod snapshot;
 pub(crate) mod start;
 pub(crate) mod stats;
 pub(crate) mod stop;
@@ -291,6 +293,8 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Apply(arguments) => block_on(apply::run(context, &arguments)),
         SandboxCommand::Commit(arguments) => block_on(commit::run(context, &arguments)),
         SandboxCommand::Discard(arguments) => block_on(discard::run(context, &arguments)),
+        SandboxCommand::Snapshot(arguments) => block_on(snapshot::run(context, &arguments)),
+        SandboxCommand::Rollback(arguments) => block_on(rollback::run(context, &arguments)),
         SandboxCommand::Fs(arguments) => block_on(fs::run(context, &arguments)),
         SandboxCommand::Stats(arguments) => block_on(stats::run(context, &arguments)),
         SandboxCommand::Update(arguments) => block_on(update::run(context, &arguments)),

@@ -5,5 +5,6 @@ mod diff;
 mod images;
 mod registries;
 mod save;
+mod snapshots;
 mod support;
 mod unstarted;

@@ -13,6 +13,14 @@ pub enum AtRestError {
         /// Name of the sandbox.
         name: String,
     },
+    /// The sandbox is running on a disk with snapshots, which no copy can be made of yet.
+    #[error(
+        "sandbox {name} is running, and its disk has snapshots: it is read while the sandbox is stopped"
+    )]
+    Snapshots {
+        /// Name of the sandbox.
+        name: String,
+    },
     /// The lock of the sandbox cannot be opened.
     #[error("cannot lock sandbox {name}")]
     Lock {
@@ -96,6 +104,7 @@ impl AtRestError {
     pub fn name(&self) -> &str {
         match self {
             Self::Running { name }
+            | Self::Snapshots { name }
             | Self::Lock { name, .. }
             | Self::Connect { name, .. }
             | Self::Agent { name, .. }

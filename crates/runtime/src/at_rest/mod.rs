@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use copy::{CopyError, copy_disk};
 pub use error::AtRestError;
 
-use crate::sandbox::ReadLock;
+use crate::sandbox::{ReadLock, UpperPool};
 use crate::{ConnectError, Sandbox};
 
 /// The time for which a guest keeps its disk frozen, which is the most that its agent takes.
@@ -63,6 +63,11 @@ impl Sandbox {
         }
         if !can_freeze {
             return Err(running());
+        }
+        if UpperPool::find(&self.files).map_err(lock_error)?.is_some() {
+            return Err(AtRestError::Snapshots {
+                name: self.spec.name.clone(),
+            });
         }
         match self.connect().await {
             Ok(mut client) => Ok(SandboxAtRest {

@@ -14,6 +14,12 @@ pub enum DiscardError {
         /// Name of the sandbox.
         name: String,
     },
+    /// The sandbox has or had snapshots, whose disk would not share its blocks with a new one.
+    #[error("cannot discard changes of sandbox {name}: it has snapshots")]
+    HasSnapshots {
+        /// Name of the sandbox.
+        name: String,
+    },
     /// The disks of the sandbox cannot be read.
     #[error("cannot read the disks of sandbox {name}")]
     Disks {

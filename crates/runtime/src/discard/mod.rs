@@ -21,7 +21,7 @@ pub use error::DiscardError;
 use wanted::wanted;
 
 use crate::disks::Disks;
-use crate::sandbox::upper_options;
+use crate::sandbox::{UpperPool, upper_options};
 use crate::{Home, Sandbox};
 
 /// The longest file of extra hosts on an upper disk, as the agent reads it, in bytes.
@@ -47,6 +47,9 @@ impl Sandbox {
         let claimed = self.claim().map_err(io_error)?;
         let (sandbox, _lock) =
             claimed.ok_or_else(|| DiscardError::Running { name: name.clone() })?;
+        if UpperPool::find(&sandbox.files).map_err(io_error)?.is_some() {
+            return Err(DiscardError::HasSnapshots { name: name.clone() });
+        }
         let disks = Disks::of_locked(&sandbox, home).map_err(|source| DiscardError::Disks {
             name: name.clone(),
             source,

@@ -1,9 +1,8 @@
 //! The files of a stopped sandbox that its mounts hide while it runs.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 
-use fstree::{InodeId, Tree};
+use fstree::{InodeId, ReadAt, Tree};
 use rootfs_view::{Content, View};
 
 use crate::{Mount, Target};
@@ -19,7 +18,7 @@ pub(super) struct Covered {
 }
 
 impl Covered {
-    pub(super) fn new(mounts: &[Mount], view: &View<File>) -> Self {
+    pub(super) fn new<R: ReadAt>(mounts: &[Mount], view: &View<R>) -> Self {
         let targets: Vec<_> = mounts.iter().map(|mount| mount.target.clone()).collect();
         let mut inodes = HashMap::new();
         let mut points = HashSet::new();

@@ -1,8 +1,7 @@
 use std::collections::{HashMap, btree_map};
-use std::fs::File;
 use std::io::{self, Write};
 
-use fstree::{FileKind, InodeId, Metadata, Name};
+use fstree::{FileKind, InodeId, Metadata, Name, ReadAt};
 use rootfs_view::{Content, View};
 use tree_archive::{ArchiveWriter, EntryHeader, EntryKind, check_path, packed_xattrs};
 
@@ -16,8 +15,8 @@ mod tests;
 /// The content of `mounts` is left out: their directories are empty.
 ///
 /// Only one path is in memory at a time: a guest needs few blocks for many long names.
-pub(super) fn pack_view<W: Write>(
-    view: &View<File>,
+pub(super) fn pack_view<R: ReadAt, W: Write>(
+    view: &View<R>,
     id: InodeId,
     name: &[u8],
     mounts: Option<&Covered>,
@@ -68,8 +67,8 @@ struct EntryName<'a> {
     name: &'a Name,
 }
 
-struct Packer<'a, W> {
-    view: &'a View<File>,
+struct Packer<'a, R, W> {
+    view: &'a View<R>,
     archive: &'a mut ArchiveWriter<W>,
     mounts: Option<&'a Covered>,
     links: Vec<u64>,
@@ -81,7 +80,7 @@ struct Packer<'a, W> {
     names: HashMap<InodeId, EntryName<'a>>,
 }
 
-impl<'a, W: Write> Packer<'a, W> {
+impl<'a, R: ReadAt, W: Write> Packer<'a, R, W> {
     /// Adds one name. Returns the directory to enter; `None` if there is none.
     fn pack(
         &mut self,

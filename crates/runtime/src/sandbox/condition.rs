@@ -3,7 +3,7 @@ use std::io;
 use fs_err as fs;
 use serde::Serialize;
 
-use super::{Lock, Resources, Sandbox};
+use super::{Lock, Resources, Sandbox, UpperPool};
 use crate::{Exit, LaunchSpec};
 
 /// The state of a sandbox's machine.
@@ -61,7 +61,10 @@ impl Sandbox {
             cpus: machine.cpus,
             memory_mib: machine.memory_mib,
             // The disks of a running machine do not grow.
-            upper_bytes: fs::metadata(self.files.upper()).ok()?.len(),
+            upper_bytes: match UpperPool::find(&self.files).ok()? {
+                Some(pool) => pool.size_bytes().ok()?,
+                None => fs::metadata(self.files.upper()).ok()?.len(),
+            },
         })
     }
 
@@ -97,7 +100,7 @@ mod tests {
     use super::*;
     use crate::Home;
     use crate::mounts::Layout;
-    use crate::sandbox::{BootFiles, Changes, Spec};
+    use crate::sandbox::{BootFiles, Changes, Spec, upper};
 
     #[test]
     fn a_machine_has_what_it_was_started_with() {
@@ -114,8 +117,11 @@ mod tests {
             now_s: 0,
         };
         let layout = Layout::default();
-        let launch_spec =
-            LaunchSpec::for_tests(sandbox.spec.machine(&sandbox.files, &boot_files, layout));
+        let upper = upper::disk(&sandbox.files).expect("found");
+        let machine = sandbox
+            .spec
+            .machine(&sandbox.files, &boot_files, upper, layout);
+        let launch_spec = LaunchSpec::for_tests(machine);
         let json = serde_json::to_vec(&launch_spec).expect("written");
         fs::write(sandbox.files.launch_spec(), json).expect("written");
         let changes = Changes {

@@ -7,7 +7,7 @@ use msb_network::Publish;
 
 use super::lock::ChangeLock;
 use super::own::OwnerLock;
-use super::{Lock, ReadLock, RemoveError, Sandbox, SandboxPaths, Spec, State};
+use super::{Lock, ReadLock, RemoveError, Sandbox, SandboxPaths, Spec, State, UpperPool};
 use crate::published_ports::read_published;
 use crate::{Home, allocated_bytes};
 
@@ -90,13 +90,16 @@ impl Sandbox {
         })
     }
 
-    /// Returns the size that the upper disk takes on the host's disk, in bytes.
+    /// Returns the size that the upper disk takes on the host's disk, with its snapshots, in bytes.
     /// This is the size of the written blocks, not of the disk.
     ///
     /// # Errors
     /// If the upper disk does not exist.
     pub fn allocated_bytes(&self) -> io::Result<u64> {
-        Ok(allocated_bytes(&fs::metadata(self.files.upper())?))
+        match UpperPool::find(&self.files)? {
+            Some(pool) => pool.allocated_bytes(),
+            None => Ok(allocated_bytes(&fs::metadata(self.files.upper())?)),
+        }
     }
 
     /// Takes the right to start the sandbox; `None` while it is running.

@@ -23,6 +23,7 @@ mod stop;
 mod unfinished;
 mod update;
 mod upper;
+mod upper_pool;
 
 pub use condition::{Condition, State};
 pub use connect::ConnectError;
@@ -42,6 +43,7 @@ pub use start::StartOptions;
 pub use stop::UNMOUNT_TIMEOUT;
 pub use update::{Changes, UpdateError};
 pub use upper::UpperError;
+pub use upper_pool::{AdoptError, UpperPool};
 
 pub(crate) use lock::{ChangeLock, ReadLock};
 pub(crate) use spec::BootFiles;

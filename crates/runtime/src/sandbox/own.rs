@@ -113,7 +113,7 @@ impl Sandbox {
             spec.removed_with_owner = removed_with_owner;
             write_spec(&self.files, &spec)?;
         }
-        if !fs::exists(self.files.upper())? {
+        if !self.files.has_upper()? {
             // The sandbox was removed during the write; the new file describes no sandbox.
             let _ = fs::remove_dir_all(&self.files.directory);
             return Err(io::ErrorKind::NotFound.into());

@@ -13,9 +13,24 @@ impl SandboxPaths {
         self.directory.join("sandbox.json")
     }
 
-    /// Returns the path of the upper disk.
+    /// Returns the path of the upper disk of a sandbox without snapshots.
     pub fn upper(&self) -> PathBuf {
         self.directory.join("upper.ext4")
+    }
+
+    /// Returns the directory of the upper disk of a sandbox that has snapshots.
+    pub fn generations(&self) -> PathBuf {
+        self.directory.join("generations")
+    }
+
+    /// Returns true if the sandbox has an upper disk, of either form.
+    pub(crate) fn has_upper(&self) -> std::io::Result<bool> {
+        Ok(fs_err::exists(self.upper())? || fs_err::exists(self.generations())?)
+    }
+
+    /// Returns the directory of the records of snapshots.
+    pub fn snapshots(&self) -> PathBuf {
+        self.directory.join("snapshots")
     }
 
     /// Returns the path of the record of the last image that was made of the sandbox.

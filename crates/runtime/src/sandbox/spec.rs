@@ -121,38 +121,25 @@ impl Spec {
         self.remove_when_stopped || self.removed_with_owner
     }
 
-    /// Returns the machine that boots this sandbox, with its mounts as `layout` arranges them.
+    /// Returns the machine that boots this sandbox from `upper`, with its mounts as `layout` arranges
+    /// them.
     pub(crate) fn machine(
         &self,
         files: &SandboxPaths,
         boot_files: &BootFiles,
+        upper: Disk,
         layout: Layout,
     ) -> Machine {
-        let disk = |path: &Path, format, access, serial: &str| Disk {
+        let read_only = |path: &Path, format, serial: &str| Disk {
             path: path.to_owned(),
             format,
-            access,
+            access: DiskAccess::ReadOnly,
             serial: serial.to_owned(),
         };
         let own = [
-            disk(
-                &boot_files.image_vmdk,
-                DiskFormat::Vmdk,
-                DiskAccess::ReadOnly,
-                IMAGE_SERIAL,
-            ),
-            disk(
-                &files.upper(),
-                DiskFormat::Raw,
-                DiskAccess::ReadWrite,
-                UPPER_SERIAL,
-            ),
-            disk(
-                &boot_files.boot_disk,
-                DiskFormat::Raw,
-                DiskAccess::ReadOnly,
-                BOOT_SERIAL,
-            ),
+            read_only(&boot_files.image_vmdk, DiskFormat::Vmdk, IMAGE_SERIAL),
+            upper,
+            read_only(&boot_files.boot_disk, DiskFormat::Raw, BOOT_SERIAL),
         ];
         let root_disk = own.len() - 1;
         Machine {

@@ -82,6 +82,7 @@ impl Sandbox {
         )?;
         self.check_mounts(&options.home)?;
         let layout = Layout::assign(&options.home, &self.files, &self.spec.mounts, &options.room)?;
+        let upper = upper::disk(&self.files).map_err(io_error("open the writable disk"))?;
         let now_s = now_s();
         let boot_files = BootFiles {
             kernel: kernel.path,
@@ -91,7 +92,7 @@ impl Sandbox {
         };
         let launch_spec = LaunchSpec {
             format: LAUNCH_FORMAT,
-            machine: self.spec.machine(&self.files, &boot_files, layout),
+            machine: self.spec.machine(&self.files, &boot_files, upper, layout),
             vmm: options.vmm.to_owned(),
             home: options.home.root().to_owned(),
             image_digest: self.spec.image_digest.clone(),

@@ -76,7 +76,7 @@ impl Sandbox {
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
         changes.apply(&mut spec)?;
         write_spec(&self.files, &spec).map_err(io_error)?;
-        if !fs::exists(self.files.upper()).map_err(io_error)? {
+        if !self.files.has_upper().map_err(io_error)? {
             // The sandbox stopped and was removed during the write; the new file describes no
             // sandbox.
             let _ = fs::remove_dir_all(&self.files.directory);

@@ -7,9 +7,10 @@ use ext4_writer::{Options, WriteError};
 use fs_err as fs;
 use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
 use image_store::StoredImage;
+use msb_vmm::{Disk, DiskAccess, DiskFormat};
 use sha2::{Digest as _, Sha256};
 
-use super::{SandboxPaths, Spec};
+use super::{SandboxPaths, Spec, UPPER_SERIAL, UpperPool};
 use crate::patches::{NewFile, PatchError, Patched, Patches};
 
 /// A failure to write an upper disk.
@@ -124,13 +125,43 @@ pub(crate) fn upper_options(spec: &Spec, size_bytes: u64) -> Options {
     }
 }
 
-/// Enlarges the disk's file to the size in the description. The file never becomes smaller.
+/// Returns the upper disk as a VMM gets it: a file, or a disk that the VMM process serves.
+pub(crate) fn disk(files: &SandboxPaths) -> io::Result<Disk> {
+    let (path, format) = match UpperPool::find(files)? {
+        Some(_) => (files.generations(), DiskFormat::Nbd),
+        None => (files.upper(), DiskFormat::Raw),
+    };
+    Ok(Disk {
+        path,
+        format,
+        access: DiskAccess::ReadWrite,
+        serial: UPPER_SERIAL.to_owned(),
+    })
+}
+
+/// Enlarges the disk to the size in the description. It never becomes smaller.
 /// The guest's agent notices the new size.
 pub(crate) fn grow(files: &SandboxPaths, spec: &Spec) -> io::Result<()> {
+    if UpperPool::find(files)?.is_some() {
+        return grow_pool(files, spec.upper_bytes);
+    }
     let file = fs::File::options().write(true).open(files.upper())?;
     if file.metadata()?.len() < spec.upper_bytes {
         file.set_len(spec.upper_bytes)?;
         file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Enlarges a disk of generations.
+fn grow_pool(files: &SandboxPaths, wanted_bytes: u64) -> io::Result<()> {
+    // Also removes the old name of a raw disk, if a process ended before.
+    let pool = UpperPool::adopt(files).map_err(io::Error::other)?;
+    let size_bytes = pool.size_bytes().map_err(io::Error::other)?;
+    if size_bytes < wanted_bytes {
+        let mut disk = pool.open().map_err(io::Error::other)?;
+        disk.grow(wanted_bytes).map_err(io::Error::other)?;
+        disk.flush().map_err(io::Error::other)?;
     }
     Ok(())
 }

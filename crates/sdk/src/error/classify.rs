@@ -136,6 +136,7 @@ converted! {
         msb_runtime::HomeError,
         msb_runtime::RemoveError,
         msb_runtime::RenameError,
+        msb_runtime::SnapshotError,
         msb_runtime::TimelineError,
         msb_runtime::UpdateError,
         msb_runtime::VolumeError;
@@ -155,6 +156,7 @@ converted! {
         msb_runtime::NoSignal,
         msb_runtime::NoAuthorities,
         msb_runtime::InvalidHostname,
+        msb_runtime::InvalidSnapshotName,
         msb_runtime::InvalidVolumeName,
         msb_runtime::UlimitError,
         msb_runtime::network::InvalidPublish,

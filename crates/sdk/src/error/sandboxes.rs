@@ -5,8 +5,8 @@ use std::io;
 
 use msb_runtime::{
     ApplyError, AtRestError, CommitError, CommittedError, ConnectError, CreateError, DiffError,
-    DiscardError, HomeError, MountError, PatchError, RemoveError, RenameError, UpdateError,
-    VolumeError,
+    DiscardError, HomeError, MountError, PatchError, RemoveError, RenameError, SnapshotError,
+    UpdateError, VolumeError,
 };
 use tree_diff::LayerError;
 
@@ -58,6 +58,9 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     }
     if let Some(error) = cause.downcast_ref::<DiscardError>() {
         return of_discard(error);
+    }
+    if let Some(error) = cause.downcast_ref::<SnapshotError>() {
+        return of_snapshot(error);
     }
     if let Some(error) = cause.downcast_ref::<UpdateError>() {
         return of_update(error);
@@ -152,7 +155,7 @@ fn of_patch(error: &PatchError) -> Meaning {
 fn of_at_rest(error: &AtRestError) -> Option<Meaning> {
     let name = error.name();
     let kind = match error {
-        AtRestError::Running { .. } => ErrorKind::SandboxRunning,
+        AtRestError::Running { .. } | AtRestError::Snapshots { .. } => ErrorKind::SandboxRunning,
         AtRestError::Full { .. } => ErrorKind::OutOfSpace,
         AtRestError::Silent { .. } | AtRestError::Slow { .. } | AtRestError::Thawed { .. } => {
             ErrorKind::Busy
@@ -226,6 +229,11 @@ fn of_discard(error: &DiscardError) -> Option<Meaning> {
             let hint = format!("stop it with msb stop {name}; its files are kept");
             Some(of_running(name).hint(Some(hint)))
         }
+        DiscardError::HasSnapshots { name } => {
+            let hint = format!("roll back with msb rollback {name}@SNAPSHOT");
+            let meaning = Meaning::new(ErrorKind::InvalidArgument).detail("name", name.as_str());
+            Some(meaning.hint(Some(hint)))
+        }
         DiscardError::NoDirectory { path } => {
             let path = String::from_utf8_lossy(path).into_owned();
             let hint = format!("take back {path} as a whole");
@@ -241,6 +249,28 @@ fn of_discard(error: &DiscardError) -> Option<Meaning> {
             None
         }
     }
+}
+
+fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
+    Some(match error {
+        SnapshotError::Running { name } => {
+            let hint = format!("stop it with msb stop {name}; its files are kept");
+            of_running(name).hint(Some(hint))
+        }
+        SnapshotError::Exists { name, .. } => {
+            Meaning::new(ErrorKind::NameTaken).detail("name", name.as_str())
+        }
+        SnapshotError::Missing { sandbox, name } => {
+            let hint = format!("list them with msb snapshot ls {sandbox}");
+            let meaning = Meaning::new(ErrorKind::NotFound).detail("name", name.as_str());
+            meaning.hint(Some(hint))
+        }
+        SnapshotError::Empty { sandbox } => {
+            let hint = format!("take one with msb snapshot create {sandbox}");
+            Meaning::new(ErrorKind::NotFound).hint(Some(hint))
+        }
+        _ => return None,
+    })
 }
 
 fn of_update(error: &UpdateError) -> Option<Meaning> {

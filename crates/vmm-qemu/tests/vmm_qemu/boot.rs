@@ -1,12 +1,15 @@
 use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use msb_jail::Strictness;
-use msb_vmm::{Disk, DiskAccess, Machine, Sockets, Vmm as _};
+use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, Sockets, Vmm as _};
 use msb_vmm_qemu::Qemu;
 
 use crate::guest::Guest;
@@ -41,16 +44,21 @@ fn sockets(port: UnixStream) -> Sockets {
         agent_port: OwnedFd::from(port),
         network: None,
         shares: Vec::new(),
+        disks: Vec::new(),
     }
 }
 
 /// Boots `machine`, runs `talk` with it, and waits for its end. The machine's error comes first,
 /// because it explains more than a failed talk.
-fn boot(machine: &Machine, talk: impl FnOnce(&mut Host) + Send) {
+fn boot(machine: &Machine, disks: Vec<OwnedFd>, talk: impl FnOnce(&mut Host) + Send) {
     let (mut host, port) = Host::new();
+    let sockets = Sockets {
+        disks,
+        ..sockets(port)
+    };
     thread::scope(|scope| {
         let talk = scope.spawn(move || talk(&mut host));
-        let ended = Qemu::from_environment().run(machine, sockets(port), Strictness::Off);
+        let ended = Qemu::from_environment().run(machine, sockets, Strictness::Off);
         let talked = talk.join();
         ended.expect("an orderly end");
         let console = fs::read_to_string(&machine.console_log).unwrap();
@@ -68,30 +76,78 @@ fn boot_shows_disks_in_order_and_carries_bytes_both_ways() {
         guest.raw_disk("upper", DiskAccess::ReadWrite, &upper),
         guest.raw_disk("twenty-bytes-serial_", DiskAccess::ReadOnly, &plain),
         guest.raw_disk("more.1", DiskAccess::ReadOnly, &plain[..512]),
+        Disk {
+            format: DiskFormat::Nbd,
+            ..guest.raw_disk("served", DiskAccess::ReadWrite, &upper)
+        },
     ];
     let expected = [
         line('a', &disks[0], "ro", &extents.concat()),
         line('b', &disks[1], "rw", &upper),
         line('c', &disks[2], "ro", &plain),
         line('d', &disks[3], "ro", &plain[..512]),
+        line('e', &disks[4], "rw", &upper),
     ];
     let machine = guest.machine(disks);
     let sent = noise(10 << 20, 6);
-    boot(&machine, |host| {
+    let (socket, served) = serve(guest.path("served"));
+    boot(&machine, vec![socket], |host| {
         let report = host.read_report();
-        assert_eq!(report[..4], expected);
-        assert!(report[4].starts_with("disk vde root ro "), "{report:?}");
-        assert_clock_is_right(&report[5]);
-        assert_clock_is_fine(&report[6]);
-        assert_eq!(report[7], "cpus 2");
+        assert_eq!(report[..5], expected);
+        assert!(report[5].starts_with("disk vdf root ro "), "{report:?}");
+        assert_clock_is_right(&report[6]);
+        assert_clock_is_fine(&report[7]);
+        assert_eq!(report[8], "cpus 2");
         let inverted: Vec<u8> = sent.iter().map(|byte| !byte).collect();
         assert!(host.echo(&sent) == inverted, "10 MiB come back changed");
     });
-    let written = fs::read(guest.path("upper")).unwrap();
-    assert_eq!(written[..upper.len() - 512], upper[..upper.len() - 512]);
-    assert_eq!(written[upper.len() - 512..], [0xa5; 512]);
+    served.join().unwrap();
+    for name in ["upper", "served"] {
+        let written = fs::read(guest.path(name)).unwrap();
+        assert_eq!(written[..upper.len() - 512], upper[..upper.len() - 512]);
+        assert_eq!(written[upper.len() - 512..], [0xa5; 512]);
+    }
     let console = fs::read_to_string(&machine.console_log).unwrap();
     assert!(console.contains("guest: console speaks"), "{console}");
+}
+
+/// Serves a file over NBD on a thread that ends with the connection, whose other end is returned.
+fn serve(path: PathBuf) -> (OwnedFd, JoinHandle<()>) {
+    let (client, server) = UnixStream::pair().unwrap();
+    let file = fs::File::options().read(true).write(true).open(path);
+    let mut disk = FileDisk(file.unwrap());
+    let serving = move || nbd_server::serve(&server, &server, &mut disk).unwrap();
+    (client.into(), thread::spawn(serving))
+}
+
+/// A raw file behind an NBD server.
+struct FileDisk(fs::File);
+
+impl nbd_server::Disk for FileDisk {
+    fn size_bytes(&self) -> u64 {
+        self.0.metadata().unwrap().len()
+    }
+
+    fn read(&mut self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
+        self.0.read_exact_at(buf, offset_bytes)
+    }
+
+    fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset_bytes)
+    }
+
+    fn zero(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+        let zeros = vec![0; usize::try_from(length_bytes).unwrap()];
+        self.write(&zeros, offset_bytes)
+    }
+
+    fn discard(&mut self, _offset_bytes: u64, _length_bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
 }
 
 fn assert_clock_is_right(line: &str) {

@@ -1,0 +1,115 @@
+//! The disks that the VMM process serves to its VMM, each on a thread of its own.
+//!
+//! A disk of generations is opened before the process gives up its rights. Its thread is confined to the
+//! disk's directory, and the VMM to none of it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use generations::{FileStorage, OpenError};
+use msb_jail::{Access, Calls, Jail};
+use msb_runtime::{SandboxPaths, UpperPool};
+use msb_vmm::{DiskFormat, Machine};
+
+use crate::supervisor;
+
+/// The number of bytes of discarded blocks that are given back when the machine has ended: all.
+const RECLAIM_BYTES: u64 = u64::MAX;
+
+/// A disk that the VMM process is to serve cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskServerError {
+    /// The directory of the disk cannot be read.
+    #[error("cannot find the disk {}", .path.display())]
+    Find {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the host.
+        #[source]
+        source: io::Error,
+    },
+    /// The disk is open in another process, or damaged.
+    #[error("cannot open the disk {}", .path.display())]
+    Open {
+        /// The directory of the disk.
+        path: PathBuf,
+        /// The error of the disk.
+        #[source]
+        source: OpenError,
+    },
+}
+
+/// A disk that is open and not served yet.
+pub(crate) struct ServedDisk {
+    directory: PathBuf,
+    disk: generations::Disk<FileStorage>,
+}
+
+/// A disk and the server's end of its connection.
+pub(crate) struct DiskServer {
+    disk: ServedDisk,
+    stream: UnixStream,
+}
+
+/// Opens the served disks of a machine. Only the upper disk of a sandbox can be one.
+pub(crate) fn open(
+    machine: &Machine,
+    files: &SandboxPaths,
+) -> Result<Vec<ServedDisk>, DiskServerError> {
+    let served = machine.disks.iter();
+    let served = served.filter(|disk| disk.format == DiskFormat::Nbd);
+    served
+        .map(|disk| {
+            let failed = |source| DiskServerError::Find {
+                path: disk.path.clone(),
+                source,
+            };
+            let pool = UpperPool::find(files).map_err(failed)?;
+            let pool = pool.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+            let opened = pool.open().map_err(|source| DiskServerError::Open {
+                path: disk.path.clone(),
+                source,
+            })?;
+            Ok(ServedDisk {
+                directory: files.generations(),
+                disk: opened,
+            })
+        })
+        .collect()
+}
+
+impl ServedDisk {
+    /// Returns the size of the disk, in bytes: no file of it is longer.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.disk.size_bytes()
+    }
+
+    /// Connects the disk. Returns the VMM's end.
+    pub(crate) fn connect(self) -> io::Result<(OwnedFd, DiskServer)> {
+        let (client, stream) = UnixStream::pair()?;
+        Ok((client.into(), DiskServer { disk: self, stream }))
+    }
+}
+
+impl DiskServer {
+    /// Returns the jail of the thread that serves the disk.
+    pub(crate) fn jail(&self) -> Jail {
+        Jail::new(Calls::Vmm).with(&self.disk.directory, Access::Keep)
+    }
+
+    /// Serves the disk until the VMM ends, and gives back the space that the guest discarded.
+    pub(crate) fn serve(self) {
+        let mut disk = self.disk.disk;
+        if let Err(error) = nbd_server::serve(&self.stream, &self.stream, &mut disk) {
+            supervisor::log_line(&format!(
+                "the writable disk is not served any more: {error}"
+            ));
+        }
+        // Blocks that stay allocated cost space and nothing else.
+        if let Err(error) = disk.reclaim(RECLAIM_BYTES) {
+            supervisor::log_line(&format!("cannot free discarded blocks: {error}"));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+use std::io;
+use std::path::PathBuf;
+
+use fs_err as fs;
+use generations::{CreateError, Disk, DiskId, FileStorage, OpenError, Pool, Snapshot, State};
+
+use super::SandboxPaths;
+use crate::allocated_bytes;
+
+/// The identifier of the upper disk in its pool, which has no other disk.
+const UPPER: [u8; 16] = *b"msb's upper disk";
+
+/// The upper disk of a sandbox that has snapshots: a pool of generations in the sandbox's directory.
+///
+/// A sandbox has the pool or a raw disk. If both exist, the process that made the pool of the raw disk
+/// ended before it had removed the old name: the pool counts.
+#[derive(Debug)]
+pub struct UpperPool {
+    pub(crate) pool: Pool<FileStorage>,
+    directory: PathBuf,
+}
+
+impl UpperPool {
+    /// Opens the pool of a sandbox; `None` if its upper disk is a raw file.
+    ///
+    /// # Errors
+    /// If the sandbox's directory cannot be read.
+    pub fn find(files: &SandboxPaths) -> io::Result<Option<Self>> {
+        let directory = files.generations();
+        if !fs::exists(&directory)? {
+            return Ok(None);
+        }
+        let pool = Self::at(directory)?;
+        let disks = pool.pool.disks().map_err(io::Error::other)?;
+        Ok(disks.contains(&disk_id()).then_some(pool))
+    }
+
+    /// Makes the raw disk of a stopped sandbox the first generation of a pool, without a copy. Nothing
+    /// happens if the sandbox has a pool.
+    ///
+    /// # Errors
+    /// If the pool cannot be written. The sandbox has its raw disk or its pool then.
+    pub(crate) fn adopt(files: &SandboxPaths) -> Result<Self, AdoptError> {
+        let pool = Self::at(files.generations())?;
+        // A pool whose own name is lost would have the only name of the disk.
+        durable_files::sync_directory(&files.directory)?;
+        if fs::exists(files.upper())? {
+            pool.pool.adopt(disk_id(), &files.upper())?;
+        }
+        Ok(pool)
+    }
+
+    fn at(directory: PathBuf) -> io::Result<Self> {
+        let pool = Pool::new(FileStorage::open(&directory)?);
+        Ok(Self { pool, directory })
+    }
+
+    /// Opens the disk for reading and writing.
+    ///
+    /// # Errors
+    /// If another process has it open, or a file of it is missing or damaged.
+    pub fn open(&self) -> Result<Disk<FileStorage>, OpenError> {
+        self.pool.open_disk(disk_id())
+    }
+
+    /// Opens the disk of a stopped sandbox for reading.
+    ///
+    /// # Errors
+    /// Fails as [`UpperPool::open`] does.
+    pub(crate) fn read(&self) -> Result<Snapshot<FileStorage>, OpenError> {
+        self.pool.read_disk(disk_id())
+    }
+
+    /// Sets the disk of a stopped sandbox to a state.
+    pub(crate) fn roll_back(&self, state: &State) -> Result<(), CreateError> {
+        self.pool.roll_back(disk_id(), state)
+    }
+
+    /// Returns the size of the disk, in bytes.
+    ///
+    /// # Errors
+    /// If the record of the disk is missing or damaged.
+    pub fn size_bytes(&self) -> Result<u64, OpenError> {
+        Ok(self.pool.sealed_state(disk_id())?.size_bytes)
+    }
+
+    /// Returns the space that all generations take on the host's disk, in bytes.
+    pub(crate) fn allocated_bytes(&self) -> io::Result<u64> {
+        let mut bytes: u64 = 0;
+        for entry in fs::read_dir(&self.directory)? {
+            let file = entry?.metadata();
+            bytes = bytes.saturating_add(file.as_ref().map_or(0, allocated_bytes));
+        }
+        Ok(bytes)
+    }
+}
+
+/// A raw disk cannot be made a generation.
+#[derive(Debug, thiserror::Error)]
+pub enum AdoptError {
+    /// The sandbox's directory cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The pool cannot be written.
+    #[error(transparent)]
+    Pool(#[from] CreateError),
+}
+
+fn disk_id() -> DiskId {
+    DiskId::from_bytes(UPPER).expect("not all bytes are zero")
+}

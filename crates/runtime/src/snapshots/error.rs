@@ -1,0 +1,68 @@
+use std::io;
+use std::path::PathBuf;
+
+use generations::{CutError, FlushError, OpenError};
+
+use super::SnapshotName;
+use crate::AdoptError;
+
+/// A failure of an operation on snapshots. The sandbox's disk and its other snapshots are unchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The sandbox is running, and writes to its disk.
+    #[error(
+        "sandbox {name} is running; its snapshots can be made, used and removed once it has stopped"
+    )]
+    Running {
+        /// Name of the sandbox.
+        name: String,
+    },
+    /// The sandbox has a snapshot of this name.
+    #[error("sandbox {sandbox} has a snapshot {name}")]
+    Exists {
+        /// Name of the sandbox.
+        sandbox: String,
+        /// Name of the snapshot.
+        name: SnapshotName,
+    },
+    /// The sandbox has no such snapshot.
+    #[error("sandbox {sandbox} has no snapshot {name}")]
+    Missing {
+        /// Name of the sandbox.
+        sandbox: String,
+        /// Name of the snapshot.
+        name: String,
+    },
+    /// The sandbox has no snapshot.
+    #[error("sandbox {sandbox} has no snapshots")]
+    Empty {
+        /// Name of the sandbox.
+        sandbox: String,
+    },
+    /// The record of a snapshot is not what was written.
+    #[error("the record {} is damaged: {reason}", .path.display())]
+    Damaged {
+        /// The record.
+        path: PathBuf,
+        /// What is wrong with it, a clause.
+        reason: String,
+    },
+    /// The raw disk of a sandbox cannot be made a disk of generations.
+    #[error("cannot prepare the writable disk for snapshots")]
+    Adopt(#[from] AdoptError),
+    /// The disk cannot be opened.
+    #[error("cannot open the writable disk")]
+    Open(#[from] OpenError),
+    /// The disk cannot be cut.
+    #[error("cannot take the state of the writable disk")]
+    Cut(#[from] CutError),
+    /// The disk cannot be flushed.
+    #[error("cannot flush the writable disk")]
+    Flush(#[from] FlushError),
+    /// The disk cannot be set to another state.
+    #[error("cannot set the writable disk to another state")]
+    RollBack(#[from] generations::CreateError),
+    /// A file of the sandbox cannot be read or written.
+    #[error("cannot read or write the snapshots")]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,151 @@
+//! Snapshots of stopped sandboxes.
+
+use msb_runtime::{Sandbox as StoredSandbox, Snapshot, SnapshotName};
+use serde::{Deserialize, Serialize};
+
+use crate::shared::Shared;
+use crate::{Error, Operation, Sandbox};
+
+/// The description of a snapshot, with the keys of `msb snapshot inspect`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SnapshotInfo {
+    /// The name of the sandbox.
+    pub sandbox: String,
+    /// The name, unique in the sandbox.
+    pub name: String,
+    /// The number: a later snapshot of the sandbox has a higher one.
+    pub number: u64,
+    /// The creation time, in seconds since the epoch.
+    pub created_s: u64,
+    /// The user's note.
+    pub message: Option<String>,
+    /// True if a rollback made the snapshot, of the disk as it was before.
+    pub automatic: bool,
+    /// The size of the disk, in bytes.
+    pub size_bytes: u64,
+    /// The digest of the manifest of the sandbox's image.
+    pub image_digest: String,
+}
+
+/// A rollback that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RolledBack {
+    /// The snapshot that the sandbox's files are those of.
+    pub to: SnapshotInfo,
+    /// The snapshot of the files as they were before.
+    pub kept: SnapshotInfo,
+}
+
+impl SnapshotInfo {
+    fn new(sandbox: &StoredSandbox, snapshot: Snapshot) -> Self {
+        Self {
+            sandbox: sandbox.spec.name.clone(),
+            name: snapshot.name.to_string(),
+            number: snapshot.number,
+            created_s: snapshot.created_s,
+            message: snapshot.message,
+            automatic: snapshot.is_automatic,
+            size_bytes: snapshot.size_bytes,
+            image_digest: snapshot.image_digest,
+        }
+    }
+}
+
+impl Sandbox {
+    /// Takes a snapshot of the stopped sandbox's files, in constant time. Without a name it gets its
+    /// number. Volumes and host directories are not part of it.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// sandbox.create_snapshot(Some("clean"), None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
+    /// [`NameTaken`](crate::ErrorKind::NameTaken),
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument).
+    pub fn create_snapshot(
+        &self,
+        name: Option<&str>,
+        message: Option<&str>,
+    ) -> Operation<SnapshotInfo> {
+        let (name, message) = (name.map(str::to_owned), message.map(str::to_owned));
+        self.of_stored(move |stored| {
+            let name = name.map(|name| name.parse::<SnapshotName>()).transpose()?;
+            let made = stored.create_snapshot(name, message)?;
+            Ok(SnapshotInfo::new(stored, made))
+        })
+    }
+
+    /// Returns the snapshots, the oldest first.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn snapshots(&self) -> Operation<Vec<SnapshotInfo>> {
+        self.of_stored(|stored| {
+            let all = stored.snapshots()?.into_iter();
+            Ok(all.map(|one| SnapshotInfo::new(stored, one)).collect())
+        })
+    }
+
+    /// Returns the snapshot with this name.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::ErrorKind::NotFound).
+    pub fn snapshot(&self, name: &str) -> Operation<SnapshotInfo> {
+        let name = name.to_owned();
+        self.of_stored(move |stored| Ok(SnapshotInfo::new(stored, stored.snapshot(Some(&name))?)))
+    }
+
+    /// Removes a snapshot of the stopped sandbox. The sandbox's files stay as they are.
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
+    /// [`NotFound`](crate::ErrorKind::NotFound).
+    pub fn remove_snapshot(&self, name: &str) -> Operation<()> {
+        let name = name.to_owned();
+        self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?))
+    }
+
+    /// Makes the stopped sandbox's files those of a snapshot; of the newest one without a name. The
+    /// files as they were before are kept as an automatic snapshot.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let rolled = sandbox.roll_back(Some("clean")).await?;
+    /// println!("the files before are in {}", rolled.kept.name);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
+    /// [`NotFound`](crate::ErrorKind::NotFound).
+    pub fn roll_back(&self, name: Option<&str>) -> Operation<RolledBack> {
+        let name = name.map(str::to_owned);
+        self.of_stored(move |stored| {
+            let rolled = stored.roll_back(name.as_deref())?;
+            Ok(RolledBack {
+                to: SnapshotInfo::new(stored, rolled.to),
+                kept: SnapshotInfo::new(stored, rolled.kept),
+            })
+        })
+    }
+
+    /// Runs work on the sandbox in the home, which blocks.
+    fn of_stored<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&StoredSandbox) -> Result<T, Error> + Send + 'static,
+    ) -> Operation<T> {
+        let handle = self.handle();
+        Operation::new(async move {
+            let stored = handle.stored();
+            let work = move |_: &Shared| work(&stored);
+            handle.shared.with_home(work).await
+        })
+    }
+}
