@@ -263,6 +263,8 @@ else
 fi
 json snapshots snapshot ls --format json
 json snapshots snapshot inspect walk-2@clean
+json snapshot-verify snapshot verify walk-2 --format json
+same 'intact   walk-2@clean' "$msb" snapshot verify walk-2@clean
 
 step 'run in the background, wait, remove'
 boots "$msb" run -d --memory 512m --name walk "$image" \

@@ -90,7 +90,10 @@ pub use sandbox::{
     Running, Sandbox, SandboxId, SandboxPaths, Spec, StartError, StartOptions, State, Stopping,
     UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError, UpperPool,
 };
-pub use snapshots::{InvalidSnapshotName, RolledBack, Snapshot, SnapshotError, SnapshotName};
+pub use snapshots::{
+    InvalidSnapshotName, RolledBack, Snapshot, SnapshotContent, SnapshotError, SnapshotName,
+    VerifiedSnapshot,
+};
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};
 pub use text_log::TextLog;

@@ -38,6 +38,49 @@ pub struct RolledBack {
     pub kept: SnapshotInfo,
 }
 
+/// The result of verifying a snapshot, with the keys of `msb snapshot verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct VerifiedSnapshot {
+    /// The name of the sandbox.
+    pub sandbox: String,
+    /// The name of the snapshot.
+    pub name: String,
+    /// The state of its content.
+    pub content: SnapshotContent,
+    /// The first fault that was found; `None` if it is not damaged.
+    pub problem: Option<String>,
+}
+
+/// The state of a snapshot's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum SnapshotContent {
+    /// All of it is what was recorded.
+    Intact,
+    /// A part had no digest yet; it has one since this verification.
+    Recorded,
+    /// A part is missing or is not what was recorded.
+    Damaged,
+}
+
+impl VerifiedSnapshot {
+    fn new(sandbox: &StoredSandbox, verified: msb_runtime::VerifiedSnapshot) -> Self {
+        let (content, problem) = match verified.content {
+            Ok(msb_runtime::SnapshotContent::Intact) => (SnapshotContent::Intact, None),
+            Ok(msb_runtime::SnapshotContent::Recorded) => (SnapshotContent::Recorded, None),
+            Err(error) => (SnapshotContent::Damaged, Some(crate::error::line(&*error))),
+        };
+        Self {
+            sandbox: sandbox.spec.name.clone(),
+            name: verified.name.to_string(),
+            content,
+            problem,
+        }
+    }
+}
+
 impl SnapshotInfo {
     fn new(sandbox: &StoredSandbox, snapshot: Snapshot) -> Self {
         Self {
@@ -84,11 +127,50 @@ impl Sandbox {
     /// Returns the snapshots, the oldest first.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If they cannot be read, or the record of one is damaged.
     pub fn snapshots(&self) -> Operation<Vec<SnapshotInfo>> {
         self.of_stored(|stored| {
-            let all = stored.snapshots()?.into_iter();
-            Ok(all.map(|one| SnapshotInfo::new(stored, one)).collect())
+            let each = stored.snapshots()?.into_iter();
+            each.map(|one| Ok(SnapshotInfo::new(stored, one?)))
+                .collect()
+        })
+    }
+
+    /// Returns the snapshots, the oldest first, and the error of each whose record is damaged.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn snapshots_each(&self) -> Operation<Vec<Result<SnapshotInfo, Error>>> {
+        self.of_stored(|stored| {
+            let each = stored.snapshots()?.into_iter();
+            let each = each.map(|one| Ok(SnapshotInfo::new(stored, one?)));
+            Ok(each.collect())
+        })
+    }
+
+    /// Reads a snapshot of the stopped sandbox as a whole and compares it with its digest; without a
+    /// name all snapshots. Content that has no digest gets one: a byte of it that changes later is found
+    /// by the next verification.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// for verified in sandbox.verify_snapshots(None).await? {
+    ///     println!("{}: {:?}", verified.name, verified.content);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
+    /// [`NotFound`](crate::ErrorKind::NotFound). Damage is a result.
+    pub fn verify_snapshots(&self, name: Option<&str>) -> Operation<Vec<VerifiedSnapshot>> {
+        let names: Vec<String> = name.into_iter().map(str::to_owned).collect();
+        self.of_stored(move |stored| {
+            let verified = stored.verify_snapshots(&names)?.into_iter();
+            Ok(verified
+                .map(|one| VerifiedSnapshot::new(stored, one))
+                .collect())
         })
     }
 

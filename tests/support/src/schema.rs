@@ -32,6 +32,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("prune"),
     schema!("ps"),
     schema!("push"),
+    schema!("snapshot-verify"),
     schema!("snapshots"),
     schema!("stats"),
     schema!("version"),

@@ -84,7 +84,8 @@ fn print(report: &Pruned) -> std::io::Result<()> {
     output::print(&text)
 }
 
-fn parse_filter(text: &str) -> Result<Duration, String> {
+/// Parses `until=DURATION`.
+pub(super) fn parse_filter(text: &str) -> Result<Duration, String> {
     let Some(("until", duration)) = text.split_once('=') else {
         return Err(format!(
             "'{text}' is not a filter: write one such as until=24h"

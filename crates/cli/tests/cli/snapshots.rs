@@ -1,5 +1,7 @@
 //! Snapshots of a sandbox that never ran.
 
+use std::fs;
+
 use crate::support::{TestHome, host_architecture};
 
 fn printed(home: &TestHome, words: &[&str]) -> String {
@@ -21,10 +23,11 @@ fn a_sandbox_has_its_snapshots_and_is_read_as_before() {
     assert_eq!(printed(&home, &["snapshot", "create", "box"]), "box@1\n");
     let words = ["snapshot", "create", "-m", "a note", "box@clean"];
     assert_eq!(printed(&home, &words), "box@clean\n");
-    assert_eq!(printed(&home, &["rollback", "box@1"]), "box@3\n");
+    // The disk is that of both snapshots, so none is added.
+    assert_eq!(printed(&home, &["rollback", "box@1"]), "box@clean\n");
     assert_eq!(
         printed(&home, &["snapshot", "ls", "-q"]),
-        "box@1\nbox@clean\nbox@3\n"
+        "box@1\nbox@clean\n"
     );
     let note = [
         "snapshot",
@@ -35,17 +38,27 @@ fn a_sandbox_has_its_snapshots_and_is_read_as_before() {
     ];
     assert_eq!(printed(&home, &note), "a note\n");
     let automatic = ["snapshot", "ls", "--format", "{{.Name}} {{.automatic}}"];
-    assert_eq!(printed(&home, &automatic), "1 false\nclean false\n3 true\n");
+    assert_eq!(printed(&home, &automatic), "1 false\nclean false\n");
     let table = printed(&home, &["snapshot", "ls", "box"]);
     assert!(table.starts_with("SNAPSHOT"), "{table}");
-    assert!(table.contains("before the rollback to 1"), "{table}");
+    assert!(table.contains("a note"), "{table}");
     assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
     assert_eq!(printed(&home, &["diff", "box"]), "");
     // A larger disk, and another name, are none of its snapshots' business.
     printed(&home, &["update", "--upper-size", "20G", "box"]);
     printed(&home, &["rename", "box", "crate"]);
-    let words = ["snapshot", "rm", "crate@1", "crate@3", "crate@clean"];
-    printed(&home, &words);
+    // No rollback made a snapshot.
+    assert_eq!(printed(&home, &["snapshot", "prune", "--force"]), "");
+    let words = ["snapshot", "rm", "crate@1"];
+    assert_eq!(printed(&home, &words), "crate@1\n");
+    let words = [
+        "snapshot", "prune", "--all", "--filter", "until=1d", "crate",
+    ];
+    assert_eq!(printed(&home, &words), "");
+    let asked = home.msb(&["snapshot", "prune", "--all", "crate"]);
+    asked.assert_refused(&["nobody answered the question"]);
+    let words = ["snapshot", "prune", "--all", "--force", "crate"];
+    assert_eq!(printed(&home, &words), "crate@clean\n");
     assert_eq!(
         printed(&home, &["snapshot", "ls", "--format", "json"]),
         "[]\n"
@@ -77,4 +90,45 @@ fn what_cannot_be_done_says_why() {
     let discarded = home.msb(&["discard", "box", "/greeting"]);
     discarded.assert_refused(&["cannot discard changes of sandbox box: it has snapshots"]);
     discarded.assert_hint("msb rollback box@SNAPSHOT");
+}
+
+#[test]
+fn damage_is_found_and_is_that_of_its_snapshot() {
+    let home = home_with_box();
+    for name in ["box@a", "box@b"] {
+        printed(&home, &["snapshot", "create", name]);
+    }
+    let verify = ["snapshot", "verify", "box"];
+    assert_eq!(printed(&home, &verify), "recorded box@a\nrecorded box@b\n");
+    assert_eq!(printed(&home, &verify), "intact   box@a\nintact   box@b\n");
+    let sandboxes = home.path().join("home/sandboxes");
+    let mut all = fs::read_dir(&sandboxes).expect("listed");
+    let sandbox = all.next().expect("one").expect("read").path();
+    let record = sandbox.join("snapshots/a.json");
+    let whole = fs::read_to_string(&record).expect("read");
+    fs::write(&record, whole.replacen("\"number\": 1", "\"number\": 7", 1)).expect("written");
+    let verified = home.msb(&verify);
+    assert_eq!(verified.code, Some(1));
+    assert!(
+        verified.stdout.starts_with("DAMAGED  box@a: "),
+        "{}",
+        verified.stdout
+    );
+    assert!(
+        verified.stdout.ends_with("intact   box@b\n"),
+        "{}",
+        verified.stdout
+    );
+    let listed = home.msb(&["snapshot", "ls", "-q"]);
+    assert_eq!((listed.code, &*listed.stdout), (Some(125), "box@b\n"));
+    assert!(
+        listed.stderr.contains("a.json is damaged"),
+        "{}",
+        listed.stderr
+    );
+    home.msb(&["rollback", "box@a"])
+        .assert_refused(&["a.json is damaged"]);
+    printed(&home, &["rollback", "box@b"]);
+    printed(&home, &["snapshot", "rm", "box@a"]);
+    assert_eq!(printed(&home, &["snapshot", "ls", "-q"]), "box@b\n");
 }

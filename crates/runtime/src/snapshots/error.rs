@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use generations::{CutError, FlushError, OpenError};
+use generations::{CutError, FlushError, OpenError, VerifyError};
 
 use super::SnapshotName;
 use crate::AdoptError;
@@ -47,6 +47,12 @@ pub enum SnapshotError {
         /// What is wrong with it, a clause.
         reason: String,
     },
+    /// The sandbox has snapshots and no disk of generations.
+    #[error("the files of the writable disk are missing")]
+    NoDisk,
+    /// A generation of the disk is damaged, or cannot be read.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     /// The raw disk of a sandbox cannot be made a disk of generations.
     #[error("cannot prepare the writable disk for snapshots")]
     Adopt(#[from] AdoptError),

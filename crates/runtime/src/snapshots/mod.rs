@@ -7,8 +7,10 @@
 mod error;
 mod name;
 mod record;
+mod remove;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 use durable_files::now_s;
 use generations::State;
@@ -17,6 +19,7 @@ pub use error::SnapshotError;
 pub use name::{InvalidSnapshotName, SnapshotName};
 use record::Records;
 pub use record::Snapshot;
+pub use verify::{SnapshotContent, VerifiedSnapshot};
 
 use crate::Sandbox;
 use crate::sandbox::{Lock, UpperPool};
@@ -26,7 +29,7 @@ use crate::sandbox::{Lock, UpperPool};
 pub struct RolledBack {
     /// The snapshot that the disk has the content of.
     pub to: Snapshot,
-    /// The snapshot of the disk as it was before.
+    /// The snapshot that has the disk as it was before.
     pub kept: Snapshot,
 }
 
@@ -43,68 +46,56 @@ impl Sandbox {
         message: Option<String>,
     ) -> Result<Snapshot, SnapshotError> {
         let (sandbox, _lock) = self.claim_stopped()?;
-        sandbox.keep_state(name, message, false)
+        let label = sandbox.new_label(name)?;
+        let state = sandbox.cut_disk()?;
+        sandbox.keep_state(&state, label, message, false)
     }
 
-    /// Returns the snapshots, the oldest first.
+    /// Returns the snapshots: first those whose records cannot be read, then the others, the oldest
+    /// first.
     ///
     /// # Errors
-    /// If a record cannot be read or is damaged.
-    pub fn snapshots(&self) -> Result<Vec<Snapshot>, SnapshotError> {
-        Records::new(&self.files).all()
+    /// If the directory of the records cannot be read.
+    pub fn snapshots(&self) -> Result<Vec<Result<Snapshot, SnapshotError>>, SnapshotError> {
+        Ok(Records::new(&self.files).each()?)
     }
 
     /// Returns the snapshot with this name; the newest one if `None`.
     ///
     /// # Errors
-    /// If there is none, or a record cannot be read or is damaged.
+    /// If there is none, or its record cannot be read or is damaged. Which one is the newest is unknown
+    /// if any record is damaged.
     pub fn snapshot(&self, name: Option<&str>) -> Result<Snapshot, SnapshotError> {
-        let sandbox = || self.spec.name.clone();
-        let mut all = self.snapshots()?;
-        let Some(name) = name else {
-            let newest = all.pop();
-            return newest.ok_or_else(|| SnapshotError::Empty { sandbox: sandbox() });
-        };
-        let found = all
-            .into_iter()
-            .find(|snapshot| snapshot.name.as_str() == name);
-        found.ok_or_else(|| SnapshotError::Missing {
-            sandbox: sandbox(),
-            name: name.to_owned(),
-        })
-    }
-
-    /// Removes a snapshot of the stopped sandbox, and the generations that neither its disk nor another
-    /// snapshot has.
-    ///
-    /// # Errors
-    /// If the sandbox runs, has no such snapshot, or a file cannot be removed. Once the record is
-    /// removed, the snapshot is; generations that are left go with the next removal.
-    pub fn remove_snapshot(&self, name: &str) -> Result<(), SnapshotError> {
-        let (sandbox, _lock) = self.claim_stopped()?;
-        let found = sandbox.snapshot(Some(name))?;
-        let records = Records::new(&sandbox.files);
-        records.remove(&found.name)?;
-        let kept = records.all()?;
-        let kept = kept.iter().map(|one| one.state(records.path(&one.name)));
-        let kept: Vec<State> = kept.collect::<Result<_, _>>()?;
-        let pool = UpperPool::adopt(&sandbox.files)?;
-        pool.pool.remove_unlisted(&kept)?;
-        Ok(())
+        let records = Records::new(&self.files);
+        if let Some(name) = name {
+            return records.read(&self.snapshot_name(name)?);
+        }
+        let all: Vec<Snapshot> = records.each()?.into_iter().collect::<Result<_, _>>()?;
+        all.into_iter()
+            .next_back()
+            .ok_or_else(|| SnapshotError::Empty {
+                sandbox: self.spec.name.clone(),
+            })
     }
 
     /// Gives the stopped sandbox's disk the content of a snapshot; of the newest one if `None`. The disk
-    /// as it was before becomes an automatic snapshot.
+    /// as it was before becomes an automatic snapshot, unless it is that of a snapshot already.
     ///
     /// # Errors
     /// If the sandbox runs, has no such snapshot, or its disk or a record cannot be written. If the disk
-    /// cannot be set to the snapshot, the automatic one stays.
+    /// cannot be set to the snapshot, its content is unchanged and the automatic snapshot stays.
     pub fn roll_back(&self, name: Option<&str>) -> Result<RolledBack, SnapshotError> {
         let (sandbox, _lock) = self.claim_stopped()?;
         let to = sandbox.snapshot(name)?;
         let state = to.state(Records::new(&sandbox.files).path(&to.name))?;
+        // The head that the rollback before this one cut off.
+        sandbox.remove_unlisted()?;
         let message = format!("before the rollback to {}", to.name);
-        let kept = sandbox.keep_state(None, Some(message), true)?;
+        let before = sandbox.cut_disk()?;
+        let kept = match Records::new(&sandbox.files).find(&before)? {
+            Some(kept) => kept,
+            None => sandbox.keep_state(&before, sandbox.new_label(None)?, Some(message), true)?,
+        };
         UpperPool::adopt(&sandbox.files)?.roll_back(&state)?;
         Ok(RolledBack { to, kept })
     }
@@ -116,32 +107,59 @@ impl Sandbox {
         })
     }
 
-    /// Keeps the disk as it is, as a snapshot. The caller holds the sandbox's lock.
-    fn keep_state(
-        &self,
-        name: Option<SnapshotName>,
-        message: Option<String>,
-        is_automatic: bool,
-    ) -> Result<Snapshot, SnapshotError> {
+    /// Returns the name of a snapshot that exists.
+    fn snapshot_name(&self, name: &str) -> Result<SnapshotName, SnapshotError> {
+        let names = Records::new(&self.files).names()?;
+        let mut found = names.into_iter().filter(|one| one.as_str() == name);
+        found.next().ok_or_else(|| SnapshotError::Missing {
+            sandbox: self.spec.name.clone(),
+            name: name.to_owned(),
+        })
+    }
+
+    /// Returns the name and the number of a new snapshot; without a name it gets its number.
+    fn new_label(&self, name: Option<SnapshotName>) -> Result<Label, SnapshotError> {
         let records = Records::new(&self.files);
-        let all = records.all()?;
-        let number = all
-            .last()
-            .map_or(1, |newest| newest.number.saturating_add(1));
-        let name = name.unwrap_or_else(|| SnapshotName::numbered(number));
-        if all.iter().any(|snapshot| snapshot.name == name) {
+        let names = records.names()?;
+        let readable = records.each()?.into_iter().filter_map(Result::ok);
+        let newest = readable.map(|snapshot| snapshot.number).max();
+        let mut number = newest.unwrap_or(0).saturating_add(1);
+        let name = name.unwrap_or_else(|| {
+            // A user may have given a number as a name.
+            while names.contains(&SnapshotName::numbered(number)) {
+                number = number.saturating_add(1);
+            }
+            SnapshotName::numbered(number)
+        });
+        if names.contains(&name) {
             return Err(SnapshotError::Exists {
                 sandbox: self.spec.name.clone(),
                 name,
             });
         }
+        Ok(Label { name, number })
+    }
+
+    /// Ends the head of the disk, and returns the disk's state once it is durable. The caller holds the
+    /// sandbox's lock.
+    fn cut_disk(&self) -> Result<State, SnapshotError> {
         let mut disk = UpperPool::adopt(&self.files)?.open()?;
         let state = disk.cut()?;
-        // The state is durable only then, and the record must not be before.
         disk.flush()?;
+        Ok(state)
+    }
+
+    /// Writes the record of a snapshot, whose state is durable.
+    fn keep_state(
+        &self,
+        state: &State,
+        label: Label,
+        message: Option<String>,
+        is_automatic: bool,
+    ) -> Result<Snapshot, SnapshotError> {
         let snapshot = Snapshot {
-            name,
-            number,
+            name: label.name,
+            number: label.number,
             created_s: now_s(),
             message,
             is_automatic,
@@ -149,7 +167,13 @@ impl Sandbox {
             image_digest: self.spec.image_digest.clone(),
             state: hex::encode(state.to_bytes()),
         };
-        records.add(&snapshot)?;
+        Records::new(&self.files).add(&snapshot)?;
         Ok(snapshot)
     }
+}
+
+/// The name and the number of a new snapshot.
+struct Label {
+    name: SnapshotName,
+    number: u64,
 }

@@ -1,12 +1,16 @@
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fs_err as fs;
 use generations::State;
+use image_store::seal;
 use serde::{Deserialize, Serialize};
 
 use super::{SnapshotError, SnapshotName};
 use crate::sandbox::SandboxPaths;
+
+/// The end of a record's file name.
+const SUFFIX: &str = ".json";
 
 /// A snapshot of a sandbox's writable disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +47,7 @@ impl Snapshot {
     }
 }
 
-/// The records of a sandbox's snapshots: a file for each, whose name is the snapshot's.
+/// The records of a sandbox's snapshots: a sealed file for each, whose name is the snapshot's.
 #[derive(Debug)]
 pub(super) struct Records {
     directory: PathBuf,
@@ -57,29 +61,60 @@ impl Records {
     }
 
     pub(super) fn path(&self, name: &SnapshotName) -> PathBuf {
-        self.directory.join(format!("{name}.json"))
+        self.directory.join(format!("{name}{SUFFIX}"))
     }
 
-    /// Returns all snapshots, the oldest first.
-    pub(super) fn all(&self) -> Result<Vec<Snapshot>, SnapshotError> {
+    /// Returns the names of all snapshots, those with damaged records too, in bytewise order.
+    pub(super) fn names(&self) -> io::Result<Vec<SnapshotName>> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
-        let mut all = Vec::new();
+        let mut names = Vec::new();
         for entry in entries {
-            let path = entry?.path();
+            let file = entry?.file_name();
             // A file that is not finished has another name.
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-            {
-                all.push(read(&path)?);
-            }
+            let stem = file.to_str().and_then(|file| file.strip_suffix(SUFFIX));
+            names.extend(stem.and_then(|stem| stem.parse::<SnapshotName>().ok()));
         }
-        all.sort_by_key(|snapshot| snapshot.number);
-        Ok(all)
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Returns all snapshots: first those whose records cannot be read, then the others, the oldest
+    /// first.
+    pub(super) fn each(&self) -> io::Result<Vec<Result<Snapshot, SnapshotError>>> {
+        let names = self.names()?;
+        let mut each: Vec<_> = names.iter().map(|name| self.read(name)).collect();
+        each.sort_by_key(|read| read.as_ref().map_or(0, |snapshot| snapshot.number));
+        Ok(each)
+    }
+
+    /// Returns the newest snapshot with this state; `None` if no record that can be read has it.
+    pub(super) fn find(&self, state: &State) -> io::Result<Option<Snapshot>> {
+        let state = hex::encode(state.to_bytes());
+        let readable = self.each()?.into_iter().rev().filter_map(Result::ok);
+        let mut same = readable.filter(|snapshot| snapshot.state == state);
+        Ok(same.next())
+    }
+
+    /// Reads a record, which must have the name of its file.
+    pub(super) fn read(&self, name: &SnapshotName) -> Result<Snapshot, SnapshotError> {
+        let path = self.path(name);
+        let bytes = fs::read(&path)?;
+        let damaged = |reason: String| SnapshotError::Damaged { path, reason };
+        let read: Snapshot = match seal::open(&bytes) {
+            Ok(read) => read,
+            Err(error) => return Err(damaged(error.to_string())),
+        };
+        if read.name != *name {
+            return Err(damaged(format!(
+                "it is the record of snapshot {}",
+                read.name
+            )));
+        }
+        Ok(read)
     }
 
     /// Writes a new record, durably.
@@ -88,11 +123,10 @@ impl Records {
         if let Some(parent) = self.directory.parent() {
             durable_files::sync_directory(parent)?;
         }
-        let mut json = serde_json::to_vec_pretty(snapshot).map_err(io::Error::from)?;
-        json.push(b'\n');
+        let record = seal::seal(snapshot)?;
         Ok(durable_files::publish_bytes(
             &self.path(&snapshot.name),
-            &json,
+            &record,
         )?)
     }
 
@@ -101,25 +135,4 @@ impl Records {
         fs::remove_file(self.path(name))?;
         Ok(durable_files::sync_directory(&self.directory)?)
     }
-}
-
-/// Reads a record, which must have the name of its file.
-fn read(path: &Path) -> Result<Snapshot, SnapshotError> {
-    let damaged = |reason: String| SnapshotError::Damaged {
-        path: path.to_owned(),
-        reason,
-    };
-    let json = fs::read(path)?;
-    let read: Snapshot =
-        serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
-    let is_named = path
-        .file_stem()
-        .is_some_and(|stem| stem == read.name.as_str());
-    if !is_named {
-        return Err(damaged(format!(
-            "it is the record of snapshot {}",
-            read.name
-        )));
-    }
-    Ok(read)
 }

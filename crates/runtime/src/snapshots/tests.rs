@@ -27,8 +27,14 @@ fn change(sandbox: &Sandbox, bytes: &[u8], offset_bytes: u64) {
 }
 
 fn names(sandbox: &Sandbox) -> Vec<String> {
-    let all = sandbox.snapshots().expect("listed");
-    all.iter().map(|one| one.name.to_string()).collect()
+    let all = sandbox.snapshots().expect("listed").into_iter();
+    all.map(|one| one.expect("whole").name.to_string())
+        .collect()
+}
+
+fn generation_files(sandbox: &Sandbox) -> usize {
+    let files = fs::read_dir(sandbox.files.generations());
+    files.expect("listed").count()
 }
 
 fn named(word: &str) -> Option<SnapshotName> {
@@ -55,9 +61,10 @@ fn a_disk_goes_back_and_forth() {
         ("2", true)
     );
     // The automatic snapshot is the newest one.
-    sandbox.roll_back(None).expect("rolled forth");
+    let rolled = sandbox.roll_back(None).expect("rolled forth");
     assert_eq!(content(&sandbox), changed);
-    assert_eq!(names(&sandbox), ["clean", "2", "3"]);
+    assert_eq!(rolled.kept.name.as_str(), "clean");
+    assert_eq!(names(&sandbox), ["clean", "2"]);
 }
 
 #[test]
@@ -71,18 +78,17 @@ fn what_is_removed_takes_its_generations_along() {
     sandbox
         .create_snapshot(named("tried"), None)
         .expect("taken");
-    let generations = || {
-        fs::read_dir(sandbox.files.generations())
-            .expect("listed")
-            .count()
-    };
+    change(&sandbox, &[2; 4096], 0);
     sandbox.roll_back(Some("clean")).expect("rolled back");
-    let before = generations();
+    // The head that was cut off goes with the first removal.
+    sandbox.create_snapshot(named("more"), None).expect("taken");
+    sandbox.remove_snapshot("more").expect("removed");
+    let before = generation_files(&sandbox);
     sandbox.remove_snapshot("tried").expect("removed");
     // The automatic snapshot still has the same generations.
-    assert_eq!(generations(), before);
+    assert_eq!(generation_files(&sandbox), before);
     sandbox.remove_snapshot("3").expect("removed");
-    assert!(generations() < before);
+    assert!(generation_files(&sandbox) < before);
     assert_eq!(content(&sandbox), [7; 8192]);
     assert_eq!(names(&sandbox), ["clean"]);
     sandbox.roll_back(Some("clean")).expect("still whole");
@@ -105,6 +111,7 @@ fn what_cannot_be_done_changes_nothing() {
         sandbox.create_snapshot(None, None).map(drop),
         sandbox.roll_back(None).map(drop),
         sandbox.remove_snapshot("a"),
+        sandbox.verify_snapshots(&[]).map(drop),
     ] {
         assert!(matches!(running, Err(SnapshotError::Running { .. })));
     }
@@ -113,27 +120,94 @@ fn what_cannot_be_done_changes_nothing() {
 }
 
 #[test]
-fn a_flipped_bit_of_a_record_is_refused_or_changes_no_content() {
+fn a_state_that_is_kept_is_not_kept_again() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
+    sandbox.create_snapshot(named("2"), None).expect("taken");
+    let rolled = sandbox.roll_back(Some("2")).expect("rolled back");
+    assert_eq!(rolled.kept, rolled.to);
+    change(&sandbox, &[1; 4096], 0);
+    // As if the process had ended between the automatic snapshot and the rollback. Its number is taken
+    // as a name.
+    sandbox.create_snapshot(None, None).expect("taken");
+    let files = generation_files(&sandbox);
+    let rolled = sandbox.roll_back(Some("2")).expect("rolled back");
+    assert_eq!(rolled.kept.name.as_str(), "3");
+    assert_eq!(names(&sandbox), ["2", "3"]);
+    assert_eq!(content(&sandbox), [7; 8192]);
+    assert!(generation_files(&sandbox) <= files);
+}
+
+#[test]
+fn each_flipped_bit_of_a_record_is_refused_and_harms_no_other_snapshot() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 4096]);
     sandbox.create_snapshot(named("a"), None).expect("taken");
     change(&sandbox, &[1; 4096], 0);
+    sandbox.create_snapshot(named("b"), None).expect("taken");
     let path = sandbox.files.snapshots().join("a.json");
     let whole = fs::read(&path).expect("read");
-    let text = String::from_utf8(whole.clone()).expect("JSON");
-    let start = text.find("\"state\"").expect("a state") + "\"state\": \"".len();
-    for at in (start..text.len() - 4).step_by(7) {
+    for bit in 0..whole.len() * 8 {
         let mut flipped = whole.clone();
-        flipped[at] ^= 1;
+        flipped[bit / 8] ^= 1 << (bit % 8);
         fs::write(&path, &flipped).expect("written");
-        let refused = sandbox.roll_back(Some("a")).expect_err("damage");
+        let refused = sandbox.snapshot(Some("a")).expect_err("damage");
         let message = refused.to_string();
-        assert!(message.contains("a.json is damaged"), "{at}: {message}");
-        // A rollback that is refused keeps no automatic snapshot.
-        fs::write(&path, &whole).expect("written");
-        assert_eq!(names(&sandbox), ["a"]);
+        assert!(message.contains("a.json is damaged"), "{bit}: {message}");
     }
+    let refused = sandbox.roll_back(Some("a"));
+    assert!(matches!(refused, Err(SnapshotError::Damaged { .. })));
+    // Which one is the newest is unknown.
+    let refused = sandbox.roll_back(None);
+    assert!(matches!(refused, Err(SnapshotError::Damaged { .. })));
     assert_eq!(content(&sandbox), [1; 4096]);
+    let listed = sandbox.snapshots().expect("listed");
+    assert_eq!(listed.iter().filter(|one| one.is_ok()).count(), 1);
+    // A removal frees no generation that the damaged record may list.
+    let before = generation_files(&sandbox);
+    sandbox.create_snapshot(named("c"), None).expect("taken");
+    sandbox.remove_snapshot("b").expect("removed");
+    assert_eq!(generation_files(&sandbox), before);
+    sandbox.roll_back(Some("c")).expect("rolled back");
+    sandbox.remove_snapshot("a").expect("removed");
+    assert_eq!(names(&sandbox), ["c"]);
+    assert_eq!(content(&sandbox), [1; 4096]);
+}
+
+#[test]
+fn a_flipped_byte_of_content_is_found_and_is_that_of_its_snapshots() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
+    let state_of = |name: &str| {
+        let verified = sandbox.verify_snapshots(&[name.to_owned()]);
+        verified.expect("verified").remove(0).content
+    };
+    sandbox.create_snapshot(named("a"), None).expect("taken");
+    assert_eq!(state_of("a").expect("whole"), SnapshotContent::Recorded);
+    change(&sandbox, &[1; 4096], 0);
+    sandbox.create_snapshot(named("b"), None).expect("taken");
+    assert_eq!(state_of("a").expect("whole"), SnapshotContent::Intact);
+    assert_eq!(state_of("b").expect("whole"), SnapshotContent::Recorded);
+    assert_eq!(state_of("b").expect("whole"), SnapshotContent::Intact);
+    let newest = sandbox.snapshot(Some("b")).expect("found");
+    let newest = newest.state("b.json".into()).expect("a state");
+    let id = newest.generations.last().expect("two");
+    let data = sandbox.files.generations().join(format!("{id}.data"));
+    let mut bytes = fs::read(&data).expect("read");
+    bytes[100] ^= 1;
+    fs::write(&data, &bytes).expect("written");
+    let damaged = state_of("b").expect_err("damage").to_string();
+    assert!(
+        damaged.contains(&format!("{id}.data is damaged")),
+        "{damaged}"
+    );
+    assert_eq!(state_of("a").expect("whole"), SnapshotContent::Intact);
+    fs::remove_file(&data).expect("removed");
+    let missing = sandbox.verify_snapshots(&[]).expect("verified");
+    let is_whole = missing.iter().map(|one| one.content.is_ok());
+    assert_eq!(is_whole.collect::<Vec<_>>(), [true, false]);
+    let nobody = sandbox.verify_snapshots(&["c".to_owned()]);
+    assert!(matches!(nobody, Err(SnapshotError::Missing { .. })));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) fn causes<'a>(
 
 /// Returns an error and its causes on one line. Parts of it may come from a registry or a guest, so
 /// control characters are escaped.
-pub(super) fn line(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn line(error: &(dyn StdError + 'static)) -> String {
     let mut line = String::new();
     for (depth, cause) in causes(error).enumerate() {
         let text = cause.to_string();

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 pub use kind::ErrorKind;
 
-pub(crate) use chain::printable;
+pub(crate) use chain::{line, printable};
 
 /// The exit code of msb's own failures, as docker numbers it.
 const EXIT_MSB_FAILED: u8 = 125;

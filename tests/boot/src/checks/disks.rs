@@ -197,7 +197,8 @@ fn disk_errors(env: &TestEnv, name: &str) -> Result<String> {
         .unwrap_or_default())
 }
 
-fn directory(env: &TestEnv, name: &str) -> Result<PathBuf> {
+/// Returns the directory of a sandbox.
+pub(super) fn directory(env: &TestEnv, name: &str) -> Result<PathBuf> {
     let id = listed(env, name)?["id"].clone();
     Ok(sandboxes(env).join(id.as_str().context("no id")?))
 }

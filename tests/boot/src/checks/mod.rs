@@ -23,6 +23,7 @@ mod patches;
 mod ports;
 mod resources;
 mod silence;
+mod snapshots;
 mod streams;
 mod surroundings;
 mod unrunnable;
@@ -208,6 +209,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a frozen guest is thawed, whatever becomes of its client",
         frozen::thawed,
+    ),
+    (
+        "a rollback brings back what several programs wrote",
+        snapshots::rolled_back,
     ),
     (
         "files come, go and are made before the first boot",

@@ -51,11 +51,11 @@ pub(super) fn end_at(
         return Ok(None);
     }
     let outcome = operation.outcome(world, undisturbed)?;
-    world.expect_whole().context("after it")?;
     if ending == Ending::Full {
         // A process that still runs takes away what it has begun.
         world.names().context("after the error")?;
     }
+    world.expect_whole().context("after it")?;
     run_again(world, operation, undisturbed, outcome)?;
     Ok(Some(outcome))
 }
@@ -89,8 +89,8 @@ pub(super) fn fill_disk(env: &TestEnv, amounts: u32) -> Result<String> {
             let outcome = operation.outcome(&world, &undisturbed);
             let outcome = outcome.with_context(context)?;
             disk.resize("1g")?;
-            world.expect_whole().with_context(context)?;
             world.names().with_context(context)?;
+            world.expect_whole().with_context(context)?;
             run_again(&world, &operation, &undisturbed, outcome).with_context(context)?;
         }
         ensure!(full > 0, "{name} was never short of space");

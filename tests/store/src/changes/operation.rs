@@ -10,7 +10,7 @@ use test_support::succeed;
 use super::super::system_calls::trace_calls;
 use super::super::told;
 use super::step::{NAMES, Step, steps};
-use super::world::{BEFORE, CHANGED, COMMITTED, IMAGE, World};
+use super::world::{BEFORE, CHANGED, COMMITTED, IMAGE, SNAPPED, World};
 
 /// A command of msb, and what it changes.
 pub(super) struct Operation {
@@ -49,6 +49,7 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
     let (project, archive) = (world.path("project"), world.path("archive.tar"));
     let layout = world.path("layout");
     let reference = world.registry.reference();
+    let first = format!("{SNAPPED}@first");
     let operation = |name, words: &[&str], observe, needs_kib| Operation {
         name,
         arguments: words.iter().map(|&word| word.to_owned()).collect(),
@@ -81,6 +82,24 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
                 saved_layout,
                 100,
             )
+        },
+        Operation {
+            is_once: true,
+            ..operation(
+                "snapshot create",
+                &["snapshot", "create", &format!("{CHANGED}@kept")],
+                snapshots,
+                60,
+            )
+        },
+        // The automatic snapshot comes before the disk is set back.
+        Operation {
+            by_line: true,
+            ..operation("rollback", &["rollback", &first], snapped, 60)
+        },
+        Operation {
+            is_once: true,
+            ..operation("snapshot rm", &["snapshot", "rm", &first], snapshots, 0)
         },
         operation("push", &["push", "-q", IMAGE, &reference], pushed_image, 0),
     ]
@@ -166,6 +185,18 @@ fn committed_image(world: &World) -> Result<Vec<String>> {
             COMMITTED,
         ],
     )
+}
+
+/// Returns the names of all snapshots.
+fn snapshots(world: &World) -> Result<Vec<String>> {
+    lines(world, &["snapshot", "ls", "-q"])
+}
+
+/// Returns the names of all snapshots, and the digest of a file that a rollback changes.
+fn snapped(world: &World) -> Result<Vec<String>> {
+    let mut found = snapshots(world)?;
+    found.push(digest(&world.snapped_content()?));
+    Ok(found)
 }
 
 fn lines(world: &World, words: &[&str]) -> Result<Vec<String>> {

@@ -10,6 +10,15 @@ pub(super) const NAMES: &str = "openat,write,pwrite64,writev,pwritev,sendto,send
 
 /// Starts of the names of unfinished files, which are other ones each time.
 pub(super) const UNFINISHED: [&str; 3] = [".tmp", ".new-", ".msb-"];
+/// Ends of the names of a generation's files, which begin with a random number.
+const OF_GENERATIONS: [&str; 3] = ["data", "blocks", "log"];
+
+/// Returns true for a file of a generation, whose name is another one each time.
+pub(super) fn is_of_generation(name: &str) -> bool {
+    let name = name.strip_suffix(".new").unwrap_or(name);
+    let parts = name.split_once('.');
+    parts.is_some_and(|(_, end)| OF_GENERATIONS.contains(&end))
+}
 
 /// A call of a command, by which a fault finds it again.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -91,7 +100,8 @@ fn stable_path(text: &str, root: &Path) -> Option<String> {
     let paths = text.split(['"', '<', '>']);
     let mut stable = paths.filter(|path| {
         let path = Path::new(path);
-        let is_random = |name: &str| UNFINISHED.iter().any(|start| name.starts_with(start));
+        let is_unfinished = |name: &str| UNFINISHED.iter().any(|start| name.starts_with(start));
+        let is_random = |name: &str| is_unfinished(name) || is_of_generation(name);
         let mut names = path.iter().map(|name| name.to_string_lossy());
         path.starts_with(root) && !names.any(|name| is_random(&name))
     });
@@ -132,6 +142,12 @@ mod tests {
             call("2", "write", 1, "write(5<socket:[7]>, \"\"..., 9) = 9"),
             call("2", "write", 2, "write(1<pipe:[7]>, \"\"..., 9) = 9"),
             call("2", "mkdir", 1, "mkdir(\"/r\") = -1 EEXIST"),
+            call(
+                "2",
+                "rename",
+                1,
+                "rename(\"/r/07.log.new\", \"/r/07.log\") = 0",
+            ),
         ];
         let (steps, count) = steps(&calls, Path::new("/r"));
         let step = |call: &str, path: Option<&str>, ordinal| Step {
@@ -144,7 +160,8 @@ mod tests {
             step("fsync", None, 1),
             step("rename", Some("/r/b"), 1),
             step("write", None, 1),
+            step("rename", None, 1),
         ];
-        assert_eq!((&steps[..], count), (&expected[..], 5));
+        assert_eq!((&steps[..], count), (&expected[..], 6));
     }
 }

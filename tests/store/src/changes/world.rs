@@ -1,14 +1,15 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
-use test_support::{Msb, TestEnv, succeed};
+use generations::{FileStorage, Pool};
+use test_support::{Msb, TestEnv, succeed, upper_disk};
 use testkit::images::{Packing, TestImage, TestLayer, write_directory};
 
 use super::super::expect_whole;
 use super::registry::Registry;
-use super::step::UNFINISHED;
+use super::step::{UNFINISHED, is_of_generation};
 
 /// The image that the sandboxes are made of.
 pub(super) const IMAGE: &str = "app:1";
@@ -17,8 +18,10 @@ pub(super) const COMMITTED: &str = "app:2";
 /// The sandbox with changes, and the one that has the project as it was before.
 pub(super) const CHANGED: &str = "agent";
 pub(super) const BEFORE: &str = "before";
+/// The sandbox that has a snapshot, and was changed since.
+pub(super) const SNAPPED: &str = "snapped";
 
-/// The files of a test: an `MSB_HOME` with an image and two stopped sandboxes, a project of the host,
+/// The files of a test: an `MSB_HOME` with an image and three stopped sandboxes, a project of the host,
 /// and an archive. They are copied anew before each run.
 pub(super) struct World {
     program: Msb,
@@ -26,6 +29,8 @@ pub(super) struct World {
     pristine: PathBuf,
     pub(super) registry: Registry,
     pub(super) log: PathBuf,
+    /// The raw file of a disk that e2fsck checks.
+    exported: PathBuf,
 }
 
 impl World {
@@ -43,6 +48,7 @@ impl World {
             pristine: directory.join("pristine"),
             registry: Registry::start()?,
             log: directory.join("calls"),
+            exported: directory.join("exported.ext4"),
         };
         fs::create_dir_all(&world.root)?;
         world.make()?;
@@ -73,9 +79,14 @@ impl World {
         copy(&self.pristine, &self.root)
     }
 
-    /// Returns the paths of all files and directories, and checks that none is unfinished.
+    /// Returns the paths of all files and directories that are the same each time, and checks that none
+    /// is unfinished.
     pub(super) fn names(&self) -> Result<Vec<PathBuf>> {
-        let names: Vec<PathBuf> = paths_below(&self.root)?;
+        let mut names: Vec<PathBuf> = paths_below(&self.root)?;
+        names.retain(|path| {
+            let name = path.file_name();
+            !name.is_some_and(|name| is_of_generation(&name.to_string_lossy()))
+        });
         let is_unfinished = |name: &&PathBuf| {
             let mut parts = name.iter().map(|part| part.to_string_lossy());
             parts.any(|part| UNFINISHED.iter().any(|start| part.starts_with(start)))
@@ -85,14 +96,31 @@ impl World {
         Ok(names)
     }
 
-    /// Checks the store, and the disks of both sandboxes with e2fsck.
+    /// Checks the store, all snapshots, and the disks of the sandboxes with e2fsck.
     pub(super) fn expect_whole(&self) -> Result<()> {
         expect_whole(self.msb())?;
+        for name in [BEFORE, CHANGED, SNAPPED] {
+            succeed(&mut self.msb().command(&["snapshot", "verify", name]))?;
+        }
         for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
-            let disk = entry?.path().join("upper.ext4");
+            let directory = entry?.path();
+            let generations = directory.join("generations");
+            // A process that was killed may have made the directory and no disk in it.
+            let disk = if has_disk(&generations)? {
+                upper_disk::export(&generations, &self.exported)?;
+                self.exported.clone()
+            } else {
+                directory.join("upper.ext4")
+            };
             succeed(Command::new("e2fsck").arg("-fn").arg(disk))?;
         }
         Ok(())
+    }
+
+    /// Returns the content of a file of the sandbox with a snapshot, which differs since the snapshot.
+    pub(super) fn snapped_content(&self) -> Result<Vec<u8>> {
+        let words = ["fs", "cat", SNAPPED, "/work/edited"];
+        Ok(succeed(&mut self.msb().command(&words))?.stdout)
     }
 
     fn make(&self) -> Result<()> {
@@ -123,6 +151,10 @@ impl World {
             "new",
             &["--rm-path", "/etc/cut", "--mkdir", "/etc/made"],
         )?;
+        self.create(SNAPPED, "old", &[])?;
+        let snapshot = format!("{SNAPPED}@first");
+        succeed(&mut self.msb().command(&["snapshot", "create", &snapshot]))?;
+        self.change_snapped()?;
         copy(&self.root.join("old"), &self.root.join("project"))?;
         fs::write(self.root.join("archive.tar"), "an older archive")?;
         Ok(())
@@ -138,12 +170,48 @@ impl World {
         Ok(())
     }
 
+    /// Changes a file on the disk that has a snapshot, as a guest would.
+    fn change_snapped(&self) -> Result<()> {
+        let before = self.snapped_content()?;
+        for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
+            let generations = entry?.path().join("generations");
+            if !has_disk(&generations)? {
+                continue;
+            }
+            let pool = Pool::new(FileStorage::open(&generations)?);
+            let id = pool.disks()?.pop().context("no disk")?;
+            let mut disk = pool.open_disk(id)?;
+            let block_bytes = generations::BLOCK_BYTES;
+            let mut block = vec![0; usize::try_from(block_bytes)?];
+            for offset_bytes in (0..disk.size_bytes()).step_by(block.len()) {
+                disk.read(&mut block, offset_bytes)?;
+                if before.starts_with(&block) {
+                    block.fill(b'8');
+                    disk.write(&block, offset_bytes)?;
+                }
+            }
+            disk.flush()?;
+        }
+        ensure!(self.snapped_content()? != before, "nothing was changed");
+        Ok(())
+    }
+
     fn create(&self, name: &str, project: &str, more: &[&str]) -> Result<()> {
         let copied = format!("{}:/work", self.path(project));
         let mut create = self.msb().command(&["create", "--name", name]);
         create.args(["--upper-size", "32M", "--copy", &copied]);
         succeed(create.args(more).arg(IMAGE)).map(drop)
     }
+}
+
+/// Returns true if the directory is a pool with a disk.
+fn has_disk(generations: &Path) -> Result<bool> {
+    if !generations.is_dir() {
+        return Ok(false);
+    }
+    Ok(!Pool::new(FileStorage::open(generations)?)
+        .disks()?
+        .is_empty())
 }
 
 /// Returns the paths of everything below a directory, in their order.

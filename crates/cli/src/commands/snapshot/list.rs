@@ -1,0 +1,104 @@
+use msb_sdk::SnapshotInfo;
+use serde_json::{Value, json};
+
+use super::{full_name, split_named};
+use crate::commands::Context;
+use crate::failure::{Failures, Outcome};
+use crate::output;
+use crate::table;
+use crate::template::{ListingFormat, fields};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    msb snapshot ls\n  \
+    msb snapshot ls work --format json | jq -r '.[].name'")]
+pub(super) struct ListArguments {
+    /// Output format: table, json, or a template as '{{.Name}}'
+    #[arg(long, default_value = "table")]
+    format: ListingFormat,
+    /// Sandboxes, by name or id [default: all]
+    #[arg(value_name = "SANDBOX")]
+    sandboxes: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  msb snapshot inspect work@clean")]
+pub(super) struct InspectArguments {
+    /// Output format: json, table, or a template as '{{.Name}}'
+    #[arg(short, long, default_value = "json")]
+    format: ListingFormat,
+    /// Snapshots
+    #[arg(required = true, value_name = "SANDBOX@NAME")]
+    snapshots: Vec<String>,
+}
+
+pub(super) async fn list(context: &Context, arguments: &ListArguments) -> Outcome {
+    let mut names = arguments.sandboxes.clone();
+    if names.is_empty() {
+        let all = context.msb.sandboxes().list(msb_sdk::SandboxFilter::all());
+        names = all.await?.into_iter().map(|sandbox| sandbox.id).collect();
+    }
+    let mut failures = Failures::default();
+    let mut reports = Vec::new();
+    for name in names {
+        let sandbox = context.handle(&name).await?;
+        let each = failures.note(sandbox.snapshots_each().await);
+        let each = each.unwrap_or_default().into_iter();
+        reports.extend(each.filter_map(|snapshot| failures.note(snapshot)));
+    }
+    if context.quiet {
+        for report in &reports {
+            output::print(&format!("{}\n", full_name(report)))?;
+        }
+    } else {
+        print(&reports, &arguments.format)?;
+    }
+    Ok(failures.code)
+}
+
+pub(super) async fn inspect(context: &Context, arguments: &InspectArguments) -> Outcome {
+    let mut reports = Vec::new();
+    for word in &arguments.snapshots {
+        let (sandbox, name) = split_named(word)?;
+        let sandbox = context.handle(sandbox).await?;
+        reports.push(sandbox.snapshot(name).await?);
+    }
+    print(&reports, &arguments.format)
+}
+
+fn print(reports: &[SnapshotInfo], format: &ListingFormat) -> Outcome {
+    match format {
+        ListingFormat::Json => output::print_json(&reports)?,
+        ListingFormat::Template(template) => {
+            let rows = reports
+                .iter()
+                .map(|report| fields(report, docker_names(report)));
+            template.print(&rows.collect::<Result<Vec<_>, _>>()?)?;
+        }
+        ListingFormat::Table => print_table(reports)?,
+    }
+    Ok(0)
+}
+
+/// Returns a report's fields under names as Docker's templates have them.
+fn docker_names(report: &SnapshotInfo) -> Value {
+    json!({
+        "Name": report.name,
+        "Sandbox": report.sandbox,
+        "CreatedAt": output::time(report.created_s),
+    })
+}
+
+fn print_table(reports: &[SnapshotInfo]) -> std::io::Result<()> {
+    let now_s = durable_files::now_s();
+    let row = |report: &SnapshotInfo| {
+        [
+            full_name(report),
+            output::human_age(now_s.saturating_sub(report.created_s)),
+            output::human_size(report.size_bytes),
+            report.message.clone().unwrap_or_default(),
+        ]
+    };
+    let rows: Vec<_> = reports.iter().map(row).collect();
+    table::print(["SNAPSHOT", "CREATED", "DISK", "MESSAGE"], &rows)
+}

@@ -1,0 +1,63 @@
+use msb_sdk::{SnapshotContent, VerifiedSnapshot};
+
+use super::{joined, split};
+use crate::commands::Context;
+use crate::failure::Outcome;
+use crate::output::{self, Format};
+
+/// The exit code if a snapshot is damaged.
+const EXIT_DAMAGED: u8 = 1;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Reads each snapshot as a whole and compares it with the digest that the first verification recorded: \
+    verify a snapshot once after it is taken, and each byte that changes later is found.\n\n\
+    Exit code: 0 when everything is intact or its digest was recorded; 1 when something is damaged; 125 when msb \
+    failed.\n\n\
+    Examples:\n  \
+    msb snapshot verify work@clean\n  \
+    msb snapshot verify work --format json"
+)]
+pub(super) struct Arguments {
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Stopped sandboxes, by name or id, each with all its snapshots or with one
+    #[arg(required = true, value_name = "SANDBOX[@NAME]")]
+    snapshots: Vec<String>,
+}
+
+pub(super) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
+    let mut verified = Vec::new();
+    for word in &arguments.snapshots {
+        let (sandbox, name) = split(word);
+        let sandbox = context.handle(sandbox).await?;
+        verified.extend(sandbox.verify_snapshots(name).await?);
+    }
+    match arguments.format {
+        Format::Json => output::print_json(&verified)?,
+        Format::Table => verified
+            .iter()
+            .map(line)
+            .try_for_each(|line| output::print(&line))?,
+    }
+    let is_damaged = |one: &VerifiedSnapshot| one.content == SnapshotContent::Damaged;
+    Ok(if verified.iter().any(is_damaged) {
+        EXIT_DAMAGED
+    } else {
+        0
+    })
+}
+
+fn line(verified: &VerifiedSnapshot) -> String {
+    let state = match verified.content {
+        SnapshotContent::Damaged => "DAMAGED ",
+        SnapshotContent::Recorded => "recorded",
+        _ => "intact  ",
+    };
+    let name = joined(&verified.sandbox, &verified.name);
+    match &verified.problem {
+        Some(problem) => format!("{state} {name}: {problem}\n"),
+        None => format!("{state} {name}\n"),
+    }
+}
