@@ -252,6 +252,8 @@ if [ "$MSB_VMM" = qemu ]; then
     same 'A /srv/tried' "$msb" diff walk-2 -- /srv/tried
     same walk-2@2 "$msb" rollback walk-2
     boots "$msb" start walk-2
+    same kept "$msb" fs cat walk-2@2 /srv/tried
+    same 'A /srv/tried' "$msb" diff walk-2@2 -- /srv/tried
     same kept "$msb" exec walk-2 cat /srv/kept
     gives 1 "$msb" exec walk-2 test -e /srv/tried
     gives 0 "$msb" stop walk-2

@@ -49,6 +49,7 @@ impl Disks {
         let (upper, lock) = match disk {
             DiskAtRest::Stopped(lock) => (open_upper(&sandbox)?, Some(lock)),
             DiskAtRest::Copied(copy) => (DiskReader::File(copy), None),
+            DiskAtRest::Snapshot(snapshot) => (DiskReader::Generations(*snapshot), None),
         };
         let disks = Self::with_upper(&sandbox, upper, home)?;
         Ok(Self {

@@ -107,6 +107,21 @@ impl Shared {
         at_rest.map_err(|error| self.in_home(error.into()))
     }
 
+    /// Returns a sandbox as [`Shared::at_rest`] does; as it is in a snapshot, if one is named.
+    pub(crate) async fn at_rest_or_snapshot(
+        self: &Arc<Self>,
+        sandbox: &StoredSandbox,
+        snapshot: Option<String>,
+        can_freeze: bool,
+    ) -> Result<SandboxAtRest, Error> {
+        let Some(snapshot) = snapshot else {
+            return self.at_rest(sandbox, can_freeze).await;
+        };
+        let sandbox = sandbox.clone();
+        self.with_home(move |_| sandbox.at_snapshot(&snapshot))
+            .await
+    }
+
     /// Adds a hint to the error of a full disk: the home is on it.
     pub(crate) fn in_home(&self, error: Error) -> Error {
         let hint = format!("the disk that holds {} is full", self.home.root().display());

@@ -1,6 +1,7 @@
 use msb_sdk::CommitOptions;
 
 use super::Context;
+use super::snapshot::split;
 use crate::failure::Outcome;
 use crate::output;
 
@@ -15,7 +16,8 @@ use crate::output;
     If SOURCE_DATE_EPOCH is set, it is the time of creation, and later modification times of files are replaced by it: \
     the same changes then make the same image.\n\n\
     A running sandbox goes on: its disk is frozen while msb copies it, and what programs write waits meanwhile, for at \
-    most 60 s. With --pause=false a running sandbox is refused.\n\n\
+    most 60 s. With --pause=false a running sandbox is refused. The image of a snapshot is a child of the sandbox's own \
+    image.\n\n\
     Examples:\n  \
     msb commit work tools:1\n  \
     msb commit -m 'with the tools' -c 'CMD [\"python3\"]' -c 'ENV PATH=$PATH:/opt/bin' work tools:2"
@@ -50,8 +52,8 @@ pub(crate) struct Arguments {
         action = clap::ArgAction::Set
     )]
     pause: bool,
-    /// Name or id of a sandbox
-    #[arg(value_name = "SANDBOX")]
+    /// Name or id of a sandbox, and the name of a snapshot
+    #[arg(value_name = "SANDBOX[@SNAPSHOT]")]
     sandbox: String,
     /// Name of the new image; a name of another image moves to it
     #[arg(value_name = "NAME")]
@@ -59,8 +61,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let sandbox = context.handle(&arguments.sandbox).await?;
+    let (sandbox, snapshot) = split(&arguments.sandbox);
+    let sandbox = context.handle(sandbox).await?;
     let mut options = CommitOptions::default();
+    options.snapshot = snapshot.map(str::to_owned);
     options.message.clone_from(&arguments.message);
     options.author.clone_from(&arguments.author);
     options.changes.clone_from(&arguments.change);

@@ -16,9 +16,11 @@ use crate::output::{self, Stream};
     after_help = "As in docker cp, if DST is a directory, SRC is copied into it; otherwise the copy gets the \
     name DST, whose parent must exist. SRC/. stands for the content of SRC, and - for a tar archive on \
     standard input or output. A path of this host that contains ':' must begin with '/' or '.'.\n\n\
-    Files of a stopped sandbox are read from its disks, without starting it.\n\n\
+    Files of a stopped sandbox, and of a snapshot, SANDBOX@SNAPSHOT, are read from the disks, without starting \
+    it.\n\n\
     Examples:\n  \
     msb cp work:/srv/out ./results\n  \
+    msb cp work@clean:/etc/motd .\n  \
     msb cp ./site/. work:/var/www\n  \
     msb cp work:/etc - | tar t\n  \
     msb cp -x work:/ - > work.tar\n\n\

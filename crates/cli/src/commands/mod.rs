@@ -181,7 +181,12 @@ impl Context {
 
     /// Returns access to the files of the sandbox with this name or id.
     pub(crate) async fn files(&self, name: &str) -> Result<Files, Failure> {
-        Ok(self.handle(name).await?.files())
+        let (sandbox, snapshot) = snapshot::split(name);
+        let sandbox = self.handle(sandbox).await?;
+        Ok(match snapshot {
+            Some(snapshot) => sandbox.snapshot_files(snapshot),
+            None => sandbox.files(),
+        })
     }
 }
 

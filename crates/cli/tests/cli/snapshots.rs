@@ -132,3 +132,35 @@ fn damage_is_found_and_is_that_of_its_snapshot() {
     printed(&home, &["snapshot", "rm", "box@a"]);
     assert_eq!(printed(&home, &["snapshot", "ls", "-q"]), "box@b\n");
 }
+
+#[test]
+fn a_snapshot_is_read_by_its_name() {
+    let home = home_with_box();
+    printed(&home, &["snapshot", "create", "box@clean"]);
+    let words = ["fs", "cat", "box@clean", "/greeting"];
+    assert_eq!(printed(&home, &words), "hello");
+    let copy = home.path().join("copy");
+    let copied = copy.to_str().expect("text");
+    printed(&home, &["cp", "box@clean:/greeting", copied]);
+    assert_eq!(fs::read_to_string(&copy).expect("copied"), "hello");
+    for words in [
+        &["diff", "box@clean"][..],
+        &["diff", "box@clean", "box"],
+        &["diff", "app", "box@clean"],
+    ] {
+        assert_eq!(printed(&home, words), "");
+    }
+    let digest = printed(&home, &["commit", "box@clean", "of-snapshot"]);
+    assert!(digest.starts_with("sha256:"), "{digest}");
+    home.msb(&["cp", copied, "box@clean:/copy"])
+        .assert_refused(&["snapshot box@clean can be read and not changed"]);
+    for words in [
+        &["diff", "box@b"][..],
+        &["diff", "box@b", "box"],
+        &["commit", "box@b", "of-snapshot"],
+        &["fs", "cat", "box@b", "/greeting"],
+    ] {
+        home.msb(words)
+            .assert_refused(&["sandbox box has no snapshot b"]);
+    }
+}

@@ -1,5 +1,5 @@
 //! Sandboxes whose writable disk does not change while it is read: stopped ones, and private copies
-//! that are made while a running guest has its disk frozen.
+//! that are made while a running guest has its disk frozen, and snapshots.
 
 mod copy;
 mod error;
@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use generations::{FileStorage, Snapshot};
 use msb_agent_protocol::Client;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -41,6 +42,8 @@ pub(crate) enum DiskAtRest {
     Stopped(ReadLock),
     /// A copy of the disk of a running sandbox. It has no name, so it goes with this process.
     Copied(File),
+    /// The disk as it is in a snapshot: no process writes to it again, whether the sandbox runs or not.
+    Snapshot(Box<Snapshot<FileStorage>>),
 }
 
 impl Sandbox {

@@ -24,6 +24,12 @@ pub enum FilesError {
         /// Name of the sandbox.
         name: String,
     },
+    /// The files are those of a snapshot.
+    #[error("snapshot {name} can be read and not changed")]
+    Snapshot {
+        /// Name of the sandbox and of its snapshot.
+        name: String,
+    },
     /// The path is covered by a mount, so it is not on the sandbox's own disk.
     #[error(
         "cannot read {path} of sandbox {name}: it concerns the mount at {target}, which is visible \
@@ -174,6 +180,7 @@ impl FilesError {
         match self {
             Self::Reach(_)
             | Self::Stopped { .. }
+            | Self::Snapshot { .. }
             | Self::Mounted { .. }
             | Self::MountBelow { .. }
             | Self::Disks { .. } => true,

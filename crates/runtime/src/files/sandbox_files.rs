@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::stopped::Stopped;
 use super::{ByteStream, CopyError, FilesError};
-use crate::{ConnectError, Home, Sandbox};
+use crate::{ConnectError, Home, Sandbox, SandboxAtRest};
 
 /// Memory limit of one listing: a guest may send names indefinitely.
 const LISTING_MAX_BYTES: usize = 512 << 20;
@@ -28,6 +28,8 @@ enum Access {
     Running(Box<Client>),
     /// The files are read from the disks.
     Stopped(Arc<Stopped>),
+    /// The files are read from the disks, as they are in a snapshot.
+    Snapshot(Arc<Stopped>),
 }
 
 impl SandboxFiles {
@@ -37,6 +39,22 @@ impl SandboxFiles {
             name: name.to_owned(),
             access: Access::Running(Box::new(client)),
         }
+    }
+
+    /// Opens the files of a snapshot, whose errors have this name.
+    ///
+    /// # Errors
+    /// If the disks cannot be read.
+    pub fn of_snapshot(
+        name: String,
+        at_rest: SandboxAtRest,
+        home: &Home,
+    ) -> Result<Self, FilesError> {
+        let opened = Stopped::at_rest(name.clone(), at_rest, home)?;
+        Ok(Self {
+            name,
+            access: Access::Snapshot(Arc::new(opened)),
+        })
     }
 
     /// Returns the error as one of this sandbox's side of a copy.
@@ -52,7 +70,7 @@ impl SandboxFiles {
         let path = Bytes::copy_from_slice(path);
         match &self.access {
             Access::Running(client) => Ok(client.clone().stat(path, follow).await?),
-            Access::Stopped(stopped) => stopped.stat(&path, follow),
+            Access::Stopped(disks) | Access::Snapshot(disks) => disks.stat(&path, follow),
         }
     }
 
@@ -78,7 +96,7 @@ impl SandboxFiles {
                 }
                 Ok(entries)
             }
-            Access::Stopped(stopped) => stopped.list(&path),
+            Access::Stopped(disks) | Access::Snapshot(disks) => disks.list(&path),
         }
     }
 
@@ -93,14 +111,14 @@ impl SandboxFiles {
                 let content = client.clone().read_file(path).await?;
                 Ok(ByteStream::from_guest(content))
             }
-            Access::Stopped(stopped) => stopped.read(&path),
+            Access::Stopped(disks) | Access::Snapshot(disks) => disks.read(&path),
         }
     }
 
     /// Removes a file.
     ///
     /// # Errors
-    /// If the file cannot be removed, and always while the sandbox is stopped.
+    /// If the file cannot be removed, and always in a stopped sandbox or a snapshot.
     pub async fn remove(&self, request: RemoveRequest) -> Result<(), FilesError> {
         Ok(self.running()?.remove(request).await?)
     }
@@ -108,7 +126,7 @@ impl SandboxFiles {
     /// Makes a directory.
     ///
     /// # Errors
-    /// If the directory cannot be made, and always while the sandbox is stopped.
+    /// If the directory cannot be made, and always in a stopped sandbox or a snapshot.
     pub async fn make_directory(&self, request: MakeDirectoryRequest) -> Result<(), FilesError> {
         Ok(self.running()?.make_directory(request).await?)
     }
@@ -117,7 +135,7 @@ impl SandboxFiles {
     /// [`Client::write_file`].
     ///
     /// # Errors
-    /// If the file cannot be written, and always while the sandbox is stopped.
+    /// If the file cannot be written, and always in a stopped sandbox or a snapshot.
     pub async fn write_file(
         &self,
         start: WriteFile,
@@ -129,7 +147,7 @@ impl SandboxFiles {
     /// Renames a file.
     ///
     /// # Errors
-    /// If the file cannot be renamed, and always while the sandbox is stopped.
+    /// If the file cannot be renamed, and always in a stopped sandbox or a snapshot.
     pub async fn rename(&self, request: RenameRequest) -> Result<(), FilesError> {
         Ok(self.running()?.rename(request).await?)
     }
@@ -137,7 +155,7 @@ impl SandboxFiles {
     /// Sets a file's permission bits.
     ///
     /// # Errors
-    /// If the bits cannot be set, and always while the sandbox is stopped.
+    /// If the bits cannot be set, and always in a stopped sandbox or a snapshot.
     pub async fn set_mode(&self, request: SetModeRequest) -> Result<(), FilesError> {
         Ok(self.running()?.set_mode(request).await?)
     }
@@ -163,14 +181,16 @@ impl SandboxFiles {
                 let archive = client.clone().get_archive(request).await?;
                 Ok(ByteStream::from_guest(archive))
             }
-            Access::Stopped(stopped) => stopped.get_archive(path, name, one_file_system),
+            Access::Stopped(disks) | Access::Snapshot(disks) => {
+                disks.get_archive(path, name, one_file_system)
+            }
         }
     }
 
     /// Unpacks a tar archive that comes in chunks. The channel closes when no more of it is wanted.
     ///
     /// # Errors
-    /// If the archive cannot be unpacked, and always while the sandbox is stopped.
+    /// If the archive cannot be unpacked, and always in a stopped sandbox or a snapshot.
     pub async fn put_archive(
         &self,
         start: PutArchive,
@@ -184,6 +204,9 @@ impl SandboxFiles {
             Access::Running(client) => Ok(client.as_ref().clone()),
             Access::Stopped(stopped) => Err(FilesError::Stopped {
                 name: stopped.name.clone(),
+            }),
+            Access::Snapshot(snapshot) => Err(FilesError::Snapshot {
+                name: snapshot.name.clone(),
             }),
         }
     }

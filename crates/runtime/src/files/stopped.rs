@@ -16,14 +16,14 @@ use super::describe::describe;
 use super::pack_view::pack_view;
 use super::{ByteStream, FilesError};
 use crate::disks::Disks;
-use crate::{Home, Sandbox, Target};
+use crate::{Home, Sandbox, SandboxAtRest, Target};
 
 /// Chunks of a file in the channel to its reader.
 const PENDING_CHUNKS: usize = 4;
 /// Bytes of a file that are read at a time.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// The disks of a stopped sandbox, which cannot be started while this value lives.
+/// The disks of a stopped sandbox, which cannot be started while this value lives, or of a snapshot.
 #[derive(Debug)]
 pub(super) struct Stopped {
     pub(super) name: String,
@@ -35,22 +35,30 @@ impl Stopped {
     /// Opens the disks; `None` if the sandbox runs.
     pub(super) fn open(sandbox: &Sandbox, home: &Home) -> Result<Option<Self>, FilesError> {
         let name = sandbox.spec.name.clone();
-        let disks_error = |source| FilesError::Disks {
+        let stopped = sandbox.stopped().map_err(|error| FilesError::Disks {
+            name: name.clone(),
+            source: error.into(),
+        })?;
+        let opened = stopped.map(|at_rest| Self::at_rest(name, at_rest, home));
+        opened.transpose()
+    }
+
+    /// Opens disks that do not change; errors have this name.
+    pub(super) fn at_rest(
+        name: String,
+        at_rest: SandboxAtRest,
+        home: &Home,
+    ) -> Result<Self, FilesError> {
+        let mounts = at_rest.sandbox.spec.mounts.clone();
+        let disks = Disks::of_sandbox(at_rest, home).map_err(|source| FilesError::Disks {
             name: name.clone(),
             source,
-        };
-        let stopped = sandbox
-            .stopped()
-            .map_err(|error| disks_error(error.into()))?;
-        let Some(stopped) = stopped else {
-            return Ok(None);
-        };
-        let disks = Disks::of_sandbox(stopped, home).map_err(disks_error)?;
-        Ok(Some(Self {
-            covered: Covered::new(&sandbox.spec.mounts, &disks.view),
+        })?;
+        Ok(Self {
+            covered: Covered::new(&mounts, &disks.view),
             name,
             disks,
-        }))
+        })
     }
 
     pub(super) fn stat(&self, path: &[u8], follow: bool) -> Result<FileStat, FilesError> {

@@ -21,8 +21,9 @@ use record::Records;
 pub use record::Snapshot;
 pub use verify::{SnapshotContent, VerifiedSnapshot};
 
-use crate::Sandbox;
+use crate::at_rest::DiskAtRest;
 use crate::sandbox::{Lock, UpperPool};
+use crate::{Sandbox, SandboxAtRest};
 
 /// A rollback that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,21 @@ impl Sandbox {
             .ok_or_else(|| SnapshotError::Empty {
                 sandbox: self.spec.name.clone(),
             })
+    }
+
+    /// Returns the sandbox as it is in a snapshot, to be read. It may run meanwhile, and the snapshot may
+    /// be removed: its files are open.
+    ///
+    /// # Errors
+    /// If there is no such snapshot, or its record or a generation is damaged.
+    pub fn at_snapshot(&self, name: &str) -> Result<SandboxAtRest, SnapshotError> {
+        let records = Records::new(&self.files);
+        let found = records.read(&self.snapshot_name(name)?)?;
+        let state = found.state(records.path(&found.name))?;
+        let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
+        let disk = DiskAtRest::Snapshot(Box::new(pool.pool.open_snapshot(&state)?));
+        let sandbox = self.clone();
+        Ok(SandboxAtRest { sandbox, disk })
     }
 
     /// Gives the stopped sandbox's disk the content of a snapshot; of the newest one if `None`. The disk

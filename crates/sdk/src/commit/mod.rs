@@ -74,7 +74,10 @@ impl Sandbox {
             let limits = crate::images::limits(&handle.shared, &BTreeMap::new())?;
             let (stored, shared) = (handle.stored(), &handle.shared);
             let store = shared.with_home(Shared::store).await?;
-            let at_rest = shared.at_rest(&stored, options.pause).await?;
+            let is_snapshot = options.snapshot.is_some();
+            let snapshot = options.snapshot.clone();
+            let at_rest = shared.at_rest_or_snapshot(&stored, snapshot, options.pause);
+            let at_rest = at_rest.await?;
             let epoch = options.source_date_epoch;
             let planning = {
                 let (stored, store) = (stored.clone(), store.clone());
@@ -83,7 +86,11 @@ impl Sandbox {
                     time: Duration::from_secs(limits.get(Limit::LayerTime)),
                 };
                 shared.with_home(move |shared| {
-                    let base = base(&stored, &store)?;
+                    let base = if is_snapshot {
+                        own_image(&stored, &store)?
+                    } else {
+                        base(&stored, &store)?
+                    };
                     plan(shared, at_rest, (base, &store), epoch, limits)
                 })
             };
@@ -109,8 +116,10 @@ impl Sandbox {
                 let added = added.map_err(|error| shared.in_home(error))?;
                 added.record.manifest_digest
             };
-            let noting = shared.with_home(move |_| stored.note_committed_image(digest));
-            noting.await?;
+            if !is_snapshot {
+                let noting = shared.with_home(move |_| stored.note_committed_image(digest));
+                noting.await?;
+            }
             let (notes, notes_total) = layer.notes();
             Ok(Committed {
                 digest: digest.to_string(),
@@ -163,6 +172,11 @@ fn base(sandbox: &StoredSandbox, store: &Store) -> Result<(StoredImage, bool), E
             found => return Ok((found?, true)),
         }
     }
+    own_image(sandbox, store)
+}
+
+/// Returns the image that the sandbox was created of, and false: it was not made of the sandbox.
+fn own_image(sandbox: &StoredSandbox, store: &Store) -> Result<(StoredImage, bool), Error> {
     Ok((store.find(&sandbox.spec.image_digest)?, false))
 }
 

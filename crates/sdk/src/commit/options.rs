@@ -29,6 +29,9 @@ pub struct CommitOptions {
     pub source_date_epoch: Option<i64>,
     /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
     pub pause: bool,
+    /// The name of a snapshot of the sandbox, which the image is made of instead of the sandbox as it
+    /// is. The image is then a child of the sandbox's own image.
+    pub snapshot: Option<String>,
 }
 
 impl Default for CommitOptions {
@@ -39,6 +42,7 @@ impl Default for CommitOptions {
             changes: Vec::new(),
             source_date_epoch: None,
             pause: true,
+            snapshot: None,
         }
     }
 }
@@ -76,6 +80,13 @@ impl CommitOptions {
     #[must_use]
     pub const fn pause(mut self, pause: bool) -> Self {
         self.pause = pause;
+        self
+    }
+
+    /// Makes the image of a snapshot instead of the sandbox as it is.
+    #[must_use]
+    pub fn snapshot(mut self, snapshot: impl Into<String>) -> Self {
+        self.snapshot = Some(snapshot.into());
         self
     }
 

@@ -7,7 +7,7 @@ mod patch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use image_store::StoredImage;
-use msb_runtime::{Diff as DiskDiff, DiffSide, Sandbox as StoredSandbox};
+use msb_runtime::{Diff as DiskDiff, DiffSide, Sandbox as StoredSandbox, SandboxAtRest};
 
 pub(crate) use change::quoted;
 pub use change::{Change, ChangeKind, ChangedFile, Xattr};
@@ -77,8 +77,8 @@ impl Diff {
 }
 
 impl Msb {
-    /// Compares two sandboxes or images, by their names: the changes that make the second of the
-    /// first. The disk of a running sandbox is frozen and copied, each at its own moment.
+    /// Compares two sandboxes, snapshots or images, by their names: the changes that make the second of
+    /// the first. `SANDBOX@NAME` is a snapshot. The disk of a running sandbox is frozen and copied, each at its own moment.
     ///
     /// ```no_run
     /// use msb_sdk::DiffOptions;
@@ -145,9 +145,10 @@ impl Sandbox {
     pub fn diff(&self, options: DiffOptions) -> Operation<Diff> {
         let handle = self.handle();
         Operation::new(async move {
+            let snapshot = options.snapshot.clone();
             let at_rest = handle
                 .shared
-                .at_rest(&handle.stored(), options.pause)
+                .at_rest_or_snapshot(&handle.stored(), snapshot, options.pause)
                 .await?;
             let comparing = handle.shared.with_home(move |shared| {
                 DiskDiff::of_sandbox(shared.home(), at_rest, &options.paths())
@@ -191,9 +192,10 @@ impl Sandbox {
     }
 }
 
-/// The sandbox or the image of a name.
+/// The sandbox, snapshot or image of a name.
 pub(crate) enum Named {
     Sandbox(Box<StoredSandbox>),
+    Snapshot(Box<SandboxAtRest>),
     Image {
         name: String,
         image: Box<StoredImage>,
@@ -207,15 +209,23 @@ impl Named {
             Self::Sandbox(sandbox) => {
                 DiffSide::Sandbox(Box::new(shared.at_rest(&sandbox, can_freeze).await?))
             }
+            Self::Snapshot(at_rest) => DiffSide::Sandbox(at_rest),
             Self::Image { name, image } => DiffSide::Image { name, image },
         })
     }
 }
 
-/// Returns the sandbox of a name, else the image.
+/// Returns the sandbox of a name, else the snapshot, else the image.
 pub(crate) fn find(shared: &Shared, name: &str) -> Result<Named, Error> {
     if let Some(sandbox) = StoredSandbox::find(shared.home(), name)? {
         return Ok(Named::Sandbox(Box::new(sandbox)));
+    }
+    // The name of an image may have a digest behind an @, but no snapshot has a colon.
+    if let Some((sandbox, snapshot)) = name.split_once('@')
+        && !snapshot.contains(':')
+        && let Some(sandbox) = StoredSandbox::find(shared.home(), sandbox)?
+    {
+        return Ok(Named::Snapshot(Box::new(sandbox.at_snapshot(snapshot)?)));
     }
     match shared.store()?.find(name) {
         Ok(image) => Ok(Named::Image {

@@ -19,6 +19,8 @@ pub struct DiffOptions {
     pub paths: Vec<Text>,
     /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
     pub pause: bool,
+    /// The name of a snapshot of the sandbox, which is compared instead of the sandbox as it is.
+    pub snapshot: Option<String>,
 }
 
 impl Default for DiffOptions {
@@ -26,6 +28,7 @@ impl Default for DiffOptions {
         Self {
             paths: Vec::new(),
             pause: true,
+            snapshot: None,
         }
     }
 }
@@ -42,6 +45,13 @@ impl DiffOptions {
     #[must_use]
     pub const fn pause(mut self, pause: bool) -> Self {
         self.pause = pause;
+        self
+    }
+
+    /// Compares a snapshot instead of the sandbox as it is.
+    #[must_use]
+    pub fn snapshot(mut self, snapshot: impl Into<String>) -> Self {
+        self.snapshot = Some(snapshot.into());
         self
     }
 

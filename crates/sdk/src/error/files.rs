@@ -35,6 +35,9 @@ fn of_files(error: &FilesError) -> Option<Meaning> {
         FilesError::Stopped { name } => Meaning::new(ErrorKind::NotRunning)
             .detail("name", name.as_str())
             .hint(Some(format!("start it with msb start {name}"))),
+        FilesError::Snapshot { name } => {
+            Meaning::new(ErrorKind::InvalidArgument).detail("name", name.as_str())
+        }
         FilesError::LongPath(_) | FilesError::TooManyNames { .. } => {
             Meaning::new(ErrorKind::InvalidArgument)
         }

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::{Copied, CopyOptions, FileStream, Files, TarUpload, tar};
 use crate::{Operation, Text};
@@ -86,12 +85,12 @@ impl Files {
         directory: impl Into<Text>,
         options: CopyOptions,
     ) -> Operation<Copied> {
-        tar::put(Arc::clone(&self.handle), archive, directory.into(), options)
+        tar::put(self.source.clone(), archive, directory.into(), options)
     }
 
     /// Begins to unpack a tar archive that is written in parts. Runs on the current Tokio runtime.
     pub fn put_tar_parts(&self, directory: impl Into<Text>, options: CopyOptions) -> TarUpload {
-        TarUpload::begin(Arc::clone(&self.handle), directory.into(), options)
+        TarUpload::begin(self.source.clone(), directory.into(), options)
     }
 
     /// Returns a file, or a directory and everything in it, as a tar archive.

@@ -4,6 +4,7 @@ mod copy;
 mod info;
 mod mode;
 mod options;
+mod source;
 mod stream;
 mod tar;
 
@@ -21,6 +22,7 @@ use tokio::sync::mpsc;
 pub use info::{FileInfo, FileType};
 pub use mode::ModeChange;
 pub use options::{Copied, CopyOptions, MkdirOptions, RemoveOptions, WriteOptions};
+use source::Source;
 pub use stream::FileStream;
 pub use tar::TarUpload;
 
@@ -48,12 +50,23 @@ const PENDING_CHUNKS: usize = 4;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Files {
-    handle: Arc<Handle>,
+    source: Source,
 }
 
 impl Files {
     pub(crate) const fn new(handle: Arc<Handle>) -> Self {
-        Self { handle }
+        let snapshot = None;
+        Self {
+            source: Source { handle, snapshot },
+        }
+    }
+
+    /// Returns the files of a snapshot, which can be read.
+    pub(crate) fn of_snapshot(handle: Arc<Handle>, snapshot: &str) -> Self {
+        let snapshot = Some(Arc::from(snapshot));
+        Self {
+            source: Source { handle, snapshot },
+        }
     }
 
     /// Runs an operation on a path of the running or of the stopped sandbox, which its error names.
@@ -79,9 +92,10 @@ impl Files {
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        let handle = Arc::clone(&self.handle);
+        let source = self.source.clone();
         Operation::new(async move {
-            let files = open(&handle).await?;
+            let files = source.open().await?;
+            let handle = source.handle;
             let outcome = work(Arc::clone(&handle), files).await;
             match outcome {
                 Ok(value) => Ok(value),
@@ -363,23 +377,6 @@ fn at(path: &Text, error: Error) -> Error {
         return error.with_detail("path", path);
     }
     error
-}
-
-/// Opens the files of the sandbox: through its agent while it runs, otherwise from its disks.
-async fn open(handle: &Handle) -> Result<SandboxFiles, Error> {
-    match open_running(handle).await {
-        Err(error) if error.kind() == ErrorKind::NotRunning => {
-            let stored = handle.stored();
-            Ok(stored.files(handle.shared().home()).await?)
-        }
-        opened => opened,
-    }
-}
-
-/// Opens the files of the running sandbox.
-async fn open_running(handle: &Handle) -> Result<SandboxFiles, Error> {
-    let client = handle.connect().await?;
-    Ok(SandboxFiles::from_running(&handle.name(), client))
 }
 
 fn begin_write(path: &Text, options: WriteOptions) -> WriteFile {

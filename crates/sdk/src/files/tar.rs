@@ -1,13 +1,12 @@
 use std::io::{self, Read};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use msb_agent_protocol::{CHUNK_MAX_BYTES, ChunkReader};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
+use super::source::Source;
 use super::{Copied, CopyOptions};
-use crate::sandboxes::Handle;
 use crate::{Error, Operation, Text};
 
 /// Chunks of an archive that wait for the sandbox.
@@ -25,10 +24,10 @@ pub struct TarUpload {
 
 impl TarUpload {
     /// Begins to unpack an archive in the directory `destination`.
-    pub(super) fn begin(handle: Arc<Handle>, destination: Text, options: CopyOptions) -> Self {
+    pub(super) fn begin(source: Source, destination: Text, options: CopyOptions) -> Self {
         let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
         let archive = ChunkReader::new(chunks);
-        let unpacking = tokio::spawn(unpack(handle, destination, options, archive));
+        let unpacking = tokio::spawn(unpack(source, destination, options, archive));
         Self {
             chunks: Mutex::new(Some(sender)),
             unpacking: Mutex::new(Some(unpacking)),
@@ -94,25 +93,25 @@ fn broken_off() -> Error {
 }
 
 async fn unpack(
-    handle: Arc<Handle>,
+    source: Source,
     destination: Text,
     options: CopyOptions,
     archive: impl Read + Send + 'static,
 ) -> Result<Copied, Error> {
-    let files = super::open(&handle).await?;
+    let files = source.open().await?;
     let put = msb_runtime::put_tar(archive, &files, destination.as_bytes(), options.into()).await;
     match put {
         Ok(copied) => Ok(copied.into()),
-        Err(error) => Err(handle.explain(error).await),
+        Err(error) => Err(source.handle.explain(error).await),
     }
 }
 
 /// Unpacks an archive that a reader of this process returns.
 pub(super) fn put<R: Read + Send + 'static>(
-    handle: Arc<Handle>,
+    source: Source,
     archive: R,
     destination: Text,
     options: CopyOptions,
 ) -> Operation<Copied> {
-    Operation::new(unpack(handle, destination, options, archive))
+    Operation::new(unpack(source, destination, options, archive))
 }

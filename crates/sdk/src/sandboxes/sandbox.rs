@@ -399,6 +399,18 @@ impl Sandbox {
         Files::new(Arc::clone(&self.handle))
     }
 
+    /// Returns the files as they are in a snapshot. They can be read, while the sandbox runs too.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let before = sandbox.snapshot_files("clean").read("/etc/motd").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn snapshot_files(&self, snapshot: &str) -> Files {
+        Files::of_snapshot(Arc::clone(&self.handle), snapshot)
+    }
+
     /// Returns the log of the main command's output.
     ///
     /// ```no_run

@@ -8,6 +8,7 @@ use anyhow::anyhow;
 use msb_sdk::{Diff, DiffOptions};
 
 use super::Context;
+use super::snapshot::split;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format, Stream};
 use entry::Entry;
@@ -20,7 +21,7 @@ const PATCH_MAX_BYTES: usize = 256 << 20;
 // Arguments of `msb diff`.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "msb diff [OPTIONS] SANDBOX [-- PATH...]\n       msb diff [OPTIONS] OLD NEW [-- PATH...]",
+    override_usage = "msb diff [OPTIONS] SANDBOX[@SNAPSHOT] [-- PATH...]\n       msb diff [OPTIONS] OLD NEW [-- PATH...]",
     after_help = "Each line has a letter, as in docker diff, and a path: A (added), C (changed) or D (deleted). Of a \
     deleted directory only the directory itself is listed. Files are compared by meaning: a file that was written \
     again with the same content, owner, mode, attributes and time is not changed, a directory is not changed by a \
@@ -34,13 +35,15 @@ const PATCH_MAX_BYTES: usize = 256 << 20;
     msb diff --stat work -- /etc /srv\n  \
     msb diff --patch work -- /srv/app > work.patch\n  \
     msb diff app:1 app:2                       what a new version of an image brings\n  \
+    msb diff work@clean work                   what changed since a snapshot\n  \
     msb diff --format json work | jq -r '.[] | select(.kind == \"deleted\").path'"
 )]
 pub(crate) struct Arguments {
-    /// Sandbox to compare with its image; with NEW, the sandbox or image to begin with
+    /// Sandbox or snapshot to compare with its image; with NEW, the sandbox, snapshot or image to begin
+    /// with
     #[arg(value_name = "OLD")]
     old: String,
-    /// Sandbox or image to end with
+    /// Sandbox, snapshot or image to end with
     #[arg(value_name = "NEW")]
     new: Option<String>,
     /// Paths to compare, with everything below them; symlinks are not followed
@@ -67,7 +70,11 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     }
     let diff = match &arguments.new {
         Some(new) => context.msb.diff(&arguments.old, new, options).await?,
-        None => context.handle(&arguments.old).await?.diff(options).await?,
+        None => {
+            let (sandbox, snapshot) = split(&arguments.old);
+            options.snapshot = snapshot.map(str::to_owned);
+            context.handle(sandbox).await?.diff(options).await?
+        }
     };
     if arguments.stat {
         print_stat(&diff).await
