@@ -45,6 +45,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
         facts,
         lines,
         is_thrown_away: arguments.rm,
+        has_snapshot: arguments.snapshot,
         directory: None,
         cold: if arguments.host_cold {
             Cache::Cold
@@ -68,23 +69,30 @@ impl Guest {
             msb: msb.clone(),
             sandbox: Sandbox::named(msb, "fs"),
         };
-        let mut run = msb.command();
-        run.args(["run", "--quiet", "--detach", "--no-command"])
-            .args(["--network", "none", "--name", &guest.sandbox.name])
-            .args(["--vmm", &arguments.vmm, "--memory", &arguments.memory])
+        let name = &guest.sandbox.name;
+        let mut create = msb.command();
+        create
+            .args(["create", "--quiet", "--no-command"])
+            .args(["--network", "none", "--name", name])
+            .args(["--memory", &arguments.memory])
             .args(["--tmpfs", &format!("{}:exec", places::TMPFS_PATH)]);
         if arguments.has(Against::Virtiofs) {
             let volume = format!("{}:{}", shared.display(), places::VIRTIOFS_PATH);
-            run.args(["--volume", &volume]);
+            create.args(["--volume", &volume]);
         }
         let on_volume = [Against::Ext4, Against::Overlay, Against::Layers];
         if on_volume.iter().any(|&against| arguments.has(against)) {
-            run.args(["--volume", places::EXT4_PATH]);
+            create.args(["--volume", places::EXT4_PATH]);
         }
         if arguments.rm {
-            run.arg("--rm");
+            create.arg("--rm");
         }
-        text(run.arg(&arguments.image))?;
+        text(create.arg(&arguments.image))?;
+        if arguments.snapshot {
+            text(msb.command().args(["snapshot", "create", name]))?;
+        }
+        let mut start = msb.command();
+        text(start.args(["start", "--quiet", "--vmm", &arguments.vmm, name]))?;
         Ok(guest)
     }
 

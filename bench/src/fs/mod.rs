@@ -49,6 +49,7 @@ Examples:
   msb bench fs --only metadata,lookup --rounds 9  look closer at some workloads
   msb bench fs --suite metadata,mixed             whole suites, judged
   msb bench fs python:3.12-slim --html out.html   a page with plots
+  msb bench fs --suite single-file --snapshot     a disk with a snapshot beside a raw one, a volume
   sudo msb bench fs --against virtiofs,ext4,native --host-cold";
 
 /// Arguments of `msb bench fs`.
@@ -89,6 +90,9 @@ pub(crate) struct Arguments {
     /// Measure a sandbox created with --rm, whose root never waits for the disk
     #[arg(long)]
     rm: bool,
+    /// Measure a sandbox with a snapshot, whose writable disk is a list of generations
+    #[arg(long, conflicts_with = "rm")]
+    snapshot: bool,
     /// Run one round with little work, to check that everything works: its figures mean nothing
     #[arg(long)]
     quick: bool,
@@ -125,6 +129,8 @@ struct Outcome {
     cold: Cache,
     /// True if the sandbox's root syncs nothing.
     is_thrown_away: bool,
+    /// True if the sandbox has a snapshot.
+    has_snapshot: bool,
     /// The directory that paths are shown relative to, if the run created one for its places.
     directory: Option<PathBuf>,
 }
@@ -160,6 +166,9 @@ impl Arguments {
         }
         if self.host_cold {
             name.push_str(" --host-cold");
+        }
+        if self.snapshot {
+            name.push_str(" --snapshot");
         }
         name
     }

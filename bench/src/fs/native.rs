@@ -47,6 +47,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
         lines,
         cold: Cache::Cold,
         is_thrown_away: false,
+        has_snapshot: false,
         directory: Some(directory),
     })
 }

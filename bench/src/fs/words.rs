@@ -123,6 +123,9 @@ fn of_all(outcome: &Outcome) -> Vec<String> {
     if outcome.is_thrown_away {
         words.push("a sandbox with --rm: image and upper sync nothing".to_owned());
     }
+    if outcome.has_snapshot {
+        words.push("a sandbox with a snapshot: upper is a disk of generations".to_owned());
+    }
     words
 }
 
