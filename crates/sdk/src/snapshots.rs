@@ -193,6 +193,16 @@ impl Sandbox {
         self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?))
     }
 
+    /// Merges parts of the stopped sandbox's disk that no snapshot needs apart, and returns the number of
+    /// bytes that this frees. Neither the files nor a snapshot change.
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
+    /// [`OutOfSpace`](crate::ErrorKind::OutOfSpace): merging copies.
+    pub fn merge_generations(&self) -> Operation<u64> {
+        self.of_stored(|stored| Ok(stored.merge_generations()?))
+    }
+
     /// Makes the stopped sandbox's files those of a snapshot; of the newest one without a name. The
     /// files as they were before are kept as an automatic snapshot.
     ///

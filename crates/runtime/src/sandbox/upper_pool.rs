@@ -2,7 +2,9 @@ use std::io;
 use std::path::PathBuf;
 
 use fs_err as fs;
-use generations::{CreateError, Disk, DiskId, FileStorage, OpenError, Pool, Snapshot, State};
+use generations::{
+    CreateError, Disk, DiskId, FileStorage, GenerationId, OpenError, Pool, Snapshot, State,
+};
 
 use super::SandboxPaths;
 use crate::allocated_bytes;
@@ -81,7 +83,18 @@ impl UpperPool {
     /// # Errors
     /// If the record of the disk is missing or damaged.
     pub fn size_bytes(&self) -> Result<u64, OpenError> {
-        Ok(self.pool.sealed_state(disk_id())?.size_bytes)
+        Ok(self.state()?.size_bytes)
+    }
+
+    /// Returns the size and the sealed generations of the disk.
+    pub(crate) fn state(&self) -> Result<State, OpenError> {
+        self.pool.sealed_state(disk_id())
+    }
+
+    /// Returns the space that the data of a generation takes on the host's disk, in bytes.
+    pub(crate) fn data_bytes(&self, id: GenerationId) -> io::Result<u64> {
+        let data = fs::metadata(self.directory.join(format!("{id}.data")))?;
+        Ok(allocated_bytes(&data))
     }
 
     /// Returns the space that all generations take on the host's disk, in bytes.

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use generations::{CutError, FlushError, OpenError, VerifyError};
+use generations::{CutError, FlushError, MergeError, OpenError, VerifyError};
 
 use super::SnapshotName;
 use crate::AdoptError;
@@ -47,12 +47,23 @@ pub enum SnapshotError {
         /// What is wrong with it, a clause.
         reason: String,
     },
+    /// The disk has too many generations, of which each snapshot that follows a change adds one.
+    #[error("the writable disk has {count} generations, and the limit is {limit}")]
+    TooMany {
+        /// The number of generations.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The sandbox has snapshots and no disk of generations.
     #[error("the files of the writable disk are missing")]
     NoDisk,
     /// A generation of the disk is damaged, or cannot be read.
     #[error(transparent)]
     Verify(#[from] VerifyError),
+    /// Generations cannot be merged.
+    #[error("cannot merge generations of the writable disk")]
+    Merge(#[from] MergeError),
     /// The raw disk of a sandbox cannot be made a disk of generations.
     #[error("cannot prepare the writable disk for snapshots")]
     Adopt(#[from] AdoptError),

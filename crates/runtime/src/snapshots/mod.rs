@@ -5,6 +5,7 @@
 //! removed before they are.
 
 mod error;
+mod merge;
 mod name;
 mod record;
 mod remove;
@@ -24,6 +25,10 @@ pub use verify::{SnapshotContent, VerifiedSnapshot};
 use crate::at_rest::DiskAtRest;
 use crate::sandbox::{Lock, UpperPool};
 use crate::{Sandbox, SandboxAtRest};
+
+/// The most generations of a disk. Each is an open file of its machine's process, and many hosts permit
+/// 1,024 of them.
+const GENERATIONS_MAX: usize = 500;
 
 /// A rollback that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,6 +165,7 @@ impl Sandbox {
     /// sandbox's lock.
     fn cut_disk(&self) -> Result<State, SnapshotError> {
         let mut disk = UpperPool::adopt(&self.files)?.open()?;
+        check_count(disk.generation_count())?;
         let state = disk.cut()?;
         disk.flush()?;
         Ok(state)
@@ -186,6 +192,17 @@ impl Sandbox {
         Records::new(&self.files).add(&snapshot)?;
         Ok(snapshot)
     }
+}
+
+/// Checks that a disk may have one more generation.
+fn check_count(count: usize) -> Result<(), SnapshotError> {
+    if count < GENERATIONS_MAX {
+        return Ok(());
+    }
+    Err(SnapshotError::TooMany {
+        count,
+        limit: GENERATIONS_MAX,
+    })
 }
 
 /// The name and the number of a new snapshot.

@@ -36,6 +36,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Returns the snapshot with another list of generations.
+    pub(super) fn with_state(self, state: &State) -> Self {
+        Self {
+            state: hex::encode(state.to_bytes()),
+            ..self
+        }
+    }
+
     /// Returns the state of the disk.
     pub(super) fn state(&self, path: PathBuf) -> Result<State, SnapshotError> {
         let damaged = |reason: String| SnapshotError::Damaged {
@@ -91,6 +99,16 @@ impl Records {
         Ok(each)
     }
 
+    /// Returns all snapshots with their states, the oldest first.
+    pub(super) fn states(&self) -> Result<Vec<(Snapshot, State)>, SnapshotError> {
+        let each = self.each()?.into_iter().map(|read| {
+            let snapshot = read?;
+            let state = snapshot.state(self.path(&snapshot.name))?;
+            Ok((snapshot, state))
+        });
+        each.collect()
+    }
+
     /// Returns the newest snapshot with this state; `None` if no record that can be read has it.
     pub(super) fn find(&self, state: &State) -> io::Result<Option<Snapshot>> {
         let state = hex::encode(state.to_bytes());
@@ -117,7 +135,7 @@ impl Records {
         Ok(read)
     }
 
-    /// Writes a new record, durably.
+    /// Writes a record, durably, in the place of an older one.
     pub(super) fn add(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         durable_files::ensure_directory(&self.directory)?;
         if let Some(parent) = self.directory.parent() {

@@ -25,27 +25,13 @@ impl Sandbox {
     /// Removes the generations that neither the disk nor a snapshot has, unless a record is damaged. The
     /// caller holds the sandbox's lock.
     pub(super) fn remove_unlisted(&self) -> Result<(), SnapshotError> {
-        if let Some(kept) = self.kept_states()? {
-            let pool = UpperPool::adopt(&self.files)?;
-            pool.pool.remove_unlisted(&kept)?;
-        }
+        let kept: Vec<State> = match Records::new(&self.files).states() {
+            Ok(kept) => kept.into_iter().map(|(_, state)| state).collect(),
+            // The state of a damaged one is unknown.
+            Err(SnapshotError::Damaged { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        UpperPool::adopt(&self.files)?.pool.remove_unlisted(&kept)?;
         Ok(())
-    }
-
-    /// Returns the states of all snapshots; `None` if a record is damaged, so that its state is unknown.
-    fn kept_states(&self) -> Result<Option<Vec<State>>, SnapshotError> {
-        let records = Records::new(&self.files);
-        let mut kept = Vec::new();
-        for name in records.names()? {
-            let state = records
-                .read(&name)
-                .and_then(|one| one.state(records.path(&name)));
-            match state {
-                Ok(state) => kept.push(state),
-                Err(SnapshotError::Damaged { .. }) => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Some(kept))
     }
 }

@@ -230,3 +230,80 @@ fn an_adoption_that_was_cut_short_is_ended() {
     other.create_snapshot(None, None).expect("taken");
     assert_eq!(content(&other), [5; 4096]);
 }
+
+#[test]
+fn merging_frees_what_nobody_sees_and_changes_no_content() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = sandbox(&Home::new(root.path()), &[7; 4 * 4096]);
+    sandbox.create_snapshot(named("a"), None).expect("taken");
+    for number in 1..6 {
+        change(&sandbox, &[number; 4096], 0);
+        change(&sandbox, &[number; 4096], 4096 * u64::from(number % 4));
+        sandbox.create_snapshot(None, None).expect("taken");
+    }
+    let kept = content(&sandbox);
+    sandbox.create_snapshot(named("z"), None).expect("taken");
+    change(&sandbox, &[9; 4096], 0);
+    let last = content(&sandbox);
+    assert_eq!(sandbox.merge_generations().expect("merged"), 0);
+    for number in 2..6 {
+        sandbox
+            .remove_snapshot(&number.to_string())
+            .expect("removed");
+    }
+    sandbox.verify_snapshots(&[]).expect("verified");
+    let before = generation_files(&sandbox);
+    assert!(sandbox.merge_generations().expect("merged") > 0);
+    // Two files of each of five generations became those of one.
+    assert_eq!(generation_files(&sandbox), before - 8);
+    assert_eq!(content(&sandbox), last);
+    let verified = sandbox.verify_snapshots(&[]).expect("verified");
+    for one in verified {
+        let content = one.content.expect("whole");
+        assert_eq!(content, SnapshotContent::Intact, "{}", one.name);
+    }
+    sandbox.roll_back(Some("z")).expect("rolled back");
+    assert_eq!(content(&sandbox), kept);
+    sandbox.roll_back(Some("a")).expect("rolled back");
+    assert_eq!(content(&sandbox), [7; 4 * 4096]);
+}
+
+#[test]
+fn damage_is_not_merged_away() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
+    for number in 1..4 {
+        sandbox.create_snapshot(None, None).expect("taken");
+        change(&sandbox, &[number; 4096], 0);
+    }
+    sandbox.create_snapshot(named("last"), None).expect("taken");
+    sandbox.verify_snapshots(&[]).expect("verified");
+    sandbox.remove_snapshot("2").expect("removed");
+    sandbox.remove_snapshot("3").expect("removed");
+    let last = sandbox.snapshot(Some("last")).expect("found");
+    let last = last.state("last.json".into()).expect("a state");
+    let id = last.generations.get(2).expect("four");
+    let data = sandbox.files.generations().join(format!("{id}.data"));
+    let mut bytes = fs::read(&data).expect("read");
+    bytes[0] ^= 1;
+    fs::write(&data, &bytes).expect("written");
+    let before = generation_files(&sandbox);
+    let refused = sandbox.merge_generations().expect_err("damage");
+    assert!(
+        refused
+            .to_string()
+            .contains(&format!("{id}.data is damaged")),
+        "{refused}"
+    );
+    assert_eq!(generation_files(&sandbox), before);
+}
+
+#[test]
+fn a_disk_has_no_more_generations_than_a_process_can_open() {
+    check_count(GENERATIONS_MAX - 1).expect("one more");
+    let refused = check_count(GENERATIONS_MAX);
+    assert!(matches!(
+        refused,
+        Err(SnapshotError::TooMany { count: 500, .. })
+    ));
+}

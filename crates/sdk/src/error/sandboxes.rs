@@ -265,6 +265,13 @@ fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
             let meaning = Meaning::new(ErrorKind::NotFound).detail("name", name.as_str());
             meaning.hint(Some(hint))
         }
+        SnapshotError::TooMany { count, limit } => {
+            let hint = "remove snapshots with msb snapshot rm, then merge what is left with msb \
+                        snapshot prune";
+            let meaning = Meaning::new(ErrorKind::InvalidArgument);
+            let meaning = meaning.detail("count", *count).detail("limit", *limit);
+            meaning.hint(Some(hint.to_owned()))
+        }
         SnapshotError::Empty { sandbox } => {
             let hint = format!("take one with msb snapshot create {sandbox}");
             Meaning::new(ErrorKind::NotFound).hint(Some(hint))

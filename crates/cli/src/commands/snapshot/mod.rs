@@ -42,7 +42,7 @@ enum Command {
     Rm(remove::RemoveArguments),
     /// Find damage in snapshots of stopped sandboxes
     Verify(verify::Arguments),
-    /// Remove the snapshots that rollbacks made
+    /// Remove the snapshots that rollbacks made, and merge what is left
     Prune(remove::PruneArguments),
 }
 

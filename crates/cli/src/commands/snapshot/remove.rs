@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use msb_sdk::{SandboxFilter, SandboxState, SnapshotInfo};
 
-use super::super::prune::parse_filter;
 use super::{full_name, split_named};
 use crate::commands::Context;
+use crate::commands::prune::parse_filter;
 use crate::confirm::confirmed;
 use crate::failure::{Failure, Failures, Outcome};
 use crate::output;
@@ -22,8 +22,9 @@ pub(super) struct RemoveArguments {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A rollback keeps the files as they were before as a snapshot; these are removed. The sandboxes keep their \
-    files. Without names, the snapshots of running sandboxes are kept.\n\n\
+    after_help = "A rollback keeps the files as they were before as a snapshot; these are removed. Then parts of the disks that no \
+    snapshot needs apart any more are merged, which frees what was overwritten since. The sandboxes keep their files. \
+    Without names, those that run are passed over.\n\n\
     Asks first unless --force is given; if there is no answer, it removes nothing and fails.\n\n\
     Examples:\n  \
     msb snapshot prune\n  \
@@ -65,14 +66,15 @@ pub(super) async fn remove(context: &Context, arguments: &RemoveArguments) -> Ou
 pub(super) async fn prune(context: &Context, arguments: &PruneArguments) -> Outcome {
     let mut failures = Failures::default();
     let mut chosen = Vec::new();
-    for name in sandboxes(context, arguments).await? {
-        let sandbox = context.handle(&name).await?;
+    let sandboxes = sandboxes(context, arguments).await?;
+    for name in &sandboxes {
+        let sandbox = context.handle(name).await?;
         let each = failures.note(sandbox.snapshots_each().await);
         let each = each.unwrap_or_default().into_iter();
         let readable = each.filter_map(|snapshot| failures.note(snapshot));
         chosen.extend(readable.filter(|snapshot| is_chosen(arguments, snapshot)));
     }
-    if chosen.is_empty() || !arguments.force && !confirmed(&consequence(&chosen))? {
+    if !chosen.is_empty() && !arguments.force && !confirmed(&consequence(&chosen))? {
         return Ok(failures.code);
     }
     for snapshot in &chosen {
@@ -82,6 +84,14 @@ pub(super) async fn prune(context: &Context, arguments: &PruneArguments) -> Outc
             output::print(&format!("{}\n", full_name(snapshot)))?;
         }
     }
+    let mut merged_bytes = 0;
+    for name in &sandboxes {
+        let sandbox = context.handle(name).await?;
+        let merged = failures.note(sandbox.merge_generations().await);
+        merged_bytes += merged.unwrap_or_default();
+    }
+    let merged = output::human_size(merged_bytes);
+    output::print(&format!("{merged} reclaimed by merging\n"))?;
     Ok(failures.code)
 }
 
