@@ -1,10 +1,13 @@
 //! Snapshots of stopped sandboxes.
 
+use std::sync::Arc;
+
 use msb_runtime::{Sandbox as StoredSandbox, Snapshot, SnapshotName};
 use serde::{Deserialize, Serialize};
 
+use crate::sandboxes::Handle;
 use crate::shared::Shared;
-use crate::{Error, Operation, Sandbox};
+use crate::{Error, Files, Operation};
 
 /// The description of a snapshot, with the keys of `msb snapshot inspect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,26 +99,35 @@ impl SnapshotInfo {
     }
 }
 
-impl Sandbox {
+/// The snapshots of a sandbox's files. All but reading them takes a stopped sandbox.
+///
+/// ```no_run
+/// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+/// sandbox.snapshots().create(Some("clean"), None).await?;
+/// for snapshot in sandbox.snapshots().list().await? {
+///     println!("{}@{}", snapshot.sandbox, snapshot.name);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Snapshots {
+    handle: Arc<Handle>,
+}
+
+impl Snapshots {
+    pub(crate) const fn new(handle: Arc<Handle>) -> Self {
+        Self { handle }
+    }
+
     /// Takes a snapshot of the stopped sandbox's files, in constant time. Without a name it gets its
     /// number. Volumes and host directories are not part of it.
-    ///
-    /// ```no_run
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// sandbox.create_snapshot(Some("clean"), None).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     ///
     /// # Errors
     /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
     /// [`NameTaken`](crate::ErrorKind::NameTaken),
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument).
-    pub fn create_snapshot(
-        &self,
-        name: Option<&str>,
-        message: Option<&str>,
-    ) -> Operation<SnapshotInfo> {
+    pub fn create(&self, name: Option<&str>, message: Option<&str>) -> Operation<SnapshotInfo> {
         let (name, message) = (name.map(str::to_owned), message.map(str::to_owned));
         self.of_stored(move |stored| {
             let name = name.map(|name| name.parse::<SnapshotName>()).transpose()?;
@@ -128,7 +140,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// If they cannot be read, or the record of one is damaged.
-    pub fn snapshots(&self) -> Operation<Vec<SnapshotInfo>> {
+    pub fn list(&self) -> Operation<Vec<SnapshotInfo>> {
         self.of_stored(|stored| {
             let each = stored.snapshots()?.into_iter();
             each.map(|one| Ok(SnapshotInfo::new(stored, one?)))
@@ -140,7 +152,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// If they cannot be listed.
-    pub fn snapshots_each(&self) -> Operation<Vec<Result<SnapshotInfo, Error>>> {
+    pub fn list_each(&self) -> Operation<Vec<Result<SnapshotInfo, Error>>> {
         self.of_stored(|stored| {
             let each = stored.snapshots()?.into_iter();
             let each = each.map(|one| Ok(SnapshotInfo::new(stored, one?)));
@@ -148,23 +160,45 @@ impl Sandbox {
         })
     }
 
+    /// Returns the snapshot with this name.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::ErrorKind::NotFound).
+    pub fn get(&self, name: &str) -> Operation<SnapshotInfo> {
+        let name = name.to_owned();
+        self.of_stored(move |stored| Ok(SnapshotInfo::new(stored, stored.snapshot(Some(&name))?)))
+    }
+
+    /// Returns the files as they are in a snapshot. They can be read, while the sandbox runs too.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let before = sandbox.snapshots().files("clean").read("/etc/motd").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn files(&self, name: &str) -> Files {
+        Files::of_snapshot(Arc::clone(&self.handle), name)
+    }
+
+    /// Removes a snapshot of the stopped sandbox. The sandbox's files stay as they are.
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
+    /// [`NotFound`](crate::ErrorKind::NotFound).
+    pub fn remove(&self, name: &str) -> Operation<()> {
+        let name = name.to_owned();
+        self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?))
+    }
+
     /// Reads a snapshot of the stopped sandbox as a whole and compares it with its digest; without a
     /// name all snapshots. Content that has no digest gets one: a byte of it that changes later is found
     /// by the next verification.
     ///
-    /// ```no_run
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// for verified in sandbox.verify_snapshots(None).await? {
-    ///     println!("{}: {:?}", verified.name, verified.content);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
     /// # Errors
     /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
     /// [`NotFound`](crate::ErrorKind::NotFound). Damage is a result.
-    pub fn verify_snapshots(&self, name: Option<&str>) -> Operation<Vec<VerifiedSnapshot>> {
+    pub fn verify(&self, name: Option<&str>) -> Operation<Vec<VerifiedSnapshot>> {
         let names: Vec<String> = name.into_iter().map(str::to_owned).collect();
         self.of_stored(move |stored| {
             let verified = stored.verify_snapshots(&names)?.into_iter();
@@ -174,50 +208,18 @@ impl Sandbox {
         })
     }
 
-    /// Returns the snapshot with this name.
-    ///
-    /// # Errors
-    /// [`NotFound`](crate::ErrorKind::NotFound).
-    pub fn snapshot(&self, name: &str) -> Operation<SnapshotInfo> {
-        let name = name.to_owned();
-        self.of_stored(move |stored| Ok(SnapshotInfo::new(stored, stored.snapshot(Some(&name))?)))
-    }
-
-    /// Removes a snapshot of the stopped sandbox. The sandbox's files stay as they are.
-    ///
-    /// # Errors
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
-    /// [`NotFound`](crate::ErrorKind::NotFound).
-    pub fn remove_snapshot(&self, name: &str) -> Operation<()> {
-        let name = name.to_owned();
-        self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?))
-    }
-
     /// Merges parts of the stopped sandbox's disk that no snapshot needs apart, and returns the number of
     /// bytes that this frees. Neither the files nor a snapshot change.
     ///
     /// # Errors
     /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
     /// [`OutOfSpace`](crate::ErrorKind::OutOfSpace): merging copies.
-    pub fn merge_generations(&self) -> Operation<u64> {
+    pub fn merge(&self) -> Operation<u64> {
         self.of_stored(|stored| Ok(stored.merge_generations()?))
     }
 
-    /// Makes the stopped sandbox's files those of a snapshot; of the newest one without a name. The
-    /// files as they were before are kept as an automatic snapshot.
-    ///
-    /// ```no_run
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let rolled = sandbox.roll_back(Some("clean")).await?;
-    /// println!("the files before are in {}", rolled.kept.name);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
-    /// [`NotFound`](crate::ErrorKind::NotFound).
-    pub fn roll_back(&self, name: Option<&str>) -> Operation<RolledBack> {
+    /// Makes the files those of a snapshot.
+    pub(crate) fn rollback(&self, name: Option<&str>) -> Operation<RolledBack> {
         let name = name.map(str::to_owned);
         self.of_stored(move |stored| {
             let rolled = stored.roll_back(name.as_deref())?;
@@ -233,7 +235,7 @@ impl Sandbox {
         &self,
         work: impl FnOnce(&StoredSandbox) -> Result<T, Error> + Send + 'static,
     ) -> Operation<T> {
-        let handle = self.handle();
+        let handle = Arc::clone(&self.handle);
         Operation::new(async move {
             let stored = handle.stored();
             let work = move |_: &Shared| work(&stored);

@@ -342,6 +342,32 @@ def _commit(step: Step, stage: Stage) -> Result:
     return {"has_layer": committed.layer is not None, "notes": list(committed.notes)}
 
 
+def _described(snapshot: msb.SnapshotInfo) -> Result:
+    return {"name": snapshot.name, "message": snapshot.message}
+
+
+def _snapshot_create(step: Step, stage: Stage) -> Result:
+    snapshots = stage.sandbox(step).snapshots
+    return _described(snapshots.create(step.get("name"), message=step.get("message")))
+
+
+def _snapshot_verify(step: Step, stage: Stage) -> Result:
+    verified = sorted(stage.sandbox(step).snapshots.verify(), key=lambda one: one.name)
+    return {
+        "names": [one.name for one in verified],
+        "problems": [one.problem for one in verified if one.problem is not None],
+    }
+
+
+def _snapshot_merge(step: Step, stage: Stage) -> None:
+    stage.sandbox(step).snapshots.merge()
+
+
+def _rollback(step: Step, stage: Stage) -> Result:
+    rolled = stage.sandbox(step).rollback(step.get("name"))
+    return {"to": rolled.to.name, "kept": rolled.kept.name}
+
+
 STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "exec": _exec,
     "shell": _shell,
@@ -383,6 +409,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "run": _run,
     "create": _create,
     "wait": lambda step, stage: {"exit_code": stage.sandbox(step).wait().code},
+    "start": lambda step, stage: stage.sandbox(step).start(),
     "stop": lambda step, stage: {"stopped": str(stage.sandbox(step).stop())},
     "update": lambda step, stage: stage.sandbox(step).update(cpus=step["cpus"]),
     "rename_sandbox": lambda step, stage: stage.sandbox(step).rename(step["name"]),
@@ -394,6 +421,15 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "diff_between": _diff_between,
     "apply": _apply,
     "commit": _commit,
+    "snapshot_create": _snapshot_create,
+    "snapshot_get": lambda step, stage: _described(stage.sandbox(step).snapshots.get(step["name"])),
+    "snapshot_list": lambda step, stage: {
+        "names": [snapshot.name for snapshot in stage.sandbox(step).snapshots.list()]
+    },
+    "snapshot_remove": lambda step, stage: stage.sandbox(step).snapshots.remove(step["name"]),
+    "snapshot_verify": _snapshot_verify,
+    "snapshot_merge": _snapshot_merge,
+    "rollback": _rollback,
     "image_tag": lambda step, stage: stage.client.images.tag(step["name"], step["to"]),
     "image_save": lambda step, stage: stage.client.images.save(step["name"], step["path"]),
     "image_history": lambda step, stage: {

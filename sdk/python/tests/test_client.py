@@ -69,7 +69,7 @@ def test_errors_have_kind_code_and_the_name_of_the_thing(home, call, kind, code)
 
 def test_the_reserved_operations_are_unsupported():
     sandbox = msb.Sandbox.__new__(msb.Sandbox)
-    for operation in [sandbox.snapshot, sandbox.fork]:
+    for operation in [sandbox.fork]:
         with pytest.raises(errors.Unsupported):
             operation()
 

@@ -19,5 +19,6 @@ export type { CallOptions } from "./remote.js";
 export { Sandbox } from "./sandbox.js";
 export { Sandboxes } from "./sandboxes.js";
 export type { SignalName } from "./signals.js";
+export { Snapshots } from "./snapshots.js";
 export type * from "./types.js";
 export { Volumes } from "./volumes.js";

@@ -8,7 +8,7 @@ import { clientClosed } from "./failure.js";
 import { Remote, type CallOptions } from "./remote.js";
 import type { Sandbox } from "./sandbox.js";
 import { Sandboxes } from "./sandboxes.js";
-import type { DiffOptions, Finding, MsbOptions, Version } from "./types.js";
+import type { ComparisonOptions, Finding, MsbOptions, Version } from "./types.js";
 import { Volumes } from "./volumes.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -69,7 +69,7 @@ export class Msb implements AsyncDisposable {
    * Compares two sandboxes or images, by their names: the changes that make the second of the first. Stopped sandboxes
    * cannot be started until the result is closed.
    */
-  async diff(old: string, changed: string, options: DiffOptions = {}): Promise<Diff> {
+  async diff(old: string, changed: string, options: ComparisonOptions = {}): Promise<Diff> {
     const [remote] = await this.#remote.open("diff", { ...options, old, new: changed }, options);
     return new Diff(remote);
   }

@@ -8,6 +8,7 @@ import { watchForLoss, type Ownership } from "./ownership.js";
 import { Process } from "./process.js";
 import { stream, type CallOptions, type Remote } from "./remote.js";
 import type { SignalName } from "./signals.js";
+import { Snapshots } from "./snapshots.js";
 import type {
   Applied,
   ApplyOptions,
@@ -21,6 +22,7 @@ import type {
   LogOptions,
   LogRecord,
   Port,
+  RolledBack,
   SandboxInfo,
   SpawnOptions,
   StartOptions,
@@ -56,6 +58,8 @@ export class Sandbox implements AsyncDisposable {
   readonly files: Files;
   /** The jobs. */
   readonly jobs: Jobs;
+  /** The snapshots of the files. */
+  readonly snapshots: Snapshots;
 
   /** @internal */
   constructor(remote: Remote, identity: SandboxIdentity) {
@@ -64,6 +68,7 @@ export class Sandbox implements AsyncDisposable {
     this.name = identity.name;
     this.files = new Files(remote);
     this.jobs = new Jobs(remote);
+    this.snapshots = new Snapshots(remote);
     this.#ownership = { name: identity.name, isOwned: identity.isOwned };
     watchForLoss(this, this.#ownership);
   }
@@ -187,6 +192,14 @@ export class Sandbox implements AsyncDisposable {
    */
   async apply(directory: HostPath, options: ApplyOptions = {}): Promise<Applied> {
     return this.#remote.value("apply", { ...options, directory }, options);
+  }
+
+  /**
+   * Makes the stopped sandbox's files those of a snapshot; of the newest one without a name. The files as they were
+   * before are kept as a snapshot.
+   */
+  async rollback(name?: string, options: CallOptions = {}): Promise<RolledBack> {
+    return this.#remote.value("rollback", { name }, options);
   }
 
   /** Makes an image of the sandbox: a child of its image, or of the last image that was made of it. */

@@ -7,4 +7,5 @@ export type * from "./types/command.js";
 export type * from "./types/diff.js";
 export type * from "./types/file.js";
 export type * from "./types/log.js";
+export type * from "./types/snapshot.js";
 export type * from "./types/volume.js";

@@ -184,7 +184,7 @@ impl Context {
         let (sandbox, snapshot) = snapshot::split(name);
         let sandbox = self.handle(sandbox).await?;
         Ok(match snapshot {
-            Some(snapshot) => sandbox.snapshot_files(snapshot),
+            Some(snapshot) => sandbox.snapshots().files(snapshot),
             None => sandbox.files(),
         })
     }

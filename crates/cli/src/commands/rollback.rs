@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let (sandbox, name) = split(&arguments.snapshot);
     let sandbox = context.handle(sandbox).await?;
-    let rolled = sandbox.roll_back(name).await?;
+    let rolled = sandbox.rollback(name).await?;
     output::print(&format!("{}\n", full_name(&rolled.kept)))?;
     Ok(0)
 }

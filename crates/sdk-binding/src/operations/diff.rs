@@ -47,36 +47,18 @@ struct Discard {
     paths: Vec<Text>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Apply {
     directory: PathBuf,
-    #[serde(default)]
-    paths: Vec<Text>,
-    #[serde(default)]
-    from: Option<Text>,
-    #[serde(default)]
-    base: Option<String>,
-    #[serde(default)]
-    owner: bool,
-    #[serde(default)]
-    dry_run: bool,
-    #[serde(default = "pauses")]
-    pause: bool,
+    #[serde(flatten)]
+    options: ApplyOptions,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Commit {
     name: String,
-    #[serde(default)]
-    message: Option<String>,
-    #[serde(default)]
-    author: Option<String>,
-    #[serde(default)]
-    changes: Vec<String>,
-    #[serde(default)]
-    source_date_epoch: Option<i64>,
-    #[serde(default = "pauses")]
-    pause: bool,
+    #[serde(flatten)]
+    options: CommitOptions,
 }
 
 #[derive(Debug, Deserialize)]
@@ -108,8 +90,8 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::of_options("diff", of_sandbox),
         Operation::new("diff", between),
         Operation::new("discard", discard),
-        Operation::new("apply", apply),
-        Operation::new("commit", commit),
+        Operation::of_options("apply", apply),
+        Operation::of_options("commit", commit),
         Operation::new("count", count),
         Operation::new("changes", changes),
         Operation::new("patch", patch),
@@ -151,14 +133,8 @@ async fn apply(
     apply: Apply,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let mut options = ApplyOptions::default();
-    options.paths = apply.paths;
-    options.from = apply.from;
-    options.base = apply.base;
-    options.owner = apply.owner;
-    options.dry_run = apply.dry_run;
-    options.pause = apply.pause;
-    Answer::with_value(&sandbox.0.apply(apply.directory, options).await?)
+    let applied = sandbox.0.apply(apply.directory, apply.options).await?;
+    Answer::with_value(&applied)
 }
 
 async fn commit(
@@ -166,13 +142,8 @@ async fn commit(
     commit: Commit,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let mut options = CommitOptions::default();
-    options.message = commit.message;
-    options.author = commit.author;
-    options.changes = commit.changes;
-    options.source_date_epoch = commit.source_date_epoch;
-    options.pause = commit.pause;
-    Answer::with_value(&sandbox.0.commit(commit.name, options).await?)
+    let committed = sandbox.0.commit(commit.name, commit.options).await?;
+    Answer::with_value(&committed)
 }
 
 async fn count(diff: Arc<Stream<Diff>>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {

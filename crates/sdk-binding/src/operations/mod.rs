@@ -10,6 +10,7 @@ mod logs;
 mod process;
 mod sandbox;
 mod sandboxes;
+mod snapshots;
 mod streams;
 mod volumes;
 
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Operation> {
         process::operations(),
         sandbox::operations(),
         sandboxes::operations(),
+        snapshots::operations(),
         streams::operations(),
         volumes::operations(),
     ];

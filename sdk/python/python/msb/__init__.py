@@ -27,6 +27,7 @@ from ._async._jobs import AsyncJob, AsyncJobs
 from ._async._process import AsyncOutputStream, AsyncProcess, AsyncStdin
 from ._async._sandbox import AsyncSandbox
 from ._async._sandboxes import AsyncSandboxes
+from ._async._snapshots import AsyncSnapshots
 from ._async._streams import AsyncByteStream, AsyncLogs, AsyncStatsWatch, AsyncTarUpload
 from ._async._transfers import AsyncPull, AsyncPush
 from ._async._volumes import AsyncVolume, AsyncVolumes
@@ -40,6 +41,7 @@ from ._sync._jobs import Job, Jobs
 from ._sync._process import OutputStream, Process, Stdin
 from ._sync._sandbox import Sandbox
 from ._sync._sandboxes import Sandboxes
+from ._sync._snapshots import Snapshots
 from ._sync._streams import ByteStream, Logs, StatsWatch, TarUpload
 from ._sync._transfers import Pull, Push
 from ._sync._volumes import Volume, Volumes
@@ -75,13 +77,16 @@ from ._types import (
     PushedLayer,
     PushEvent,
     RemovedImage,
+    RolledBack,
     SandboxInfo,
     SandboxOptions,
     SandboxState,
     Severity,
+    SnapshotInfo,
     Stats,
     Stopped,
     TextEvent,
+    VerifiedSnapshot,
     Version,
     VolumeInfo,
     Xattr,
@@ -147,6 +152,7 @@ __all__ = [
     "AsyncPush",
     "AsyncSandbox",
     "AsyncSandboxes",
+    "AsyncSnapshots",
     "AsyncStatsWatch",
     "AsyncStdin",
     "AsyncTarUpload",
@@ -222,6 +228,7 @@ __all__ = [
     "PushEvent",
     "RegistryError",
     "RemovedImage",
+    "RolledBack",
     "Sandbox",
     "SandboxEnded",
     "SandboxInfo",
@@ -231,6 +238,8 @@ __all__ = [
     "SandboxState",
     "Sandboxes",
     "Severity",
+    "SnapshotInfo",
+    "Snapshots",
     "StartError",
     "Stats",
     "StatsWatch",
@@ -240,6 +249,7 @@ __all__ = [
     "TextEvent",
     "Unauthorized",
     "Unsupported",
+    "VerifiedSnapshot",
     "Version",
     "VersionMismatch",
     "VmmMissing",

@@ -7,11 +7,17 @@ import type { FileInfo } from "./file.js";
 export type ChangeKind = "added" | "changed" | "deleted";
 
 /** The options of a comparison. */
-export interface DiffOptions extends CallOptions {
+export interface ComparisonOptions extends CallOptions {
   /** The paths that are compared, with everything below them; everything if there are none. */
   readonly paths?: readonly Text[] | undefined;
   /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
   readonly pause?: boolean | undefined;
+}
+
+/** The options of the comparison of a sandbox with its image. */
+export interface DiffOptions extends ComparisonOptions {
+  /** The name of a snapshot, which is compared instead of the sandbox as it is. */
+  readonly snapshot?: string | undefined;
 }
 
 /** An extended attribute of a file. */
@@ -145,6 +151,8 @@ export interface CommitOptions extends CallOptions {
   readonly changes?: readonly string[] | undefined;
   /** The time of creation in seconds since the epoch, with which the same changes make the same image. */
   readonly sourceDateEpoch?: number | undefined;
+  /** The name of a snapshot, which the image is made of instead of the sandbox as it is. */
+  readonly snapshot?: string | undefined;
   /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
   readonly pause?: boolean | undefined;
 }

@@ -289,6 +289,7 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     stage.keep(step, await stage.msb.sandboxes.create(image, sandboxOptions(step.options ?? {})));
   },
   wait: async (step, stage) => ({ exit_code: (await stage.sandbox(step).wait()).code }),
+  start: async (step, stage) => stage.sandbox(step).start(),
   stop: async (step, stage) => ({ stopped: await stage.sandbox(step).stop() }),
   update: async (step, stage) => stage.sandbox(step).update({ cpus: step["cpus"] as number }),
   rename_sandbox: async (step, stage) => stage.sandbox(step).rename(step["name"] as string),
@@ -309,6 +310,25 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const options = { message: step["message"] as string | undefined, changes: step["changes"] as string[] | undefined };
     const { layer, notes } = await stage.sandbox(step).commit(step["name"] as string, options);
     return { has_layer: layer !== null, notes };
+  },
+  snapshot_create: async (step, stage) => {
+    const options = { message: step["message"] as string | undefined };
+    return { ...(await stage.sandbox(step).snapshots.create(step["name"] as string | undefined, options)) };
+  },
+  snapshot_get: async (step, stage) => ({ ...(await stage.sandbox(step).snapshots.get(step["name"] as string)) }),
+  snapshot_list: async (step, stage) => ({
+    names: (await stage.sandbox(step).snapshots.list()).map(({ name }) => name),
+  }),
+  snapshot_remove: async (step, stage) => stage.sandbox(step).snapshots.remove(step["name"] as string),
+  snapshot_verify: async (step, stage) => {
+    const verified = await stage.sandbox(step).snapshots.verify();
+    const problems = verified.flatMap(({ problem }) => (problem === null ? [] : [problem]));
+    return { names: verified.map(({ name }) => name).sort(), problems };
+  },
+  snapshot_merge: async (step, stage) => void (await stage.sandbox(step).snapshots.merge()),
+  rollback: async (step, stage) => {
+    const { to, kept } = await stage.sandbox(step).rollback(step["name"] as string | undefined);
+    return { to: to.name, kept: kept.name };
   },
   image_tag: async (step, stage) => stage.msb.images.tag(step["name"] as string, step["to"] as string),
   image_save: async (step, stage) => stage.msb.images.save(step["name"] as string, step["path"] as string),

@@ -5,6 +5,7 @@ mod commands;
 mod data;
 mod expectation;
 mod http;
+mod snapshots;
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};

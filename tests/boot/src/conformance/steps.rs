@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::data::{self, Variables, bytes, named};
 use super::expectation::{Field, Fields, plain};
-use super::{changes, commands, http};
+use super::{changes, commands, http, snapshots};
 
 /// The time in which a condition has to become true.
 const EVENTUALLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -124,6 +124,8 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
         "host_write" | "host_read" => host_file(step),
         "listen" => listen(stage, step).await,
         "http_get" => http::get(stage.sandbox(step)?, step).await,
+        "rollback" => snapshots::rollback(stage.sandbox(step)?, step).await,
+        _ if name.starts_with("snapshot_") => snapshots::perform(stage.sandbox(step)?, step).await,
         _ if name.starts_with("job_") => job(stage, step).await,
         _ if name.starts_with("image_") || name.starts_with("volume_") => stored(stage, step).await,
         "write" | "read" | "list" | "stat" | "exists" | "mkdir" | "remove" | "rename" | "chmod"
@@ -322,6 +324,7 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
             let exit = stage.sandbox(step)?.wait().await?;
             return Ok(Fields::from([("exit_code", plain(exit.code))]));
         }
+        "start" => drop(stage.sandbox(step)?.start().await?),
         "stop" => {
             let stopped = stage.sandbox(step)?.stop(None).await?;
             return Ok(Fields::from([("stopped", plain(json!(stopped)))]));

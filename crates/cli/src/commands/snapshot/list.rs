@@ -42,7 +42,7 @@ pub(super) async fn list(context: &Context, arguments: &ListArguments) -> Outcom
     let mut reports = Vec::new();
     for name in names {
         let sandbox = context.handle(&name).await?;
-        let each = failures.note(sandbox.snapshots_each().await);
+        let each = failures.note(sandbox.snapshots().list_each().await);
         let each = each.unwrap_or_default().into_iter();
         reports.extend(each.filter_map(|snapshot| failures.note(snapshot)));
     }
@@ -61,7 +61,7 @@ pub(super) async fn inspect(context: &Context, arguments: &InspectArguments) -> 
     for word in &arguments.snapshots {
         let (sandbox, name) = split_named(word)?;
         let sandbox = context.handle(sandbox).await?;
-        reports.push(sandbox.snapshot(name).await?);
+        reports.push(sandbox.snapshots().get(name).await?);
     }
     print(&reports, &arguments.format)
 }

@@ -101,7 +101,7 @@ async fn create(context: &Context, arguments: &CreateArguments) -> Outcome {
     let (sandbox, name) = split(&arguments.snapshot);
     let sandbox = context.handle(sandbox).await?;
     let message = arguments.message.as_deref();
-    let made = sandbox.create_snapshot(name, message).await?;
+    let made = sandbox.snapshots().create(name, message).await?;
     output::print(&format!("{}\n", full_name(&made)))?;
     Ok(0)
 }

@@ -51,7 +51,7 @@ pub(super) async fn remove(context: &Context, arguments: &RemoveArguments) -> Ou
     for word in &arguments.snapshots {
         let (sandbox, name) = split_named(word)?;
         let sandbox = context.handle(sandbox).await?;
-        match sandbox.remove_snapshot(name).await {
+        match sandbox.snapshots().remove(name).await {
             Err(error) if arguments.snapshots.len() == 1 => return Err(error.into()),
             removed => {
                 if failures.note(removed).is_some() {
@@ -69,7 +69,7 @@ pub(super) async fn prune(context: &Context, arguments: &PruneArguments) -> Outc
     let sandboxes = sandboxes(context, arguments).await?;
     for name in &sandboxes {
         let sandbox = context.handle(name).await?;
-        let each = failures.note(sandbox.snapshots_each().await);
+        let each = failures.note(sandbox.snapshots().list_each().await);
         let each = each.unwrap_or_default().into_iter();
         let readable = each.filter_map(|snapshot| failures.note(snapshot));
         chosen.extend(readable.filter(|snapshot| is_chosen(arguments, snapshot)));
@@ -79,7 +79,7 @@ pub(super) async fn prune(context: &Context, arguments: &PruneArguments) -> Outc
     }
     for snapshot in &chosen {
         let sandbox = context.handle(&snapshot.sandbox).await?;
-        let removed = sandbox.remove_snapshot(&snapshot.name).await;
+        let removed = sandbox.snapshots().remove(&snapshot.name).await;
         if failures.note(removed).is_some() {
             output::print(&format!("{}\n", full_name(snapshot)))?;
         }
@@ -87,7 +87,7 @@ pub(super) async fn prune(context: &Context, arguments: &PruneArguments) -> Outc
     let mut merged_bytes = 0;
     for name in &sandboxes {
         let sandbox = context.handle(name).await?;
-        let merged = failures.note(sandbox.merge_generations().await);
+        let merged = failures.note(sandbox.snapshots().merge().await);
         merged_bytes += merged.unwrap_or_default();
     }
     let merged = output::human_size(merged_bytes);

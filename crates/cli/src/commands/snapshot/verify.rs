@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     for word in &arguments.snapshots {
         let (sandbox, name) = split(word);
         let sandbox = context.handle(sandbox).await?;
-        verified.extend(sandbox.verify_snapshots(name).await?);
+        verified.extend(sandbox.snapshots().verify(name).await?);
     }
     match arguments.format {
         Format::Json => output::print_json(&verified)?,

@@ -14,6 +14,7 @@ from .._types import (
     Exit,
     Output,
     Port,
+    RolledBack,
     SandboxInfo,
     Stats,
     Stopped,
@@ -28,6 +29,7 @@ from ._diff import AsyncDiff
 from ._files import AsyncFiles
 from ._jobs import AsyncJobs
 from ._process import AsyncProcess
+from ._snapshots import AsyncSnapshots
 from ._streams import AsyncLogs, AsyncStatsWatch
 
 
@@ -45,6 +47,7 @@ class AsyncSandbox:
         self._is_owned: bool = opened.value["is_owned"]
         self._files = AsyncFiles(self._link)
         self._jobs = AsyncJobs(self._link)
+        self._snapshots = AsyncSnapshots(self._link)
 
     def __repr__(self) -> str:
         return f"<AsyncSandbox {self._name}>"
@@ -73,6 +76,11 @@ class AsyncSandbox:
     def jobs(self) -> AsyncJobs:
         """The commands that run without a client."""
         return self._jobs
+
+    @property
+    def snapshots(self) -> AsyncSnapshots:
+        """The snapshots of the files."""
+        return self._snapshots
 
     async def start(
         self,
@@ -305,8 +313,10 @@ class AsyncSandbox:
         options = {"interval_ms": _values.milliseconds(interval, "interval")}
         return AsyncStatsWatch(self._link, "watch_stats", options)
 
-    def diff(self, paths: Sequence[Text] = (), *, pause: bool = True) -> Opening[AsyncDiff]:
-        """Compares the sandbox with its image: what was added, changed and deleted in it.
+    def diff(
+        self, paths: Sequence[Text] = (), *, snapshot: str | None = None, pause: bool = True
+    ) -> Opening[AsyncDiff]:
+        """Compares the sandbox, or a snapshot of it, with its image: what was added, changed and deleted in it.
 
         `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
         `async with`: until it is closed, a stopped sandbox cannot be started. The disk of a running sandbox is frozen
@@ -316,10 +326,10 @@ class AsyncSandbox:
         `SandboxRunning`, `OutOfSpace` if this host has no room for the copy, and `Busy` if the disk did not stay
         frozen until it was copied.
         """
-        return opening(self._diff(paths, pause))
+        options = {"paths": _values.paths(paths), "snapshot": snapshot, "pause": pause}
+        return opening(self._diff(options))
 
-    async def _diff(self, paths: Sequence[Text], pause: bool) -> AsyncDiff:
-        options = {"paths": _values.paths(paths), "pause": pause}
+    async def _diff(self, options: dict[str, object]) -> AsyncDiff:
         reply = await call(self._link, "diff", options)
         return AsyncDiff(reply.new)
 
@@ -371,9 +381,12 @@ class AsyncSandbox:
         author: str | None = None,
         changes: Sequence[str] = (),
         source_date_epoch: int | None = None,
+        snapshot: str | None = None,
         pause: bool = True,
     ) -> Committed:
         """Makes an image of the sandbox: a child of its image, or of the last image that was made of it.
+
+        The image of a `snapshot` is a child of the sandbox's own image.
 
         `changes` are instructions of a Dockerfile for running the image, such as `CMD ["python3"]`. With
         `source_date_epoch`, in seconds, the same changes make the same image. A running sandbox is frozen, or
@@ -387,14 +400,19 @@ class AsyncSandbox:
             "author": author,
             "changes": [*changes],
             "source_date_epoch": source_date_epoch,
+            "snapshot": snapshot,
             "pause": pause,
         }
         reply = await call(self._link, "commit", options)
         return decode(Committed, reply.value)
 
-    async def snapshot(self) -> None:
-        """Reserved: raises `Unsupported`."""
-        raise unsupported("snapshot")
+    async def rollback(self, name: str | None = None) -> RolledBack:
+        """Makes the stopped sandbox's files those of a snapshot; of the newest one without a name.
+
+        The files as they were before are kept as a snapshot. Raises `SandboxRunning` and `NotFound`.
+        """
+        reply = await call(self._link, "rollback", {"name": name})
+        return decode(RolledBack, reply.value)
 
     async def fork(self) -> None:
         """Reserved: raises `Unsupported`."""

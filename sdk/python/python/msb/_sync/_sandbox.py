@@ -15,6 +15,7 @@ from .._types import (
     Exit,
     Output,
     Port,
+    RolledBack,
     SandboxInfo,
     Stats,
     Stopped,
@@ -29,6 +30,7 @@ from ._diff import Diff
 from ._files import Files
 from ._jobs import Jobs
 from ._process import Process
+from ._snapshots import Snapshots
 from ._streams import Logs, StatsWatch
 
 
@@ -46,6 +48,7 @@ class Sandbox:
         self._is_owned: bool = opened.value["is_owned"]
         self._files = Files(self._link)
         self._jobs = Jobs(self._link)
+        self._snapshots = Snapshots(self._link)
 
     def __repr__(self) -> str:
         return f"<Sandbox {self._name}>"
@@ -74,6 +77,11 @@ class Sandbox:
     def jobs(self) -> Jobs:
         """The commands that run without a client."""
         return self._jobs
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The snapshots of the files."""
+        return self._snapshots
 
     def start(
         self,
@@ -306,8 +314,10 @@ class Sandbox:
         options = {"interval_ms": _values.milliseconds(interval, "interval")}
         return StatsWatch(self._link, "watch_stats", options)
 
-    def diff(self, paths: Sequence[Text] = (), *, pause: bool = True) -> Diff:
-        """Compares the sandbox with its image: what was added, changed and deleted in it.
+    def diff(
+        self, paths: Sequence[Text] = (), *, snapshot: str | None = None, pause: bool = True
+    ) -> Diff:
+        """Compares the sandbox, or a snapshot of it, with its image: what was added, changed and deleted in it.
 
         `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
         `with`: until it is closed, a stopped sandbox cannot be started. The disk of a running sandbox is frozen
@@ -317,10 +327,10 @@ class Sandbox:
         `SandboxRunning`, `OutOfSpace` if this host has no room for the copy, and `Busy` if the disk did not stay
         frozen until it was copied.
         """
-        return opening(self._diff(paths, pause))
+        options = {"paths": _values.paths(paths), "snapshot": snapshot, "pause": pause}
+        return opening(self._diff(options))
 
-    def _diff(self, paths: Sequence[Text], pause: bool) -> Diff:
-        options = {"paths": _values.paths(paths), "pause": pause}
+    def _diff(self, options: dict[str, object]) -> Diff:
         reply = call(self._link, "diff", options)
         return Diff(reply.new)
 
@@ -372,9 +382,12 @@ class Sandbox:
         author: str | None = None,
         changes: Sequence[str] = (),
         source_date_epoch: int | None = None,
+        snapshot: str | None = None,
         pause: bool = True,
     ) -> Committed:
         """Makes an image of the sandbox: a child of its image, or of the last image that was made of it.
+
+        The image of a `snapshot` is a child of the sandbox's own image.
 
         `changes` are instructions of a Dockerfile for running the image, such as `CMD ["python3"]`. With
         `source_date_epoch`, in seconds, the same changes make the same image. A running sandbox is frozen, or
@@ -388,14 +401,19 @@ class Sandbox:
             "author": author,
             "changes": [*changes],
             "source_date_epoch": source_date_epoch,
+            "snapshot": snapshot,
             "pause": pause,
         }
         reply = call(self._link, "commit", options)
         return decode(Committed, reply.value)
 
-    def snapshot(self) -> None:
-        """Reserved: raises `Unsupported`."""
-        raise unsupported("snapshot")
+    def rollback(self, name: str | None = None) -> RolledBack:
+        """Makes the stopped sandbox's files those of a snapshot; of the newest one without a name.
+
+        The files as they were before are kept as a snapshot. Raises `SandboxRunning` and `NotFound`.
+        """
+        reply = call(self._link, "rollback", {"name": name})
+        return decode(RolledBack, reply.value)
 
     def fork(self) -> None:
         """Reserved: raises `Unsupported`."""

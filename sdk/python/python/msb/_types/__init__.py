@@ -30,6 +30,7 @@ from .mount import Mount
 from .network import Network, Port, Ports
 from .sandbox import SandboxOptions, unsupported
 from .sandbox_info import GuestStats, HostStats, SandboxInfo, SandboxState, Stats, Stopped
+from .snapshot import RolledBack, SnapshotInfo, VerifiedSnapshot
 from .volume import VolumeInfo
 
 __all__ = [
@@ -65,15 +66,18 @@ __all__ = [
     "PushedLayer",
     "PushEvent",
     "RemovedImage",
+    "RolledBack",
     "SandboxInfo",
     "SandboxOptions",
     "SandboxState",
     "Severity",
+    "SnapshotInfo",
     "Stats",
     "Stopped",
     "TerminalSize",
     "TextEvent",
     "Ulimit",
+    "VerifiedSnapshot",
     "Version",
     "VolumeInfo",
     "Xattr",

@@ -1,0 +1,96 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::sandbox::SandboxObject;
+use super::{Named, Nothing};
+use crate::failure::Failure;
+use crate::operation::Operation;
+use crate::reply::Answer;
+
+#[derive(Debug, Deserialize)]
+struct Create {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// A snapshot, or the absence of a choice.
+#[derive(Debug, Deserialize)]
+struct Chosen {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Merged {
+    freed_bytes: u64,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new("snapshots.create", create),
+        Operation::new("snapshots.list", list),
+        Operation::new("snapshots.get", get),
+        Operation::new("snapshots.remove", remove),
+        Operation::new("snapshots.verify", verify),
+        Operation::new("snapshots.merge", merge),
+        Operation::new("rollback", rollback),
+    ]
+}
+
+async fn create(
+    sandbox: Arc<SandboxObject>,
+    create: Create,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let snapshots = sandbox.0.snapshots();
+    let (name, message) = (create.name.as_deref(), create.message.as_deref());
+    Answer::with_value(&snapshots.create(name, message).await?)
+}
+
+async fn list(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    Answer::with_value(&sandbox.0.snapshots().list().await?)
+}
+
+async fn get(
+    sandbox: Arc<SandboxObject>,
+    snapshot: Named,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    Answer::with_value(&sandbox.0.snapshots().get(&snapshot.name).await?)
+}
+
+async fn remove(
+    sandbox: Arc<SandboxObject>,
+    snapshot: Named,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    sandbox.0.snapshots().remove(&snapshot.name).await?;
+    Ok(Answer::empty())
+}
+
+async fn verify(
+    sandbox: Arc<SandboxObject>,
+    chosen: Chosen,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let snapshots = sandbox.0.snapshots();
+    Answer::with_value(&snapshots.verify(chosen.name.as_deref()).await?)
+}
+
+async fn merge(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    let freed_bytes = sandbox.0.snapshots().merge().await?;
+    Answer::with_value(&Merged { freed_bytes })
+}
+
+async fn rollback(
+    sandbox: Arc<SandboxObject>,
+    chosen: Chosen,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let rolled = sandbox.0.rollback(chosen.name.as_deref()).await?;
+    Answer::with_value(&rolled)
+}

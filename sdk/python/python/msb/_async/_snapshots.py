@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import builtins
+
+from .._core import Link
+from .._types import SnapshotInfo, VerifiedSnapshot
+from .._values import decode
+from ._bridge import call
+
+
+class AsyncSnapshots:
+    """The snapshots of a sandbox's files. All but reading them takes a stopped sandbox, or raises `SandboxRunning`."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def create(self, name: str | None = None, *, message: str | None = None) -> SnapshotInfo:
+        """Takes a snapshot of the files, in constant time. Without a name it gets its number.
+
+        Volumes and directories of the host are not part of it. Raises `NameTaken` and `InvalidArgument`.
+        """
+        options = {"name": name, "message": message}
+        reply = await call(self._link, "snapshots.create", options)
+        return decode(SnapshotInfo, reply.value)
+
+    async def list(self) -> builtins.list[SnapshotInfo]:
+        """Returns the snapshots, the oldest first."""
+        reply = await call(self._link, "snapshots.list")
+        return [decode(SnapshotInfo, snapshot) for snapshot in reply.value]
+
+    async def get(self, name: str) -> SnapshotInfo:
+        """Returns the snapshot with this name. Raises `NotFound`."""
+        reply = await call(self._link, "snapshots.get", {"name": name})
+        return decode(SnapshotInfo, reply.value)
+
+    async def remove(self, name: str) -> None:
+        """Removes a snapshot. The sandbox's files stay as they are. Raises `NotFound`."""
+        await call(self._link, "snapshots.remove", {"name": name})
+
+    async def verify(self, name: str | None = None) -> builtins.list[VerifiedSnapshot]:
+        """Reads a snapshot, or all of them, and compares each with its digest.
+
+        Content that has no digest gets one. Damage is a result. Raises `NotFound`.
+        """
+        reply = await call(self._link, "snapshots.verify", {"name": name})
+        return [decode(VerifiedSnapshot, verified) for verified in reply.value]
+
+    async def merge(self) -> int:
+        """Merges parts of the disk that no snapshot needs apart, and returns the number of bytes that this frees.
+
+        Raises `OutOfSpace`, as merging copies.
+        """
+        reply = await call(self._link, "snapshots.merge")
+        return int(reply.value["freed_bytes"])

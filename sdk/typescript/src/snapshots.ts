@@ -1,0 +1,50 @@
+/** The snapshots of a sandbox's files. */
+import type { CallOptions, Remote } from "./remote.js";
+import type { SnapshotInfo, SnapshotOptions, VerifiedSnapshot } from "./types.js";
+
+/** The snapshots of a sandbox's files. All but reading them takes a stopped sandbox. */
+export class Snapshots {
+  readonly #remote: Remote;
+
+  /** @internal */
+  constructor(remote: Remote) {
+    this.#remote = remote;
+  }
+
+  /**
+   * Takes a snapshot of the files, in constant time. Without a name it gets its number. Volumes and directories of the
+   * host are not part of it.
+   */
+  async create(name?: string, options: SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return this.#remote.value("snapshots.create", { ...options, name }, options);
+  }
+
+  /** Returns the snapshots, the oldest first. */
+  async list(options: CallOptions = {}): Promise<SnapshotInfo[]> {
+    return this.#remote.value("snapshots.list", {}, options);
+  }
+
+  /** Returns the snapshot with this name. */
+  async get(name: string, options: CallOptions = {}): Promise<SnapshotInfo> {
+    return this.#remote.value("snapshots.get", { name }, options);
+  }
+
+  /** Removes a snapshot. The sandbox's files stay as they are. */
+  async remove(name: string, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("snapshots.remove", { name }, options);
+  }
+
+  /**
+   * Reads a snapshot, or all of them, and compares each with its digest. Content that has no digest gets one. Damage is
+   * a result.
+   */
+  async verify(name?: string, options: CallOptions = {}): Promise<VerifiedSnapshot[]> {
+    return this.#remote.value("snapshots.verify", { name }, options);
+  }
+
+  /** Merges parts of the disk that no snapshot needs apart, and returns the number of bytes that this frees. */
+  async merge(options: CallOptions = {}): Promise<number> {
+    const merged = await this.#remote.value<{ freedBytes: number }>("snapshots.merge", {}, options);
+    return merged.freedBytes;
+  }
+}

@@ -1,0 +1,48 @@
+/** Snapshots of the files of a sandbox. */
+import type { CallOptions } from "../remote.js";
+
+/** The options of a new snapshot. */
+export interface SnapshotOptions extends CallOptions {
+  /** A note. */
+  readonly message?: string | undefined;
+}
+
+/** The description of a snapshot. */
+export interface SnapshotInfo {
+  /** Name of the sandbox. */
+  readonly sandbox: string;
+  /** The name, unique in the sandbox. */
+  readonly name: string;
+  /** The number: a later snapshot of the sandbox has a higher one. */
+  readonly number: number;
+  /** The creation time in seconds since the epoch. */
+  readonly createdS: number;
+  /** The user's note; null if there is none. */
+  readonly message: string | null;
+  /** True if a rollback made the snapshot, of the files as they were before. */
+  readonly automatic: boolean;
+  /** Size of the disk in bytes. */
+  readonly sizeBytes: number;
+  /** Digest of the manifest of the sandbox's image. */
+  readonly imageDigest: string;
+}
+
+/** A rollback that was made. */
+export interface RolledBack {
+  /** The snapshot that the sandbox's files are those of. */
+  readonly to: SnapshotInfo;
+  /** The snapshot of the files as they were before. */
+  readonly kept: SnapshotInfo;
+}
+
+/** The result of verifying a snapshot. */
+export interface VerifiedSnapshot {
+  /** Name of the sandbox. */
+  readonly sandbox: string;
+  /** Name of the snapshot. */
+  readonly name: string;
+  /** `recorded` if a part had no digest before. */
+  readonly content: "intact" | "recorded" | "damaged";
+  /** The first fault that was found; null if it is not damaged. */
+  readonly problem: string | null;
+}

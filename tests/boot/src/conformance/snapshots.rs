@@ -1,0 +1,59 @@
+//! The steps that take snapshots of a sandbox, and go back to them.
+
+use msb_sdk::{Sandbox, SnapshotInfo};
+use serde_json::Value;
+
+use super::expectation::{Fields, plain};
+use super::steps::{StepError, word};
+
+/// Carries out a step on the snapshots of a sandbox.
+pub(super) async fn perform(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let snapshots = sandbox.snapshots();
+    match word(step, "do")? {
+        "snapshot_create" => {
+            let made = snapshots.create(step["name"].as_str(), step["message"].as_str());
+            Ok(described(made.await?))
+        }
+        "snapshot_get" => Ok(described(snapshots.get(word(step, "name")?).await?)),
+        "snapshot_remove" => {
+            snapshots.remove(word(step, "name")?).await?;
+            Ok(Fields::new())
+        }
+        "snapshot_list" => {
+            let names = snapshots.list().await?.into_iter().map(|found| found.name);
+            Ok(Fields::from([("names", plain(names.collect::<Vec<_>>()))]))
+        }
+        "snapshot_verify" => {
+            let mut verified = snapshots.verify(None).await?;
+            verified.sort_by(|one, other| one.name.cmp(&other.name));
+            let problems = verified.iter().filter_map(|one| one.problem.clone());
+            let problems = plain(problems.collect::<Vec<_>>());
+            let names = verified.into_iter().map(|one| one.name);
+            Ok(Fields::from([
+                ("names", plain(names.collect::<Vec<_>>())),
+                ("problems", problems),
+            ]))
+        }
+        "snapshot_merge" => {
+            snapshots.merge().await?;
+            Ok(Fields::new())
+        }
+        other => Err(anyhow::anyhow!("no step {other}").into()),
+    }
+}
+
+/// Makes the files of a sandbox those of a snapshot.
+pub(super) async fn rollback(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let rolled = sandbox.rollback(step["name"].as_str()).await?;
+    Ok(Fields::from([
+        ("to", plain(rolled.to.name)),
+        ("kept", plain(rolled.kept.name)),
+    ]))
+}
+
+fn described(snapshot: SnapshotInfo) -> Fields {
+    Fields::from([
+        ("name", plain(snapshot.name)),
+        ("message", plain(snapshot.message)),
+    ])
+}
