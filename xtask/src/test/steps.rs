@@ -179,10 +179,7 @@ impl Step {
             Work::Sdk => ["python", "typescript"].iter().try_for_each(|language| {
                 sdk::run(&sdk::command().get_matches_from(["sdk", "--language", language]))
             }),
-            Work::Fuzz => {
-                let arguments = ["fuzz", "--seconds", "20"];
-                fuzz::run(&fuzz::command().get_matches_from(arguments))
-            }
+            Work::Fuzz => fuzz::run(&fuzz::command().get_matches_from(["fuzz", "--seconds", "20"])),
             Work::System(package, filter, variable) => {
                 let mut tests = tests(&format!("{package}-tests"));
                 tests.args(["--", filter]).envs(variable);

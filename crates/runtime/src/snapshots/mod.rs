@@ -131,8 +131,8 @@ impl Sandbox {
     /// Returns the name of a snapshot that exists.
     fn snapshot_name(&self, name: &str) -> Result<SnapshotName, SnapshotError> {
         let names = Records::new(&self.files).names()?;
-        let mut found = names.into_iter().filter(|one| one.as_str() == name);
-        found.next().ok_or_else(|| SnapshotError::Missing {
+        let found = names.into_iter().find(|one| one.as_str() == name);
+        found.ok_or_else(|| SnapshotError::Missing {
             sandbox: self.spec.name.clone(),
             name: name.to_owned(),
         })

@@ -112,9 +112,8 @@ impl Records {
     /// Returns the newest snapshot with this state; `None` if no record that can be read has it.
     pub(super) fn find(&self, state: &State) -> io::Result<Option<Snapshot>> {
         let state = hex::encode(state.to_bytes());
-        let readable = self.each()?.into_iter().rev().filter_map(Result::ok);
-        let mut same = readable.filter(|snapshot| snapshot.state == state);
-        Ok(same.next())
+        let mut readable = self.each()?.into_iter().rev().filter_map(Result::ok);
+        Ok(readable.find(|snapshot| snapshot.state == state))
     }
 
     /// Reads a record, which must have the name of its file.

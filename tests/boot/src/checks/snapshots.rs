@@ -128,16 +128,17 @@ fn guest(env: &TestEnv, script: &str) -> Result<String> {
     let line = spawn(env.msb().args(["exec", "-i", NAME, "sh"]))?;
     let output = finish(line, script.as_bytes())?;
     expect_code(&output, 0)?;
-    text(output)
+    Ok(text(&output))
 }
 
 /// Runs msb, and returns its output.
 fn told(env: &TestEnv, words: &[&str]) -> Result<String> {
     let output = env.msb().args(words).output()?;
     expect_code(&output, 0).with_context(|| words.join(" "))?;
-    text(output)
+    Ok(text(&output))
 }
 
-fn text(output: Output) -> Result<String> {
-    Ok(String::from_utf8(output.stdout)?)
+/// Returns what was printed, also if names of the image's files in it are not UTF-8.
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

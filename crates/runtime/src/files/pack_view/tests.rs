@@ -1,5 +1,6 @@
 //! A guest can make long paths, each with many names below it, with few blocks.
 
+use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
