@@ -7,7 +7,7 @@ use std::process::Command;
 /// An msb that has no image, and notes its arguments.
 const MSB: &str = "#!/bin/sh\n\
     echo \"$*\" >>\"$MSB_HOME/calls\"\n\
-    [ \"$1\" = run ] || exit 0\n\
+    [ \"$1\" = create ] || exit 0\n\
     echo \"msb: 'nosuch' is not here\" >&2\n\
     exit 125\n";
 
@@ -32,8 +32,8 @@ fn a_missing_image_is_reported_in_one_line_below_msbs_own() {
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
         "msb: 'nosuch' is not here\n\
-         msb bench: msb run ended with exit status: 125; see its message above\n"
+         msb bench: msb create ended with exit status: 125; see its message above\n"
     );
     let calls = fs::read_to_string(home.path().join("calls")).expect("calls");
-    assert!(calls.starts_with("run --quiet --detach"), "{calls}");
+    assert!(calls.starts_with("create --quiet"), "{calls}");
 }
