@@ -326,7 +326,11 @@ class AsyncSandbox:
         `SandboxRunning`, `OutOfSpace` if this host has no room for the copy, and `Busy` if the disk did not stay
         frozen until it was copied.
         """
-        options = {"paths": _values.paths(paths), "snapshot": snapshot, "pause": pause}
+        options: dict[str, object] = {
+            "paths": _values.paths(paths),
+            "snapshot": snapshot,
+            "pause": pause,
+        }
         return opening(self._diff(options))
 
     async def _diff(self, options: dict[str, object]) -> AsyncDiff:
