@@ -77,9 +77,9 @@ const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resour
 /// The descriptors in QEMU of sockets of which a machine has several.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SocketFds {
-    /// Those of the shares.
+    /// The socket of each share, in the order of the shares.
     pub(crate) shares: Vec<RawFd>,
-    /// Those of the served disks.
+    /// The socket of each served disk, in the order of the disks.
     pub(crate) disks: Vec<RawFd>,
 }
 

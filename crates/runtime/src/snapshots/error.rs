@@ -44,7 +44,7 @@ pub enum SnapshotError {
     Damaged {
         /// The record.
         path: PathBuf,
-        /// What is wrong with it, a clause.
+        /// The fault of the record, as a clause.
         reason: String,
     },
     /// The disk has too many generations, of which each snapshot that follows a change adds one.

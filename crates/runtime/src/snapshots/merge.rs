@@ -18,7 +18,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// If the sandbox runs, a record or a generation is damaged, or the host has no room for the copy.
-    /// What was merged before then stays merged.
+    /// Generations that were merged before then stay merged.
     pub fn merge_generations(&self) -> Result<u64, SnapshotError> {
         let (sandbox, _lock) = self.claim_stopped()?;
         let Some(pool) = UpperPool::find(&sandbox.files)? else {

@@ -78,7 +78,8 @@ impl Diff {
 
 impl Msb {
     /// Compares two sandboxes, snapshots or images, by their names: the changes that make the second of
-    /// the first. `SANDBOX@NAME` is a snapshot. The disk of a running sandbox is frozen and copied, each at its own moment.
+    /// the first. `SANDBOX@NAME` is a snapshot. The disk of a running sandbox is frozen and copied; if
+    /// both run, each is copied at its own moment.
     ///
     /// ```no_run
     /// use msb_sdk::DiffOptions;
@@ -94,8 +95,9 @@ impl Msb {
     ///
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) if neither a sandbox nor an image has a name,
-    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths, and for a
-    /// running sandbox the errors of [`Sandbox::diff`].
+    /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths,
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if the options name a snapshot, and for a running
+    /// sandbox the errors of [`Sandbox::diff`].
     pub fn diff(
         &self,
         old: impl Into<String>,
@@ -104,6 +106,11 @@ impl Msb {
     ) -> Operation<Diff> {
         let (shared, old, new) = (Arc::clone(self.shared()), old.into(), new.into());
         Operation::new(async move {
+            if let Some(snapshot) = &options.snapshot {
+                let message =
+                    format!("name the snapshot as a side, SANDBOX@{snapshot}, not in the options");
+                return Err(Error::invalid(message));
+            }
             let finding = shared.with_home(move |shared| {
                 Ok::<_, Error>((find(shared, &old)?, find(shared, &new)?))
             });

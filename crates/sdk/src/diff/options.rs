@@ -19,7 +19,8 @@ pub struct DiffOptions {
     pub paths: Vec<Text>,
     /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
     pub pause: bool,
-    /// The name of a snapshot of the sandbox, which is compared instead of the sandbox as it is.
+    /// The name of a snapshot of the sandbox, which is compared instead of the sandbox as it is. It is for
+    /// [`Sandbox::diff`](crate::Sandbox::diff) alone.
     pub snapshot: Option<String>,
 }
 

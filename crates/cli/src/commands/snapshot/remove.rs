@@ -111,7 +111,7 @@ fn is_chosen(arguments: &PruneArguments, snapshot: &SnapshotInfo) -> bool {
     let age_s = durable_files::now_s().saturating_sub(snapshot.created_s);
     let is_old = arguments
         .filter
-        .is_none_or(|unused_for| age_s >= unused_for.as_secs());
+        .is_none_or(|least_age| age_s >= least_age.as_secs());
     is_old && (arguments.all || snapshot.automatic)
 }
 

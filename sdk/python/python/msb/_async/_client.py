@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Literal
 
 from .. import _core, _values
@@ -13,10 +12,11 @@ from ._bridge import Opening, call, opening, run_blocking
 from ._diff import AsyncDiff
 from ._images import AsyncImages
 from ._sandboxes import AsyncSandboxes
+from ._scope import AsyncScope
 from ._volumes import AsyncVolumes
 
 
-class AsyncMsb:
+class AsyncMsb(AsyncScope):
     """A client of msb: the way to its images, sandboxes and volumes.
 
     A client needs no server. Sandboxes of all clients with one `home` are the same. Close it, or use it with
@@ -93,14 +93,3 @@ class AsyncMsb:
     async def close(self) -> None:
         """Ends the client: sandboxes that it owns end, and calls that run fail."""
         await run_blocking(self._core.close)
-
-    async def __aenter__(self) -> AsyncMsb:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()

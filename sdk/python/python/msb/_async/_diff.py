@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from types import TracebackType
 
 from .._core import Link
 from .._types import Change, Patch, PatchLines
 from .._values import decode
 from ._bridge import call
+from ._scope import AsyncScope
 
 
-class AsyncDiff:
+class AsyncDiff(AsyncScope):
     """A comparison of the files of two sandboxes or images.
 
     Iterating over it yields the changes, parents before children, names in bytewise order. Stopped sandboxes
@@ -46,14 +46,3 @@ class AsyncDiff:
             index += len(reply.value)
             for change in reply.value:
                 yield decode(Change, change)
-
-    async def __aenter__(self) -> AsyncDiff:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()

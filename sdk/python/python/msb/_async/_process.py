@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import Literal
 
 from .. import _core
@@ -10,11 +9,12 @@ from .._core import Link
 from .._types import Event, Exit, TextEvent
 from .._values import decode
 from ._bridge import call
+from ._scope import AsyncScope
 
 Stream = Literal["stdout", "stderr"]
 
 
-class AsyncProcess:
+class AsyncProcess(AsyncScope):
     """A running command. Iterating over it returns what it prints, until it ends.
 
     A reader that is slow slows the command down. Leaving the `async with` block kills the command and what it started.
@@ -100,17 +100,6 @@ class AsyncProcess:
         if event is None:
             raise StopAsyncIteration
         return event
-
-    async def __aenter__(self) -> AsyncProcess:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
 
 class AsyncStdin:

@@ -9,11 +9,12 @@ from .._core import Link, Reply
 from .._types import Copied, LogRecord, Stats
 from .._values import decode
 from ._bridge import call
+from ._scope import AsyncScope
 
 T = TypeVar("T")
 
 
-class _AsyncStream(Generic[T]):
+class _AsyncStream(AsyncScope, Generic[T]):
     """A stream that opens with its first value, and closes with its last."""
 
     def __init__(self, source: Link, operation: str, options: Mapping[str, Any]) -> None:
@@ -46,17 +47,6 @@ class _AsyncStream(Generic[T]):
             await self.close()
             raise StopAsyncIteration
         return self._read(reply)
-
-    async def __aenter__(self) -> AsyncIterator[T]:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
 
 class AsyncLogs(_AsyncStream[LogRecord]):

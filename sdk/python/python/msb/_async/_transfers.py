@@ -1,23 +1,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .._core import Link
 from .._types import ImageInfo, PullEvent, Pushed, PushEvent
 from .._values import decode
 from ._bridge import call
 from ._image import AsyncImage
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from ._scope import AsyncScope
 
 _E = TypeVar("_E")
 _T = TypeVar("_T")
 
 
-class _AsyncTransfer(Generic[_E, _T]):
+class _AsyncTransfer(AsyncScope, Generic[_E, _T]):
     """A pull or a push that can be watched. It begins with the first event, or when its result is asked for."""
 
     #: The operation that begins it, and the one that waits for its result.
@@ -54,17 +51,6 @@ class _AsyncTransfer(Generic[_E, _T]):
             await self.result()
             raise StopAsyncIteration
         return decode(self._event, reply.value["event"])
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def _decoded(self, value: Any) -> _T:
         raise NotImplementedError

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Literal
 
 from .. import _core, _values
@@ -14,10 +13,11 @@ from ._bridge import call, opening, run_blocking
 from ._diff import Diff
 from ._images import Images
 from ._sandboxes import Sandboxes
+from ._scope import Scope
 from ._volumes import Volumes
 
 
-class Msb:
+class Msb(Scope):
     """A client of msb: the way to its images, sandboxes and volumes.
 
     A client needs no server. Sandboxes of all clients with one `home` are the same. Close it, or use it with
@@ -94,14 +94,3 @@ class Msb:
     def close(self) -> None:
         """Ends the client: sandboxes that it owns end, and calls that run fail."""
         run_blocking(self._core.close)
-
-    def __enter__(self) -> Msb:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
 
 from .._core import Link
 from .._types import Change, Patch, PatchLines
 from .._values import decode
 from ._bridge import call
+from ._scope import Scope
 
 
-class Diff:
+class Diff(Scope):
     """A comparison of the files of two sandboxes or images.
 
     Iterating over it yields the changes, parents before children, names in bytewise order. Stopped sandboxes
@@ -47,14 +47,3 @@ class Diff:
             index += len(reply.value)
             for change in reply.value:
                 yield decode(Change, change)
-
-    def __enter__(self) -> Diff:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Literal
 
 from .. import _core
@@ -11,11 +10,12 @@ from .._core import Link
 from .._types import Event, Exit, TextEvent
 from .._values import decode
 from ._bridge import call
+from ._scope import Scope
 
 Stream = Literal["stdout", "stderr"]
 
 
-class Process:
+class Process(Scope):
     """A running command. Iterating over it returns what it prints, until it ends.
 
     A reader that is slow slows the command down. Leaving the `with` block kills the command and what it started.
@@ -101,17 +101,6 @@ class Process:
         if event is None:
             raise StopIteration
         return event
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Stdin:

@@ -10,11 +10,12 @@ from .._core import Link, Reply
 from .._types import Copied, LogRecord, Stats
 from .._values import decode
 from ._bridge import call
+from ._scope import Scope
 
 T = TypeVar("T")
 
 
-class _Stream(Generic[T]):
+class _Stream(Scope, Generic[T]):
     """A stream that opens with its first value, and closes with its last."""
 
     def __init__(self, source: Link, operation: str, options: Mapping[str, Any]) -> None:
@@ -47,17 +48,6 @@ class _Stream(Generic[T]):
             self.close()
             raise StopIteration
         return self._read(reply)
-
-    def __enter__(self) -> Iterator[T]:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Logs(_Stream[LogRecord]):

@@ -2,23 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .._core import Link
 from .._types import ImageInfo, PullEvent, Pushed, PushEvent
 from .._values import decode
 from ._bridge import call
 from ._image import Image
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from ._scope import Scope
 
 _E = TypeVar("_E")
 _T = TypeVar("_T")
 
 
-class _Transfer(Generic[_E, _T]):
+class _Transfer(Scope, Generic[_E, _T]):
     """A pull or a push that can be watched. It begins with the first event, or when its result is asked for."""
 
     #: The operation that begins it, and the one that waits for its result.
@@ -55,17 +52,6 @@ class _Transfer(Generic[_E, _T]):
             self.result()
             raise StopIteration
         return decode(self._event, reply.value["event"])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _decoded(self, value: Any) -> _T:
         raise NotImplementedError
