@@ -1,4 +1,4 @@
-//! Runs `msb bench boot` under libkrun, in the KVM lab, with a peer beside it.
+//! Runs `msb bench boot` under libkrun, in the KVM lab, with a peer and libkrunfw's kernel beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,16 +23,16 @@ const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 const IMAGE: &str = "localhost/bare:latest";
 /// Nested emulation sometimes loses a start, and is slow.
-const SCRIPT: &str = "cp results.md out/; export MSB_HOME=/job/home MSB_KERNEL=/job/kernel SSL_CERT_FILE=/job/certificates; \
+const SCRIPT: &str = "cp results.md out/; export MSB_HOME=/job/home SSL_CERT_FILE=/job/certificates; \
     ./msb bench boot \"$0\" --vmm krun --rounds \"$1\" --start-limit 45 --retries 20 \
-    --peer ./peer/bin/msb --peer-archive ./image.tar --html out/boot.html --results out/results.md";
+    --kernel ./msb-kernel --kernel ./libkrunfw.so.5 --peer ./peer/bin/msb --peer-archive ./image.tar --html out/boot.html --results out/results.md";
 
 /// Returns the recipe's command line.
 pub(crate) fn command() -> clap::Command {
     let option = |name, help| Arg::new(name).long(name).help(help);
     let results = "Also put the report into a Markdown file, in the place of an older one";
     let msb = "An msb to measure instead of one that is built for it";
-    let about = "Run msb bench boot in the KVM lab, under libkrun, beside a peer fetched with pip";
+    let about = "Run msb bench boot in the KVM lab, under libkrun, beside a peer fetched with pip and libkrunfw's kernel";
     recipe("bench-boot", about)
         .arg(option("rounds", "Counted rounds").default_value("5"))
         .args([option("results", results), option("msb", msb)])
@@ -78,7 +78,8 @@ pub(crate) fn run(arguments: &ArgMatches) -> Result<ExitCode> {
         (program.as_path(), "msb"),
         (&program.with_file_name("msb-bench"), "msb-bench"),
         (&home, "home"),
-        (&kernel::guest()?, "kernel"),
+        (&kernel::own()?, "msb-kernel"),
+        (&kernel::libkrunfw()?, "libkrunfw.so.5"),
         (&archive, "image.tar"),
         (&peer, "peer"),
         (&older, "results.md"),

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use super::account::{self, Account};
 use super::starts::Starts;
 use super::{Arguments, CPUS};
-use crate::msb::{Msb, text};
+use crate::msb::Msb;
 use crate::report::{Cell, Conditions, Plot, Row, Table, Target, Unit};
 
 /// The largest allowed shares of what libkrunfw's kernel takes: of its time to the agent under
@@ -22,6 +22,9 @@ const LIBKRUNFW: &str = "libkrunfw";
 
 /// The memory of the sandbox that tells what its kernel keeps, in MiB.
 const MEMORY_MIB: u32 = 128;
+
+/// Prints what the kernel says of the memory, with nothing but a shell.
+const PRINT_MEMORY: &str = "while read -r line; do echo \"$line\"; done < /proc/meminfo";
 
 /// A kernel, and the figures of all counted rounds.
 struct Kernel {
@@ -40,9 +43,9 @@ impl Kernels {
     ///
     /// # Errors
     /// If a kernel does not boot.
-    pub(super) fn new(arguments: &Arguments, msb: &Msb) -> Result<Self> {
+    pub(super) fn new(arguments: &Arguments, msb: &Msb, starts: &mut Starts) -> Result<Self> {
         let kernels = arguments.kernels.iter();
-        let kernels = kernels.map(|file| Kernel::new(file, arguments, msb));
+        let kernels = kernels.map(|file| Kernel::new(file, arguments, msb, starts));
         Ok(Self(kernels.collect::<Result<_>>()?))
     }
 
@@ -150,23 +153,19 @@ fn judge(what: &str, share: f64, most: f64, other: &str) -> Target {
 }
 
 impl Kernel {
-    fn new(file: &Path, arguments: &Arguments, msb: &Msb) -> Result<Self> {
+    fn new(file: &Path, arguments: &Arguments, msb: &Msb, starts: &mut Starts) -> Result<Self> {
         let file = std::path::absolute(file)?;
         let size = std::fs::metadata(&file);
         let size = size.with_context(|| format!("cannot stat {}", file.display()))?;
-        let mut run = msb.with_kernel(&file).command();
-        run.args([
-            "run",
-            "--quiet",
-            "--rm",
-            "--pull",
-            "never",
-            "--vmm",
-            &arguments.vmm,
-        ]);
-        run.args(["--cpus", CPUS, "--memory", &format!("{MEMORY_MIB}m")]);
-        run.args([&arguments.image, "cat", "/proc/meminfo"]);
-        let meminfo = text(&mut run)?;
+        let msb = msb.with_kernel(&file);
+        let memory = format!("{MEMORY_MIB}m");
+        let meminfo = starts.again(|starts| {
+            let mut run = msb.command();
+            run.args(["run", "--quiet", "--rm", "--pull", "never"]);
+            run.args(["--vmm", &arguments.vmm, "--cpus", CPUS, "--memory", &memory]);
+            run.args(["--boot-timeout", &starts.limit_s(), &arguments.image]);
+            starts.output(run.args(["sh", "-c", PRINT_MEMORY]))
+        })?;
         Ok(Self {
             name: label(&file),
             file,

@@ -38,7 +38,7 @@ const COMMAND: [&str; 2] = ["echo", "here"];
     msb bench boot debian --kernel vmlinux --kernel libkrunfw.so.5"
 )]
 pub(crate) struct Arguments {
-    /// An image with `echo`
+    /// An image with `echo`, and with `sh` for `--kernel`
     image: String,
     /// The VMM: krun, qemu, or auto for one that this host can run
     #[arg(long, default_value = "auto", env = "MSB_VMM")]
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     let mut starts = Starts::new(arguments.start_limit, arguments.retries);
     let (mut accounts, mut lives) = (Accounts::default(), Lives::default());
     let mut of_peer = PeerRounds::default();
-    let mut kernels = Kernels::new(arguments, msb)?;
+    let mut kernels = Kernels::new(arguments, msb, &mut starts)?;
     // What is measured beside the kernels boots the first of them.
     let first = kernels.first();
     let msb = &first.map_or_else(|| msb.clone(), |kernel| msb.with_kernel(kernel));
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
         accounts.table(conditions(account::NOTES)),
         lives.table(conditions(&["a start ends when the guest's agent answers"])),
     ];
-    let mut targets = Vec::new();
+    let mut targets = vec![lives.target()];
     if let Some(peer) = &peer {
         let (table, judged) = of_peer.beside(&accounts, &lives, conditions(&[&peer.words()]));
         tables.push(table);

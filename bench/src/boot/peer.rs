@@ -12,7 +12,7 @@ use crate::msb::text;
 use crate::report::{Cell, Conditions, Plot, Row, Table, Target, Unit};
 
 /// The largest allowed shares of the peer's time, for the first byte and for create.
-const FIRST_BYTE_SHARE: f64 = 0.6;
+const FIRST_BYTE_SHARE: f64 = 0.4;
 const CREATE_SHARE: f64 = 0.3;
 
 /// The peer's name for the image.

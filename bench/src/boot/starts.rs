@@ -85,6 +85,16 @@ impl Starts {
         Ok(is_success.then(|| begun.elapsed().as_secs_f64()))
     }
 
+    /// Runs a command to its end and returns what it printed. `None` if it failed.
+    pub(super) fn output(&self, command: &mut Command) -> Result<Option<String>> {
+        let child = spawn(command.stdout(Stdio::piped()))?;
+        let _watched = self.watch(&child)?;
+        let output = child.wait_with_output()?;
+        let text = output.status.success().then_some(output.stdout);
+        let text = text.map(String::from_utf8).transpose();
+        text.with_context(|| format!("{} printed no UTF-8", words(command)))
+    }
+
     /// Kills the process if it exceeds the limit by a margin. msb's own limit expires first.
     fn watch(&self, child: &Child) -> Result<mpsc::Sender<()>> {
         let Some(pid) = Pid::from_raw(child.id().cast_signed()) else {
@@ -133,6 +143,14 @@ mod tests {
         assert_eq!(starts.lost(), 1);
         let lost = starts.again(|starts| starts.timed(&mut shell("exit 1")));
         lost.expect_err("no retries are left");
+    }
+
+    #[test]
+    fn what_a_command_prints_counts_if_it_succeeds() {
+        let starts = Starts::new(60, 5);
+        let output = |script: &str| starts.output(&mut shell(script)).expect("it ran");
+        assert_eq!(output("echo here").as_deref(), Some("here\n"));
+        assert_eq!(output("echo here; exit 3"), None);
     }
 
     #[test]
