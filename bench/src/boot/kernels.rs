@@ -32,6 +32,7 @@ struct Kernel {
     name: String,
     accounts: Vec<Account>,
     kept_bytes: f64,
+    used_bytes: f64,
     file_bytes: f64,
 }
 
@@ -88,9 +89,12 @@ impl Kernels {
         ];
         let bytes = vec![
             self.row("kept by the kernel", |kernel| Cell::once(kernel.kept_bytes)),
+            self.row("used in all", |kernel| Cell::once(kernel.used_bytes)),
             self.row("file", |kernel| Cell::once(kernel.file_bytes)),
         ];
-        let kept = format!("kept is what MemTotal lacks of {MEMORY_MIB} MiB");
+        let kept = format!(
+            "kept is what MemTotal lacks of {MEMORY_MIB} MiB, used what MemFree lacks at the first command"
+        );
         [
             table(
                 "Guest kernels: time",
@@ -170,7 +174,8 @@ impl Kernel {
             name: label(&file),
             file,
             accounts: Vec::new(),
-            kept_bytes: kept_bytes(&meminfo)?,
+            kept_bytes: missing_bytes(&meminfo, "MemTotal:")?,
+            used_bytes: missing_bytes(&meminfo, "MemFree:")?,
             file_bytes: size.len() as f64,
         })
     }
@@ -200,14 +205,13 @@ fn label(file: &Path) -> String {
         .unwrap_or_else(|| file.display().to_string())
 }
 
-/// Returns what the kernel keeps of a guest's memory.
-fn kept_bytes(meminfo: &str) -> Result<f64> {
-    let total = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"));
-    let total = total.and_then(|total| total.trim().strip_suffix(" kB"));
-    let total_kib: f64 = total.context("/proc/meminfo has no MemTotal")?.parse()?;
-    Ok((f64::from(MEMORY_MIB) * 1024.0 - total_kib) * 1024.0)
+/// Returns what a figure of the guest's memory lacks of the whole.
+fn missing_bytes(meminfo: &str, figure: &str) -> Result<f64> {
+    let value = meminfo.lines().find_map(|line| line.strip_prefix(figure));
+    let value = value.and_then(|value| value.trim().strip_suffix(" kB"));
+    let value = value.with_context(|| format!("/proc/meminfo has no {figure}"))?;
+    let value_kib: f64 = value.parse()?;
+    Ok((f64::from(MEMORY_MIB) * 1024.0 - value_kib) * 1024.0)
 }
 
 #[cfg(test)]
@@ -216,9 +220,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_what_the_total_lacks() {
-        let kept = kept_bytes("MemTotal:         131000 kB\nMemFree: 1 kB\n").expect("a total");
+        let missing = |meminfo| missing_bytes(meminfo, "MemTotal:");
+        let kept = missing("MemTotal:         131000 kB\nMemFree: 1 kB\n").expect("a total");
         assert_eq!(kept, 72.0 * 1024.0);
-        kept_bytes("MemFree: 1 kB\n").expect_err("no total");
+        missing("MemFree: 1 kB\n").expect_err("no total");
     }
 
     #[test]

@@ -83,7 +83,9 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
         let (table, judged) = sandbox::measure(&fixture, &layers)?;
         tables.extend(table);
         targets.extend(judged);
-        tables.extend(crowd::measure(&fixture)?);
+        let (table, judged) = crowd::measure(&fixture)?;
+        tables.extend(table);
+        targets.extend(judged);
         vmm = Some(vmm_words(&arguments.vmm).to_owned());
     }
     Ok(Report::new("growth", Machine::this(vmm), tables, targets))

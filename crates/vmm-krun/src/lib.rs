@@ -12,6 +12,7 @@
 
 mod console;
 mod context;
+mod huge_pages;
 mod limits;
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -25,6 +26,7 @@ use msb_vmm::{
 
 use crate::console::Console;
 use crate::context::{Context, SetupError};
+use crate::huge_pages::MemorySearch;
 
 const NAME: &str = "krun";
 
@@ -99,7 +101,12 @@ impl Vmm for Krun {
         let console = Console::start(&machine.console_log, strictness)?;
         let described = describe(machine, &console.path(), sockets);
         let (context, _agent_port) = described.map_err(run_error)?;
+        let memory = MemorySearch::new(machine.memory_mib);
         self.jail(machine)?.put_on(strictness)?;
+        // The thread is confined like this one.
+        if let Some(memory) = memory {
+            memory.start();
+        }
         Err(run_error(context.start_enter().into()))
     }
 }

@@ -18,7 +18,7 @@ pub(crate) const VARIABLES: [(&str, &str); 4] = [
 ];
 
 /// The patches by which msb's kernel differs from Debian's source. Each says what it is for.
-pub(crate) const PATCHES: [(&str, &str); 4] = [
+pub(crate) const PATCHES: [(&str, &str); 5] = [
     (
         "patches/data-hole.patch",
         include_str!("../patches/data-hole.patch"),
@@ -31,6 +31,10 @@ pub(crate) const PATCHES: [(&str, &str); 4] = [
     (
         "patches/lapic-timer.patch",
         include_str!("../patches/lapic-timer.patch"),
+    ),
+    (
+        "patches/virtio-queue-size.patch",
+        include_str!("../patches/virtio-queue-size.patch"),
     ),
 ];
 
