@@ -31,6 +31,10 @@ const RECIPES: &[Recipe] = &[
         run: |arguments| programs::package("msb-dist", arguments),
     },
     Recipe {
+        command: || programs::passing_on(recipe("arm64", "Try msb for arm64 under emulation")),
+        run: |arguments| programs::package("msb-arm64", arguments),
+    },
+    Recipe {
         command: || recipe("build", "Build target/release/msb"),
         run: |_| printed(&build::release()?),
     },
@@ -43,12 +47,7 @@ const RECIPES: &[Recipe] = &[
         run: |_| printed(&images::bench()?),
     },
     Recipe {
-        command: || {
-            recipe(
-                "demo",
-                "Build msb, pull an image over HTTP, run python3 in a microVM",
-            )
-        },
+        command: || recipe("demo", "Build msb, pull an image, run python3 in a microVM"),
         run: |_| demo::run(),
     },
     Recipe {
@@ -68,12 +67,7 @@ const RECIPES: &[Recipe] = &[
         run: |_| done(figures::run()),
     },
     Recipe {
-        command: || {
-            recipe(
-                "deny",
-                "Check licences, sources and duplicate versions of dependencies",
-            )
-        },
+        command: || recipe("deny", "Check dependencies' licences, sources, duplicates"),
         run: |_| done(lint::deny()),
     },
     Recipe {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
+use guest_kernel::Architecture;
 use test_fixtures::kernel;
 
 use crate::tree::{DATA, Tree};
@@ -12,8 +13,6 @@ use crate::tree::{DATA, Tree};
 const OWN: &str = "-msb";
 /// The file beside a built kernel that says from which source it was built, and offers it.
 const OFFER: &str = "SOURCE.md";
-/// The name of the kernel's own file.
-const KERNEL: &str = "vmlinux";
 /// The size limit of a file beside the kernel. The largest one, the configuration, has 70 KiB.
 const FILE_MAX_BYTES: u64 = 4 << 20;
 
@@ -38,15 +37,16 @@ impl Kernel {
     /// If it cannot be built or read, is another one, or has no source beside it.
     pub(crate) fn get(given: Option<&Path>) -> Result<Self> {
         match given {
-            Some(path) => Self::read(path),
-            None => Self::read(&kernel::own()?),
+            Some(path) => Self::read(path, Architecture::HOST),
+            None => Self::read(&kernel::own()?, Architecture::HOST),
         }
     }
 
-    fn read(path: &Path) -> Result<Self> {
+    fn read(path: &Path, architecture: Architecture) -> Result<Self> {
         let bytes = fs::read(path)?;
         let shown = path.display();
-        let kernel = guest_kernel::wrap(&bytes).with_context(|| format!("cannot use {shown}"))?;
+        let kernel = guest_kernel::wrap(&bytes, architecture)
+            .with_context(|| format!("cannot use {shown}"))?;
         let release = kernel.release.unwrap_or_default();
         ensure!(
             release.ends_with(OWN),
@@ -55,7 +55,7 @@ impl Kernel {
         );
         let directory = path.parent().context("a file has a directory")?;
         let mut source = Tree::default();
-        add_files(&mut source, directory, "")?;
+        add_files(&mut source, directory, "", architecture.kernel_file())?;
         let offer = source.files().find(|(name, _)| *name == OFFER);
         let (_, offer) = offer.with_context(|| {
             format!("{shown} has no {OFFER} beside it, and a kernel must not be passed on without")
@@ -69,15 +69,15 @@ impl Kernel {
     }
 }
 
-/// Adds the files beside a kernel, and those of the directories beside it.
-fn add_files(source: &mut Tree, directory: &Path, prefix: &str) -> Result<()> {
+/// Adds the files beside a kernel, which has the name `kernel`, and those of the directories beside it.
+fn add_files(source: &mut Tree, directory: &Path, prefix: &str, kernel: &str) -> Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let status = entry.metadata()?;
         if status.is_dir() && prefix.is_empty() {
-            add_files(source, &entry.path(), &format!("{name}/"))?;
-        } else if status.is_file() && status.len() <= FILE_MAX_BYTES && name != KERNEL {
+            add_files(source, &entry.path(), &format!("{name}/"), kernel)?;
+        } else if status.is_file() && status.len() <= FILE_MAX_BYTES && name != kernel {
             source.insert(format!("{prefix}{name}"), DATA, fs::read(entry.path())?);
         }
     }
@@ -91,22 +91,23 @@ mod tests {
     #[test]
     fn a_kernel_without_its_source_is_refused() {
         let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("vmlinux");
+        let path = directory.path().join("Image");
         // An arm64 `Image` is the shortest kernel.
         let image = |release: &str| {
             let banner = format!("Linux version {release} (msb@msb)\n");
-            [&[0; 56][..], b"ARM\x64", banner.as_bytes()].concat()
+            testkit::arm64_image(&[testkit::KERNEL_DRIVERS, banner.as_bytes()].concat())
         };
+        let read = || Kernel::read(&path, Architecture::Aarch64);
         fs::write(&path, image("6.12.1")).expect("written");
-        let error = Kernel::read(&path).expect_err("another kernel").to_string();
+        let error = read().expect_err("another kernel").to_string();
         assert!(error.contains("is the kernel '6.12.1'"), "{error}");
         fs::write(&path, image("6.12.1-msb")).expect("written");
-        let error = Kernel::read(&path).expect_err("no source").to_string();
+        let error = read().expect_err("no source").to_string();
         assert!(error.contains("has no SOURCE.md beside it"), "{error}");
         fs::write(directory.path().join(OFFER), "offer").expect("written");
         fs::create_dir(directory.path().join("patches")).expect("made");
         fs::write(directory.path().join("patches/a.patch"), "patch").expect("written");
-        let kernel = Kernel::read(&path).expect("a kernel with its source");
+        let kernel = read().expect("a kernel with its source");
         assert_eq!(kernel.offer, "offer");
         assert!(
             kernel

@@ -1,11 +1,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The file names that a kernel may have in the store's kernel directory.
-const STORE_NAMES: [&str; 2] = ["vmlinux", "libkrunfw.so.5"];
+use crate::Architecture;
 
-/// The path of the kernel of an installed msb, from the directory that holds `bin/msb`.
-const INSTALLED: &str = "lib/msb/vmlinux";
+/// The file names that a kernel may have in the store's kernel directory.
+const STORE_NAMES: [&str; 2] = [Architecture::HOST.kernel_file(), "libkrunfw.so.5"];
+
+/// The directory of the kernel of an installed msb, from the directory that holds `bin/msb`.
+const INSTALLED: &str = "lib/msb";
 
 /// The paths of libkrunfw as installed by distributions and by `make install`, in search order.
 const SYSTEM_LIBRARIES: [&str; 5] = [
@@ -27,7 +29,7 @@ const MULTIARCH_LIBRARY: &str = if cfg!(target_arch = "aarch64") {
 ///
 /// If `MSB_KERNEL` is set, its path is the only one. Otherwise the store's own directory comes
 /// first, then the kernel that was installed with the program `PREFIX/bin/msb`, which is
-/// `PREFIX/lib/msb/vmlinux`, and then the system's libraries.
+/// `PREFIX/lib/msb/vmlinux` (on arm64 `Image`), and then the system's libraries.
 pub fn candidates(
     msb_kernel: Option<&OsStr>,
     store_directory: &Path,
@@ -45,7 +47,8 @@ pub fn candidates(
 /// Returns the path of the kernel that is installed with a program. `None` if the program is not in
 /// a directory of a directory.
 fn installed(program: &Path) -> Option<PathBuf> {
-    Some(program.parent()?.parent()?.join(INSTALLED))
+    let directory = program.parent()?.parent()?.join(INSTALLED);
+    Some(directory.join(Architecture::HOST.kernel_file()))
 }
 
 #[cfg(test)]
@@ -65,7 +68,8 @@ mod tests {
     #[test]
     fn the_store_comes_before_the_system() {
         let places = candidates(Some(OsStr::new("")), Path::new("/home/kernels"), None);
-        assert_eq!(places[0], PathBuf::from("/home/kernels/vmlinux"));
+        let kernel = Path::new("/home/kernels").join(Architecture::HOST.kernel_file());
+        assert_eq!(places[0], kernel);
         assert_eq!(places[1], PathBuf::from("/home/kernels/libkrunfw.so.5"));
         assert!(places[2..].iter().all(|place| place.starts_with("/usr")));
     }
@@ -76,7 +80,7 @@ mod tests {
             let places = candidates(None, Path::new("/home/kernels"), Some(Path::new(program)));
             places[2].clone()
         };
-        let installed = PathBuf::from("/opt/msb/lib/msb/vmlinux");
+        let installed = Path::new("/opt/msb/lib/msb").join(Architecture::HOST.kernel_file());
         assert_eq!(beside("/opt/msb/bin/msb"), installed);
         assert_eq!(beside("msb"), PathBuf::from(SYSTEM_LIBRARIES[0]));
     }

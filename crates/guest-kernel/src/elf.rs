@@ -5,9 +5,9 @@ use object::elf::{
 use object::endian::{LittleEndian as Le, U16, U32, U64};
 use object::pod;
 
-use crate::KernelError;
 use crate::error::CorruptKind;
 use crate::pvh::{self, PvhNote};
+use crate::{Architecture, KernelError};
 
 /// The difference between virtual and physical addresses of the kernel's own image. This is
 /// `__START_KERNEL_map` (arch/x86/include/asm/page_64_types.h).
@@ -68,12 +68,16 @@ impl<'data> RawKernel<'data> {
 }
 
 /// Returns true for a 64-bit little-endian ELF shared library, and false for an executable.
-/// Anything else is an error.
-pub(crate) fn is_shared_library(bytes: &[u8]) -> Result<bool, KernelError> {
+/// Anything else is an error, and so is a file for another architecture.
+pub(crate) fn is_shared_library(
+    bytes: &[u8],
+    architecture: Architecture,
+) -> Result<bool, KernelError> {
     if bytes
         .get(BZIMAGE_MAGIC_OFFSET..)
         .is_some_and(|rest| rest.starts_with(BZIMAGE_MAGIC))
     {
+        architecture.check(Architecture::X86_64)?;
         return Err(KernelError::Unsupported {
             reason: "a bzImage, and msb boots the vmlinux that it was made from",
         });
@@ -89,6 +93,7 @@ pub(crate) fn is_shared_library(bytes: &[u8]) -> Result<bool, KernelError> {
             reason: "not a 64-bit little-endian ELF",
         });
     }
+    architecture.check_machine(header.e_machine.get(Le))?;
     match header.e_type.get(Le) {
         ET_DYN => Ok(true),
         ET_EXEC => Ok(false),

@@ -1,3 +1,5 @@
+use crate::Architecture;
+
 /// The error for bytes that are not a kernel that msb can boot.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
@@ -9,6 +11,14 @@ pub enum KernelError {
     Unsupported {
         /// The unsupported or missing property.
         reason: &'static str,
+    },
+    /// The kernel is for another architecture than the guests of this host.
+    #[error("the kernel is for {found}, and a sandbox of this host needs one for {wanted}")]
+    OtherArchitecture {
+        /// The architecture of the kernel.
+        found: String,
+        /// The architecture of this host.
+        wanted: Architecture,
     },
     /// The kernel lacks drivers, as loadable modules do not count.
     #[error("the kernel was built without {}, which every sandbox needs", .missing.join(", "))]
@@ -46,6 +56,12 @@ pub(crate) enum CorruptKind {
         "segment at file offset {offset} with {size_bytes} bytes ends after the end of the file"
     )]
     Segment { offset: u64, size_bytes: u64 },
+    #[error("the header of an Image has 64 bytes, and the file {size_bytes}")]
+    Header { size_bytes: u64 },
+    #[error("neither of the first two instructions of the Image jumps to its entry")]
+    NoJump,
+    #[error("the Image jumps to its entry at byte {entry}, and the file has {size_bytes} bytes")]
+    Jump { entry: u64, size_bytes: u64 },
 }
 
 impl From<CorruptKind> for KernelError {

@@ -16,6 +16,7 @@
 
 #![warn(clippy::as_conversions)]
 
+mod architecture;
 mod banner;
 mod candidates;
 mod drivers;
@@ -26,6 +27,7 @@ mod linux_image;
 mod pvh;
 mod vmlinux;
 
+pub use architecture::Architecture;
 pub use candidates::candidates;
 pub use error::{CorruptKernel, KernelError};
 
@@ -49,27 +51,30 @@ pub enum KernelFormat {
     Image,
 }
 
-/// Makes a bootable kernel from a libkrunfw library, a `vmlinux` or an arm64 `Image`.
+/// Makes a bootable kernel from a libkrunfw library, an x86-64 `vmlinux` or an arm64 `Image`.
 ///
 /// A `vmlinux` must have a PVH note. It and an `Image` are returned unchanged.
 ///
 /// # Errors
-/// If the bytes are none of these or are inconsistent, or if an x86-64 kernel lacks a driver that
-/// every sandbox needs.
-pub fn wrap(library_or_kernel: &[u8]) -> Result<GuestKernel, KernelError> {
+/// If the bytes are none of these or are inconsistent, if the kernel is not for `architecture`, or
+/// if it lacks a driver that every sandbox needs.
+pub fn wrap(
+    library_or_kernel: &[u8],
+    architecture: Architecture,
+) -> Result<GuestKernel, KernelError> {
     let (image, format) = if linux_image::is_arm64_image(library_or_kernel) {
+        architecture.check(Architecture::Aarch64)?;
+        linux_image::check(library_or_kernel)?;
         (library_or_kernel.to_vec(), KernelFormat::Image)
-    } else if elf::is_shared_library(library_or_kernel)? {
+    } else if elf::is_shared_library(library_or_kernel, architecture)? {
         wrap_firmware(library_or_kernel)?
     } else {
         vmlinux::check(library_or_kernel)?;
         (library_or_kernel.to_vec(), KernelFormat::Elf)
     };
-    if format == KernelFormat::Elf {
-        let missing = drivers::missing(&image);
-        if !missing.is_empty() {
-            return Err(KernelError::MissingOptions { missing });
-        }
+    let missing = drivers::missing(&image);
+    if !missing.is_empty() {
+        return Err(KernelError::MissingOptions { missing });
     }
     let release = banner::release(&image);
     Ok(GuestKernel {
@@ -82,6 +87,7 @@ pub fn wrap(library_or_kernel: &[u8]) -> Result<GuestKernel, KernelError> {
 fn wrap_firmware(library: &[u8]) -> Result<(Vec<u8>, KernelFormat), KernelError> {
     let firmware = firmware::Firmware::read(library)?;
     if linux_image::is_arm64_image(firmware.bundle) {
+        linux_image::check(firmware.bundle)?;
         return Ok((firmware.bundle.to_vec(), KernelFormat::Image));
     }
     Ok((elf::wrap(&firmware.raw_kernel()?)?, KernelFormat::Elf))

@@ -14,7 +14,7 @@ pub(crate) fn check(file: &[u8]) -> Result<(), KernelError> {
     let header = FileHeader64::<Le>::parse(file)?;
     if header.e_machine(Le) != EM_X86_64 {
         return Err(KernelError::Unsupported {
-            reason: "an ELF kernel for another processor",
+            reason: "an arm64 vmlinux, and msb boots the Image that is made from it",
         });
     }
     let (mut has_entry, mut has_pvh_note) = (false, false);

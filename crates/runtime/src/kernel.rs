@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use durable_files::FileState;
 use fs_err as fs;
+use guest_kernel::Architecture;
 use image_store::VerifyMode;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -52,8 +53,13 @@ pub enum KernelError {
 }
 
 /// The ways to get a kernel, in one sentence.
-const ANOTHER_KERNEL: &str = "install msb from its release archive or package, which contain a \
-    kernel, or set MSB_KERNEL to a vmlinux with a PVH note or a libkrunfw.so";
+const ANOTHER_KERNEL: &str = if cfg!(target_arch = "aarch64") {
+    "build one with 'cargo xtask kernel-build' in a checkout of msb, or set MSB_KERNEL to an arm64 \
+     Image or a libkrunfw.so"
+} else {
+    "install msb from its release archive or package, which contain a kernel, or set MSB_KERNEL to \
+     a vmlinux with a PVH note or a libkrunfw.so"
+};
 
 impl KernelError {
     /// Returns the action that gets a kernel, for a user.
@@ -97,6 +103,16 @@ impl Kernel {
         program: Option<&Path>,
         trust: VerifyMode,
     ) -> Result<Self, KernelError> {
+        Self::find_for(Architecture::HOST, home, msb_kernel, program, trust)
+    }
+
+    fn find_for(
+        architecture: Architecture,
+        home: &Home,
+        msb_kernel: Option<&OsStr>,
+        program: Option<&Path>,
+        trust: VerifyMode,
+    ) -> Result<Self, KernelError> {
         // The directory in PATH may have a symlink to the program.
         let program = program.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.into()));
         let places = guest_kernel::candidates(msb_kernel, &home.kernels(), program.as_deref());
@@ -111,7 +127,7 @@ impl Kernel {
         }
         // A kernel that changes while it is read gets a stamp that never matches.
         let before = FileState::read(&source);
-        let kernel = Self::wrap(home, source)?;
+        let kernel = Self::wrap(architecture, home, source)?;
         if let (Ok(before), Ok(after)) = (before, FileState::read(&kernel.path))
             && before.is_at_rest()
             && after.is_at_rest()
@@ -121,13 +137,14 @@ impl Kernel {
         Ok(kernel)
     }
 
-    fn wrap(home: &Home, source: PathBuf) -> Result<Self, KernelError> {
+    fn wrap(architecture: Architecture, home: &Home, source: PathBuf) -> Result<Self, KernelError> {
         let io_error = |source_error| KernelError::Io {
             path: source.clone(),
             source: source_error,
         };
         let bytes = fs::read(&source).map_err(io_error)?;
-        let wrapped = guest_kernel::wrap(&bytes).map_err(|error| KernelError::Unusable {
+        let wrapped = guest_kernel::wrap(&bytes, architecture);
+        let wrapped = wrapped.map_err(|error| KernelError::Unusable {
             path: source.clone(),
             source: error,
         })?;
@@ -198,7 +215,8 @@ mod tests {
     /// Returns the path of the wrapped kernel, and true if its stamp matches.
     fn find(home: &Home, source: &Path, trust: VerifyMode) -> (PathBuf, bool) {
         let named = Some(source.as_os_str());
-        let kernel = Kernel::find(home, named, None, trust).expect("a kernel");
+        let kernel = Kernel::find_for(Architecture::Aarch64, home, named, None, trust);
+        let kernel = kernel.expect("a kernel");
         let stamp = home.kernels().join(stamp_name(source));
         (kernel.path, Wrapping::known(home, source, &stamp).is_some())
     }
@@ -207,17 +225,19 @@ mod tests {
     fn a_kernel_is_found_beside_the_program_that_a_link_leads_to() {
         let root = tempfile::tempdir().expect("a directory");
         let root = fs::canonicalize(root.path()).expect("it exists");
-        let installed = root.join("opt/lib/msb/vmlinux");
+        let installed = root.join("opt/lib/msb");
+        let installed = installed.join(Architecture::HOST.kernel_file());
         for path in [&installed, &root.join("opt/bin/msb")] {
             fs::create_dir_all(path.parent().expect("a directory")).expect("made");
-            // An arm64 `Image` is wrapped unchanged.
-            let image = [&[0; 56][..], b"ARM\x64", &[1; 100]].concat();
-            fs::write(path, image).expect("written");
+            fs::write(path, testkit::arm64_image(testkit::KERNEL_DRIVERS)).expect("written");
         }
         let link = root.join("msb");
         std::os::unix::fs::symlink("opt/bin/msb", &link).expect("linked");
         let home = Home::new(root.join("home"));
-        let kernel = Kernel::find(&home, None, Some(&link), VerifyMode::Stamp).expect("a kernel");
+        let find = |architecture| {
+            Kernel::find_for(architecture, &home, None, Some(&link), VerifyMode::Stamp)
+        };
+        let kernel = find(Architecture::Aarch64).expect("a kernel");
         assert_eq!(kernel.source, installed);
     }
 
@@ -226,7 +246,8 @@ mod tests {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path().join("home"));
         // An arm64 `Image` is wrapped unchanged.
-        let image = |rest: u8| [&[0; 56][..], b"ARM\x64", &[rest; 100]].concat();
+        let image =
+            |rest: u8| testkit::arm64_image(&[testkit::KERNEL_DRIVERS, &[rest; 100]].concat());
         let source = root.path().join("Image");
         let write = |path: &Path, bytes: Vec<u8>| {
             fs::write(path, bytes).expect("written");

@@ -3,13 +3,15 @@
 //! [`TreeDump`] says what a file system holds, one line a name, so that a mounted image, a directory
 //! that another tool unpacked and a [`Tree`](fstree::Tree) can be compared as text. [`TarBuilder`]
 //! writes archives byte by byte, the malformed ones too. [`RandomChanges`] changes the files of a
-//! directory. [`SandboxMounts`] are the disks of a sandbox in the host's kernel. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
+//! directory. [`SandboxMounts`] are the disks of a sandbox in the host's kernel. [`arm64_image`] is the
+//! shortest kernel. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
 //! blobs, layouts and archives; with `registry` a registry in the test's own process, and
 //! the distribution project's as another process.
 
 #[cfg(feature = "images")]
 pub mod images;
+mod linux_kernel;
 mod mounted;
 mod peak_memory;
 #[cfg(feature = "registry")]
@@ -25,6 +27,7 @@ mod tree_dump;
 #[cfg(feature = "strategies")]
 pub mod strategies;
 
+pub use linux_kernel::{KERNEL_DRIVERS, arm64_image};
 pub use mounted::{SandboxMounts, unmount};
 pub use peak_memory::{own_peak_bytes, peak_bytes_of_child, tell_own_peak};
 pub use random_changes::RandomChanges;

@@ -5,6 +5,7 @@ use msb_vmm::{
     AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, InvalidMachine, Machine, NetworkDevice, Share,
 };
 
+use crate::board::Board;
 use crate::option::OptionValue;
 
 /// The executor of the guest's instructions.
@@ -15,22 +16,6 @@ pub(crate) enum Accelerator {
     /// QEMU's translator. The guest is told the frequency of the time stamp counter, if it is
     /// known.
     Tcg { counter_khz: Option<u32> },
-}
-
-/// The board's virtio-mmio slots in the order in which the guest finds them: QEMU lists the last
-/// one first. Slot 3 stays empty because its interrupt line, 8, is also the clock's.
-const PLACES: [u8; 7] = [7, 6, 5, 4, 2, 1, 0];
-
-/// Returns true if a slot is left for the entropy source, which is optional: the processor has
-/// entropy too.
-fn has_entropy(machine: &Machine) -> bool {
-    let network = usize::from(machine.network.is_some());
-    1 + machine.disks.len() + machine.shares.len() + network < PLACES.len()
-}
-
-/// Returns the number of slots before the disks: of the serial bus, and of the entropy source.
-fn first_disk(machine: &Machine) -> usize {
-    1 + usize::from(has_entropy(machine))
 }
 
 /// The answer to a request that the host cannot carry out: it fails. By default QEMU stops the machine if the
@@ -46,34 +31,6 @@ const AGENT_PORT_FD: &str = "0";
 /// The file descriptor of the socket for frames in QEMU: its standard output.
 const NETWORK_FD: &str = "1";
 
-/// Kernel arguments for this board.
-const KERNEL_WORDS: [&str; 4] = [
-    // The board resets by triple fault; it has no keyboard controller.
-    "reboot=t",
-    // Emulated timers run late, and the kernel must not distrust them for that.
-    "no_timer_check",
-    "tsc=reliable",
-    // The board offers 1024 entries for every queue, and the console's driver fills its incoming ones
-    // with a page each: 12 MiB. msb's kernel makes them smaller; others ignore the word.
-    "msb.virtio_queue_size=128",
-];
-
-/// Kernel arguments for a translated guest.
-const TRANSLATED_WORDS: [&str; 3] = [
-    // With several processors, `sched_clock_init_late` rewrites the instructions of
-    // `sched_clock_cpu` by way of a breakpoint, while every other processor executes them. QEMU
-    // before 8.1 may keep a translation with the breakpoint, which crashes the kernel
-    // (`Oops: int3`, in a third of starts with four processors). Without this initcall the kernel
-    // keeps the clock that it has until then.
-    "initcall_blacklist=sched_clock_init_late",
-    // A kernel with one processor takes out the locks of 9,000 instructions one by one, and each
-    // throws a translation away. QEMU ignores the locks then anyway.
-    "noreplace-smp",
-    // QEMU's local APIC counts nanoseconds. msb's kernel does not measure that then; others
-    // ignore the word.
-    "msb.lapic_timer_khz=1000000",
-];
-
 /// The restrictions of QEMU's own seccomp filter, which it applies to itself once it is set up.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
@@ -86,24 +43,28 @@ pub(crate) struct SocketFds {
     pub(crate) disks: Vec<RawFd>,
 }
 
-/// Returns QEMU's arguments for `machine`, whose sockets are `fds`.
+/// Returns QEMU's arguments for `machine` on `board`. Its sockets are `fds`.
 pub(crate) fn for_machine(
     machine: &Machine,
+    board: &Board,
     accelerator: Accelerator,
     fds: &SocketFds,
 ) -> Result<Vec<OsString>, InvalidMachine> {
-    machine.check(device_limit(machine.network.is_some()))?;
-    let mut arguments = Arguments::default();
+    machine.check(board.device_limit(machine.network.is_some()))?;
+    let mut arguments = Arguments {
+        board,
+        words: Vec::new(),
+    };
     arguments.board(machine, accelerator);
     arguments.kernel(machine, accelerator)?;
     arguments.serial_bus(machine);
-    if has_entropy(machine) {
-        arguments.device(OptionValue::new("virtio-rng-device").with("bus", &bus(1)));
+    if board.has_entropy(machine) {
+        arguments.device(OptionValue::new("virtio-rng-device").with("bus", &board.bus(1)));
     }
-    if let Some(place) = balloon_place(machine) {
+    if let Some(place) = board.balloon_place(machine) {
         arguments.balloon(place);
     }
-    let mut places = first_disk(machine)..;
+    let mut places = board.first_disk(machine)..;
     let mut disk_fds = fds.disks.iter();
     for ((index, disk), place) in machine.disks.iter().enumerate().zip(&mut places) {
         let content = match disk.format {
@@ -120,25 +81,23 @@ pub(crate) fn for_machine(
     if let (Some(network), Some(place)) = (machine.network, places.next()) {
         arguments.network(network, place);
     }
-    Ok(arguments.0)
+    Ok(arguments.words)
 }
 
-#[derive(Default)]
-struct Arguments(Vec<OsString>);
+struct Arguments<'a> {
+    board: &'a Board,
+    words: Vec<OsString>,
+}
 
-impl Arguments {
+impl Arguments<'_> {
     fn board(&mut self, machine: &Machine, accelerator: Accelerator) {
-        // No nested virtualisation: it is the hypervisor's largest attack surface and costs boot
-        // time.
         let (accelerator, processor) = match accelerator {
-            Accelerator::Kvm => ("kvm", "host,vmx=off,svm=off"),
-            Accelerator::Tcg { .. } => ("tcg", "max,vmx=off,svm=off"),
+            Accelerator::Kvm => ("kvm", self.board.kvm_processor),
+            Accelerator::Tcg { .. } => ("tcg", self.board.translated_processor),
         };
-        let board = OptionValue::new("microvm")
-            .with("accel", accelerator)
-            .with("rtc", "on")
-            .with("acpi", "off")
-            .with("isa-serial", "off");
+        let board = OptionValue::new(self.board.name).with("accel", accelerator);
+        let properties = self.board.properties.iter();
+        let board = properties.fold(board, |board, (name, value)| board.with(name, value));
         let board = if machine.shares.is_empty() {
             board
         } else {
@@ -190,10 +149,10 @@ impl Arguments {
             _ => None,
         };
         let translated = match accelerator {
-            Accelerator::Tcg { .. } => &TRANSLATED_WORDS[..],
+            Accelerator::Tcg { .. } => self.board.translated_words,
             Accelerator::Kvm => &[],
         };
-        let words = KERNEL_WORDS.into_iter().chain(translated.iter().copied());
+        let words = self.board.kernel_words.iter().chain(translated).copied();
         let words: Vec<_> = words.chain(counter.as_deref()).collect();
         self.option("-kernel", &machine.kernel);
         self.option("-append", machine.kernel_command_line(&words)?);
@@ -209,7 +168,7 @@ impl Arguments {
         self.device(
             OptionValue::new("virtio-serial-device")
                 .with("max_ports", "2")
-                .with("bus", &bus(0)),
+                .with("bus", &self.board.bus(0)),
         );
         self.chardev(console.with_path("path", &machine.console_log));
         self.device(
@@ -235,7 +194,7 @@ impl Arguments {
             .with("serial", &disk.serial)
             .with("rerror", ON_DISK_ERROR)
             .with("werror", ON_DISK_ERROR)
-            .with("bus", &bus(place));
+            .with("bus", &self.board.bus(place));
         self.device(device);
     }
 
@@ -249,7 +208,7 @@ impl Arguments {
             .with("chardev", &share.tag)
             .with("tag", &share.tag)
             .with("queue-size", SHARE_QUEUE)
-            .with("bus", &bus(place));
+            .with("bus", &self.board.bus(place));
         self.device(device);
     }
 
@@ -258,7 +217,7 @@ impl Arguments {
     fn balloon(&mut self, place: usize) {
         let device = OptionValue::new("virtio-balloon-device")
             .with("free-page-reporting", "on")
-            .with("bus", &bus(place));
+            .with("bus", &self.board.bus(place));
         self.device(device);
     }
 
@@ -273,7 +232,7 @@ impl Arguments {
         let device = OptionValue::new("virtio-net-device")
             .with("netdev", "network")
             .with("mac", &mac)
-            .with("bus", &bus(place));
+            .with("bus", &self.board.bus(place));
         self.device(device);
     }
 
@@ -286,30 +245,12 @@ impl Arguments {
     }
 
     fn option(&mut self, name: &str, value: impl Into<OsString>) {
-        self.0.extend([name.into(), value.into()]);
+        self.words.extend([name.into(), value.into()]);
     }
 
     fn flags(&mut self, flags: &[&str]) {
-        self.0.extend(flags.iter().map(OsString::from));
+        self.words.extend(flags.iter().map(OsString::from));
     }
-}
-
-/// The most disks and shares that a machine can have.
-pub(crate) fn device_limit(has_network: bool) -> usize {
-    PLACES.len() - 1 - usize::from(has_network)
-}
-
-/// Returns the last slot. `None` if another device needs it: the machine then has no balloon.
-fn balloon_place(machine: &Machine) -> Option<usize> {
-    let last = PLACES.len() - 1;
-    let network = usize::from(machine.network.is_some());
-    let taken = first_disk(machine) + machine.disks.len() + machine.shares.len() + network;
-    (taken <= last).then_some(last)
-}
-
-/// Returns the bus of the device that the guest finds at position `index`.
-fn bus(index: usize) -> String {
-    format!("virtio-mmio-bus.{}", PLACES[index])
 }
 
 /// Returns the drive of a disk that QEMU opens itself.
@@ -334,6 +275,7 @@ mod tests {
     use msb_vmm::{ShareEntry, ShareKind, Shown};
 
     use super::*;
+    use crate::board::{MICROVM, VIRT};
 
     const TCG: Accelerator = Accelerator::Tcg {
         counter_khz: Some(2_445_428),
@@ -375,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_machine_becomes_this_command_line() {
-        let arguments = for_machine(&machine(), TCG, &SocketFds::default()).unwrap();
+        let arguments = for_machine(&machine(), &MICROVM, TCG, &SocketFds::default()).unwrap();
         assert_eq!(
             lines(&arguments),
             include_str!("../tests/golden/microvm.txt").trim_end()
@@ -383,9 +325,50 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_of_arm64_becomes_this_command_line() {
+        let translated = Accelerator::Tcg { counter_khz: None };
+        let arguments = for_machine(&machine(), &VIRT, translated, &SocketFds::default()).unwrap();
+        assert_eq!(
+            lines(&arguments),
+            include_str!("../tests/golden/virt.txt").trim_end()
+        );
+        let arguments = for_machine(&machine(), &VIRT, Accelerator::Kvm, &SocketFds::default());
+        let arguments = lines(&arguments.unwrap());
+        assert!(
+            arguments.starts_with("-machine virt,accel=kvm,gic-version=max,"),
+            "{arguments}"
+        );
+        assert!(arguments.contains("\n-cpu host\n"), "{arguments}");
+    }
+
+    #[test]
+    fn the_largest_machine_of_arm64_has_a_bus_for_each_device() {
+        let more = |index| disk(&format!("d{index}"), DiskFormat::Raw, DiskAccess::ReadOnly);
+        let largest = Machine {
+            disks: (0..14).map(more).collect(),
+            network: Some(NetworkDevice { mac: [2; 6] }),
+            ..machine()
+        };
+        let arguments = for_machine(&largest, &VIRT, TCG, &SocketFds::default()).unwrap();
+        let arguments = lines(&arguments);
+        for bus in 0..16 {
+            let named = format!("bus=virtio-mmio-bus.{bus}");
+            let mut words = arguments.split([',', '\n']);
+            assert!(words.any(|word| word == named), "{bus}: {arguments}");
+        }
+    }
+
+    #[test]
     fn with_kvm_the_guest_gets_the_hosts_processor() {
-        let arguments =
-            lines(&for_machine(&machine(), Accelerator::Kvm, &SocketFds::default()).unwrap());
+        let arguments = lines(
+            &for_machine(
+                &machine(),
+                &MICROVM,
+                Accelerator::Kvm,
+                &SocketFds::default(),
+            )
+            .unwrap(),
+        );
         assert!(
             arguments.starts_with("-machine microvm,accel=kvm,"),
             "{arguments}"
@@ -405,8 +388,9 @@ mod tests {
             network: Some(NetworkDevice { mac }),
             ..machine()
         };
-        let plain = lines(&for_machine(&machine(), TCG, &SocketFds::default()).unwrap());
-        let arguments = lines(&for_machine(&networked, TCG, &SocketFds::default()).unwrap());
+        let plain = lines(&for_machine(&machine(), &MICROVM, TCG, &SocketFds::default()).unwrap());
+        let arguments =
+            lines(&for_machine(&networked, &MICROVM, TCG, &SocketFds::default()).unwrap());
         assert_eq!(
             arguments.strip_prefix(plain.as_str()).unwrap(),
             "\n-netdev socket,id=network,fd=1\n-device \
@@ -424,17 +408,20 @@ mod tests {
                 DiskAccess::ReadOnly,
             )
         };
-        let too_many = |machine: &Machine| match for_machine(machine, TCG, &SocketFds::default()) {
-            Err(InvalidMachine::TooManyDevices { limit, .. }) => Some(limit),
-            _ => None,
-        };
+        let too_many =
+            |machine: &Machine| match for_machine(machine, &MICROVM, TCG, &SocketFds::default()) {
+                Err(InvalidMachine::TooManyDevices { limit, .. }) => Some(limit),
+                _ => None,
+            };
         machine.disks.extend((3..5).map(more));
-        let arguments = lines(&for_machine(&machine, TCG, &SocketFds::default()).unwrap());
+        let arguments =
+            lines(&for_machine(&machine, &MICROVM, TCG, &SocketFds::default()).unwrap());
         assert!(!arguments.contains("balloon"), "{arguments}");
         assert!(arguments.contains("virtio-rng-device"), "{arguments}");
         // The entropy source gives up its slot.
         machine.disks.push(more(5));
-        let arguments = lines(&for_machine(&machine, TCG, &SocketFds::default()).unwrap());
+        let arguments =
+            lines(&for_machine(&machine, &MICROVM, TCG, &SocketFds::default()).unwrap());
         assert!(!arguments.contains("virtio-rng-device"), "{arguments}");
         machine.disks.push(more(6));
         assert_eq!(too_many(&machine), Some(6));
@@ -451,7 +438,7 @@ mod tests {
             disks: vec![7],
             ..SocketFds::default()
         };
-        let arguments = lines(&for_machine(&machine, TCG, &fds).unwrap());
+        let arguments = lines(&for_machine(&machine, &MICROVM, TCG, &fds).unwrap());
         let wanted = "\n-drive if=none,format=raw,file.driver=nbd,file.server.type=fd,\
                       file.server.str=7,id=disk1,discard=unmap\n";
         assert!(arguments.contains(wanted), "{arguments}");
@@ -478,7 +465,7 @@ mod tests {
             shares: vec![9],
             ..SocketFds::default()
         };
-        let arguments = lines(&for_machine(&sharing, TCG, &fds).unwrap());
+        let arguments = lines(&for_machine(&sharing, &MICROVM, TCG, &fds).unwrap());
         for wanted in [
             ",memory-backend=memory",
             "\n-object memory-backend-memfd,id=memory,size=512M,share=on",

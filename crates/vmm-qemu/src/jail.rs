@@ -17,7 +17,7 @@ const LIBRARIES: [&str; 6] = [
 ];
 
 /// The loaders of dynamically linked programs.
-const LOADERS: [&str; 1] = ["/lib64/ld-linux-x86-64.so.2"];
+const LOADERS: [&str; 2] = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
 
 /// Paths relative to the parent of a program's directory: its libraries, its firmware, and that of
 /// SeaBIOS.

@@ -1,16 +1,17 @@
-//! The QEMU backend: machines on the `microvm` board.
+//! The QEMU backend: machines on the board `microvm`, and on arm64 on the board `virt`.
 //!
 //! With hardware virtualisation QEMU uses KVM. Without it QEMU emulates the processor, several
 //! times slower, so msb also works on hosts that offer no virtualisation at all.
 //!
-//! The board has no PCI, no ACPI and no legacy serial port. The guest finds virtio-mmio devices
-//! that QEMU names on the kernel command line. QEMU is confined by the thread that starts it and,
+//! The guest has no PCI, no ACPI and no serial port. It finds virtio-mmio devices that QEMU names
+//! on the kernel command line, or on arm64 in the device tree. QEMU is confined by the thread that starts it and,
 //! with seccomp, by itself. Its only network is the socket for frames that it is given, and it dies
 //! with the process that runs the machine.
 
 #![warn(clippy::as_conversions)]
 
 mod arguments;
+mod board;
 mod child;
 mod counter;
 mod jail;
@@ -87,7 +88,7 @@ impl Backend for Qemu {
     }
 
     fn device_limit(&self, has_network: bool) -> usize {
-        arguments::device_limit(has_network)
+        board::HOST.device_limit(has_network)
     }
 }
 
@@ -109,7 +110,11 @@ impl Vmm for Qemu {
         let accelerator = match hardware_virtualisation() {
             Ok(()) => Accelerator::Kvm,
             Err(_) => Accelerator::Tcg {
-                counter_khz: counter::frequency_khz(),
+                counter_khz: if cfg!(target_arch = "x86_64") {
+                    counter::frequency_khz()
+                } else {
+                    None
+                },
             },
         };
         let numbers = |fds: &[OwnedFd]| fds.iter().map(AsRawFd::as_raw_fd).collect();
@@ -117,7 +122,7 @@ impl Vmm for Qemu {
             shares: numbers(&sockets.shares),
             disks: numbers(&sockets.disks),
         };
-        let arguments = arguments::for_machine(machine, accelerator, &fds)
+        let arguments = arguments::for_machine(machine, board::HOST, accelerator, &fds)
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         sockets
             .check(machine)

@@ -5,7 +5,26 @@ use std::path::{Path, PathBuf};
 use msb_vmm::{Requirement, Unavailable};
 
 /// The name of the program that emulates this host's architecture.
-const QEMU: &str = "qemu-system-x86_64";
+const QEMU: &str = if cfg!(target_arch = "aarch64") {
+    "qemu-system-aarch64"
+} else {
+    "qemu-system-x86_64"
+};
+
+/// The remedy if it is missing.
+const INSTALL_QEMU: &str = if cfg!(target_arch = "aarch64") {
+    "install it (Debian: apt-get install qemu-system-arm; Fedora: dnf install \
+     qemu-system-aarch64-core), or set MSB_QEMU to its path"
+} else {
+    "install it (Debian: apt-get install qemu-system-x86; Fedora: dnf install \
+     qemu-system-x86-core), or set MSB_QEMU to its path"
+};
+
+/// True if there is a board for this host's guests.
+const IS_SUPPORTED: bool = cfg!(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+));
 
 /// The program of util-linux that ties a process's lifetime to its parent's.
 const SETPRIV: &str = "setpriv";
@@ -21,9 +40,9 @@ impl Programs {
     /// Looks up the programs in `path`. `qemu` replaces the usual name.
     pub(crate) fn find(qemu: Option<&OsStr>, path: Option<&OsStr>) -> Result<Self, Unavailable> {
         let path = path.unwrap_or(OsStr::new("/usr/bin:/bin"));
-        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        if !IS_SUPPORTED {
             return Err(Unavailable {
-                reason: "the QEMU backend supports only Linux on x86-64".to_owned(),
+                reason: "the QEMU backend supports only Linux on x86-64 and arm64".to_owned(),
                 remedy: "run msb on a machine of that kind".to_owned(),
                 requirement: Requirement::Other,
             });
@@ -32,8 +51,7 @@ impl Programs {
             qemu: find(
                 qemu.unwrap_or(OsStr::new(QEMU)),
                 path,
-                "install it (Debian: apt-get install qemu-system-x86; Fedora: dnf install \
-                 qemu-system-x86-core), or set MSB_QEMU to its path",
+                INSTALL_QEMU,
                 Requirement::Qemu,
             )?,
             setpriv: find(
@@ -103,6 +121,6 @@ mod tests {
     fn what_is_missing_is_named_with_its_remedy() {
         let missing = Programs::find(Some(OsStr::new("/no/qemu")), None).unwrap_err();
         assert_eq!(missing.reason, "the program /no/qemu is missing");
-        assert!(missing.remedy.contains("apt-get install qemu-system-x86"));
+        assert!(missing.remedy.contains("apt-get install qemu-system-"));
     }
 }

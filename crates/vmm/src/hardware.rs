@@ -26,6 +26,15 @@ mod sys {
 
     const KVM: &str = "/dev/kvm";
 
+    /// The remedy if the device does not exist.
+    const LOAD_KVM: &str = if cfg!(target_arch = "aarch64") {
+        "boot the host's kernel with virtualisation (at EL2), which virtual machines mostly do not \
+         offer; in a container, pass the device in"
+    } else {
+        "load the module with 'modprobe kvm_intel' or 'modprobe kvm_amd'; in a container, pass the \
+         device in"
+    };
+
     pub(super) fn hardware_virtualisation() -> Result<(), Unavailable> {
         let cpu_info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         if cfg!(target_arch = "x86_64") {
@@ -56,12 +65,9 @@ mod sys {
     pub(super) fn check_device(opened: io::Result<File>) -> Result<(), Unavailable> {
         let Err(error) = opened else { return Ok(()) };
         Err(match error.kind() {
-            io::ErrorKind::NotFound => unavailable(
-                Requirement::KvmDevice,
-                "/dev/kvm does not exist",
-                "load the module with 'modprobe kvm_intel' or 'modprobe kvm_amd'; in a container, \
-                 pass the device in",
-            ),
+            io::ErrorKind::NotFound => {
+                unavailable(Requirement::KvmDevice, "/dev/kvm does not exist", LOAD_KVM)
+            }
             io::ErrorKind::PermissionDenied => unavailable(
                 Requirement::KvmPermission,
                 "no permission to open /dev/kvm",
@@ -113,7 +119,7 @@ mod tests {
     #[test]
     fn each_trouble_with_the_device_has_its_remedy() {
         let remedy = |kind| check_device(Err(io::Error::from(kind))).unwrap_err().remedy;
-        assert!(remedy(io::ErrorKind::NotFound).contains("modprobe"));
+        assert!(remedy(io::ErrorKind::NotFound).contains("in a container"));
         assert!(remedy(io::ErrorKind::PermissionDenied).contains("group kvm"));
         assert!(remedy(io::ErrorKind::ResourceBusy).contains("dmesg"));
         assert!(check_device(File::open("/dev/null")).is_ok());

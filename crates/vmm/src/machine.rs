@@ -20,7 +20,7 @@ pub const MEMORY_MIN_MIB: u32 = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The guest kernel: an ELF file with a 64-bit entry point, and a PVH note that names the
-    /// 32-bit one.
+    /// 32-bit one; on arm64 an `Image`.
     pub kernel: PathBuf,
     /// The number of virtual processors.
     pub cpus: u8,

@@ -6,35 +6,39 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
-/// The file of the kernel. It is written last: where it is, the others are.
-const VMLINUX: &str = "vmlinux";
-
 /// The place of the kernel that is built from one set of inputs, and of its source.
-pub(crate) struct Entry(PathBuf);
+pub(crate) struct Entry {
+    directory: PathBuf,
+    /// The name of the kernel's file. It is written last: where it is, the others are.
+    kernel: &'static str,
+}
 
 impl Entry {
-    /// Returns the place for these inputs.
+    /// Returns the place for these inputs, with the name of the kernel's file.
     ///
     /// # Errors
     /// If neither `XDG_CACHE_HOME` nor `HOME` is set.
-    pub(crate) fn new(inputs: &[&str]) -> Result<Self> {
-        Ok(Self(directory()?.join(digest(inputs))))
+    pub(crate) fn new(inputs: &[&str], kernel: &'static str) -> Result<Self> {
+        Ok(Self {
+            directory: directory()?.join(digest(inputs)),
+            kernel,
+        })
     }
 
     /// Returns the path of the kernel, whether it is there or not.
-    pub(crate) fn vmlinux(&self) -> PathBuf {
-        self.0.join(VMLINUX)
+    pub(crate) fn kernel(&self) -> PathBuf {
+        self.directory.join(self.kernel)
     }
 
     /// Keeps a kernel and the files of its source, by name. A crash leaves the whole kernel or none.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub(crate) fn keep(&self, vmlinux: &[u8], source: &[(&str, &str)]) -> Result<()> {
+    pub(crate) fn keep(&self, kernel: &[u8], source: &[(&str, &str)]) -> Result<()> {
         for (name, text) in source {
-            publish(&self.0.join(name), text.as_bytes())?;
+            publish(&self.directory.join(name), text.as_bytes())?;
         }
-        publish(&self.vmlinux(), vmlinux)
+        publish(&self.kernel(), kernel)
     }
 }
 
@@ -83,11 +87,14 @@ mod tests {
     #[test]
     fn the_source_is_kept_beside_the_kernel() {
         let directory = tempfile::tempdir().expect("a directory");
-        let entry = Entry(directory.path().join("digest"));
+        let entry = Entry {
+            directory: directory.path().join("digest"),
+            kernel: "vmlinux",
+        };
         let source = [("SOURCE.md", "source\n"), ("patches/a.patch", "patch\n")];
         entry.keep(b"kernel", &source).expect("kept");
         let kept = |name| std::fs::read(directory.path().join("digest").join(name)).expect(name);
-        assert_eq!(kept(VMLINUX), b"kernel");
+        assert_eq!(kept("vmlinux"), b"kernel");
         assert_eq!(kept("SOURCE.md"), b"source\n");
         assert_eq!(kept("patches/a.patch"), b"patch\n");
     }

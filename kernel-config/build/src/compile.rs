@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use test_fixtures::command::quiet;
 
+use crate::architecture::Architecture;
+
 /// The identity that the kernel reports in `/proc/version`. The clock, the user and the host of the
 /// build are not in it, so the same inputs give the same bytes.
 pub(crate) const VARIABLES: [(&str, &str); 4] = [
@@ -17,39 +19,14 @@ pub(crate) const VARIABLES: [(&str, &str); 4] = [
     ("KBUILD_BUILD_VERSION", "1"),
 ];
 
-/// The patches by which msb's kernel differs from Debian's source. Each says what it is for.
-pub(crate) const PATCHES: [(&str, &str); 5] = [
-    (
-        "patches/data-hole.patch",
-        include_str!("../patches/data-hole.patch"),
-    ),
-    (
-        "patches/file-alignment.patch",
-        include_str!("../patches/file-alignment.patch"),
-    ),
-    ("patches/halt.patch", include_str!("../patches/halt.patch")),
-    (
-        "patches/lapic-timer.patch",
-        include_str!("../patches/lapic-timer.patch"),
-    ),
-    (
-        "patches/virtio-queue-size.patch",
-        include_str!("../patches/virtio-queue-size.patch"),
-    ),
-];
-
-/// The name of this way to compile. It changes together with this file, so that no kernel of the
-/// earlier way is taken from the cache.
-pub(crate) const IDENTITY: &str = "vmlinux-3";
-
 /// Returns the versions of the compiler and the linker, which the kernel's bytes depend on.
 ///
 /// # Errors
 /// If one of them cannot be run.
-pub(crate) fn toolchain() -> Result<String> {
+pub(crate) fn toolchain(architecture: &Architecture) -> Result<String> {
     let mut versions = String::new();
     for program in ["gcc", "ld"] {
-        let output = quiet(Command::new(program).arg("--version"))?;
+        let output = quiet(Command::new(architecture.tool(program)).arg("--version"))?;
         let text = String::from_utf8_lossy(&output.stdout);
         versions.push_str(text.lines().next().unwrap_or_default());
         versions.push('\n');
@@ -57,34 +34,44 @@ pub(crate) fn toolchain() -> Result<String> {
     Ok(versions)
 }
 
-/// Compiles a patched and configured tree and returns the stripped `vmlinux`.
+/// Compiles a patched and configured tree and returns the kernel that VMMs boot, without symbols.
 ///
 /// # Errors
 /// If the compilation fails; the error has the compiler's messages.
-pub(crate) fn vmlinux(tree: &Path) -> Result<Vec<u8>> {
+pub(crate) fn kernel(architecture: &Architecture, tree: &Path) -> Result<Vec<u8>> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     quiet(
         Command::new("make")
             .current_dir(tree)
             .envs(VARIABLES)
-            .args(["--silent", &format!("--jobs={jobs}"), "vmlinux"]),
+            .args(architecture.make_variables())
+            .args(["--silent", &format!("--jobs={jobs}"), architecture.kernel]),
     )?;
+    let built = architecture.built(tree);
+    if !architecture.has_symbols() {
+        return read(&built);
+    }
     let stripped = tree.join("vmlinux.stripped");
     quiet(
-        Command::new("strip")
-            .current_dir(tree)
+        Command::new(architecture.tool("strip"))
             .args(["--strip-all", "-o"])
-            .arg(&stripped)
-            .arg("vmlinux"),
+            .args([&stripped, &built]),
     )?;
-    fs::read(&stripped).with_context(|| format!("cannot read {}", stripped.display()))
+    read(&stripped)
 }
 
-/// Applies the patches to a freshly unpacked tree.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Applies an architecture's patches to a freshly unpacked tree.
 ///
 /// # Errors
 /// If one does not fit.
-pub(crate) fn patch(tree: &Path) -> Result<()> {
+pub(crate) fn patch(architecture: &Architecture, tree: &Path) -> Result<()> {
+    if architecture.patches.is_empty() {
+        return Ok(());
+    }
     let mut patch = Command::new("patch")
         .current_dir(tree)
         // A patch that fits only nearly is not the one that was read and tried.
@@ -93,7 +80,7 @@ pub(crate) fn patch(tree: &Path) -> Result<()> {
         .spawn()
         .context("cannot run patch")?;
     let mut input = patch.stdin.take().context("patch has an input")?;
-    for (_, patch) in PATCHES {
+    for (_, patch) in architecture.patches {
         input.write_all(patch.as_bytes())?;
     }
     drop(input);

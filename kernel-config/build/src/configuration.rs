@@ -8,7 +8,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use test_fixtures::command::quiet;
 
-/// The fragments. No two of them set one option.
+use crate::architecture::{self, Architecture};
+
+/// The fragments of every architecture. No two of them set one option.
 const FRAGMENTS: [&str; 5] = [
     "base.config",
     "msb.config",
@@ -23,25 +25,27 @@ const OPTIONAL: [&str; 2] = ["guest.config", "hardening.config"];
 /// The start of the line that begins a section of a fragment.
 const HEADING: &str = "# --- ";
 
-/// The settings of all fragments.
+/// The settings of all fragments of an architecture.
 pub(crate) struct Configuration {
+    architecture: &'static Architecture,
     text: String,
     /// The settings of each section of the optional fragments, in order.
     sections: Vec<(String, String)>,
 }
 
 impl Configuration {
-    /// Reads the fragments of a directory.
+    /// Reads the fragments of a directory that an architecture's kernel is configured by.
     ///
     /// # Errors
     /// If one cannot be read, or an option is set twice.
-    pub(crate) fn read(directory: &Path) -> Result<Self> {
+    pub(crate) fn read(directory: &Path, architecture: &'static Architecture) -> Result<Self> {
         let mut origins = BTreeMap::new();
         let (mut text, mut sections) = (String::new(), Vec::new());
-        for name in FRAGMENTS {
+        for name in FRAGMENTS.into_iter().chain(architecture.fragment) {
             let path = directory.join(name);
             let fragment = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
+            let fragment = lines_of(architecture, &fragment);
             for (option, value) in settings(&fragment) {
                 let earlier = origins.insert(option.to_owned(), name);
                 ensure!(
@@ -55,7 +59,11 @@ impl Configuration {
                 sections.extend(self::sections(&fragment));
             }
         }
-        Ok(Self { text, sections })
+        Ok(Self {
+            architecture,
+            text,
+            sections,
+        })
     }
 
     /// Returns the settings, one a line.
@@ -69,8 +77,12 @@ impl Configuration {
             let is_kept = |line: &&str| !omitted.lines().any(|omitted| omitted == *line);
             let lines = self.text.lines().filter(is_kept);
             let text = lines.map(|line| format!("{line}\n")).collect();
-            let sections = Vec::new();
-            (heading.as_str(), Self { text, sections })
+            let without = Self {
+                architecture: self.architecture,
+                text,
+                sections: Vec::new(),
+            };
+            (heading.as_str(), without)
         })
     }
 
@@ -85,6 +97,7 @@ impl Configuration {
             Command::new("make")
                 .current_dir(tree)
                 .env("KCONFIG_ALLCONFIG", &wanted)
+                .args(self.architecture.make_variables())
                 .args(["--silent", "allnoconfig"]),
         )?;
         Ok(fs::read_to_string(tree.join(".config"))?)
@@ -136,6 +149,37 @@ fn sections(fragment: &str) -> Vec<(String, String)> {
     sections
 }
 
+/// Returns the lines of a fragment that an architecture uses.
+///
+/// A comment that begins with an architecture's name is about options that only this one has: those
+/// below it, up to the next comment or empty line.
+fn lines_of(architecture: &Architecture, fragment: &str) -> String {
+    let mut lines = String::new();
+    let (mut is_in_comment, mut is_used) = (false, true);
+    for line in fragment.lines() {
+        match line.strip_prefix('#') {
+            Some(comment) if !is_in_comment => is_used = is_about(architecture, comment),
+            None if line.is_empty() => is_used = true,
+            _ => {}
+        }
+        is_in_comment = line.starts_with('#');
+        if is_used {
+            lines.push_str(line);
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+/// Returns true unless a comment begins with the name of another architecture.
+fn is_about(architecture: &Architecture, comment: &str) -> bool {
+    let Some((name, _)) = comment.trim_start().split_once(": ") else {
+        return true;
+    };
+    let mut named = architecture::ALL.iter().map(|each| each.in_comments);
+    name == architecture.in_comments || !named.any(|each| each == name)
+}
+
 /// Returns the options of a configuration, with their values.
 fn settings(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = text.lines().filter(|line| line.starts_with("CONFIG_"));
@@ -162,7 +206,11 @@ mod tests {
         let sections = sections(fragment);
         let text = settings(fragment).map(|(option, value)| format!("{option}={value}\n"));
         let text = text.collect();
-        let configuration = Configuration { text, sections };
+        let configuration = Configuration {
+            architecture: &architecture::ALL[0],
+            text,
+            sections,
+        };
         let without: Vec<_> = configuration
             .without_each()
             .map(|(heading, without)| (heading, without.text))
@@ -178,9 +226,29 @@ mod tests {
     }
 
     #[test]
+    fn options_of_another_architecture_are_left_out() {
+        let fragment = "# why: because\nCONFIG_A=y\n# x86-64: one,\n# two: three\nCONFIG_B=y\n\n\
+                        CONFIG_C=y\n# x86-64: four\nCONFIG_D=y\n# five\nCONFIG_E=y\n";
+        let [x86_64, aarch64] = &architecture::ALL;
+        assert_eq!(lines_of(x86_64, fragment), fragment);
+        let lines = lines_of(aarch64, fragment);
+        let options: Vec<_> = settings(&lines).map(|(option, _)| option).collect();
+        assert_eq!(options, ["CONFIG_A", "CONFIG_C", "CONFIG_E"]);
+    }
+
+    #[test]
     fn the_fragments_agree() {
         let directory = test_fixtures::paths::root().join("kernel-config");
-        let configuration = Configuration::read(&directory).expect("the fragments are readable");
-        assert!(configuration.text().contains("CONFIG_PVH=y\n"));
+        for architecture in &architecture::ALL {
+            let read = Configuration::read(&directory, architecture);
+            let configuration = read.expect("the fragments are readable");
+            let has_option = |line| configuration.text().contains(line);
+            assert!(has_option("CONFIG_64BIT=y\n"));
+            assert_eq!(has_option("CONFIG_PVH=y\n"), architecture.name == "x86_64");
+            assert_eq!(
+                has_option("CONFIG_COMPAT=y\n"),
+                architecture.name == "aarch64"
+            );
+        }
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use test_fixtures::command::step;
 use test_fixtures::paths;
 
+use crate::architecture::Architecture;
 use crate::configuration::Configuration;
 use crate::source::Pin;
 use crate::{compile, source};
@@ -16,19 +17,23 @@ use crate::{compile, source};
 ///
 /// # Errors
 /// If one cannot be built. Options that need an omitted one are omitted as well.
-pub(crate) fn build(pin: &Pin, configuration: &Configuration) -> Result<Vec<PathBuf>> {
+pub(crate) fn build(
+    architecture: &Architecture,
+    pin: &Pin,
+    configuration: &Configuration,
+) -> Result<Vec<PathBuf>> {
     let tree = source::unpack(pin)?;
-    compile::patch(&tree)?;
+    compile::patch(architecture, &tree)?;
     let directory = paths::scratch("kernel-groups")?;
     let mut kernels = Vec::new();
     for (heading, without) in configuration.without_each() {
         step(&format!("compile the guest kernel without \"{heading}\""));
         without.offer(&tree)?;
-        let vmlinux = compile::vmlinux(&tree)?;
+        let built = compile::kernel(architecture, &tree)?;
         let kernel = directory.join(format!("without {heading}"));
         fs::create_dir(&kernel)?;
-        let kernel = kernel.join("vmlinux");
-        fs::write(&kernel, vmlinux)?;
+        let kernel = kernel.join(architecture.kernel);
+        fs::write(&kernel, built)?;
         kernels.push(kernel);
     }
     Ok(kernels)

@@ -1,16 +1,18 @@
 //! Builds the guest kernel from a pinned source package of Debian and the fragments of
-//! `kernel-config/`, and prints the path of the stripped `vmlinux`.
+//! `kernel-config/`, and prints the path of the file that VMMs boot: a stripped
+//! `vmlinux`, or an `Image` for 64-bit ARM.
 //!
 //! A kernel is built once for each set of inputs and kept below the user's cache directory:
 //!
 //! ```text
 //! source         Debian's package, by version and SHA-256: kernel-config/source.json
 //! configuration  the fragments, on top of the kernel's allnoconfig
-//! compile        patches/, make vmlinux, with a fixed identity, and strip
+//! compile        patches/, make vmlinux or Image, with a fixed identity, and strip
 //! offer          the text that says from which source the kernel was built
-//! cache          ~/.cache/msb/kernel/DIGEST/vmlinux, by the digest of all of it; the source beside it
+//! cache          ~/.cache/msb/kernel/DIGEST/, by the digest of all of it; the source beside the kernel
 //! ```
 
+mod architecture;
 mod cache;
 mod compile;
 mod configuration;
@@ -18,25 +20,25 @@ mod groups;
 mod offer;
 mod source;
 
+use std::env::consts::ARCH;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result};
 use clap::{Arg, ArgAction, Command};
 use test_fixtures::command::step;
 use test_fixtures::{lock, paths, tools};
 
+use crate::architecture::Architecture;
 use crate::configuration::Configuration;
 use crate::source::Pin;
-
-/// The only architecture so far. The fragments are written for it.
-const ARCHITECTURE: &str = "x86_64";
 
 #[expect(clippy::print_stdout, reason = "the path is the program's result")]
 fn main() -> Result<()> {
     let arch = Arg::new("arch")
         .long("arch")
-        .help("Architecture of the guest")
-        .default_value(ARCHITECTURE);
+        .help("Architecture of the guest; another than this host's is cross-compiled")
+        .value_parser(architecture::ALL.each_ref().map(|each| each.name))
+        .default_value(ARCH);
     let if_built = Arg::new("if-built")
         .long("if-built")
         .action(ArgAction::SetTrue)
@@ -56,25 +58,23 @@ fn main() -> Result<()> {
             "Build kernels that each lack a section of guest.config and hardening.config instead",
         );
     let matches = Command::new("cargo xtask kernel-build")
-        .about("Build the guest kernel and print the path of its vmlinux")
+        .about("Build the guest kernel and print its path")
         .args([arch, if_built, update, each_without])
         .get_matches();
-    let arch = matches.get_one::<String>("arch").map(String::as_str);
-    ensure!(
-        arch == Some(ARCHITECTURE),
-        "the fragments of kernel-config are for x86_64 only"
-    );
+    let named = matches.get_one::<String>("arch");
+    let architecture = named.and_then(|name| Architecture::named(name));
+    let architecture = architecture.context("the fragments are not written for this host")?;
     if matches.get_flag("update") {
         move_pin()?;
     }
     if matches.get_flag("each-without") {
-        for kernel in kernels_without_each()? {
+        for kernel in kernels_without_each(architecture)? {
             println!("{}", kernel.display());
         }
         return Ok(());
     }
     let is_wanted = !matches.get_flag("if-built");
-    if let Some(kernel) = kernel(is_wanted)? {
+    if let Some(kernel) = kernel(architecture, is_wanted)? {
         println!("{}", kernel.display());
     }
     Ok(())
@@ -92,55 +92,60 @@ fn move_pin() -> Result<()> {
 }
 
 /// Builds a kernel without each section of the optional fragments.
-fn kernels_without_each() -> Result<Vec<PathBuf>> {
-    tools::install_for_kernel()?;
+fn kernels_without_each(architecture: &'static Architecture) -> Result<Vec<PathBuf>> {
+    tools::install_for_kernel(architecture.name)?;
     let directory = paths::root().join("kernel-config");
     let _lock = lock::hold("kernel-build")?;
-    groups::build(&Pin::read(&directory)?, &Configuration::read(&directory)?)
+    let configuration = Configuration::read(&directory, architecture)?;
+    groups::build(architecture, &Pin::read(&directory)?, &configuration)
 }
 
 /// Returns the path of the kernel in the cache. If it is not there it is built, or `None` is
 /// returned if it is not wanted.
-fn kernel(is_wanted: bool) -> Result<Option<PathBuf>> {
+fn kernel(architecture: &'static Architecture, is_wanted: bool) -> Result<Option<PathBuf>> {
     if is_wanted {
-        tools::install_for_kernel()?;
+        tools::install_for_kernel(architecture.name)?;
     }
     let directory = paths::root().join("kernel-config");
     let pin = Pin::read(&directory)?;
-    let configuration = Configuration::read(&directory)?;
-    let toolchain = compile::toolchain()?;
+    let configuration = Configuration::read(&directory, architecture)?;
+    let toolchain = compile::toolchain(architecture)?;
     let mut inputs = vec![
         &pin.sha256,
         configuration.text(),
-        compile::IDENTITY,
+        architecture.way,
         &toolchain,
     ];
-    inputs.extend(compile::PATCHES.map(|(_, patch)| patch));
-    let entry = cache::Entry::new(&inputs)?;
+    inputs.extend(architecture.patches.iter().map(|(_, patch)| patch));
+    let entry = cache::Entry::new(&inputs, architecture.kernel)?;
     let _lock = lock::hold("kernel-build")?;
-    if !entry.vmlinux().exists() {
+    if !entry.kernel().exists() {
         if !is_wanted {
             return Ok(None);
         }
-        build(&pin, &configuration, &toolchain, &entry)?;
+        build(architecture, &pin, &configuration, &toolchain, &entry)?;
     }
-    Ok(Some(entry.vmlinux()))
+    Ok(Some(entry.kernel()))
 }
 
 fn build(
+    architecture: &Architecture,
     pin: &Pin,
     configuration: &Configuration,
     toolchain: &str,
     entry: &cache::Entry,
 ) -> Result<()> {
     let tree = source::unpack(pin)?;
-    compile::patch(&tree)?;
-    step("configure the guest kernel");
+    compile::patch(architecture, &tree)?;
+    step(&format!(
+        "configure the guest kernel for {}",
+        architecture.name
+    ));
     let config = configuration.apply(&tree)?;
     step("compile the guest kernel: some ten minutes on two cores");
-    let vmlinux = compile::vmlinux(&tree)?;
-    let offer = offer::text(&vmlinux, pin, toolchain);
+    let kernel = compile::kernel(architecture, &tree)?;
+    let offer = offer::text(architecture, &kernel, pin, toolchain);
     let mut source = vec![("SOURCE.md", offer.as_str()), ("config", config.as_str())];
-    source.extend(compile::PATCHES);
-    entry.keep(&vmlinux, &source)
+    source.extend(architecture.patches);
+    entry.keep(&kernel, &source)
 }

@@ -17,7 +17,13 @@ pub(super) const MAP: [Row; 16] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row(
         "recipes",
-        &["xtask", "test-support", "kernel-build", "msb-dist"],
+        &[
+            "xtask",
+            "test-support",
+            "kernel-build",
+            "msb-dist",
+            "msb-arm64",
+        ],
     ),
     row("support", &["testkit", "test-fixtures", "guest-program"]),
     row("faces", &["msb", "msb-bench", "msb-python", "msb-node"]),

@@ -1,5 +1,7 @@
 //! A minimal libkrunfw library, built byte by byte.
 
+pub(crate) use testkit::KERNEL_DRIVERS as DRIVERS;
+
 /// The load address of the fixture's kernel.
 pub(crate) const LOAD_ADDRESS: u32 = 0x100_0000;
 
@@ -11,10 +13,6 @@ pub(crate) const NOTE_OFFSET: usize = 0x400;
 
 const HEADER_BYTES: usize = 64;
 const SECTION_HEADER_BYTES: usize = 64;
-
-/// The names by which the drivers register themselves that a kernel must have.
-pub(crate) const DRIVERS: &[u8] =
-    b"virtio-mmio\0virtio_blk\0virtio_console\0erofs\0ext4\0overlay\0";
 
 /// The offset of [`DRIVERS`].
 pub(crate) const DRIVERS_OFFSET: usize = 0x1800;
@@ -69,6 +67,14 @@ pub(crate) fn library(bundle: &[u8], code: &[u8]) -> Vec<u8> {
         sections.concat(),
     ]
     .concat()
+}
+
+/// Returns a shared library for arm64 with `image` as `KERNEL_BUNDLE`.
+pub(crate) fn arm64_library(image: &[u8]) -> Vec<u8> {
+    let mut library = library(image, &[]);
+    // `EM_AARCH64` in place of `EM_X86_64`.
+    library[18] = 183;
+    library
 }
 
 /// The index of the section with all names.

@@ -1,11 +1,14 @@
-use guest_kernel::wrap;
+use guest_kernel::Architecture;
 
-use crate::fixture::{get_kernel_code, kernel, library};
+use crate::fixture::{DRIVERS, get_kernel_code, kernel, library};
+use crate::wrap;
 
 /// Checks that wrapping `bytes` terminates, with a kernel or with an error that has a message.
 fn survives(bytes: &[u8]) {
-    if let Err(error) = wrap(bytes) {
-        assert!(!error.to_string().is_empty());
+    for architecture in [Architecture::X86_64, Architecture::Aarch64] {
+        if let Err(error) = guest_kernel::wrap(bytes, architecture) {
+            assert!(!error.to_string().is_empty());
+        }
     }
 }
 
@@ -13,8 +16,9 @@ fn survives(bytes: &[u8]) {
 fn every_truncation_of_a_library_and_of_a_kernel_ends() {
     let library = library(&kernel(), &get_kernel_code());
     let wrapped = wrap(&library).unwrap().image;
-    for file in [library, wrapped] {
-        for length in (0..file.len()).step_by(7).chain(0..256) {
+    let image = testkit::arm64_image(DRIVERS);
+    for file in [library, wrapped, image] {
+        for length in (0..file.len()).step_by(7).chain(0..file.len().min(256)) {
             survives(&file[..length]);
         }
     }
@@ -28,6 +32,7 @@ fn every_header_byte_may_be_any_of_a_few_nasty_values() {
     for (file, offsets) in [
         (library, headers.collect::<Vec<_>>()),
         (wrapped, (0..200).collect()),
+        (testkit::arm64_image(DRIVERS), (0..64).collect()),
     ] {
         let mut mutant = file.clone();
         for offset in offsets {

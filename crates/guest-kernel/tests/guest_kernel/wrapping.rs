@@ -1,11 +1,13 @@
-use guest_kernel::{GuestKernel, KernelError, KernelFormat, wrap};
+use guest_kernel::{Architecture, GuestKernel, KernelError, KernelFormat};
 use object::elf::{FileHeader64, PT_LOAD, PT_NOTE};
 use object::endian::LittleEndian as Le;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
 use crate::fixture::{
-    DRIVERS_OFFSET, ENTRY, LOAD_ADDRESS, NOTE_OFFSET, get_kernel_code, kernel, library,
+    DRIVERS, DRIVERS_OFFSET, ENTRY, LOAD_ADDRESS, NOTE_OFFSET, arm64_library, get_kernel_code,
+    kernel, library,
 };
+use crate::wrap;
 
 fn wrapped() -> GuestKernel {
     wrap(&library(&kernel(), &get_kernel_code())).expect("the miniature library is sound")
@@ -40,11 +42,42 @@ fn a_wrapped_kernel_passes_through_unchanged() {
 
 #[test]
 fn an_arm64_image_passes_through_bare_or_from_a_library() {
-    let mut image = vec![0; 0x1000];
-    image[56..60].copy_from_slice(b"ARM\x64");
+    let image = testkit::arm64_image(DRIVERS);
+    let wrap = |bytes: &[u8]| guest_kernel::wrap(bytes, Architecture::Aarch64);
     let bare = wrap(&image).unwrap();
     assert_eq!((bare.format, &bare.image), (KernelFormat::Image, &image));
-    assert_eq!(wrap(&library(&image, &[])).unwrap(), bare);
+    assert_eq!(wrap(&arm64_library(&image)).unwrap(), bare);
+}
+
+#[test]
+fn an_arm64_image_without_a_driver_is_refused_with_the_option() {
+    let error = guest_kernel::wrap(&testkit::arm64_image(b"ext4\0"), Architecture::Aarch64);
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("CONFIG_VIRTIO_MMIO, "), "{text}");
+    assert!(!text.contains("CONFIG_EXT4_FS"), "{text}");
+}
+
+#[test]
+fn a_kernel_of_another_architecture_is_named() {
+    let image = testkit::arm64_image(DRIVERS);
+    let on_x86_64 = "the kernel is for aarch64, and a sandbox of this host needs one for x86_64";
+    for file in [&arm64_library(&image), &image] {
+        assert_eq!(wrap(file).unwrap_err().to_string(), on_x86_64);
+    }
+    let mut bzimage = vec![0; 0x1000];
+    bzimage[0x202..0x206].copy_from_slice(b"HdrS");
+    let library = library(&kernel(), &get_kernel_code());
+    for file in [&bzimage, &library, &wrapped().image] {
+        let error = guest_kernel::wrap(file, Architecture::Aarch64).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the kernel is for x86_64, and a sandbox of this host needs one for aarch64"
+        );
+    }
+    let mut riscv = library.clone();
+    riscv[18] = 243;
+    let error = wrap(&riscv).unwrap_err().to_string();
+    assert!(error.contains("for the machine of number 243,"), "{error}");
 }
 
 #[test]
@@ -92,7 +125,7 @@ fn other_files_are_named_for_what_they_are() {
     assert!(matches!(wrap(&[0; 4096]), Err(KernelError::NotAKernel)));
     let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     assert!(matches!(
-        wrap(&program),
+        guest_kernel::wrap(&program, Architecture::HOST),
         Err(KernelError::Unsupported { .. })
     ));
 }

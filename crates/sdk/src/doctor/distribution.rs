@@ -11,7 +11,7 @@ const OS_RELEASE_MAX_BYTES: u64 = 64 << 10;
 pub(super) struct Distribution {
     /// The identifier of os-release(5) that the family is known by.
     id: &'static str,
-    /// The command that installs QEMU for x86-64.
+    /// The command that installs QEMU for guests of this host.
     pub(super) install_qemu: &'static str,
     /// The command that installs a guest kernel; `None` if the family has no package of one.
     pub(super) install_kernel: Option<&'static str>,
@@ -21,31 +21,46 @@ pub(super) struct Distribution {
 const DISTRIBUTIONS: [Distribution; 5] = [
     Distribution {
         id: "debian",
-        install_qemu: "apt-get install qemu-system-x86",
+        install_qemu: by_architecture(
+            "apt-get install qemu-system-x86",
+            "apt-get install qemu-system-arm",
+        ),
         // libkrunfw5 is in Debian's unstable release only.
         install_kernel: None,
     },
     Distribution {
         id: "fedora",
-        install_qemu: "dnf install qemu-system-x86-core",
+        install_qemu: by_architecture(
+            "dnf install qemu-system-x86-core",
+            "dnf install qemu-system-aarch64-core",
+        ),
         install_kernel: Some("dnf install libkrunfw"),
     },
     Distribution {
         id: "arch",
-        install_qemu: "pacman -S qemu-system-x86",
+        install_qemu: by_architecture("pacman -S qemu-system-x86", "pacman -S qemu-system-aarch64"),
         install_kernel: Some("pacman -S libkrunfw"),
     },
     Distribution {
         id: "suse",
-        install_qemu: "zypper install qemu-x86",
+        install_qemu: by_architecture("zypper install qemu-x86", "zypper install qemu-arm"),
         install_kernel: None,
     },
     Distribution {
         id: "alpine",
-        install_qemu: "apk add qemu-system-x86_64",
+        install_qemu: by_architecture("apk add qemu-system-x86_64", "apk add qemu-system-aarch64"),
         install_kernel: None,
     },
 ];
+
+/// Returns the command for this host.
+const fn by_architecture(x86_64: &'static str, arm64: &'static str) -> &'static str {
+    if cfg!(target_arch = "aarch64") {
+        arm64
+    } else {
+        x86_64
+    }
+}
 
 /// The identifiers whose QEMU has no machine of the type microvm, although they are like Fedora.
 const WITHOUT_MICROVM: [&str; 2] = ["rhel", "centos"];

@@ -188,10 +188,11 @@ mod tests {
     fn a_missing_program_is_a_command_of_the_distribution() {
         let broken = finding("vmm qemu", Severity::Broken);
         let fix = host(false).step(&broken, Some(Requirement::Qemu));
-        assert_eq!(fix.commands, ["sudo apt-get install qemu-system-x86"]);
+        let install = Distribution::of_tests().install_qemu;
+        assert_eq!(fix.commands, [format!("sudo {install}")]);
         assert!(fix.is_required && !fix.is_done);
         let fix = host(true).step(&broken, Some(Requirement::Qemu));
-        assert_eq!(fix.commands, ["apt-get install qemu-system-x86"]);
+        assert_eq!(fix.commands, [install]);
     }
 
     #[test]

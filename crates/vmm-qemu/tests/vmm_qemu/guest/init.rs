@@ -1,18 +1,18 @@
 //! The whole user space of a test machine. It describes its disks, writes to those that it may,
 //! echoes what it receives, and powers off. The test compiles it statically, without cargo.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_char};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ptr;
 
 unsafe extern "C" {
     fn mount(
-        source: *const i8,
-        target: *const i8,
-        kind: *const i8,
+        source: *const c_char,
+        target: *const c_char,
+        kind: *const c_char,
         flags: u64,
-        data: *const i8,
+        data: *const c_char,
     ) -> i32;
     fn reboot(command: i32) -> i32;
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use guest_kernel::Architecture;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine};
 use tempfile::TempDir;
 
@@ -107,7 +108,7 @@ fn kernel() -> Vec<u8> {
     let places = guest_kernel::candidates(env::var_os("MSB_KERNEL").as_deref(), &store, None);
     let found = places.iter().find(|place| place.is_file());
     let source = found.unwrap_or_else(|| panic!("no guest kernel in any of {places:?}"));
-    guest_kernel::wrap(&fs::read(source).unwrap())
+    guest_kernel::wrap(&fs::read(source).unwrap(), Architecture::HOST)
         .expect("a usable guest kernel")
         .image
 }
