@@ -178,7 +178,7 @@ pub(crate) enum SandboxCommand {
     Commit(commit::Arguments),
     /// Take back changes of a stopped sandbox's files
     Discard(discard::Arguments),
-    /// Take, list and remove snapshots of stopped sandboxes
+    /// Take, list and remove snapshots of sandboxes
     Snapshot(snapshot::Arguments),
     /// Go back to a snapshot of a stopped sandbox
     Rollback(rollback::Arguments),

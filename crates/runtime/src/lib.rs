@@ -91,8 +91,8 @@ pub use sandbox::{
     UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError, UpperPool,
 };
 pub use snapshots::{
-    InvalidSnapshotName, RolledBack, Snapshot, SnapshotContent, SnapshotError, SnapshotName,
-    VerifiedSnapshot,
+    Consistency, InvalidSnapshotName, RolledBack, Snapshot, SnapshotContent, SnapshotDraft,
+    SnapshotError, SnapshotName, VerifiedSnapshot,
 };
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};

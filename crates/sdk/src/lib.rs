@@ -96,7 +96,10 @@ pub use sandboxes::{
     Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};
-pub use snapshots::{RolledBack, SnapshotContent, SnapshotInfo, Snapshots, VerifiedSnapshot};
+pub use snapshots::{
+    RolledBack, SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, Snapshots,
+    VerifiedSnapshot,
+};
 pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};
 pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use values::{

@@ -343,12 +343,18 @@ def _commit(step: Step, stage: Stage) -> Result:
 
 
 def _described(snapshot: msb.SnapshotInfo) -> Result:
-    return {"name": snapshot.name, "message": snapshot.message}
+    return {
+        "name": snapshot.name,
+        "message": snapshot.message,
+        "consistency": snapshot.consistency,
+    }
 
 
 def _snapshot_create(step: Step, stage: Stage) -> Result:
     snapshots = stage.sandbox(step).snapshots
-    return _described(snapshots.create(step.get("name"), message=step.get("message")))
+    freeze = step.get("freeze", True)
+    made = snapshots.create(step.get("name"), message=step.get("message"), freeze=freeze)
+    return _described(made)
 
 
 def _snapshot_verify(step: Step, stage: Stage) -> Result:

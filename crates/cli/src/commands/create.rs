@@ -86,6 +86,11 @@ pub(crate) struct SandboxArguments {
     /// The disk is sparse: it uses only the space that is written.
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = output::parse_size, help_heading = "Machine")]
     upper_size: u64,
+    /// Prepare the writable disk for snapshots of the running sandbox
+    ///
+    /// The sandbox then runs under QEMU. Without this, the first snapshot is taken while it is stopped.
+    #[arg(long, help_heading = "Machine")]
+    snapshots: bool,
     /// Virtual processors [default: the host's, at most 4]
     #[arg(long, value_name = "COUNT", value_parser = parse_cpus, help_heading = "Machine")]
     cpus: Option<u8>,
@@ -134,6 +139,7 @@ impl SandboxArguments {
         options.cpus = self.cpus;
         options.memory = Some(Size::new(u64::from(self.memory) << 20));
         options.disk = Some(Size::new(self.upper_size));
+        options.snapshots = self.snapshots;
         options.remove_when_stopped = self.rm;
         options.restart = restart(self.restart.0);
         let ms = |duration: Duration| duration.0.saturating_mul(1000);

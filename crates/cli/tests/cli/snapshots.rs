@@ -39,6 +39,8 @@ fn a_sandbox_has_its_snapshots_and_is_read_as_before() {
     assert_eq!(printed(&home, &note), "a note\n");
     let automatic = ["snapshot", "ls", "--format", "{{.Name}} {{.automatic}}"];
     assert_eq!(printed(&home, &automatic), "1 false\nclean false\n");
+    let consistency = ["snapshot", "inspect", "-f", "{{.consistency}}", "box@1"];
+    assert_eq!(printed(&home, &consistency), "clean\n");
     let table = printed(&home, &["snapshot", "ls", "box"]);
     assert!(table.starts_with("SNAPSHOT"), "{table}");
     assert!(table.contains("a note"), "{table}");
@@ -167,4 +169,21 @@ fn a_snapshot_is_read_by_its_name() {
         home.msb(words)
             .assert_refused(&["sandbox box has no snapshot b"]);
     }
+}
+
+#[test]
+fn a_disk_is_prepared_for_snapshots_when_it_is_made() {
+    let home = TestHome::new();
+    home.load("app", &host_architecture());
+    let create = ["create", "-q", "--name", "box", "--snapshots", "app"];
+    printed(&home, &create);
+    let mut all = fs::read_dir(home.path().join("home/sandboxes")).expect("listed");
+    let sandbox = all.next().expect("one").expect("read").path();
+    assert!(sandbox.join("generations").exists());
+    assert!(!sandbox.join("upper.ext4").exists());
+    assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
+    let words = ["snapshot", "create", "--no-freeze", "box@a"];
+    assert_eq!(printed(&home, &words), "box@a\n");
+    let consistency = ["snapshot", "inspect", "-f", "{{.consistency}}", "box@a"];
+    assert_eq!(printed(&home, &consistency), "clean\n");
 }

@@ -8,7 +8,9 @@ use msb_network::Settings;
 use serde::Serialize;
 
 use super::names::{Names, check_name};
-use super::{CreateError, Limits, Lock, Sandbox, SandboxId, SandboxPaths, Spec, Stopping, upper};
+use super::{
+    CreateError, Limits, Lock, Sandbox, SandboxId, SandboxPaths, Spec, Stopping, UpperPool, upper,
+};
 use crate::mounts::{self, Mount, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
@@ -57,6 +59,9 @@ pub struct CreateOptions {
     pub limits: Limits,
     /// Signal and timeout of a stop.
     pub stopping: Stopping,
+    /// True if the upper disk is one of generations from the start, so that snapshots can be taken while
+    /// the sandbox runs for the first time.
+    pub ready_for_snapshots: bool,
     /// Changes to the image's files before the first boot.
     pub patches: Patches,
     /// Mounts of host directories, volumes and memory. Missing named volumes are created.
@@ -111,7 +116,7 @@ impl Sandbox {
         let sandbox = Self::at(home, spec);
         durable_files::ensure_directory(&home.sandboxes()).map_err(io_error)?;
         durable_files::create_directory(&sandbox.files.directory).map_err(io_error)?;
-        let filled = sandbox.fill(image, &options.patches);
+        let filled = sandbox.fill(image, &options.patches, options.ready_for_snapshots);
         let lock = filled.and_then(|lock| sandbox.describe(home).map(|()| lock));
         let lock = lock.inspect_err(|_| {
             // The first error is the one that is reported.
@@ -120,7 +125,12 @@ impl Sandbox {
         Ok((sandbox, lock))
     }
 
-    fn fill(&self, image: &StoredImage, patches: &Patches) -> Result<Lock, CreateError> {
+    fn fill(
+        &self,
+        image: &StoredImage,
+        patches: &Patches,
+        ready_for_snapshots: bool,
+    ) -> Result<Lock, CreateError> {
         let io_error = |source| CreateError::Io {
             directory: self.files.directory.clone(),
             source,
@@ -128,6 +138,9 @@ impl Sandbox {
         let lock = Lock::take(&self.files).map_err(io_error)?;
         let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
         upper::write(&self.files, &self.spec, image, patches)?;
+        if ready_for_snapshots {
+            UpperPool::adopt(&self.files)?;
+        }
         for (index, mount) in self.spec.mounts.iter().enumerate() {
             if let Source::Anonymous { size_bytes } = mount.source {
                 volumes::write_disk(&self.files.volume(index), size_bytes)?;

@@ -48,6 +48,7 @@ pub use upper_pool::{AdoptError, UpperPool};
 pub(crate) use lock::{ChangeLock, ReadLock};
 pub(crate) use spec::BootFiles;
 pub(crate) use upper::upper_options;
+pub(crate) use upper_pool::GenerationsLock;
 
 use crate::Home;
 

@@ -6,8 +6,8 @@ use generations::{
     CreateError, Disk, DiskId, FileStorage, GenerationId, OpenError, Pool, Snapshot, State,
 };
 
-use super::SandboxPaths;
-use crate::allocated_bytes;
+use super::{Sandbox, SandboxPaths};
+use crate::{allocated_bytes, flock};
 
 /// The identifier of the upper disk in its pool, which has no other disk.
 const UPPER: [u8; 16] = *b"msb's upper disk";
@@ -47,6 +47,7 @@ impl UpperPool {
         // A pool whose own name is lost would have the only name of the disk.
         durable_files::sync_directory(&files.directory)?;
         if fs::exists(files.upper())? {
+            let _keeping = pool.keep_generations()?;
             pool.pool.adopt(disk_id(), &files.upper())?;
         }
         Ok(pool)
@@ -55,6 +56,23 @@ impl UpperPool {
     fn at(directory: PathBuf) -> io::Result<Self> {
         let pool = Pool::new(FileStorage::open(&directory)?);
         Ok(Self { pool, directory })
+    }
+
+    /// Waits until nobody removes generations, and keeps others from it. Who reads a list and then opens
+    /// what it names, or makes a state that nobody lists yet, holds it meanwhile.
+    pub(crate) fn keep_generations(&self) -> io::Result<GenerationsLock> {
+        self.take(flock::Kind::Shared)
+    }
+
+    /// Waits until nobody else needs that generations stay, and takes the right to remove some.
+    pub(crate) fn claim_generations(&self) -> io::Result<GenerationsLock> {
+        self.take(flock::Kind::Exclusive)
+    }
+
+    fn take(&self, kind: flock::Kind) -> io::Result<GenerationsLock> {
+        let directory = fs::File::open(&self.directory)?;
+        flock::wait(&directory, kind)?;
+        Ok(GenerationsLock(directory))
     }
 
     /// Opens the disk for reading and writing.
@@ -107,6 +125,22 @@ impl UpperPool {
         Ok(bytes)
     }
 }
+
+impl Sandbox {
+    /// Returns true if the upper disk is one of generations: snapshots can be taken of it while the
+    /// sandbox runs, and QEMU alone can run it.
+    ///
+    /// # Errors
+    /// If the sandbox's directory cannot be read.
+    pub fn has_generations(&self) -> io::Result<bool> {
+        Ok(UpperPool::find(&self.files)?.is_some())
+    }
+}
+
+/// The right to have generations stay, or to remove them: a lock on their directory. The process of the
+/// machine needs none, as it removes no generation.
+#[derive(Debug)]
+pub(crate) struct GenerationsLock(#[expect(dead_code, reason = "it is held, not used")] fs::File);
 
 /// A raw disk cannot be made a generation.
 #[derive(Debug, thiserror::Error)]

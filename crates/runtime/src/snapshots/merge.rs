@@ -24,6 +24,7 @@ impl Sandbox {
         let Some(pool) = UpperPool::find(&sandbox.files)? else {
             return Ok(0);
         };
+        let _merging = pool.claim_generations()?;
         let before_bytes = pool.allocated_bytes()?;
         let mut lists = vec![pool.state()?.generations];
         for (_, state) in Records::new(&sandbox.files).states()? {
@@ -32,7 +33,7 @@ impl Sandbox {
         for group in groups(&lists, |id| pool.data_bytes(id))? {
             sandbox.merge_group(&pool, &group)?;
         }
-        sandbox.remove_unlisted()?;
+        sandbox.remove_unlisted_of(&pool)?;
         Ok(before_bytes.saturating_sub(pool.allocated_bytes()?))
     }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use msb_sdk::SnapshotOptions;
 use serde::{Deserialize, Serialize};
 
 use super::sandbox::SandboxObject;
@@ -8,14 +9,6 @@ use super::{Named, Nothing};
 use crate::failure::Failure;
 use crate::operation::Operation;
 use crate::reply::Answer;
-
-#[derive(Debug, Deserialize)]
-struct Create {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default)]
-    message: Option<String>,
-}
 
 /// A snapshot, or the absence of a choice.
 #[derive(Debug, Deserialize)]
@@ -43,12 +36,10 @@ pub(super) fn operations() -> Vec<Operation> {
 
 async fn create(
     sandbox: Arc<SandboxObject>,
-    create: Create,
+    options: SnapshotOptions,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let snapshots = sandbox.0.snapshots();
-    let (name, message) = (create.name.as_deref(), create.message.as_deref());
-    Answer::with_value(&snapshots.create(name, message).await?)
+    Answer::with_value(&sandbox.0.snapshots().create_with(options).await?)
 }
 
 async fn list(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {

@@ -207,6 +207,7 @@ fn create_options(
         read_only: options.read_only,
         limits: spec::limits(options)?,
         stopping,
+        ready_for_snapshots: options.snapshots,
         patches,
         mounts: checked.mounts,
         room: checked.room,

@@ -55,6 +55,9 @@ pub struct SandboxOptions {
     pub memory: Option<Size>,
     /// Size of the writable disk, which is sparse; 8 GiB if `None`.
     pub disk: Option<Size>,
+    /// True if the writable disk is prepared for snapshots, so that they can be taken while the sandbox
+    /// runs for the first time. Such a sandbox runs under QEMU.
+    pub snapshots: bool,
     /// Most processes and threads of all commands together; the kernel's limit if `None`.
     pub pids: Option<u32>,
     /// Size of `/dev/shm`; half of the memory if `None`.

@@ -165,6 +165,13 @@ impl SandboxRequest {
         self.sized(size, |options, size| options.disk = Some(size))
     }
 
+    /// Prepares the writable disk for snapshots, so that they can be taken while the sandbox runs for the
+    /// first time. Such a sandbox runs under QEMU.
+    pub fn snapshots(mut self) -> Self {
+        self.options.snapshots = true;
+        self
+    }
+
     /// Sets the most processes and threads of all commands together.
     pub fn pids(mut self, count: u32) -> Self {
         self.options.pids = Some(count);

@@ -86,6 +86,8 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly memory?: Size | undefined;
   /** Size of the writable disk; 8 GiB if it is absent. */
   readonly disk?: Size | undefined;
+  /** True to prepare the writable disk for snapshots of the sandbox while it runs for the first time. */
+  readonly snapshots?: boolean | undefined;
   /** Maximum number of processes and threads of all commands together. */
   readonly pids?: number | undefined;
   /** Size of `/dev/shm`. */

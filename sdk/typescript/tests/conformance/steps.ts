@@ -312,7 +312,10 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     return { has_layer: layer !== null, notes };
   },
   snapshot_create: async (step, stage) => {
-    const options = { message: step["message"] as string | undefined };
+    const options = {
+      message: step["message"] as string | undefined,
+      freeze: step["freeze"] as boolean | undefined,
+    };
     return { ...(await stage.sandbox(step).snapshots.create(step["name"] as string | undefined, options)) };
   },
   snapshot_get: async (step, stage) => ({ ...(await stage.sandbox(step).snapshots.get(step["name"] as string)) }),

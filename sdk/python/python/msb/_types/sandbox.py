@@ -47,6 +47,8 @@ class SandboxOptions(TypedDict, total=False):
     """Guest memory; 1 GiB by default."""
     disk: Size
     """Size of the writable disk, which is sparse; 8 GiB by default."""
+    snapshots: bool
+    """True to prepare the writable disk for snapshots of the sandbox while it runs for the first time."""
     pids: int
     """Most processes and threads of all commands together."""
     shm: Size
