@@ -91,9 +91,9 @@ pub use names::Names;
 pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{
-    Changes, CopyIn, Force, HostName, Lifetime, MainCommand, NewDirectory, Restart, Sandbox,
-    SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest, SandboxState,
-    Sandboxes, StartOptions, Verify,
+    Changes, CopyIn, Force, ForkOptions, HostName, Lifetime, MainCommand, NewDirectory, Restart,
+    Sandbox, SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest,
+    SandboxState, Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};
 pub use snapshots::{

@@ -187,3 +187,89 @@ fn a_disk_is_prepared_for_snapshots_when_it_is_made() {
     let consistency = ["snapshot", "inspect", "-f", "{{.consistency}}", "box@a"];
     assert_eq!(printed(&home, &consistency), "clean\n");
 }
+
+#[test]
+fn forks_begin_with_the_files_of_a_sandbox_and_outlive_it() {
+    let home = home_with_box();
+    printed(&home, &["snapshot", "create", "box@clean"]);
+    let words = ["fork", "box@clean", "one", "two"];
+    assert_eq!(printed(&home, &words), "one\ntwo\n");
+    assert_eq!(
+        printed(&home, &["fork", "-n", "2", "one"]),
+        "one-1\none-2\n"
+    );
+    let words = ["fork", "-n", "1", "box", "try"];
+    assert_eq!(printed(&home, &words), "try-1\n");
+    let unnamed = printed(&home, &["fork", "box"]);
+    assert_eq!(unnamed.trim().len(), 12, "{unnamed}");
+    printed(
+        &home,
+        &[
+            "create",
+            "-q",
+            "--name",
+            "made",
+            "--from",
+            "box@clean",
+            "--cpus",
+            "1",
+            "true",
+        ],
+    );
+    let image = ["ls", "--format", "{{.name}} {{.image}}"];
+    assert!(printed(&home, &image).contains(
+        "made app
+"
+    ));
+    // The source goes first.
+    printed(&home, &["rm", "box"]);
+    printed(&home, &["rm", "one"]);
+    for name in ["two", "one-1", "one-2", "try-1", unnamed.trim(), "made"] {
+        assert_eq!(printed(&home, &["fs", "cat", name, "/greeting"]), "hello");
+        assert_eq!(printed(&home, &["diff", name]), "");
+        assert_eq!(printed(&home, &["snapshot", "ls", "-q", name]), "");
+    }
+    printed(&home, &["snapshot", "create", "two@own"]);
+    assert_eq!(
+        printed(&home, &["snapshot", "verify", "two"]),
+        "recorded two@own\n"
+    );
+}
+
+#[test]
+fn forks_that_cannot_be_made_leave_nothing() {
+    let home = home_with_box();
+    printed(
+        &home,
+        &[
+            "create", "-q", "--name", "try-2", "-p", "8080:80", "-p", "81", "app",
+        ],
+    );
+    let sandboxes = || printed(&home, &["ls", "--format", "{{.name}} {{.ports}}"]);
+    let before = sandboxes();
+    home.msb(&["fork", "-n", "3", "box", "try"])
+        .assert_refused(&["the name 'try-2' is taken by another sandbox"]);
+    home.msb(&["fork", "box", "a", "a"])
+        .assert_refused(&["the name 'a' is taken by another sandbox"]);
+    home.msb(&["fork", "box", "a", "b/c"])
+        .assert_refused(&["'b/c' is not a sandbox name"]);
+    home.msb(&["fork", "box@none", "a"])
+        .assert_refused(&["sandbox box has no snapshot none"]);
+    home.msb(&["fork", "-n", "2", "box", "a", "b"])
+        .assert_refused(&["with --count one name is given"]);
+    home.msb(&["create", "--from", "box@none", "true"])
+        .assert_refused(&["sandbox box has no snapshot none"]);
+    home.msb(&["create", "--from", "nobody"])
+        .assert_refused(&["no such sandbox: nobody"]);
+    home.msb(&["create", "--from", "box", "--mkdir", "/made"])
+        .assert_refused(&["files cannot be changed before the first boot"]);
+    assert_eq!(sandboxes(), before);
+    // The port that the host chooses is each sandbox's own, the other one the source's.
+    let forked = home.msb(&["fork", "try-2", "fork"]);
+    assert_eq!(forked.code, Some(0), "{}", forked.stderr);
+    assert!(forked.stderr.contains("8080"), "{}", forked.stderr);
+    let listed = sandboxes();
+    let ports = listed.lines().find(|line| line.starts_with("fork "));
+    let ports = ports.expect("a fork");
+    assert!(ports.contains("81") && !ports.contains("8080"), "{ports}");
+}

@@ -50,6 +50,9 @@ pub enum CreateError {
     /// The upper disk cannot be made one of generations.
     #[error("cannot prepare the sandbox's writable disk for snapshots")]
     Adopt(#[from] AdoptError),
+    /// The generations of another sandbox's disk cannot be shared.
+    #[error("cannot share the files of the source's writable disk")]
+    Share(#[source] AdoptError),
 }
 
 /// A failure to start a sandbox.

@@ -1,4 +1,6 @@
+use std::collections::HashSet;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use fs_err as fs;
@@ -11,6 +13,9 @@ use crate::{allocated_bytes, flock};
 
 /// The identifier of the upper disk in its pool, which has no other disk.
 const UPPER: [u8; 16] = *b"msb's upper disk";
+
+/// Files, by their filesystem and their number there.
+pub type SeenFiles = HashSet<(u64, u64)>;
 
 /// The upper disk of a sandbox that has snapshots: a pool of generations in the sandbox's directory.
 ///
@@ -91,6 +96,25 @@ impl UpperPool {
         self.pool.read_disk(disk_id())
     }
 
+    /// Makes the upper disk of a new sandbox. It begins with a state of this one, and shares its
+    /// generations.
+    pub(crate) fn fork(&self, state: &State, files: &SandboxPaths) -> Result<(), AdoptError> {
+        let forked = Self::at(files.generations())?;
+        durable_files::sync_directory(&files.directory)?;
+        let shared = self.pool.share(state, &forked.pool);
+        shared.map_err(CreateError::from)?;
+        Ok(forked.pool.fork(state, &[disk_id()])?)
+    }
+
+    /// Returns true if another sandbox has the generation, too.
+    pub(crate) fn is_shared(&self, id: GenerationId) -> io::Result<bool> {
+        Ok(fs::metadata(self.data(id))?.nlink() > 1)
+    }
+
+    fn data(&self, id: GenerationId) -> PathBuf {
+        self.directory.join(format!("{id}.data"))
+    }
+
     /// Sets the disk of a stopped sandbox to a state.
     pub(crate) fn roll_back(&self, state: &State) -> Result<(), CreateError> {
         self.pool.roll_back(disk_id(), state)
@@ -111,16 +135,25 @@ impl UpperPool {
 
     /// Returns the space that the data of a generation takes on the host's disk, in bytes.
     pub(crate) fn data_bytes(&self, id: GenerationId) -> io::Result<u64> {
-        let data = fs::metadata(self.directory.join(format!("{id}.data")))?;
-        Ok(allocated_bytes(&data))
+        Ok(allocated_bytes(&fs::metadata(self.data(id))?))
     }
 
     /// Returns the space that all generations take on the host's disk, in bytes.
     pub(crate) fn allocated_bytes(&self) -> io::Result<u64> {
+        self.unseen_bytes(&mut HashSet::new())
+    }
+
+    /// Returns the space of the files that are not among `seen`, and adds them to it. Forks share files.
+    pub(crate) fn unseen_bytes(&self, seen: &mut SeenFiles) -> io::Result<u64> {
         let mut bytes: u64 = 0;
         for entry in fs::read_dir(&self.directory)? {
-            let file = entry?.metadata();
-            bytes = bytes.saturating_add(file.as_ref().map_or(0, allocated_bytes));
+            // A file may be removed meanwhile.
+            let Ok(file) = entry?.metadata() else {
+                continue;
+            };
+            if seen.insert((file.dev(), file.ino())) {
+                bytes = bytes.saturating_add(allocated_bytes(&file));
+            }
         }
         Ok(bytes)
     }

@@ -6,9 +6,11 @@ use std::io;
 use generations::{FileStorage, State};
 use tokio::task::spawn_blocking;
 
-use super::{Consistency, GENERATIONS_MAX, Snapshot, SnapshotDraft, SnapshotError, check_count};
+use super::{
+    Consistency, GENERATIONS_MAX, Origin, Snapshot, SnapshotDraft, SnapshotError, check_count,
+};
 use crate::sandbox::{GenerationsLock, UpperPool};
-use crate::{ConnectError, Sandbox};
+use crate::{ConnectError, Sandbox, Spec};
 
 /// The number of looks at a sandbox that is started and stopped meanwhile.
 const LOOKS: u32 = 3;
@@ -18,7 +20,7 @@ const LOOKS: u32 = 3;
 struct LiveState {
     state: State,
     consistency: Consistency,
-    _keeping: GenerationsLock,
+    keeping: GenerationsLock,
 }
 
 impl Sandbox {
@@ -76,6 +78,22 @@ impl Sandbox {
         blocking(move || sandbox.keep_state(&live.state, draft, live.consistency, false)).await
     }
 
+    /// Has the disk of the running sandbox cut, for sandboxes that begin with it.
+    pub(super) async fn origin_of_running(
+        &self,
+        can_freeze: bool,
+    ) -> Result<Origin, SnapshotError> {
+        let live = self.live_state(can_freeze).await?;
+        let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
+        Ok(Origin {
+            spec: Spec::read(&self.files.directory)?,
+            pool,
+            state: live.state,
+            _keeping: live.keeping,
+            _stopped: None,
+        })
+    }
+
     /// Has the disk of the running sandbox cut, and returns its state, which is durable.
     async fn live_state(&self, can_freeze: bool) -> Result<LiveState, SnapshotError> {
         let name = &self.spec.name;
@@ -108,7 +126,7 @@ impl Sandbox {
             Ok(LiveState {
                 consistency: Consistency::of(&pool, &state, promised)?,
                 state,
-                _keeping: keeping,
+                keeping,
             })
         })
         .await
@@ -116,7 +134,7 @@ impl Sandbox {
 }
 
 /// Runs work that waits for the host's disk or for other processes.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SnapshotError> + Send + 'static,
 ) -> Result<T, SnapshotError> {
     let broken_off = |_| io::Error::other("the thread was broken off");

@@ -9,6 +9,7 @@ mod error;
 mod live;
 mod merge;
 mod name;
+mod origin;
 mod record;
 mod remove;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use generations::State;
 pub use consistency::Consistency;
 pub use error::SnapshotError;
 pub use name::{InvalidSnapshotName, SnapshotName};
+pub use origin::Origin;
 use record::Records;
 pub use record::Snapshot;
 pub use verify::{SnapshotContent, VerifiedSnapshot};

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::SnapshotOptions;
+use msb_sdk::{ForkOptions, Sandbox, SnapshotOptions};
 use serde::{Deserialize, Serialize};
 
 use super::sandbox::SandboxObject;
-use super::{Named, Nothing};
+use super::{Named, Nothing, Noticed};
 use crate::failure::Failure;
 use crate::operation::Operation;
 use crate::reply::Answer;
@@ -31,7 +31,30 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("snapshots.verify", verify),
         Operation::new("snapshots.merge", merge),
         Operation::new("rollback", rollback),
+        Operation::of_options("fork", fork),
     ]
+}
+
+/// The names of forks.
+#[derive(Debug, Serialize)]
+struct Forks {
+    names: Vec<String>,
+}
+
+async fn fork(
+    sandbox: Arc<SandboxObject>,
+    options: ForkOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let forks = sandbox.0.fork(options).await?;
+    let warnings = forks.first().map(|fork| fork.warnings().to_vec());
+    let value = Forks {
+        names: forks.iter().map(Sandbox::name).collect(),
+    };
+    Answer::with_value(&Noticed {
+        value,
+        warnings: warnings.unwrap_or_default(),
+    })
 }
 
 async fn create(

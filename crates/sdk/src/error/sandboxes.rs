@@ -87,7 +87,10 @@ fn of_create(error: &CreateError) -> Option<Meaning> {
         // Transparent errors do not appear among the causes.
         CreateError::Mount(error) => of_mount(error),
         CreateError::Volume(error) => return of_volume(error),
-        CreateError::Io { .. } | CreateError::Upper(_) | CreateError::Adopt(_) => return None,
+        CreateError::Io { .. }
+        | CreateError::Upper(_)
+        | CreateError::Adopt(_)
+        | CreateError::Share(_) => return None,
     })
 }
 

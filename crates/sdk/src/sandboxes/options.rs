@@ -24,8 +24,11 @@ use crate::{Environment, Mount, Network, Port, Size, TerminalSize, Text, Ulimit,
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SandboxOptions {
-    /// The image, by name or digest.
+    /// The image, by name or digest; empty if `from_sandbox` is given.
     pub image: String,
+    /// A sandbox, by name or id, or `SANDBOX@SNAPSHOT`: the new one has its image and begins with its
+    /// files, which both share until they are written. Its options are not taken over.
+    pub from_sandbox: Option<String>,
     /// The sandbox's name; its id if `None`.
     pub name: Option<String>,
     /// Labels, for [`Sandboxes::list`](crate::Sandboxes::list).

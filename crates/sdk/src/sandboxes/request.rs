@@ -77,6 +77,14 @@ impl SandboxRequest {
         self
     }
 
+    /// Begins with the files of a sandbox, or of its snapshot if it is `SANDBOX@SNAPSHOT`, instead of those
+    /// of an image alone.
+    pub fn from_sandbox(mut self, sandbox: impl Into<String>) -> Self {
+        self.options.image.clear();
+        self.options.from_sandbox = Some(sandbox.into());
+        self
+    }
+
     /// Sets the name; without one, the sandbox's id is its name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = Some(name.into());

@@ -31,6 +31,14 @@ export interface SnapshotInfo {
   readonly imageDigest: string;
 }
 
+/** The options of forks. */
+export interface ForkOptions extends CallOptions {
+  /** The snapshot that the forks begin with; the files as they are now if it is absent. */
+  readonly snapshot?: string | undefined;
+  /** False if a running guest is not to freeze its filesystem. */
+  readonly freeze?: boolean | undefined;
+}
+
 /** A rollback that was made. */
 export interface RolledBack {
   /** The snapshot that the sandbox's files are those of. */

@@ -288,6 +288,15 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const image = (step["image"] as string | undefined) ?? stage.world.image;
     stage.keep(step, await stage.msb.sandboxes.create(image, sandboxOptions(step.options ?? {})));
   },
+  fork: async (step, stage) => {
+    const options = { snapshot: step["snapshot"] as string | undefined };
+    const names = await stage.sandbox(step).fork(step["names"] as string[], options);
+    for (const [index, name] of names.entries()) {
+      const fork = await stage.msb.sandboxes.get(name);
+      stage.keep(index === 0 ? step : { ...step, as: undefined }, fork);
+    }
+    return { count: names.length };
+  },
   wait: async (step, stage) => ({ exit_code: (await stage.sandbox(step).wait()).code }),
   start: async (step, stage) => stage.sandbox(step).start(),
   stop: async (step, stage) => ({ stopped: await stage.sandbox(step).stop() }),

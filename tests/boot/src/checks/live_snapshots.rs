@@ -11,6 +11,7 @@ use super::durability::{kill_machine, remove};
 use super::snapshots::{machine_start, told};
 
 const NAME: &str = "checks-live";
+const FORK: &str = "checks-live-fork";
 /// Inserts rows, counts with an fsync, and counts without one, for ever. What is written, or synced, is
 /// told in files in memory afterwards.
 const WRITER: &str = include_str!("live_snapshots.py");
@@ -47,6 +48,12 @@ pub(super) fn whole(env: &TestEnv) -> Result<()> {
     let listed = told(env, &["diff", NAME, "--", "/srv/counted"])?;
     ensure!(listed == "A /srv/counted\n", "{listed}");
     told(env, &["snapshot", "rm", &at("frozen-1")])?;
+    let before = Numbers::told(env)?;
+    let forked = told(env, &["fork", "-n", "3", NAME, FORK])?;
+    ensure!(
+        forked == format!("{FORK}-1\n{FORK}-2\n{FORK}-3\n"),
+        "{forked}"
+    );
     clients_killed(env)?;
     let before = Numbers::told(env)?;
     let taking = spawn(env.msb().args(["snapshot", "create", &at("last")]))?;
@@ -61,7 +68,52 @@ pub(super) fn whole(env: &TestEnv) -> Result<()> {
     );
     told(env, &["stop", "-t", "0", NAME])?;
     expect_whole(env)?;
-    remove(env, NAME)
+    remove(env, NAME)?;
+    forks_go_on(env, &before)
+}
+
+/// Checks that forks of the sandbox, which is removed, have what it had told, and change nothing of each
+/// other.
+fn forks_go_on(env: &TestEnv, before: &Numbers) -> Result<()> {
+    let [first, second, third] = [1, 2, 3].map(|number| format!("{FORK}-{number}"));
+    let counted = told(env, &["fs", "cat", &second, "/srv/counted"])?;
+    ensure!(
+        number(&counted)? >= before.counted,
+        "{counted} of {before:?}"
+    );
+    expect_code(&env.retried(|| machine_start(env, &first), &[])?, 0)?;
+    let host = told(env, &["exec", &first, "hostname"])?;
+    ensure!(host.trim() == first, "{host}");
+    // Its own writer goes on from there, as its sqlite has checked the database.
+    let waiting = "until test -e /dev/shm/rows; do sleep 0.1; done; cat /dev/shm/rows";
+    let rows = told(env, &["exec", &first, "sh", "-c", waiting])?;
+    ensure!(number(&rows)? >= before.rows, "{rows} of {before:?}");
+    told(env, &["snapshot", "create", &format!("{first}@own")])?;
+    told(env, &["stop", "-t", "0", &first])?;
+    told(env, &["snapshot", "verify", &first])?;
+    let untouched = told(env, &["fs", "cat", &second, "/srv/counted"])?;
+    ensure!(untouched == counted, "{untouched} and {counted}");
+    for name in [&first, &second] {
+        told(env, &["rm", name])?;
+    }
+    let options = [
+        "--rm",
+        "--memory",
+        "512M",
+        "--network",
+        "none",
+        "--from",
+        &third,
+    ];
+    let line = || {
+        let mut line = env.machine_command("run");
+        line.args(options).args(["cat", "/srv/counted"]);
+        line
+    };
+    let run = env.retried(line, &[])?;
+    expect_code(&run, 0)?;
+    ensure!(run.stdout == counted.as_bytes(), "another content");
+    told(env, &["rm", &third]).map(drop)
 }
 
 /// The numbers that the guest has told, or that its files have.
