@@ -24,6 +24,7 @@ mod msb;
 mod push;
 mod report;
 mod sandbox;
+mod snapshots;
 mod timing;
 
 use std::path::PathBuf;
@@ -86,6 +87,8 @@ enum Benchmark {
     Disk(disk::Arguments),
     /// Measure `msb exec`: its output against the console's, many at once, a reader that stalls
     Exec(exec::Arguments),
+    /// Measure snapshots, rollbacks and forks beside a copy of the disk
+    Snapshots(snapshots::Arguments),
     /// Read, hash, decompress, hash and write an OCI layout's blobs: the bound of loading it
     #[command(hide = true)]
     Bound(image::BoundArguments),
@@ -126,7 +129,8 @@ fn measure(arguments: Arguments) -> Result<u8> {
         | Benchmark::Fs(_)
         | Benchmark::Growth(_)
         | Benchmark::Image(_)
-        | Benchmark::Push(_) => {}
+        | Benchmark::Push(_)
+        | Benchmark::Snapshots(_) => {}
     }
     let msb = Msb::find(arguments.msb, arguments.home)?;
     interruptible(move || report(&arguments.benchmark, &msb))
@@ -141,6 +145,7 @@ fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
         Benchmark::Diff(arguments) => (diff::run(arguments, msb)?, &arguments.showing),
         Benchmark::Commit(arguments) => (commit::run(arguments, msb)?, &arguments.showing),
         Benchmark::Push(arguments) => (push::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Snapshots(arguments) => (snapshots::run(arguments, msb)?, &arguments.showing),
         Benchmark::Disk(arguments) => (disk::run(arguments, msb)?, &arguments.showing),
         Benchmark::Exec(arguments) => (exec::run(arguments, msb)?, &arguments.showing),
         Benchmark::Fs(arguments) => (fs::run(arguments, msb)?, &arguments.showing),

@@ -238,7 +238,7 @@ boots "$msb" start walk-2
 same kept "$msb" exec walk-2 cat /srv/kept
 
 step 'snapshots'
-refuses 'is running' "$msb" snapshot create walk-2
+refuses 'is running, and its disk is not prepared' "$msb" snapshot create walk-2
 gives 0 "$msb" stop walk-2
 refuses 'has no snapshots' "$msb" rollback walk-2
 same walk-2@clean "$msb" snapshot create -m 'before it is tried' walk-2@clean
@@ -256,6 +256,14 @@ if [ "$MSB_VMM" = qemu ]; then
     same 'A /srv/tried' "$msb" diff walk-2@2 -- /srv/tried
     same kept "$msb" exec walk-2 cat /srv/kept
     gives 1 "$msb" exec walk-2 test -e /srv/tried
+    gives 0 "$msb" exec walk-2 sh -c 'echo unsynced > /srv/live'
+    same walk-2@live "$msb" snapshot create walk-2@live
+    same frozen "$msb" snapshot inspect -f '{{.consistency}}' walk-2@live
+    same unsynced "$msb" fs cat walk-2@live /srv/live
+    same 'A /srv/live' "$msb" diff walk-2 -- /srv/live
+    refuses 'is running' "$msb" rollback walk-2@live
+    same walk-2@live "$msb" snapshot rm walk-2@live
+    gives 0 "$msb" exec walk-2 rm /srv/live
     gives 0 "$msb" stop walk-2
     same walk-2@3 "$msb" rollback walk-2@2
     same kept "$msb" fs cat walk-2 /srv/tried

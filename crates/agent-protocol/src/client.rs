@@ -9,9 +9,9 @@ use crate::exec::Command;
 use crate::v1::sandbox_client::SandboxClient;
 use crate::v1::supervisor_client::SupervisorClient;
 use crate::v1::{
-    Attach, DiskErrorsRequest, DiskFailure, Exec, ExecInput, HelloReply, HelloRequest,
-    PowerOffRequest, ResizeRequest, ShutdownRequest, SignalJobRequest, SignalRequest, StatsReply,
-    StatsRequest, StopFirst, WatchDisksRequest, WindowSize, exec_input,
+    Attach, CutDiskReply, CutDiskRequest, DiskErrorsRequest, DiskFailure, Exec, ExecInput,
+    HelloReply, HelloRequest, PowerOffRequest, ResizeRequest, ShutdownRequest, SignalJobRequest,
+    SignalRequest, StatsReply, StatsRequest, StopFirst, WatchDisksRequest, WindowSize, exec_input,
 };
 use crate::{
     ClientError, Connection, Heartbeat, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, check_length,
@@ -208,6 +208,26 @@ impl Client {
         let reply = self.supervisor.disk_errors(DiskErrorsRequest {}).await;
         let reply = reply.map_err(ClientError::for_call("ask for errors of disks"))?;
         Ok(reply.into_inner().messages)
+    }
+
+    /// Cuts the writable disk, which is one of generations. With `freeze` the guest's agent is asked to
+    /// freeze its filesystem meanwhile; if it does not, the disk is cut nevertheless. `generations_max`
+    /// is the most generations that the disk may have afterwards.
+    ///
+    /// # Errors
+    /// [`Unimplemented`](ClientError::Unimplemented) if the VMM process is older than the call,
+    /// [`Cut`](ClientError::Cut) with the reason if the disk cannot be cut.
+    pub async fn cut_disk(
+        &mut self,
+        freeze: bool,
+        generations_max: u32,
+    ) -> Result<CutDiskReply, ClientError> {
+        let request = CutDiskRequest {
+            freeze,
+            generations_max,
+        };
+        let reply = self.supervisor.cut_disk(request).await;
+        Ok(reply.map_err(ClientError::for_cut)?.into_inner())
     }
 
     /// Ends the machine at once, after [`shutdown`](Self::shutdown). Returns when the machine has

@@ -58,6 +58,12 @@ pub enum ClientError {
         /// The supervisor's message, with the duration of the silence.
         message: String,
     },
+    /// The sandbox's process cannot cut its disk.
+    #[error("{message}")]
+    Cut {
+        /// One line: what failed, and why.
+        message: String,
+    },
     /// The agent's answer does not fit the call.
     #[error("the guest's agent sent an unexpected answer")]
     OutOfTurn,
@@ -92,6 +98,16 @@ impl ClientError {
                 message: status.message().to_owned(),
             },
             _ => Self::for_call(call)(status),
+        }
+    }
+
+    /// Converts the status of a cut, which the sandbox's process itself refuses.
+    pub(crate) fn for_cut(status: Status) -> Self {
+        match status.code() {
+            Code::FailedPrecondition | Code::ResourceExhausted | Code::Internal => Self::Cut {
+                message: status.message().to_owned(),
+            },
+            _ => Self::for_call("the cut of the disk")(status),
         }
     }
 

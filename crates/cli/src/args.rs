@@ -5,10 +5,10 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     apply, attach, bench, commit, completion, container_prune, cp, create, df, diff, discard,
-    doctor, exec, fs, history, image, images, inspect, jobs, kill, limits, load, login, logout,
-    logs, man, network, port, prune, ps, pull, push, rename, restart, rm, rollback, run, save,
-    share, snapshot, start, stats, stop, system_prune, tag, top, update, version, vmm, volume,
-    wait,
+    doctor, exec, fork, fs, history, image, images, inspect, jobs, kill, limits, load, login,
+    logout, logs, man, network, port, prune, ps, pull, push, rename, restart, rm, rollback, run,
+    save, share, snapshot, start, stats, stop, system_prune, tag, top, update, version, vmm,
+    volume, wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -178,10 +178,12 @@ pub(crate) enum SandboxCommand {
     Commit(commit::Arguments),
     /// Take back changes of a stopped sandbox's files
     Discard(discard::Arguments),
-    /// Take, list and remove snapshots of stopped sandboxes
+    /// Take, list and remove snapshots of sandboxes
     Snapshot(snapshot::Arguments),
     /// Go back to a snapshot of a stopped sandbox
     Rollback(rollback::Arguments),
+    /// Make sandboxes that begin with the files of another one
+    Fork(fork::Arguments),
     /// List, read and change a sandbox's files
     Fs(fs::Arguments),
     /// Show the resources that running sandboxes use, updated every second

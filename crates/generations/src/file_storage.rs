@@ -55,6 +55,13 @@ impl Storage for FileStorage {
         fs::hard_link(source, self.path(name))
     }
 
+    fn link_into(&self, name: &str, other: &Self) -> io::Result<()> {
+        match fs::hard_link(self.path(name), other.path(name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        }
+    }
+
     fn is_same(&self, source: &Path, name: &str) -> io::Result<bool> {
         let source = fs::symlink_metadata(source)?;
         match fs::symlink_metadata(self.path(name)) {

@@ -88,6 +88,22 @@ impl<S: Storage + Sync> Pool<S> {
         Ok(sync_names(storage)?)
     }
 
+    /// Gives the generations of a state to another pool on the same filesystem, too, without a copy, and
+    /// makes that durable. Each pool can then remove them for itself. No removal of unlisted generations
+    /// may run in the other pool until a disk of it lists them.
+    ///
+    /// # Errors
+    /// If a generation is missing, or cannot be given another name.
+    pub fn share(&self, state: &State, other: &Self) -> Result<(), StorageError> {
+        for id in &state.generations {
+            for name in [names::data(*id), names::blocks(*id)] {
+                let linked = self.storage.link_into(&name, other.storage.as_ref());
+                linked.map_err(StorageError::of("link", &name))?;
+            }
+        }
+        sync_names(other.storage.as_ref())
+    }
+
     /// Makes an existing raw disk the first generation of a disk, without a copy. The file gets a
     /// name in the pool and then loses the one that it had, so both must be on one filesystem.
     /// After a crash in between, the call is to be repeated: it then only removes the old name.

@@ -33,6 +33,13 @@ pub trait Storage {
     /// The system's error.
     fn link(&self, source: &Path, name: &str) -> io::Result<()>;
 
+    /// Gives a file the same name in another storage of the same filesystem, too. Nothing happens if that
+    /// has a file of the name. Not durable before [`Storage::sync_names`] of the other one.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn link_into(&self, name: &str, other: &Self) -> io::Result<()>;
+
     /// Returns true if a file that lies elsewhere and one of the pool are the same file; false if the
     /// one of the pool does not exist.
     ///

@@ -1,18 +1,19 @@
 //! The disks that the VMM process serves to its VMM, each on a thread of its own.
 //!
-//! A disk of generations is opened before the process gives up its rights. Its thread is confined to the
-//! disk's directory, and the VMM to none of it.
+//! A disk of generations is opened before the process gives up its rights. Its threads, of which one
+//! serves it and one cuts it, are confined to the disk's directory, and the VMM to none of it.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use generations::{FileStorage, OpenError};
+use generations::OpenError;
 use msb_jail::{Access, Calls, Jail};
 use msb_runtime::{SandboxPaths, UpperPool};
 use msb_vmm::{DiskFormat, Machine};
 
+use crate::disk_cut::SharedDisk;
 use crate::supervisor;
 
 /// The number of bytes of discarded blocks that are given back when the machine has ended: all.
@@ -44,7 +45,7 @@ pub enum DiskServerError {
 /// A disk that is open and not served yet.
 pub(crate) struct ServedDisk {
     directory: PathBuf,
-    disk: generations::Disk<FileStorage>,
+    disk: SharedDisk,
 }
 
 /// A disk and the server's end of its connection.
@@ -74,7 +75,7 @@ pub(crate) fn open(
             })?;
             Ok(ServedDisk {
                 directory: files.generations(),
-                disk: opened,
+                disk: SharedDisk::new(opened),
             })
         })
         .collect()
@@ -84,6 +85,15 @@ impl ServedDisk {
     /// Returns the size of the disk, in bytes: no file of it is longer.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.disk.size_bytes()
+    }
+
+    /// Returns the disk for a thread that cuts it, and the jail of that thread.
+    pub(crate) fn shared(&self) -> (SharedDisk, Jail) {
+        (self.disk.clone(), self.jail())
+    }
+
+    fn jail(&self) -> Jail {
+        Jail::new(Calls::Vmm).with(&self.directory, Access::Keep)
     }
 
     /// Connects the disk. Returns the VMM's end.
@@ -96,7 +106,7 @@ impl ServedDisk {
 impl DiskServer {
     /// Returns the jail of the thread that serves the disk.
     pub(crate) fn jail(&self) -> Jail {
-        Jail::new(Calls::Vmm).with(&self.disk.directory, Access::Keep)
+        self.disk.jail()
     }
 
     /// Serves the disk until the VMM ends, and gives back the space that the guest discarded.
@@ -108,7 +118,10 @@ impl DiskServer {
             ));
         }
         // Blocks that stay allocated cost space and nothing else.
-        if let Err(error) = disk.reclaim(RECLAIM_BYTES) {
+        let reclaimed = disk
+            .lock()
+            .and_then(|mut disk| disk.reclaim(RECLAIM_BYTES).map_err(io::Error::other));
+        if let Err(error) = reclaimed {
             supervisor::log_line(&format!("cannot free discarded blocks: {error}"));
         }
     }

@@ -10,6 +10,7 @@
 //! [`probe`] tries, from inside, the operations that the confinement must refuse.
 
 mod confinement;
+mod disk_cut;
 mod disk_server;
 mod network_process;
 mod probe;

@@ -22,6 +22,7 @@ use msb_runtime::{
 };
 use msb_vmm::{RunError, Sockets, Vmm};
 
+use crate::disk_cut::{DiskCuts, disk_cuts};
 use crate::disk_server::{DiskServerError, ServedDisk};
 use crate::network_process::{self, NetworkProcessError, NetworkStartError};
 use crate::supervisor::{self, Watched, WatchedDisk};
@@ -144,9 +145,13 @@ pub fn serve(
     // Opened here: the confined thread cannot open it.
     let console = File::open(&launch_spec.machine.console_log);
     let console = console.map_err(io_error("open the console's log"))?;
+    // A machine has at most one disk of generations.
+    let cuts = disks.first().map(|disk| start_cuts(disk, strictness));
+    let cuts = cuts.transpose()?;
     let watched = Watched {
         disks: WatchedDisk::all(&launch_spec.machine),
         console: Some(console),
+        cuts,
     };
     start_confined("supervisor", jail, strictness, move || {
         keep(listener, host_end, files, watched, config)
@@ -204,6 +209,14 @@ pub fn supervise(
     loop {
         std::thread::park();
     }
+}
+
+/// Starts the thread that cuts a disk, and returns the end for those who have it cut.
+fn start_cuts(disk: &ServedDisk, strictness: Strictness) -> Result<DiskCuts, VmmProcessError> {
+    let (cuts, orders) = disk_cuts();
+    let (disk, jail) = disk.shared();
+    start_confined("cut", jail, strictness, move || orders.carry_out(&disk))?;
+    Ok(cuts)
 }
 
 /// Starts a thread, and returns once it is confined.

@@ -18,9 +18,11 @@ mod commit;
 mod diff;
 mod discard;
 mod disks;
+mod each_at_once;
 mod exit;
 mod files;
 mod flock;
+mod forks;
 mod health;
 mod home;
 mod host_authorities;
@@ -69,6 +71,7 @@ pub use files::{
     ByteStream, Copied, CopyError, CopyOptions, FilesError, SandboxFiles, Side, copy_in, copy_out,
     put_tar, write_file,
 };
+pub use forks::Forked;
 pub use health::{Health, Level, diagnose};
 pub use home::{Home, HomeError};
 pub use host_authorities::{HostAuthorities, NoAuthorities};
@@ -87,12 +90,12 @@ pub use process::Process;
 pub use sandbox::{
     AdoptError, Changes, Condition, ConnectError, CreateError, CreateOptions, Job, JobCondition,
     JobPaths, Limits, Lock, MachineLock, OwnOptions, Owner, RemoveError, RenameError, Resources,
-    Running, Sandbox, SandboxId, SandboxPaths, Spec, StartError, StartOptions, State, Stopping,
-    UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError, UpperPool,
+    Running, Sandbox, SandboxId, SandboxPaths, SeenFiles, Spec, StartError, StartOptions, State,
+    Stopping, UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError, UpperPool,
 };
 pub use snapshots::{
-    InvalidSnapshotName, RolledBack, Snapshot, SnapshotContent, SnapshotError, SnapshotName,
-    VerifiedSnapshot,
+    Consistency, InvalidSnapshotName, Origin, RolledBack, Snapshot, SnapshotContent, SnapshotDraft,
+    SnapshotError, SnapshotName, VerifiedSnapshot,
 };
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};

@@ -91,12 +91,15 @@ pub use names::Names;
 pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{
-    Changes, CopyIn, Force, HostName, Lifetime, MainCommand, NewDirectory, Restart, Sandbox,
-    SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest, SandboxState,
-    Sandboxes, StartOptions, Verify,
+    Changes, CopyIn, Force, ForkOptions, HostName, Lifetime, MainCommand, NewDirectory, Restart,
+    Sandbox, SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest,
+    SandboxState, Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};
-pub use snapshots::{RolledBack, SnapshotContent, SnapshotInfo, Snapshots, VerifiedSnapshot};
+pub use snapshots::{
+    RolledBack, SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, Snapshots,
+    VerifiedSnapshot,
+};
 pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};
 pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use values::{

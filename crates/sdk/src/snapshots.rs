@@ -1,13 +1,71 @@
-//! Snapshots of stopped sandboxes.
+//! Snapshots of sandboxes.
 
 use std::sync::Arc;
 
-use msb_runtime::{Sandbox as StoredSandbox, Snapshot, SnapshotName};
+use msb_runtime::{Sandbox as StoredSandbox, Snapshot, SnapshotDraft, SnapshotName};
 use serde::{Deserialize, Serialize};
 
 use crate::sandboxes::Handle;
 use crate::shared::Shared;
 use crate::{Error, Files, Operation};
+
+/// The options of a new snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SnapshotOptions {
+    /// The name; its number if `None`.
+    pub name: Option<String>,
+    /// A note.
+    pub message: Option<String>,
+    /// True if the guest of a running sandbox freezes its filesystem meanwhile, so that everything that
+    /// was written is in the snapshot. Otherwise it has what was synced.
+    pub freeze: bool,
+}
+
+impl Default for SnapshotOptions {
+    fn default() -> Self {
+        Self {
+            name: None,
+            message: None,
+            freeze: true,
+        }
+    }
+}
+
+/// The state of a filesystem at the moment of its snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum SnapshotConsistency {
+    /// The sandbox was stopped, and its guest had unmounted the disk.
+    Clean,
+    /// The sandbox was running, and its guest had written everything and kept writers waiting.
+    Frozen,
+    /// As after a power cut: what was synced is there, and the journal is replayed at the next start.
+    Crash,
+}
+
+impl SnapshotConsistency {
+    /// Returns the word that JSON has for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Frozen => "frozen",
+            Self::Crash => "crash",
+        }
+    }
+}
+
+impl From<msb_runtime::Consistency> for SnapshotConsistency {
+    fn from(consistency: msb_runtime::Consistency) -> Self {
+        match consistency {
+            msb_runtime::Consistency::Clean => Self::Clean,
+            msb_runtime::Consistency::Frozen => Self::Frozen,
+            msb_runtime::Consistency::Crash => Self::Crash,
+        }
+    }
+}
 
 /// The description of a snapshot, with the keys of `msb snapshot inspect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +83,8 @@ pub struct SnapshotInfo {
     pub message: Option<String>,
     /// True if a rollback made the snapshot, of the disk as it was before.
     pub automatic: bool,
+    /// The state of the filesystem at the moment of the snapshot.
+    pub consistency: SnapshotConsistency,
     /// The size of the disk, in bytes.
     pub size_bytes: u64,
     /// The digest of the manifest of the sandbox's image.
@@ -93,13 +153,15 @@ impl SnapshotInfo {
             created_s: snapshot.created_s,
             message: snapshot.message,
             automatic: snapshot.is_automatic,
+            consistency: snapshot.consistency.into(),
             size_bytes: snapshot.size_bytes,
             image_digest: snapshot.image_digest,
         }
     }
 }
 
-/// The snapshots of a sandbox's files. All but reading them takes a stopped sandbox.
+/// The snapshots of a sandbox's files. They are taken, read, verified and removed while the sandbox runs
+/// or not; merging takes a stopped one.
 ///
 /// ```no_run
 /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
@@ -120,19 +182,41 @@ impl Snapshots {
         Self { handle }
     }
 
-    /// Takes a snapshot of the stopped sandbox's files, in constant time. Without a name it gets its
-    /// number. Volumes and host directories are not part of it.
+    /// Takes a snapshot of the sandbox's files, in constant time. Without a name it gets its number.
+    /// Volumes and host directories are not part of it.
     ///
     /// # Errors
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
-    /// [`NameTaken`](crate::ErrorKind::NameTaken),
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument).
+    /// Fails as [`create_with`](Self::create_with) does.
     pub fn create(&self, name: Option<&str>, message: Option<&str>) -> Operation<SnapshotInfo> {
-        let (name, message) = (name.map(str::to_owned), message.map(str::to_owned));
-        self.of_stored(move |stored| {
-            let name = name.map(|name| name.parse::<SnapshotName>()).transpose()?;
-            let made = stored.create_snapshot(name, message)?;
-            Ok(SnapshotInfo::new(stored, made))
+        self.create_with(SnapshotOptions {
+            name: name.map(str::to_owned),
+            message: message.map(str::to_owned),
+            ..SnapshotOptions::default()
+        })
+    }
+
+    /// Takes a snapshot of the sandbox's files with these options. The guest of a running sandbox freezes
+    /// its filesystem meanwhile; if it does not, the snapshot is as after a power cut, and says so.
+    ///
+    /// # Errors
+    /// [`NameTaken`](crate::ErrorKind::NameTaken),
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument), and
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning) if the sandbox runs on a disk that was not
+    /// prepared for snapshots.
+    pub fn create_with(&self, options: SnapshotOptions) -> Operation<SnapshotInfo> {
+        let handle = Arc::clone(&self.handle);
+        Operation::new(async move {
+            let name = options.name.map(|name| name.parse::<SnapshotName>());
+            let draft = SnapshotDraft {
+                name: name.transpose()?,
+                message: options.message,
+            };
+            handle.shared.ready().await?;
+            let stored = handle.stored();
+            match stored.take_snapshot(draft, options.freeze).await {
+                Ok(taken) => Ok(SnapshotInfo::new(&stored, taken)),
+                Err(error) => Err(handle.shared.in_home(error.into())),
+            }
         })
     }
 
@@ -181,22 +265,20 @@ impl Snapshots {
         Files::of_snapshot(Arc::clone(&self.handle), name)
     }
 
-    /// Removes a snapshot of the stopped sandbox. The sandbox's files stay as they are.
+    /// Removes a snapshot. The sandbox's files stay as they are.
     ///
     /// # Errors
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
     /// [`NotFound`](crate::ErrorKind::NotFound).
     pub fn remove(&self, name: &str) -> Operation<()> {
         let name = name.to_owned();
         self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?))
     }
 
-    /// Reads a snapshot of the stopped sandbox as a whole and compares it with its digest; without a
+    /// Reads a snapshot as a whole and compares it with its digest; without a
     /// name all snapshots. Content that has no digest gets one: a byte of it that changes later is found
     /// by the next verification.
     ///
     /// # Errors
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
     /// [`NotFound`](crate::ErrorKind::NotFound). Damage is a result.
     pub fn verify(&self, name: Option<&str>) -> Operation<Vec<VerifiedSnapshot>> {
         let names: Vec<String> = name.into_iter().map(str::to_owned).collect();

@@ -3,7 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use msb_runtime::{Sandbox as StoredSandbox, State, Volume as StoredVolume, VolumeError};
+use msb_runtime::{
+    Sandbox as StoredSandbox, SeenFiles, State, Volume as StoredVolume, VolumeError,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -115,9 +117,17 @@ fn of_image(usage: image_store::ImageUsage) -> ImageUsage {
 /// Sums the space that the sandboxes' writable disks take on the host.
 fn sandboxes(shared: &Shared) -> Result<UsageGroup, Error> {
     let mut group = UsageGroup::default();
+    let mut sandboxes = Vec::new();
     for sandbox in StoredSandbox::all(shared.home())? {
-        let size_bytes = sandbox.allocated_bytes().unwrap_or(0);
-        group.add(size_bytes, sandbox.state()? == State::Running);
+        let is_running = sandbox.state()? == State::Running;
+        sandboxes.push((sandbox, is_running));
+    }
+    // What a running sandbox shares with its forks is not freed by removing those.
+    sandboxes.sort_by_key(|(_, is_running)| !is_running);
+    let mut seen = SeenFiles::new();
+    for (sandbox, is_running) in sandboxes {
+        let size_bytes = sandbox.unseen_bytes(&mut seen).unwrap_or(0);
+        group.add(size_bytes, is_running);
     }
     Ok(group)
 }

@@ -245,6 +245,13 @@ def _create(step: Step, stage: Stage) -> None:
     stage.keep(step, stage.client.sandboxes.create(image, **options(step.get("options"))))
 
 
+def _fork(step: Step, stage: Stage) -> Result:
+    names = stage.sandbox(step).fork(*step["names"], snapshot=step.get("snapshot"))
+    for index, name in enumerate(names):
+        stage.keep(step if index == 0 else {}, stage.client.sandboxes.get(name))
+    return {"count": len(names)}
+
+
 def _kill_during(step: Step, stage: Stage) -> Result:
     sandbox = stage.sandbox(step)
     with ThreadPoolExecutor(1) as pool:
@@ -343,12 +350,18 @@ def _commit(step: Step, stage: Stage) -> Result:
 
 
 def _described(snapshot: msb.SnapshotInfo) -> Result:
-    return {"name": snapshot.name, "message": snapshot.message}
+    return {
+        "name": snapshot.name,
+        "message": snapshot.message,
+        "consistency": snapshot.consistency,
+    }
 
 
 def _snapshot_create(step: Step, stage: Stage) -> Result:
     snapshots = stage.sandbox(step).snapshots
-    return _described(snapshots.create(step.get("name"), message=step.get("message")))
+    freeze = step.get("freeze", True)
+    made = snapshots.create(step.get("name"), message=step.get("message"), freeze=freeze)
+    return _described(made)
 
 
 def _snapshot_verify(step: Step, stage: Stage) -> Result:
@@ -408,6 +421,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "get": lambda step, stage: {"name": stage.client.sandboxes.get(step["name"]).name},
     "run": _run,
     "create": _create,
+    "fork": _fork,
     "wait": lambda step, stage: {"exit_code": stage.sandbox(step).wait().code},
     "start": lambda step, stage: stage.sandbox(step).start(),
     "stop": lambda step, stage: {"stopped": str(stage.sandbox(step).stop())},

@@ -67,13 +67,6 @@ def test_errors_have_kind_code_and_the_name_of_the_thing(home, call, kind, code)
     assert caught.value.message
 
 
-def test_the_reserved_operations_are_unsupported():
-    sandbox = msb.Sandbox.__new__(msb.Sandbox)
-    for operation in [sandbox.fork]:
-        with pytest.raises(errors.Unsupported):
-            operation()
-
-
 def test_volumes_are_created_listed_and_removed(home):
     with Msb(home=home) as client:
         volume = client.volumes.create("cache", "64M", labels={"a": "b"})

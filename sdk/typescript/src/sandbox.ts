@@ -18,6 +18,7 @@ import type {
   DiffOptions,
   ExecOptions,
   Exit,
+  ForkOptions,
   HostPath,
   LogOptions,
   LogRecord,
@@ -200,6 +201,15 @@ export class Sandbox implements AsyncDisposable {
    */
   async rollback(name?: string, options: CallOptions = {}): Promise<RolledBack> {
     return this.#remote.value("rollback", { name }, options);
+  }
+
+  /**
+   * Makes sandboxes that begin with the files of this one, running or not, and returns their names. Without names one is
+   * made, whose name is its id. They share the files until they write to them, are not started, and are kept when they stop.
+   */
+  async fork(names: readonly string[] = [], options: ForkOptions = {}): Promise<string[]> {
+    const forks = await this.#remote.value<{ names: string[] }>("fork", { ...options, names }, options);
+    return forks.names;
   }
 
   /** Makes an image of the sandbox: a child of its image, or of the last image that was made of it. */

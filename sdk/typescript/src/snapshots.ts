@@ -2,7 +2,7 @@
 import type { CallOptions, Remote } from "./remote.js";
 import type { SnapshotInfo, SnapshotOptions, VerifiedSnapshot } from "./types.js";
 
-/** The snapshots of a sandbox's files. All but reading them takes a stopped sandbox. */
+/** The snapshots of a sandbox's files, running or not. Merging takes a stopped sandbox. */
 export class Snapshots {
   readonly #remote: Remote;
 
@@ -12,8 +12,8 @@ export class Snapshots {
   }
 
   /**
-   * Takes a snapshot of the files, in constant time. Without a name it gets its number. Volumes and directories of the
-   * host are not part of it.
+   * Takes a snapshot of the files, in constant time. Without a name it gets its number. The guest of a running sandbox
+   * freezes its filesystem meanwhile. Volumes and directories of the host are not part of it.
    */
   async create(name?: string, options: SnapshotOptions = {}): Promise<SnapshotInfo> {
     return this.#remote.value("snapshots.create", { ...options, name }, options);

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use fs_err as fs;
-use generations::{FileStorage, Pool};
+use generations::{FileStorage, Pool, Snapshot, State};
+use serde_json::Value;
 
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -16,7 +17,22 @@ const PIECE_BYTES: usize = 1 << 20;
 pub fn export(generations: &Path, raw: &Path) -> Result<()> {
     let pool = Pool::new(FileStorage::open(generations)?);
     let id = pool.disks()?.pop().context("the pool has no disk")?;
-    let disk = pool.read_disk(id)?;
+    write_raw(&pool.read_disk(id)?, raw)
+}
+
+/// Writes the disk as it is in a snapshot of a sandbox as a sparse raw file. The sandbox may run.
+///
+/// # Errors
+/// If the snapshot cannot be read, or the file cannot be written.
+pub fn export_snapshot(sandbox: &Path, name: &str, raw: &Path) -> Result<()> {
+    let record = fs::read(sandbox.join(format!("snapshots/{name}.json")))?;
+    let record: Value = serde_json::from_slice(&record)?;
+    let state = hex::decode(record["state"].as_str().context("no state")?)?;
+    let pool = Pool::new(FileStorage::open(&sandbox.join("generations"))?);
+    write_raw(&pool.open_snapshot(&State::from_bytes(&state)?)?, raw)
+}
+
+fn write_raw(disk: &Snapshot<FileStorage>, raw: &Path) -> Result<()> {
     let file = fs::File::create(raw)?;
     file.set_len(disk.size_bytes())?;
     let mut piece = vec![0; PIECE_BYTES];

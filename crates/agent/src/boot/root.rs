@@ -32,7 +32,8 @@ const READ_ONLY_VARIABLE: &str = "msb_read_only";
 /// overlay does not sync it.
 const THROWN_AWAY_VARIABLE: &str = "msb_thrown_away";
 /// The mark that a volatile overlay leaves, which makes the next mount fail. It is removed because
-/// a machine that shut down cleanly was synced when it was unmounted, and may be started again.
+/// a machine that shut down cleanly was synced when it was unmounted, and may be started again; and a
+/// snapshot of a volatile one is synced when it is frozen.
 const VOLATILE_MARK: &str = "/upper/work/work/incompat/volatile";
 
 /// Mounts the image, the upper disk and the overlay of both.
@@ -65,12 +66,12 @@ fn overlay_options() -> Result<CString, BootError> {
     let mut options = OVERLAY_OPTIONS.to_owned();
     if std::env::var_os(THROWN_AWAY_VARIABLE).is_some() {
         options.push_str(",volatile");
-        match fs::remove_dir(VOLATILE_MARK) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(step("mount the volatile overlay again")(error));
-            }
-            _ => {}
+    }
+    match fs::remove_dir(VOLATILE_MARK) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(step("mount the volatile overlay again")(error));
         }
+        _ => {}
     }
     Ok(CString::new(options).expect("the options hold no NUL"))
 }

@@ -27,7 +27,7 @@ use crate::progress::Bars;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...",
+    override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...\n       msb create [OPTIONS] --from SANDBOX[@NAME] [COMMAND] [ARG]...",
     after_help = "Takes the same options as msb run; msb start starts the sandbox. msb help create explains each \
     option in full, and docs/cli.md lists the documents about them.\n\n\
     Examples:\n  \
@@ -86,6 +86,17 @@ pub(crate) struct SandboxArguments {
     /// The disk is sparse: it uses only the space that is written.
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = output::parse_size, help_heading = "Machine")]
     upper_size: u64,
+    /// Begin with the files of a sandbox or its snapshot instead of IMAGE
+    ///
+    /// The sandbox has the image of the other one, and shares its files until it writes to them. It does not take
+    /// over its options: msb fork does.
+    #[arg(long, value_name = "SANDBOX[@NAME]")]
+    from: Option<String>,
+    /// Prepare the writable disk for snapshots of the running sandbox
+    ///
+    /// The sandbox then runs under QEMU. Without this, the first snapshot is taken while it is stopped.
+    #[arg(long, help_heading = "Machine")]
+    snapshots: bool,
     /// Virtual processors [default: the host's, at most 4]
     #[arg(long, value_name = "COUNT", value_parser = parse_cpus, help_heading = "Machine")]
     cpus: Option<u8>,
@@ -115,7 +126,7 @@ pub(crate) struct SandboxArguments {
     /// Image, by name or digest, then a command with its arguments instead of the image's Cmd
     // One list: what stands behind the image is the command's, though it look like an option.
     #[arg(
-        required = true,
+        required_unless_present = "from",
         help_heading = None,
         trailing_var_arg = true,
         value_name = "IMAGE [COMMAND] [ARG]"
@@ -126,14 +137,15 @@ pub(crate) struct SandboxArguments {
 impl SandboxArguments {
     /// Returns the options of the sandbox.
     pub(crate) fn options(&self) -> Result<SandboxOptions, Failure> {
-        let image = self.words.first().map_or("", String::as_str);
-        let mut options = SandboxOptions::new(image);
+        let mut options = SandboxOptions::new(self.image_and_command().0);
+        options.from_sandbox.clone_from(&self.from);
         options.name.clone_from(&self.name);
         options.labels = labels(&self.label);
         self.set_command(&mut options)?;
         options.cpus = self.cpus;
         options.memory = Some(Size::new(u64::from(self.memory) << 20));
         options.disk = Some(Size::new(self.upper_size));
+        options.snapshots = self.snapshots;
         options.remove_when_stopped = self.rm;
         options.restart = restart(self.restart.0);
         let ms = |duration: Duration| duration.0.saturating_mul(1000);
@@ -159,8 +171,16 @@ impl SandboxArguments {
         Ok(options)
     }
 
+    /// Returns the image, which is empty with `--from`, and the command.
+    fn image_and_command(&self) -> (&str, &[String]) {
+        match self.words.split_first() {
+            Some((image, command)) if self.from.is_none() => (image, command),
+            _ => ("", &self.words),
+        }
+    }
+
     fn set_command(&self, options: &mut SandboxOptions) -> Result<(), Failure> {
-        let command = self.words.get(1..).unwrap_or_default();
+        let command = self.image_and_command().1;
         if self.no_command && !command.is_empty() {
             return Err(anyhow!("a command cannot be given with --no-command").into());
         }

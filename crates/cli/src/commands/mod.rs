@@ -13,6 +13,7 @@ pub(crate) mod diff;
 pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod fork;
 pub(crate) mod fs;
 pub(crate) mod guest;
 mod guest_limits;
@@ -299,6 +300,7 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Commit(arguments) => block_on(commit::run(context, &arguments)),
         SandboxCommand::Discard(arguments) => block_on(discard::run(context, &arguments)),
         SandboxCommand::Snapshot(arguments) => block_on(snapshot::run(context, &arguments)),
+        SandboxCommand::Fork(arguments) => block_on(fork::run(context, &arguments)),
         SandboxCommand::Rollback(arguments) => block_on(rollback::run(context, &arguments)),
         SandboxCommand::Fs(arguments) => block_on(fs::run(context, &arguments)),
         SandboxCommand::Stats(arguments) => block_on(stats::run(context, &arguments)),

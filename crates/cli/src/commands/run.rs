@@ -8,7 +8,7 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...",
+    override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...\n       msb run [OPTIONS] --from SANDBOX[@NAME] [COMMAND] [ARG]...",
     after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q detaches \
     from a command with -it; msb attach attaches again. A sandbox whose guest does not boot is removed again; \
     with msb create and msb start it is kept, with its logs. msb help run explains each option in full, and \

@@ -39,6 +39,8 @@ fn a_sandbox_has_its_snapshots_and_is_read_as_before() {
     assert_eq!(printed(&home, &note), "a note\n");
     let automatic = ["snapshot", "ls", "--format", "{{.Name}} {{.automatic}}"];
     assert_eq!(printed(&home, &automatic), "1 false\nclean false\n");
+    let consistency = ["snapshot", "inspect", "-f", "{{.consistency}}", "box@1"];
+    assert_eq!(printed(&home, &consistency), "clean\n");
     let table = printed(&home, &["snapshot", "ls", "box"]);
     assert!(table.starts_with("SNAPSHOT"), "{table}");
     assert!(table.contains("a note"), "{table}");
@@ -167,4 +169,107 @@ fn a_snapshot_is_read_by_its_name() {
         home.msb(words)
             .assert_refused(&["sandbox box has no snapshot b"]);
     }
+}
+
+#[test]
+fn a_disk_is_prepared_for_snapshots_when_it_is_made() {
+    let home = TestHome::new();
+    home.load("app", &host_architecture());
+    let create = ["create", "-q", "--name", "box", "--snapshots", "app"];
+    printed(&home, &create);
+    let mut all = fs::read_dir(home.path().join("home/sandboxes")).expect("listed");
+    let sandbox = all.next().expect("one").expect("read").path();
+    assert!(sandbox.join("generations").exists());
+    assert!(!sandbox.join("upper.ext4").exists());
+    assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
+    let words = ["snapshot", "create", "--no-freeze", "box@a"];
+    assert_eq!(printed(&home, &words), "box@a\n");
+    let consistency = ["snapshot", "inspect", "-f", "{{.consistency}}", "box@a"];
+    assert_eq!(printed(&home, &consistency), "clean\n");
+}
+
+#[test]
+fn forks_begin_with_the_files_of_a_sandbox_and_outlive_it() {
+    let home = home_with_box();
+    printed(&home, &["snapshot", "create", "box@clean"]);
+    let words = ["fork", "box@clean", "one", "two"];
+    assert_eq!(printed(&home, &words), "one\ntwo\n");
+    assert_eq!(
+        printed(&home, &["fork", "-n", "2", "one"]),
+        "one-1\none-2\n"
+    );
+    let words = ["fork", "-n", "1", "box", "try"];
+    assert_eq!(printed(&home, &words), "try-1\n");
+    let unnamed = printed(&home, &["fork", "box"]);
+    assert_eq!(unnamed.trim().len(), 12, "{unnamed}");
+    printed(
+        &home,
+        &[
+            "create",
+            "-q",
+            "--name",
+            "made",
+            "--from",
+            "box@clean",
+            "--cpus",
+            "1",
+            "true",
+        ],
+    );
+    let image = ["ls", "--format", "{{.name}} {{.image}}"];
+    assert!(printed(&home, &image).contains(
+        "made app
+"
+    ));
+    // The source goes first.
+    printed(&home, &["rm", "box"]);
+    printed(&home, &["rm", "one"]);
+    for name in ["two", "one-1", "one-2", "try-1", unnamed.trim(), "made"] {
+        assert_eq!(printed(&home, &["fs", "cat", name, "/greeting"]), "hello");
+        assert_eq!(printed(&home, &["diff", name]), "");
+        assert_eq!(printed(&home, &["snapshot", "ls", "-q", name]), "");
+    }
+    printed(&home, &["snapshot", "create", "two@own"]);
+    assert_eq!(
+        printed(&home, &["snapshot", "verify", "two"]),
+        "recorded two@own\n"
+    );
+}
+
+#[test]
+fn forks_that_cannot_be_made_leave_nothing() {
+    let home = home_with_box();
+    printed(
+        &home,
+        &[
+            "create", "-q", "--name", "try-2", "-p", "8080:80", "-p", "81", "app",
+        ],
+    );
+    let sandboxes = || printed(&home, &["ls", "--format", "{{.name}} {{.ports}}"]);
+    let before = sandboxes();
+    home.msb(&["fork", "-n", "3", "box", "try"])
+        .assert_refused(&["the name 'try-2' is taken by another sandbox"]);
+    home.msb(&["fork", "box", "a", "a"])
+        .assert_refused(&["the name 'a' is taken by another sandbox"]);
+    home.msb(&["fork", "box", "a", "b/c"])
+        .assert_refused(&["'b/c' is not a sandbox name"]);
+    home.msb(&["fork", "box@none", "a"])
+        .assert_refused(&["sandbox box has no snapshot none"]);
+    home.msb(&["fork", "-n", "2", "box", "a", "b"])
+        .assert_refused(&["with --count one name is given"]);
+    home.msb(&["create", "--from", "box@none", "true"])
+        .assert_refused(&["sandbox box has no snapshot none"]);
+    home.msb(&["create", "--from", "nobody"])
+        .assert_refused(&["no such sandbox: nobody"]);
+    home.msb(&["create", "--from", "box", "--mkdir", "/made"])
+        .assert_refused(&["files cannot be changed before the first boot"]);
+    assert_eq!(sandboxes(), before);
+    // The port that the host chooses is each sandbox's own, the other one the source's.
+    let forked = home.msb(&["fork", "try-2", "fork"]);
+    assert_eq!(forked.code, Some(0), "{}", forked.stderr);
+    assert!(forked.stderr.contains("8080"), "{}", forked.stderr);
+    let listed = sandboxes();
+    let ports = listed.lines().find(|line| line.starts_with("fork "));
+    let ports = ports.expect("a fork");
+    assert!(ports.contains("81") && !ports.contains("8080"), "{ports}");
 }

@@ -52,20 +52,7 @@ impl<R: ReadAt> Image<R> {
     /// # Errors
     /// If the source cannot be read, is not ext4, or uses a feature that is not supported.
     pub fn open(source: R) -> Result<Self, OpenError> {
-        let io = |source| ReadError::Io {
-            offset_bytes: SUPERBLOCK_OFFSET,
-            source,
-        };
-        let size_bytes = source.size_bytes().map_err(io)?;
-        let mut bytes = [0; size_of::<SuperBlock>()];
-        if size_bytes < SUPERBLOCK_OFFSET + bytes.length_bytes() {
-            return Err(OpenError::NotExt4 { magic: 0 });
-        }
-        source
-            .read_exact_at(&mut bytes, SUPERBLOCK_OFFSET)
-            .map_err(io)?;
-        let disk = SuperBlock::read_from_bytes(&bytes).expect("as many bytes");
-        let layout = Layout::new(disk, size_bytes)?;
+        let (layout, size_bytes) = read_layout(&source)?;
         let blocks = Blocks::new(source, layout.block_bytes);
         let image = Self { blocks, layout };
         if image.layout.incompat.contains(Incompat::RECOVER) {
@@ -76,6 +63,16 @@ impl<R: ReadAt> Image<R> {
             return Err(OpenError::Unclean);
         }
         Ok(image)
+    }
+
+    /// Returns true if the journal of the image has to be replayed, because the image was neither
+    /// unmounted nor frozen.
+    ///
+    /// # Errors
+    /// Fails as [`Image::open`] does.
+    pub fn needs_recovery(source: &R) -> Result<bool, OpenError> {
+        let (layout, _) = read_layout(source)?;
+        Ok(layout.incompat.contains(Incompat::RECOVER))
     }
 
     /// Returns the image overlaid with its journal's blocks, which may include the superblock.
@@ -102,6 +99,24 @@ impl<R: ReadAt> Image<R> {
         }
         Ok(Self { blocks, layout })
     }
+}
+
+/// Reads and checks the superblock. Returns it with the size of the source, in bytes.
+fn read_layout<R: ReadAt>(source: &R) -> Result<(Layout, u64), OpenError> {
+    let io = |source| ReadError::Io {
+        offset_bytes: SUPERBLOCK_OFFSET,
+        source,
+    };
+    let size_bytes = source.size_bytes().map_err(io)?;
+    let mut bytes = [0; size_of::<SuperBlock>()];
+    if size_bytes < SUPERBLOCK_OFFSET + bytes.length_bytes() {
+        return Err(OpenError::NotExt4 { magic: 0 });
+    }
+    source
+        .read_exact_at(&mut bytes, SUPERBLOCK_OFFSET)
+        .map_err(io)?;
+    let disk = SuperBlock::read_from_bytes(&bytes).expect("as many bytes");
+    Ok((Layout::new(disk, size_bytes)?, size_bytes))
 }
 
 impl<R: ReadAt> Image<R> {

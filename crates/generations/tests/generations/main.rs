@@ -9,4 +9,5 @@ mod depth;
 mod expected;
 mod logs;
 mod power;
+mod shares;
 mod simulated;

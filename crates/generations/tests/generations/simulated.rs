@@ -76,9 +76,13 @@ struct Disk {
     drawn: u64,
 }
 
-/// Simulated storage; clones share it.
+/// Simulated storage, one directory of a disk; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Simulated(Arc<Mutex<Disk>>);
+pub(crate) struct Simulated {
+    disk: Arc<Mutex<Disk>>,
+    /// The beginning of the names of its files.
+    directory: String,
+}
 
 /// A simulated file.
 #[derive(Debug)]
@@ -89,7 +93,19 @@ pub(crate) struct SimulatedFile {
 
 impl Simulated {
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.0.lock().unwrap()
+        self.disk.lock().unwrap()
+    }
+
+    /// Returns another directory of the same disk.
+    pub(crate) fn beside(&self, directory: &str) -> Self {
+        Self {
+            disk: Arc::clone(&self.disk),
+            directory: format!("{directory}/"),
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}{name}", self.directory)
     }
 
     /// Makes calls fail from the one with this number on.
@@ -130,13 +146,17 @@ impl Simulated {
             }
         });
         let inodes: Vec<Inode> = inodes.collect();
-        Self(Arc::new(Mutex::new(Disk {
+        let after = Disk {
             inodes,
             durable_names: names.clone(),
             names,
             drawn: disk.drawn,
             ..Disk::default()
-        })))
+        };
+        Self {
+            disk: Arc::new(Mutex::new(after)),
+            directory: self.directory.clone(),
+        }
     }
 
     /// Changes a file behind the pool's back.
@@ -174,7 +194,10 @@ impl Simulated {
 
     /// Copies everything, so that a test can damage the copy.
     pub(crate) fn copy(&self) -> Self {
-        Self(Arc::new(Mutex::new(self.disk().clone())))
+        Self {
+            disk: Arc::new(Mutex::new(self.disk().clone())),
+            directory: self.directory.clone(),
+        }
     }
 }
 
@@ -267,18 +290,19 @@ impl Storage for Simulated {
     fn create(&self, name: &str) -> io::Result<SimulatedFile> {
         let mut disk = self.disk();
         disk.call(true, false)?;
-        if disk.names.contains_key(name) {
+        let name = self.path(name);
+        if disk.names.contains_key(&name) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let inode = disk.inodes.len();
         disk.inodes.push(Inode::default());
-        disk.change_names(NameChange::Insert(name.to_owned(), inode));
+        disk.change_names(NameChange::Insert(name, inode));
         let disk = self.clone();
         Ok(SimulatedFile { disk, inode })
     }
 
     fn open(&self, name: &str, _: Access) -> io::Result<SimulatedFile> {
-        let inode = self.disk().find(name)?;
+        let inode = self.disk().find(&self.path(name))?;
         let disk = self.clone();
         Ok(SimulatedFile { disk, inode })
     }
@@ -286,8 +310,9 @@ impl Storage for Simulated {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut disk = self.disk();
         disk.call(true, false)?;
-        let inode = disk.find(from)?;
-        disk.change_names(NameChange::Rename(from.to_owned(), to.to_owned(), inode));
+        let (from, to) = (self.path(from), self.path(to));
+        let inode = disk.find(&from)?;
+        disk.change_names(NameChange::Rename(from, to, inode));
         Ok(())
     }
 
@@ -295,14 +320,25 @@ impl Storage for Simulated {
         let mut disk = self.disk();
         disk.call(true, false)?;
         let inode = disk.find(source.to_str().unwrap())?;
-        disk.change_names(NameChange::Insert(name.to_owned(), inode));
+        disk.change_names(NameChange::Insert(self.path(name), inode));
+        Ok(())
+    }
+
+    fn link_into(&self, name: &str, other: &Self) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.call(true, false)?;
+        let inode = disk.find(&self.path(name))?;
+        let linked = other.path(name);
+        if !disk.names.contains_key(&linked) {
+            disk.change_names(NameChange::Insert(linked, inode));
+        }
         Ok(())
     }
 
     fn is_same(&self, source: &Path, name: &str) -> io::Result<bool> {
         let disk = self.disk();
         let source = disk.find(source.to_str().unwrap())?;
-        Ok(disk.names.get(name) == Some(&source))
+        Ok(disk.names.get(&self.path(name)) == Some(&source))
     }
 
     fn unlink_source(&self, source: &Path) -> io::Result<()> {
@@ -315,20 +351,39 @@ impl Storage for Simulated {
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut disk = self.disk();
         disk.call(false, false)?;
-        disk.find(name)?;
-        disk.change_names(NameChange::Remove(name.to_owned()));
+        let name = self.path(name);
+        disk.find(&name)?;
+        disk.change_names(NameChange::Remove(name));
         Ok(())
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
-        Ok(self.disk().names.keys().cloned().collect())
+        let disk = self.disk();
+        let names = disk.names.keys();
+        let names = names.filter_map(|name| name.strip_prefix(&self.directory));
+        Ok(names
+            .filter(|name| !name.contains('/'))
+            .map(str::to_owned)
+            .collect())
     }
 
     fn sync_names(&self) -> io::Result<()> {
         let mut disk = self.disk();
         disk.call(false, true)?;
-        disk.durable_names = disk.names.clone();
-        disk.name_changes.clear();
+        let changes = std::mem::take(&mut disk.name_changes);
+        for change in changes {
+            let (NameChange::Insert(name, _)
+            | NameChange::Rename(name, ..)
+            | NameChange::Remove(name)) = &change;
+            let is_here = name
+                .strip_prefix(&self.directory)
+                .is_some_and(|name| !name.contains('/'));
+            if is_here {
+                apply_name(&mut disk.durable_names, &change);
+            } else {
+                disk.name_changes.push(change);
+            }
+        }
         Ok(())
     }
 

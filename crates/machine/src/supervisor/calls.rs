@@ -8,14 +8,14 @@ use msb_agent_protocol::v1::sandbox_client::SandboxClient;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::supervisor_server::Supervisor as SupervisorCalls;
 use msb_agent_protocol::v1::{
-    Chunk, DiskErrorsReply, DiskErrorsRequest, DiskFailure, Exec, ExecEvent, ExecInput,
-    FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
-    MakeDirectoryReply, MakeDirectoryRequest, OwnEvent, OwnInput, Owned, PowerOffReply,
-    PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
-    RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest,
-    ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest, StartJobReply,
-    StatReply, StatRequest, StatsReply, StatsRequest, WatchDisksRequest, WriteFileInput,
-    WriteFileReply, own_event, own_input,
+    Chunk, CutDiskReply, CutDiskRequest, DiskErrorsReply, DiskErrorsRequest, DiskFailure, Exec,
+    ExecEvent, ExecInput, FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply, HelloRequest,
+    ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, OwnEvent, OwnInput, Owned,
+    PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply,
+    RemoveRequest, RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply,
+    SetModeRequest, ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest,
+    StartJobReply, StatReply, StatRequest, StatsReply, StatsRequest, WatchDisksRequest,
+    WriteFileInput, WriteFileReply, own_event, own_input,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -305,6 +305,15 @@ impl SupervisorCalls for Supervisor {
     ) -> Result<Response<DiskErrorsReply>, Status> {
         let messages = self.disks.errors();
         Ok(Response::new(DiskErrorsReply { messages }))
+    }
+
+    async fn cut_disk(
+        &self,
+        request: Request<CutDiskRequest>,
+    ) -> Result<Response<CutDiskReply>, Status> {
+        self.connection.count();
+        let request = request.into_inner();
+        Ok(Response::new(self.cut(request).await?))
     }
 }
 

@@ -5,6 +5,7 @@ mod attached;
 mod call_timeout;
 mod calls;
 mod clients;
+mod cut;
 mod disks;
 mod end;
 mod halt;
@@ -33,15 +34,19 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use crate::disk_cut::DiskCuts;
+
 /// The pause after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// The parts of the machine that the supervisor watches.
+/// The parts of the machine that the supervisor watches and works on.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     pub(crate) disks: Vec<WatchedDisk>,
     /// The log of the guest's console; `None` if there is no machine.
     pub(crate) console: Option<File>,
+    /// The thread that cuts the writable disk; `None` if that is a raw file.
+    pub(crate) cuts: Option<DiskCuts>,
 }
 
 /// Serves clients until the process ends.
@@ -77,6 +82,7 @@ pub(crate) async fn keep(
         clients,
         stop_signal: config.stop_signal,
         disks: Disks::new(watched.disks),
+        cuts: watched.cuts,
         is_ending: Arc::default(),
         killed: watch::Sender::new(false),
         reason: Arc::default(),
@@ -120,6 +126,8 @@ pub(super) struct Supervisor {
     awaited_owner: Arc<Mutex<Option<Owner>>>,
     stop_signal: StopSignal,
     disks: Disks,
+    /// The thread that cuts the writable disk; `None` if that is a raw file.
+    cuts: Option<DiskCuts>,
     is_ending: Arc<AtomicBool>,
     /// True once the machine is about to be killed.
     killed: watch::Sender<bool>,

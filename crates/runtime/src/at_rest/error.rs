@@ -2,7 +2,7 @@ use std::io;
 
 use msb_agent_protocol::ClientError;
 
-use crate::ConnectError;
+use crate::{ConnectError, SnapshotError};
 
 /// A reason why the disk of a sandbox cannot be read at rest.
 #[derive(Debug, thiserror::Error)]
@@ -13,11 +13,18 @@ pub enum AtRestError {
         /// Name of the sandbox.
         name: String,
     },
-    /// The sandbox is running on a disk with snapshots, which no copy can be made of yet.
-    #[error(
-        "sandbox {name} is running, and its disk has snapshots: it is read while the sandbox is stopped"
-    )]
-    Snapshots {
+    /// The disk of the running sandbox is one of generations, and cannot be cut.
+    #[error("cannot read the writable disk of sandbox {name} at one moment")]
+    Cut {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the cut.
+        #[source]
+        source: SnapshotError,
+    },
+    /// The guest did not freeze the disk, so what it has not written yet would be missing.
+    #[error("the guest of sandbox {name} did not freeze its writable disk")]
+    NotFrozen {
         /// Name of the sandbox.
         name: String,
     },
@@ -104,7 +111,8 @@ impl AtRestError {
     pub fn name(&self) -> &str {
         match self {
             Self::Running { name }
-            | Self::Snapshots { name }
+            | Self::Cut { name, .. }
+            | Self::NotFrozen { name }
             | Self::Lock { name, .. }
             | Self::Connect { name, .. }
             | Self::Agent { name, .. }

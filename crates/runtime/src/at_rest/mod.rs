@@ -1,5 +1,5 @@
-//! Sandboxes whose writable disk does not change while it is read: stopped ones, and private copies
-//! that are made while a running guest has its disk frozen, and snapshots.
+//! Sandboxes whose writable disk does not change while it is read: stopped ones, snapshots, and disks that
+//! are copied or cut while a running guest has them frozen.
 
 mod copy;
 mod error;
@@ -18,7 +18,7 @@ use copy::{CopyError, copy_disk};
 pub use error::AtRestError;
 
 use crate::sandbox::{ReadLock, UpperPool};
-use crate::{ConnectError, Sandbox};
+use crate::{ConnectError, Sandbox, SnapshotError};
 
 /// The time for which a guest keeps its disk frozen, which is the most that its agent takes.
 const FREEZE_LIMIT: Duration = Duration::from_secs(60);
@@ -42,13 +42,14 @@ pub(crate) enum DiskAtRest {
     Stopped(ReadLock),
     /// A copy of the disk of a running sandbox. It has no name, so it goes with this process.
     Copied(File),
-    /// The disk as it is in a snapshot: no process writes to it again, whether the sandbox runs or not.
+    /// The disk as it is in a snapshot, or was when it was cut: no process writes to it again, whether the sandbox runs or not.
     Snapshot(Box<Snapshot<FileStorage>>),
 }
 
 impl Sandbox {
     /// Returns the sandbox at rest. If it runs and `can_freeze` is true, its guest freezes the
-    /// writable disk and the disk is copied: processes in the guest that write to it wait meanwhile.
+    /// writable disk and the disk is copied, or cut if it is one of generations: processes in the guest
+    /// that write to it wait meanwhile.
     ///
     /// # Errors
     /// If the sandbox runs and its disk may not be frozen, the guest does not freeze it for as long
@@ -68,9 +69,7 @@ impl Sandbox {
             return Err(running());
         }
         if UpperPool::find(&self.files).map_err(lock_error)?.is_some() {
-            return Err(AtRestError::Snapshots {
-                name: self.spec.name.clone(),
-            });
+            return self.cut_at_rest().await;
         }
         match self.connect().await {
             Ok(mut client) => Ok(SandboxAtRest {
@@ -95,6 +94,27 @@ impl Sandbox {
             sandbox: self.clone(),
             disk: DiskAtRest::Stopped(lock),
         }))
+    }
+
+    /// Returns the running sandbox with its disk as it is now, cut while the guest has it frozen.
+    async fn cut_at_rest(&self) -> Result<SandboxAtRest, AtRestError> {
+        let name = self.spec.name.clone();
+        match self.frozen_disk().await {
+            Ok(Some(disk)) => Ok(SandboxAtRest {
+                sandbox: self.clone(),
+                disk: DiskAtRest::Snapshot(Box::new(disk)),
+            }),
+            Ok(None) => Err(AtRestError::NotFrozen { name }),
+            // It has ended meanwhile.
+            Err(SnapshotError::Connect(ConnectError::NotRunning { .. })) => {
+                let stopped = self.stopped().map_err(|source| AtRestError::Lock {
+                    name: name.clone(),
+                    source,
+                })?;
+                stopped.ok_or(AtRestError::Running { name })
+            }
+            Err(source) => Err(AtRestError::Cut { name, source }),
+        }
     }
 
     /// Copies the disk while the guest has it frozen. The guest thaws it at every end of this call.

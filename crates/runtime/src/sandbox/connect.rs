@@ -82,7 +82,7 @@ impl Sandbox {
     }
 
     /// Connects to the supervisor of a running sandbox, and asks nothing of its guest.
-    pub(super) async fn connect_supervisor(&self) -> Result<Client, ConnectError> {
+    pub(crate) async fn connect_supervisor(&self) -> Result<Client, ConnectError> {
         self.expect_running()?;
         let stream = self.connect_to_socket().await?;
         let client = Client::connect(stream).await;

@@ -7,8 +7,11 @@ use image_store::StoredImage;
 use msb_network::Settings;
 use serde::Serialize;
 
-use super::names::{Names, check_name};
-use super::{CreateError, Limits, Lock, Sandbox, SandboxId, SandboxPaths, Spec, Stopping, upper};
+use super::names::{Names, check_names};
+use super::{
+    CreateError, Limits, Lock, Sandbox, SandboxId, SandboxPaths, Spec, Stopping, UpperPool, upper,
+};
+use crate::each_at_once::each_at_once;
 use crate::mounts::{self, Mount, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
@@ -57,6 +60,9 @@ pub struct CreateOptions {
     pub limits: Limits,
     /// Signal and timeout of a stop.
     pub stopping: Stopping,
+    /// True if the upper disk is one of generations from the start, so that snapshots can be taken while
+    /// the sandbox runs for the first time.
+    pub ready_for_snapshots: bool,
     /// Changes to the image's files before the first boot.
     pub patches: Patches,
     /// Mounts of host directories, volumes and memory. Missing named volumes are created.
@@ -75,7 +81,26 @@ impl Sandbox {
     pub fn create(
         home: &Home,
         image: &StoredImage,
+        mut options: CreateOptions,
+    ) -> Result<(Self, Lock), CreateError> {
+        let patches = std::mem::take(&mut options.patches);
+        let ready_for_snapshots = options.ready_for_snapshots;
+        Self::create_with(home, image, options, |sandbox| {
+            upper::write(&sandbox.files, &sandbox.spec, image, &patches)?;
+            if ready_for_snapshots {
+                UpperPool::adopt(&sandbox.files)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Creates a sandbox like [`create`](Self::create), whose upper disk `write_upper` writes. The options
+    /// about that disk's content are ignored.
+    pub(crate) fn create_with(
+        home: &Home,
+        image: &StoredImage,
         options: CreateOptions,
+        write_upper: impl FnOnce(&Self) -> Result<(), CreateError>,
     ) -> Result<(Self, Lock), CreateError> {
         let io_error = |source| CreateError::Io {
             directory: home.sandboxes(),
@@ -83,7 +108,7 @@ impl Sandbox {
         };
         let id = SandboxId::random().map_err(io_error)?;
         let name = options.name.unwrap_or_else(|| id.to_string());
-        check_name(home, &name)?;
+        check_names(home, [name.as_str()])?;
         let mounts = mounts::arrange(home, options.mounts, options.room.as_ref())?;
         msb_agent_protocol::check_length(&options.process.exec(None))?;
         let spec = Spec {
@@ -111,7 +136,7 @@ impl Sandbox {
         let sandbox = Self::at(home, spec);
         durable_files::ensure_directory(&home.sandboxes()).map_err(io_error)?;
         durable_files::create_directory(&sandbox.files.directory).map_err(io_error)?;
-        let filled = sandbox.fill(image, &options.patches);
+        let filled = sandbox.fill(write_upper);
         let lock = filled.and_then(|lock| sandbox.describe(home).map(|()| lock));
         let lock = lock.inspect_err(|_| {
             // The first error is the one that is reported.
@@ -120,19 +145,18 @@ impl Sandbox {
         Ok((sandbox, lock))
     }
 
-    fn fill(&self, image: &StoredImage, patches: &Patches) -> Result<Lock, CreateError> {
+    fn fill(
+        &self,
+        write_upper: impl FnOnce(&Self) -> Result<(), CreateError>,
+    ) -> Result<Lock, CreateError> {
         let io_error = |source| CreateError::Io {
             directory: self.files.directory.clone(),
             source,
         };
         let lock = Lock::take(&self.files).map_err(io_error)?;
         let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
-        upper::write(&self.files, &self.spec, image, patches)?;
-        for (index, mount) in self.spec.mounts.iter().enumerate() {
-            if let Source::Anonymous { size_bytes } = mount.source {
-                volumes::write_disk(&self.files.volume(index), size_bytes)?;
-            }
-        }
+        write_upper(self)?;
+        write_anonymous_volumes(self)?;
         Ok(lock)
     }
 
@@ -140,21 +164,42 @@ impl Sandbox {
     /// Slow work is done before this call, because other processes that name or remove something
     /// wait for it.
     pub(super) fn describe(&self, home: &Home) -> Result<(), CreateError> {
+        Self::describe_all(home, std::slice::from_ref(self))
+    }
+
+    /// Publishes sandboxes like [`describe`](Self::describe), several at once.
+    pub(crate) fn describe_all(home: &Home, sandboxes: &[Self]) -> Result<(), CreateError> {
         let io_error = |source| CreateError::Io {
-            directory: self.files.directory.clone(),
+            directory: home.sandboxes(),
             source,
         };
-        let mut volumes = self.spec.mounts.iter().filter_map(Mount::volume).peekable();
+        let mounts = sandboxes.iter().flat_map(|sandbox| &sandbox.spec.mounts);
+        let mut volumes = mounts.filter_map(Mount::volume).peekable();
         let guard = volumes.peek().map(|_| Guard::to_name(home)).transpose();
         let guard = guard.map_err(io_error)?;
         let names = Names::take(home).map_err(io_error)?;
-        names.check(&self.spec.name)?;
+        names.check_all(sandboxes.iter().map(|sandbox| sandbox.spec.name.as_str()))?;
         if let Some(guard) = &guard {
             volumes
                 .try_for_each(|volume| Volume::find_or_create(home, guard, volume).map(|_| ()))?;
         }
-        write_spec(&self.files, &self.spec).map_err(io_error)
+        each_at_once(sandboxes, |Self { files, spec }| {
+            write_spec(files, spec).map_err(|source| CreateError::Io {
+                directory: files.directory.clone(),
+                source,
+            })
+        })
     }
+}
+
+/// Writes the disks of the volumes that the sandbox alone has.
+pub(crate) fn write_anonymous_volumes(sandbox: &Sandbox) -> Result<(), CreateError> {
+    for (index, mount) in sandbox.spec.mounts.iter().enumerate() {
+        if let Source::Anonymous { size_bytes } = mount.source {
+            volumes::write_disk(&sandbox.files.volume(index), size_bytes)?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn write_spec(files: &SandboxPaths, spec: &Spec) -> io::Result<()> {

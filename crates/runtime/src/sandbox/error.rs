@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use msb_network::PublishError;
 
-use super::{ConnectError, UpperError};
+use super::{AdoptError, ConnectError, UpperError};
 use crate::mounts::MountError;
 use crate::volumes::VolumeError;
 use crate::{BootDiskError, KernelError, TimelineError};
@@ -47,6 +47,12 @@ pub enum CreateError {
     /// The upper disk cannot be written.
     #[error("cannot create the sandbox's writable disk")]
     Upper(#[from] UpperError),
+    /// The upper disk cannot be made one of generations.
+    #[error("cannot prepare the sandbox's writable disk for snapshots")]
+    Adopt(#[from] AdoptError),
+    /// The generations of another sandbox's disk cannot be shared.
+    #[error("cannot share the files of the source's writable disk")]
+    Share(#[source] AdoptError),
 }
 
 /// A failure to start a sandbox.

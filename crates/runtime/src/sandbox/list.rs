@@ -7,7 +7,9 @@ use msb_network::Publish;
 
 use super::lock::ChangeLock;
 use super::own::OwnerLock;
-use super::{Lock, ReadLock, RemoveError, Sandbox, SandboxPaths, Spec, State, UpperPool};
+use super::{
+    Lock, ReadLock, RemoveError, Sandbox, SandboxPaths, SeenFiles, Spec, State, UpperPool,
+};
 use crate::published_ports::read_published;
 use crate::{Home, allocated_bytes};
 
@@ -99,6 +101,18 @@ impl Sandbox {
         match UpperPool::find(&self.files)? {
             Some(pool) => pool.allocated_bytes(),
             None => Ok(allocated_bytes(&fs::metadata(self.files.upper())?)),
+        }
+    }
+
+    /// Returns the space that the upper disk takes as far as its files are not among `seen`, and adds them
+    /// to it: forks share files.
+    ///
+    /// # Errors
+    /// Fails as [`Sandbox::allocated_bytes`] does.
+    pub fn unseen_bytes(&self, seen: &mut SeenFiles) -> io::Result<u64> {
+        match UpperPool::find(&self.files)? {
+            Some(pool) => pool.unseen_bytes(seen),
+            None => self.allocated_bytes(),
         }
     }
 

@@ -43,11 +43,14 @@ pub use start::StartOptions;
 pub use stop::UNMOUNT_TIMEOUT;
 pub use update::{Changes, UpdateError};
 pub use upper::UpperError;
-pub use upper_pool::{AdoptError, UpperPool};
+pub use upper_pool::{AdoptError, SeenFiles, UpperPool};
 
+pub(crate) use create::write_anonymous_volumes;
 pub(crate) use lock::{ChangeLock, ReadLock};
+pub(crate) use names::check_names;
 pub(crate) use spec::BootFiles;
 pub(crate) use upper::upper_options;
+pub(crate) use upper_pool::GenerationsLock;
 
 use crate::Home;
 
@@ -60,7 +63,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    fn at(home: &Home, spec: Spec) -> Self {
+    pub(crate) fn at(home: &Home, spec: Spec) -> Self {
         let directory = home.sandboxes().join(spec.id.as_str());
         Self {
             spec,

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::io;
 
 use fs_err as fs;
@@ -29,26 +30,36 @@ impl<'a> Names<'a> {
         })
     }
 
-    pub(super) fn check(&self, name: &str) -> Result<(), CreateError> {
-        check_name(self.home, name)
+    pub(super) fn check_all<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<(), CreateError> {
+        check_names(self.home, names)
     }
 }
 
-/// Checks that a name is valid and free at this moment.
-pub(super) fn check_name(home: &Home, name: &str) -> Result<(), CreateError> {
-    if !is_plain_name(name, LENGTH_MAX) {
-        return Err(CreateError::InvalidName {
-            name: name.to_owned(),
-        });
-    }
+/// Checks that names are valid and free at this moment, and that none is given twice.
+pub(crate) fn check_names<'n>(
+    home: &Home,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Result<(), CreateError> {
     let sandboxes = Sandbox::all(home).map_err(|source| CreateError::Io {
         directory: home.sandboxes(),
         source,
     })?;
-    if sandboxes.iter().any(|sandbox| sandbox.spec.name == name) {
-        return Err(CreateError::NameTaken {
-            name: name.to_owned(),
-        });
+    let taken = sandboxes.iter().map(|sandbox| sandbox.spec.name.as_str());
+    let mut taken: HashSet<&str> = taken.collect();
+    for name in names {
+        if !is_plain_name(name, LENGTH_MAX) {
+            return Err(CreateError::InvalidName {
+                name: name.to_owned(),
+            });
+        }
+        if !taken.insert(name) {
+            return Err(CreateError::NameTaken {
+                name: name.to_owned(),
+            });
+        }
     }
     Ok(())
 }
@@ -78,7 +89,7 @@ mod tests {
                 .iter()
                 .map(|sandbox| {
                     scope.spawn(|| {
-                        check_name(&home, "wanted").expect("free at first");
+                        check_names(&home, ["wanted"]).expect("free at first");
                         together.wait();
                         sandbox.describe(&home)
                     })

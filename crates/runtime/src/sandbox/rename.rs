@@ -47,7 +47,7 @@ impl Sandbox {
         // Another process may have changed the description since the sandbox was found.
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
         let names = Names::take(home).map_err(io_error)?;
-        names.check(name).map_err(RenameError::Name)?;
+        names.check_all([name]).map_err(RenameError::Name)?;
         spec.name = name.to_owned();
         write_spec(&self.files, &spec).map_err(io_error)?;
         self.spec = spec;

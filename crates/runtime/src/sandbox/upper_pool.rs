@@ -1,4 +1,6 @@
+use std::collections::HashSet;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use fs_err as fs;
@@ -6,11 +8,14 @@ use generations::{
     CreateError, Disk, DiskId, FileStorage, GenerationId, OpenError, Pool, Snapshot, State,
 };
 
-use super::SandboxPaths;
-use crate::allocated_bytes;
+use super::{Sandbox, SandboxPaths};
+use crate::{allocated_bytes, flock};
 
 /// The identifier of the upper disk in its pool, which has no other disk.
 const UPPER: [u8; 16] = *b"msb's upper disk";
+
+/// Files, by their filesystem and their number there.
+pub type SeenFiles = HashSet<(u64, u64)>;
 
 /// The upper disk of a sandbox that has snapshots: a pool of generations in the sandbox's directory.
 ///
@@ -47,6 +52,7 @@ impl UpperPool {
         // A pool whose own name is lost would have the only name of the disk.
         durable_files::sync_directory(&files.directory)?;
         if fs::exists(files.upper())? {
+            let _keeping = pool.keep_generations()?;
             pool.pool.adopt(disk_id(), &files.upper())?;
         }
         Ok(pool)
@@ -55,6 +61,23 @@ impl UpperPool {
     fn at(directory: PathBuf) -> io::Result<Self> {
         let pool = Pool::new(FileStorage::open(&directory)?);
         Ok(Self { pool, directory })
+    }
+
+    /// Waits until nobody removes generations, and keeps others from it. Who reads a list and then opens
+    /// what it names, or makes a state that nobody lists yet, holds it meanwhile.
+    pub(crate) fn keep_generations(&self) -> io::Result<GenerationsLock> {
+        self.take(flock::Kind::Shared)
+    }
+
+    /// Waits until nobody else needs that generations stay, and takes the right to remove some.
+    pub(crate) fn claim_generations(&self) -> io::Result<GenerationsLock> {
+        self.take(flock::Kind::Exclusive)
+    }
+
+    fn take(&self, kind: flock::Kind) -> io::Result<GenerationsLock> {
+        let directory = fs::File::open(&self.directory)?;
+        flock::wait(&directory, kind)?;
+        Ok(GenerationsLock(directory))
     }
 
     /// Opens the disk for reading and writing.
@@ -71,6 +94,25 @@ impl UpperPool {
     /// Fails as [`UpperPool::open`] does.
     pub(crate) fn read(&self) -> Result<Snapshot<FileStorage>, OpenError> {
         self.pool.read_disk(disk_id())
+    }
+
+    /// Makes the upper disk of a new sandbox. It begins with a state of this one, and shares its
+    /// generations.
+    pub(crate) fn fork(&self, state: &State, files: &SandboxPaths) -> Result<(), AdoptError> {
+        let forked = Self::at(files.generations())?;
+        durable_files::sync_directory(&files.directory)?;
+        let shared = self.pool.share(state, &forked.pool);
+        shared.map_err(CreateError::from)?;
+        Ok(forked.pool.fork(state, &[disk_id()])?)
+    }
+
+    /// Returns true if another sandbox has the generation, too.
+    pub(crate) fn is_shared(&self, id: GenerationId) -> io::Result<bool> {
+        Ok(fs::metadata(self.data(id))?.nlink() > 1)
+    }
+
+    fn data(&self, id: GenerationId) -> PathBuf {
+        self.directory.join(format!("{id}.data"))
     }
 
     /// Sets the disk of a stopped sandbox to a state.
@@ -93,20 +135,45 @@ impl UpperPool {
 
     /// Returns the space that the data of a generation takes on the host's disk, in bytes.
     pub(crate) fn data_bytes(&self, id: GenerationId) -> io::Result<u64> {
-        let data = fs::metadata(self.directory.join(format!("{id}.data")))?;
-        Ok(allocated_bytes(&data))
+        Ok(allocated_bytes(&fs::metadata(self.data(id))?))
     }
 
     /// Returns the space that all generations take on the host's disk, in bytes.
     pub(crate) fn allocated_bytes(&self) -> io::Result<u64> {
+        self.unseen_bytes(&mut HashSet::new())
+    }
+
+    /// Returns the space of the files that are not among `seen`, and adds them to it. Forks share files.
+    pub(crate) fn unseen_bytes(&self, seen: &mut SeenFiles) -> io::Result<u64> {
         let mut bytes: u64 = 0;
         for entry in fs::read_dir(&self.directory)? {
-            let file = entry?.metadata();
-            bytes = bytes.saturating_add(file.as_ref().map_or(0, allocated_bytes));
+            // A file may be removed meanwhile.
+            let Ok(file) = entry?.metadata() else {
+                continue;
+            };
+            if seen.insert((file.dev(), file.ino())) {
+                bytes = bytes.saturating_add(allocated_bytes(&file));
+            }
         }
         Ok(bytes)
     }
 }
+
+impl Sandbox {
+    /// Returns true if the upper disk is one of generations: snapshots can be taken of it while the
+    /// sandbox runs, and QEMU alone can run it.
+    ///
+    /// # Errors
+    /// If the sandbox's directory cannot be read.
+    pub fn has_generations(&self) -> io::Result<bool> {
+        Ok(UpperPool::find(&self.files)?.is_some())
+    }
+}
+
+/// The right to have generations stay, or to remove them: a lock on their directory. The process of the
+/// machine needs none, as it removes no generation.
+#[derive(Debug)]
+pub(crate) struct GenerationsLock(#[expect(dead_code, reason = "it is held, not used")] fs::File);
 
 /// A raw disk cannot be made a generation.
 #[derive(Debug, thiserror::Error)]

@@ -1,21 +1,49 @@
 use std::io;
 use std::path::PathBuf;
 
-use generations::{CutError, FlushError, MergeError, OpenError, VerifyError};
+use generations::{CutError, Fault, FlushError, MergeError, OpenError, VerifyError};
+use msb_agent_protocol::ClientError;
 
 use super::SnapshotName;
-use crate::AdoptError;
+use crate::{AdoptError, ConnectError};
 
 /// A failure of an operation on snapshots. The sandbox's disk and its other snapshots are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The sandbox is running, and writes to its disk.
-    #[error(
-        "sandbox {name} is running; its snapshots can be made, used and removed once it has stopped"
-    )]
+    #[error("sandbox {name} is running; that can be done once it has stopped")]
     Running {
         /// Name of the sandbox.
         name: String,
+    },
+    /// The sandbox is running on a raw disk, which becomes one of generations only while it is stopped.
+    #[error(
+        "sandbox {name} is running, and its disk is not prepared for snapshots: the first one is taken \
+         while it is stopped"
+    )]
+    RawDisk {
+        /// Name of the sandbox.
+        name: String,
+    },
+    /// The process of the running sandbox cannot be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The process of the running sandbox does not cut its disk.
+    #[error("cannot take a snapshot of the running sandbox {name}")]
+    Live {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the call.
+        #[source]
+        source: ClientError,
+    },
+    /// The process of the running sandbox sent something else than the state of a disk.
+    #[error("the process of sandbox {name} sent no state of its disk: {fault}")]
+    NoState {
+        /// Name of the sandbox.
+        name: String,
+        /// The fault of what it sent.
+        fault: Fault,
     },
     /// The sandbox has a snapshot of this name.
     #[error("sandbox {sandbox} has a snapshot {name}")]

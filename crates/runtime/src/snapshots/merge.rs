@@ -3,6 +3,8 @@
 
 mod groups;
 
+use std::io;
+
 use generations::{GenerationId, Verified};
 
 use super::SnapshotError;
@@ -24,15 +26,20 @@ impl Sandbox {
         let Some(pool) = UpperPool::find(&sandbox.files)? else {
             return Ok(0);
         };
+        let _merging = pool.claim_generations()?;
         let before_bytes = pool.allocated_bytes()?;
         let mut lists = vec![pool.state()?.generations];
         for (_, state) in Records::new(&sandbox.files).states()? {
             lists.push(state.generations);
         }
         for group in groups(&lists, |id| pool.data_bytes(id))? {
-            sandbox.merge_group(&pool, &group)?;
+            // What a fork has, too, would take its space twice.
+            let shared = group.iter().map(|id| pool.is_shared(*id));
+            if !shared.collect::<io::Result<Vec<_>>>()?.contains(&true) {
+                sandbox.merge_group(&pool, &group)?;
+            }
         }
-        sandbox.remove_unlisted()?;
+        sandbox.remove_unlisted_of(&pool)?;
         Ok(before_bytes.saturating_sub(pool.allocated_bytes()?))
     }
 

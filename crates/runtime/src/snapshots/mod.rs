@@ -1,12 +1,15 @@
-//! Snapshots of stopped sandboxes.
+//! Snapshots of sandboxes.
 //!
 //! The first snapshot makes the raw disk of a sandbox a disk of generations, without a copy. A snapshot
 //! is a record that names the generations of one moment; it is written after they are durable, and
-//! removed before they are.
+//! removed before they are. The disk of a running sandbox is cut by the process that serves it.
 
+mod consistency;
 mod error;
+mod live;
 mod merge;
 mod name;
+mod origin;
 mod record;
 mod remove;
 #[cfg(test)]
@@ -16,19 +19,30 @@ mod verify;
 use durable_files::now_s;
 use generations::State;
 
+pub use consistency::Consistency;
 pub use error::SnapshotError;
 pub use name::{InvalidSnapshotName, SnapshotName};
+pub use origin::Origin;
 use record::Records;
 pub use record::Snapshot;
 pub use verify::{SnapshotContent, VerifiedSnapshot};
 
 use crate::at_rest::DiskAtRest;
-use crate::sandbox::{Lock, UpperPool};
+use crate::sandbox::{ChangeLock, Lock, UpperPool};
 use crate::{Sandbox, SandboxAtRest};
 
 /// The most generations of a disk. Each is an open file of its machine's process, and many hosts permit
 /// 1,024 of them.
 const GENERATIONS_MAX: usize = 500;
+
+/// What a snapshot to be taken is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SnapshotDraft {
+    /// The name; its number if `None`.
+    pub name: Option<SnapshotName>,
+    /// The user's note.
+    pub message: Option<String>,
+}
 
 /// A rollback that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,21 +54,20 @@ pub struct RolledBack {
 }
 
 impl Sandbox {
-    /// Takes a snapshot of the stopped sandbox's disk. Without a name it gets its number.
+    /// Takes a snapshot of the stopped sandbox's disk.
     ///
     /// It copies nothing. A process that is killed, and a power cut, leave the snapshot or none.
     ///
     /// # Errors
     /// If the sandbox runs, has a snapshot of this name, or its disk or the record cannot be written.
-    pub fn create_snapshot(
-        &self,
-        name: Option<SnapshotName>,
-        message: Option<String>,
-    ) -> Result<Snapshot, SnapshotError> {
+    pub fn create_snapshot(&self, draft: SnapshotDraft) -> Result<Snapshot, SnapshotError> {
         let (sandbox, _lock) = self.claim_stopped()?;
-        let label = sandbox.new_label(name)?;
-        let state = sandbox.cut_disk()?;
-        sandbox.keep_state(&state, label, message, false)
+        sandbox.new_label(draft.name.clone())?;
+        let pool = UpperPool::adopt(&sandbox.files)?;
+        let _keeping = pool.keep_generations()?;
+        let state = cut_disk(&pool)?;
+        let consistency = Consistency::of(&pool, &state, Consistency::Clean)?;
+        sandbox.keep_state(&state, draft, consistency, false)
     }
 
     /// Returns the snapshots: first those whose records cannot be read, then the others, the oldest
@@ -90,10 +103,11 @@ impl Sandbox {
     /// # Errors
     /// If there is no such snapshot, or its record or a generation is damaged.
     pub fn at_snapshot(&self, name: &str) -> Result<SandboxAtRest, SnapshotError> {
-        let records = Records::new(&self.files);
-        let found = records.read(&self.snapshot_name(name)?)?;
-        let state = found.state(records.path(&found.name))?;
+        let name = self.snapshot_name(name)?;
         let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
+        let _keeping = pool.keep_generations()?;
+        let records = Records::new(&self.files);
+        let state = records.read(&name)?.state(records.path(&name))?;
         let disk = DiskAtRest::Snapshot(Box::new(pool.pool.open_snapshot(&state)?));
         let sandbox = self.clone();
         Ok(SandboxAtRest { sandbox, disk })
@@ -107,17 +121,27 @@ impl Sandbox {
     /// cannot be set to the snapshot, its content is unchanged and the automatic snapshot stays.
     pub fn roll_back(&self, name: Option<&str>) -> Result<RolledBack, SnapshotError> {
         let (sandbox, _lock) = self.claim_stopped()?;
-        let to = sandbox.snapshot(name)?;
-        let state = to.state(Records::new(&sandbox.files).path(&to.name))?;
+        // Without the snapshot a raw disk is to stay as it is.
+        sandbox.snapshot(name)?;
+        let pool = UpperPool::adopt(&sandbox.files)?;
         // The head that the rollback before this one cut off.
         sandbox.remove_unlisted()?;
-        let message = format!("before the rollback to {}", to.name);
-        let before = sandbox.cut_disk()?;
+        let _keeping = pool.keep_generations()?;
+        let to = sandbox.snapshot(name)?;
+        let state = to.state(Records::new(&sandbox.files).path(&to.name))?;
+        let before = cut_disk(&pool)?;
         let kept = match Records::new(&sandbox.files).find(&before)? {
             Some(kept) => kept,
-            None => sandbox.keep_state(&before, sandbox.new_label(None)?, Some(message), true)?,
+            None => {
+                let draft = SnapshotDraft {
+                    name: None,
+                    message: Some(format!("before the rollback to {}", to.name)),
+                };
+                let consistency = Consistency::of(&pool, &before, Consistency::Clean)?;
+                sandbox.keep_state(&before, draft, consistency, true)?
+            }
         };
-        UpperPool::adopt(&sandbox.files)?.roll_back(&state)?;
+        pool.roll_back(&state)?;
         Ok(RolledBack { to, kept })
     }
 
@@ -161,30 +185,24 @@ impl Sandbox {
         Ok(Label { name, number })
     }
 
-    /// Ends the head of the disk, and returns the disk's state once it is durable. The caller holds the
-    /// sandbox's lock.
-    fn cut_disk(&self) -> Result<State, SnapshotError> {
-        let mut disk = UpperPool::adopt(&self.files)?.open()?;
-        check_count(disk.generation_count())?;
-        let state = disk.cut()?;
-        disk.flush()?;
-        Ok(state)
-    }
-
-    /// Writes the record of a snapshot, whose state is durable.
+    /// Writes the record of a snapshot, whose state is durable. The caller keeps its generations.
     fn keep_state(
         &self,
         state: &State,
-        label: Label,
-        message: Option<String>,
+        draft: SnapshotDraft,
+        consistency: Consistency,
         is_automatic: bool,
     ) -> Result<Snapshot, SnapshotError> {
+        // No other process gives this name, and none takes the unfinished record for a leftover.
+        let _naming = ChangeLock::take(&self.files)?;
+        let label = self.new_label(draft.name)?;
         let snapshot = Snapshot {
             name: label.name,
             number: label.number,
             created_s: now_s(),
-            message,
+            message: draft.message,
             is_automatic,
+            consistency,
             size_bytes: state.size_bytes,
             image_digest: self.spec.image_digest.clone(),
             state: hex::encode(state.to_bytes()),
@@ -192,6 +210,16 @@ impl Sandbox {
         Records::new(&self.files).add(&snapshot)?;
         Ok(snapshot)
     }
+}
+
+/// Ends the head of a disk, and returns the disk's state once it is durable. The caller holds the
+/// sandbox's lock.
+fn cut_disk(pool: &UpperPool) -> Result<State, SnapshotError> {
+    let mut disk = pool.open()?;
+    check_count(disk.generation_count())?;
+    let state = disk.cut()?;
+    disk.flush()?;
+    Ok(state)
 }
 
 /// Checks that a disk may have one more generation.

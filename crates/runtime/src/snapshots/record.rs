@@ -6,7 +6,7 @@ use generations::State;
 use image_store::seal;
 use serde::{Deserialize, Serialize};
 
-use super::{SnapshotError, SnapshotName};
+use super::{Consistency, SnapshotError, SnapshotName};
 use crate::sandbox::SandboxPaths;
 
 /// The end of a record's file name.
@@ -27,6 +27,9 @@ pub struct Snapshot {
     /// True if a rollback made the snapshot, of the disk as it was before.
     #[serde(default)]
     pub is_automatic: bool,
+    /// The state of the filesystem at the moment of the snapshot.
+    #[serde(default)]
+    pub consistency: Consistency,
     /// Size of the disk, in bytes.
     pub size_bytes: u64,
     /// The image of the sandbox, by the digest of its manifest: the disk has changes to it alone.

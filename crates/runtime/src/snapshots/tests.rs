@@ -37,8 +37,11 @@ fn generation_files(sandbox: &Sandbox) -> usize {
     files.expect("listed").count()
 }
 
-fn named(word: &str) -> Option<SnapshotName> {
-    Some(word.parse().expect("a name"))
+fn named(word: &str) -> SnapshotDraft {
+    SnapshotDraft {
+        name: Some(word.parse().expect("a name")),
+        message: None,
+    }
 }
 
 #[test]
@@ -47,9 +50,7 @@ fn a_disk_goes_back_and_forth() {
     let first = [7; 8192];
     let sandbox = sandbox(&Home::new(root.path()), &first);
     let raw_bytes = sandbox.allocated_bytes().expect("there");
-    sandbox
-        .create_snapshot(named("clean"), None)
-        .expect("taken");
+    sandbox.create_snapshot(named("clean")).expect("taken");
     assert!(!sandbox.files.upper().exists());
     assert!(sandbox.allocated_bytes().expect("there") >= raw_bytes);
     change(&sandbox, b"changed", 4096);
@@ -71,17 +72,13 @@ fn a_disk_goes_back_and_forth() {
 fn what_is_removed_takes_its_generations_along() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
-    sandbox
-        .create_snapshot(named("clean"), None)
-        .expect("taken");
+    sandbox.create_snapshot(named("clean")).expect("taken");
     change(&sandbox, &[1; 4096], 0);
-    sandbox
-        .create_snapshot(named("tried"), None)
-        .expect("taken");
+    sandbox.create_snapshot(named("tried")).expect("taken");
     change(&sandbox, &[2; 4096], 0);
     sandbox.roll_back(Some("clean")).expect("rolled back");
     // The head that was cut off goes with the first removal.
-    sandbox.create_snapshot(named("more"), None).expect("taken");
+    sandbox.create_snapshot(named("more")).expect("taken");
     sandbox.remove_snapshot("more").expect("removed");
     let before = generation_files(&sandbox);
     sandbox.remove_snapshot("tried").expect("removed");
@@ -101,17 +98,16 @@ fn what_cannot_be_done_changes_nothing() {
     let none = sandbox.roll_back(None);
     assert!(matches!(none, Err(SnapshotError::Empty { .. })));
     assert!(sandbox.files.upper().exists());
-    sandbox.create_snapshot(named("a"), None).expect("taken");
-    let taken = sandbox.create_snapshot(named("a"), None);
+    sandbox.create_snapshot(named("a")).expect("taken");
+    let taken = sandbox.create_snapshot(named("a"));
     assert!(matches!(taken, Err(SnapshotError::Exists { .. })));
     let missing = sandbox.remove_snapshot("b");
     assert!(matches!(missing, Err(SnapshotError::Missing { .. })));
     let held = sandbox.lock().expect("a lock file").expect("free");
     for running in [
-        sandbox.create_snapshot(None, None).map(drop),
+        sandbox.create_snapshot(SnapshotDraft::default()).map(drop),
         sandbox.roll_back(None).map(drop),
-        sandbox.remove_snapshot("a"),
-        sandbox.verify_snapshots(&[]).map(drop),
+        sandbox.merge_generations().map(drop),
     ] {
         assert!(matches!(running, Err(SnapshotError::Running { .. })));
     }
@@ -123,13 +119,15 @@ fn what_cannot_be_done_changes_nothing() {
 fn a_state_that_is_kept_is_not_kept_again() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
-    sandbox.create_snapshot(named("2"), None).expect("taken");
+    sandbox.create_snapshot(named("2")).expect("taken");
     let rolled = sandbox.roll_back(Some("2")).expect("rolled back");
     assert_eq!(rolled.kept, rolled.to);
     change(&sandbox, &[1; 4096], 0);
     // As if the process had ended between the automatic snapshot and the rollback. Its number is taken
     // as a name.
-    sandbox.create_snapshot(None, None).expect("taken");
+    sandbox
+        .create_snapshot(SnapshotDraft::default())
+        .expect("taken");
     let files = generation_files(&sandbox);
     let rolled = sandbox.roll_back(Some("2")).expect("rolled back");
     assert_eq!(rolled.kept.name.as_str(), "3");
@@ -142,9 +140,9 @@ fn a_state_that_is_kept_is_not_kept_again() {
 fn each_flipped_bit_of_a_record_is_refused_and_harms_no_other_snapshot() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 4096]);
-    sandbox.create_snapshot(named("a"), None).expect("taken");
+    sandbox.create_snapshot(named("a")).expect("taken");
     change(&sandbox, &[1; 4096], 0);
-    sandbox.create_snapshot(named("b"), None).expect("taken");
+    sandbox.create_snapshot(named("b")).expect("taken");
     let path = sandbox.files.snapshots().join("a.json");
     let whole = fs::read(&path).expect("read");
     for bit in 0..whole.len() * 8 {
@@ -165,7 +163,7 @@ fn each_flipped_bit_of_a_record_is_refused_and_harms_no_other_snapshot() {
     assert_eq!(listed.iter().filter(|one| one.is_ok()).count(), 1);
     // A removal frees no generation that the damaged record may list.
     let before = generation_files(&sandbox);
-    sandbox.create_snapshot(named("c"), None).expect("taken");
+    sandbox.create_snapshot(named("c")).expect("taken");
     sandbox.remove_snapshot("b").expect("removed");
     assert_eq!(generation_files(&sandbox), before);
     sandbox.roll_back(Some("c")).expect("rolled back");
@@ -182,10 +180,10 @@ fn a_flipped_byte_of_content_is_found_and_is_that_of_its_snapshots() {
         let verified = sandbox.verify_snapshots(&[name.to_owned()]);
         verified.expect("verified").remove(0).content
     };
-    sandbox.create_snapshot(named("a"), None).expect("taken");
+    sandbox.create_snapshot(named("a")).expect("taken");
     assert_eq!(state_of("a").expect("whole"), SnapshotContent::Recorded);
     change(&sandbox, &[1; 4096], 0);
-    sandbox.create_snapshot(named("b"), None).expect("taken");
+    sandbox.create_snapshot(named("b")).expect("taken");
     assert_eq!(state_of("a").expect("whole"), SnapshotContent::Intact);
     assert_eq!(state_of("b").expect("whole"), SnapshotContent::Recorded);
     assert_eq!(state_of("b").expect("whole"), SnapshotContent::Intact);
@@ -216,18 +214,24 @@ fn an_adoption_that_was_cut_short_is_ended() {
     let sandbox = sandbox(&Home::new(root.path()), &[7; 4096]);
     let beside = root.path().join("beside");
     fs::hard_link(sandbox.files.upper(), &beside).expect("linked");
-    sandbox.create_snapshot(None, None).expect("taken");
+    sandbox
+        .create_snapshot(SnapshotDraft::default())
+        .expect("taken");
     // As if the process had ended before it removed the old name.
     fs::rename(&beside, sandbox.files.upper()).expect("renamed");
     assert_eq!(content(&sandbox), [7; 4096]);
-    sandbox.create_snapshot(None, None).expect("taken");
+    sandbox
+        .create_snapshot(SnapshotDraft::default())
+        .expect("taken");
     assert!(!sandbox.files.upper().exists());
     // And as if the pool had got no disk.
     let other = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("b"));
     fs::write(other.files.upper(), [5; 4096]).expect("written");
     fs::create_dir(other.files.generations()).expect("made");
     assert!(UpperPool::find(&other.files).expect("looked").is_none());
-    other.create_snapshot(None, None).expect("taken");
+    other
+        .create_snapshot(SnapshotDraft::default())
+        .expect("taken");
     assert_eq!(content(&other), [5; 4096]);
 }
 
@@ -235,14 +239,16 @@ fn an_adoption_that_was_cut_short_is_ended() {
 fn merging_frees_what_nobody_sees_and_changes_no_content() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 4 * 4096]);
-    sandbox.create_snapshot(named("a"), None).expect("taken");
+    sandbox.create_snapshot(named("a")).expect("taken");
     for number in 1..6 {
         change(&sandbox, &[number; 4096], 0);
         change(&sandbox, &[number; 4096], 4096 * u64::from(number % 4));
-        sandbox.create_snapshot(None, None).expect("taken");
+        sandbox
+            .create_snapshot(SnapshotDraft::default())
+            .expect("taken");
     }
     let kept = content(&sandbox);
-    sandbox.create_snapshot(named("z"), None).expect("taken");
+    sandbox.create_snapshot(named("z")).expect("taken");
     change(&sandbox, &[9; 4096], 0);
     let last = content(&sandbox);
     assert_eq!(sandbox.merge_generations().expect("merged"), 0);
@@ -273,10 +279,12 @@ fn damage_is_not_merged_away() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
     for number in 1..4 {
-        sandbox.create_snapshot(None, None).expect("taken");
+        sandbox
+            .create_snapshot(SnapshotDraft::default())
+            .expect("taken");
         change(&sandbox, &[number; 4096], 0);
     }
-    sandbox.create_snapshot(named("last"), None).expect("taken");
+    sandbox.create_snapshot(named("last")).expect("taken");
     sandbox.verify_snapshots(&[]).expect("verified");
     sandbox.remove_snapshot("2").expect("removed");
     sandbox.remove_snapshot("3").expect("removed");
@@ -306,4 +314,74 @@ fn a_disk_has_no_more_generations_than_a_process_can_open() {
         refused,
         Err(SnapshotError::TooMany { count: 500, .. })
     ));
+}
+
+#[test]
+fn snapshots_of_a_running_sandbox_are_verified_and_removed() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = sandbox(&Home::new(root.path()), &[7; 4096]);
+    sandbox.create_snapshot(named("a")).expect("taken");
+    change(&sandbox, &[1; 4096], 0);
+    sandbox.create_snapshot(named("b")).expect("taken");
+    let _held = sandbox.lock().expect("a lock file").expect("free");
+    // As the process of the machine has it.
+    let pool = UpperPool::find(&sandbox.files).expect("looked");
+    let mut disk = pool.expect("a pool").open().expect("opened");
+    disk.write(&[2; 4096], 0).expect("written");
+    let verified = sandbox.verify_snapshots(&[]).expect("verified");
+    assert!(verified.iter().all(|one| one.content.is_ok()));
+    let state = disk.cut().expect("cut");
+    sandbox.remove_snapshot("b").expect("removed");
+    disk.flush().expect("flushed");
+    disk.write(&[3; 4096], 0).expect("written");
+    sandbox.remove_snapshot("a").expect("removed");
+    disk.flush().expect("flushed");
+    let mut bytes = [0; 1];
+    let pool = UpperPool::find(&sandbox.files).expect("looked");
+    let cut = pool.expect("a pool").pool.open_snapshot(&state);
+    cut.expect("whole").read(&mut bytes, 0).expect("read");
+    assert_eq!(bytes, [2]);
+    drop(disk);
+    assert_eq!(content(&sandbox), [3; 4096]);
+}
+
+#[tokio::test]
+async fn the_first_snapshot_of_a_running_sandbox_is_refused_with_the_remedy() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = sandbox(&Home::new(root.path()), &[7; 4096]);
+    let taken = sandbox.take_snapshot(named("a"), true).await;
+    assert_eq!(taken.expect("stopped").name.as_str(), "a");
+    let raw = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("raw"));
+    fs::write(raw.files.upper(), [7; 4096]).expect("written");
+    let held = [&sandbox, &raw].map(|one| one.lock().expect("a lock file").expect("free"));
+    let refused = raw.take_snapshot(named("a"), true).await;
+    assert!(matches!(refused, Err(SnapshotError::RawDisk { .. })));
+    assert!(raw.files.upper().exists() && !raw.files.generations().exists());
+    // The name is looked at before the machine is asked, and nothing serves its socket.
+    let refused = sandbox.take_snapshot(named("a"), true).await;
+    assert!(matches!(refused, Err(SnapshotError::Exists { .. })));
+    let refused = sandbox.take_snapshot(named("b"), true).await;
+    assert!(matches!(refused, Err(SnapshotError::Connect(_))));
+    drop(held);
+}
+
+#[test]
+fn the_filesystem_itself_says_whether_it_is_whole() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("a"));
+    let tree = fstree::Tree::<Vec<u8>>::new(fstree::Metadata::directory(0o755));
+    let options = crate::sandbox::upper_options(&sandbox.spec, 1 << 20);
+    let file = fs::File::create(sandbox.files.upper()).expect("made");
+    ext4_writer::write(&tree, &options, file.file()).expect("laid out");
+    let taken = sandbox.create_snapshot(named("whole")).expect("taken");
+    assert_eq!(taken.consistency, Consistency::Clean);
+    let pool = UpperPool::find(&sandbox.files).expect("looked");
+    let pool = pool.expect("a pool");
+    let state = pool.state().expect("read");
+    let promised = Consistency::of(&pool, &state, Consistency::Frozen);
+    assert_eq!(promised.expect("looked"), Consistency::Frozen);
+    // What is no filesystem is not whole, whatever a guest says.
+    change(&sandbox, &[0; 4096], 0);
+    let taken = sandbox.create_snapshot(named("torn")).expect("taken");
+    assert_eq!(taken.consistency, Consistency::Crash);
 }

@@ -29,26 +29,28 @@ pub enum SnapshotContent {
 }
 
 impl Sandbox {
-    /// Reads snapshots of the stopped sandbox as a whole and compares them with their digests; all
+    /// Reads snapshots of the sandbox, running or not, as a whole and compares them with their digests; all
     /// snapshots if `names` is empty. A generation that has no digest gets one: a byte of it that
     /// changes later is found by the next verification.
     ///
     /// # Errors
-    /// If the sandbox runs, or has no snapshot of one of the names.
+    /// If the sandbox has no snapshot of one of the names.
     pub fn verify_snapshots(
         &self,
         names: &[String],
     ) -> Result<Vec<VerifiedSnapshot>, SnapshotError> {
-        let (sandbox, _lock) = self.claim_stopped()?;
-        let records = Records::new(&sandbox.files);
+        let pool = UpperPool::find(&self.files)?;
+        let keeping = pool.as_ref().map(UpperPool::keep_generations);
+        let _keeping = keeping.transpose()?;
+        let records = Records::new(&self.files);
         let names = if names.is_empty() {
             records.names()?
         } else {
-            let found = names.iter().map(|name| sandbox.snapshot_name(name));
+            let found = names.iter().map(|name| self.snapshot_name(name));
             found.collect::<Result<_, _>>()?
         };
         let mut verifier = Verifier {
-            pool: UpperPool::find(&sandbox.files)?,
+            pool,
             outcomes: HashMap::new(),
         };
         let verified = names.into_iter().map(|name| VerifiedSnapshot {

@@ -1,21 +1,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use msb_sdk::{ForkOptions, Sandbox, SnapshotOptions};
 use serde::{Deserialize, Serialize};
 
 use super::sandbox::SandboxObject;
-use super::{Named, Nothing};
+use super::{Named, Nothing, Noticed};
 use crate::failure::Failure;
 use crate::operation::Operation;
 use crate::reply::Answer;
-
-#[derive(Debug, Deserialize)]
-struct Create {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default)]
-    message: Option<String>,
-}
 
 /// A snapshot, or the absence of a choice.
 #[derive(Debug, Deserialize)]
@@ -38,17 +31,38 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("snapshots.verify", verify),
         Operation::new("snapshots.merge", merge),
         Operation::new("rollback", rollback),
+        Operation::of_options("fork", fork),
     ]
+}
+
+/// The names of forks.
+#[derive(Debug, Serialize)]
+struct Forks {
+    names: Vec<String>,
+}
+
+async fn fork(
+    sandbox: Arc<SandboxObject>,
+    options: ForkOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let forks = sandbox.0.fork(options).await?;
+    let warnings = forks.first().map(|fork| fork.warnings().to_vec());
+    let value = Forks {
+        names: forks.iter().map(Sandbox::name).collect(),
+    };
+    Answer::with_value(&Noticed {
+        value,
+        warnings: warnings.unwrap_or_default(),
+    })
 }
 
 async fn create(
     sandbox: Arc<SandboxObject>,
-    create: Create,
+    options: SnapshotOptions,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let snapshots = sandbox.0.snapshots();
-    let (name, message) = (create.name.as_deref(), create.message.as_deref());
-    Answer::with_value(&snapshots.create(name, message).await?)
+    Answer::with_value(&sandbox.0.snapshots().create_with(options).await?)
 }
 
 async fn list(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {

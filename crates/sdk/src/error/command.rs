@@ -39,6 +39,7 @@ pub(super) fn of_client(error: &ClientError) -> Option<Meaning> {
         ClientError::Io(_)
         | ClientError::Connection(_)
         | ClientError::Call { .. }
+        | ClientError::Cut { .. }
         | ClientError::Silent { .. }
         | ClientError::OutOfTurn => return None,
     }))

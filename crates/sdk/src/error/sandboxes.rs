@@ -87,7 +87,10 @@ fn of_create(error: &CreateError) -> Option<Meaning> {
         // Transparent errors do not appear among the causes.
         CreateError::Mount(error) => of_mount(error),
         CreateError::Volume(error) => return of_volume(error),
-        CreateError::Io { .. } | CreateError::Upper(_) => return None,
+        CreateError::Io { .. }
+        | CreateError::Upper(_)
+        | CreateError::Adopt(_)
+        | CreateError::Share(_) => return None,
     })
 }
 
@@ -155,12 +158,14 @@ fn of_patch(error: &PatchError) -> Meaning {
 fn of_at_rest(error: &AtRestError) -> Option<Meaning> {
     let name = error.name();
     let kind = match error {
-        AtRestError::Running { .. } | AtRestError::Snapshots { .. } => ErrorKind::SandboxRunning,
+        AtRestError::Running { .. } => ErrorKind::SandboxRunning,
         AtRestError::Full { .. } => ErrorKind::OutOfSpace,
-        AtRestError::Silent { .. } | AtRestError::Slow { .. } | AtRestError::Thawed { .. } => {
-            ErrorKind::Busy
-        }
+        AtRestError::Silent { .. }
+        | AtRestError::Slow { .. }
+        | AtRestError::NotFrozen { .. }
+        | AtRestError::Thawed { .. } => ErrorKind::Busy,
         AtRestError::Connect { .. }
+        | AtRestError::Cut { .. }
         | AtRestError::Agent { .. }
         | AtRestError::Lock { .. }
         | AtRestError::Copy { .. } => return None,
@@ -257,6 +262,16 @@ fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
             let hint = format!("stop it with msb stop {name}; its files are kept");
             of_running(name).hint(Some(hint))
         }
+        SnapshotError::RawDisk { name } => {
+            let hint = format!(
+                "stop it with msb stop {name}, take the snapshot, and start it again; later ones are taken \
+                 while it runs. msb create --snapshots and msb run --snapshots prepare the disk from the \
+                 start"
+            );
+            of_running(name).hint(Some(hint))
+        }
+        // Transparent errors do not appear among the causes.
+        SnapshotError::Connect(error) => return of_connect(error),
         SnapshotError::Exists { name, .. } => {
             Meaning::new(ErrorKind::NameTaken).detail("name", name.as_str())
         }

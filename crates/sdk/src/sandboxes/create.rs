@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use image_store::{FindError, ImageLease, Store, StoredImage, VerifyMode};
 use msb_runtime::{
-    CreateOptions, HostAuthorities, Lock, Mark, Mount, Room, Sandbox as StoredSandbox, check_mounts,
+    CreateOptions, HostAuthorities, Lock, Mark, Mount, Origin, Room, Sandbox as StoredSandbox,
+    check_mounts,
 };
 use oci_image::Platform;
 
@@ -96,8 +97,18 @@ pub(super) async fn create(
     };
     let checked = checked.await?;
     let store = shared.with_home(Shared::store).await?;
-    let (image, lease, mut warnings) = leased_image(shared, &store, &options, observer).await?;
-    warnings.extend(platform_warning(&options.image, &image.record.platform));
+    let origin = match &options.from_sandbox {
+        Some(from) => Some(origin(shared, from).await?),
+        None => None,
+    };
+    let (image, lease, mut warnings) = match &origin {
+        Some(origin) => held_image(&store, origin).await?,
+        None => leased_image(shared, &store, &options, observer).await?,
+    };
+    let name = origin
+        .as_ref()
+        .map_or(&options.image, |origin| &origin.spec.image);
+    warnings.extend(platform_warning(name, &image.record.platform));
     let shared = Arc::clone(shared);
     // The thread goes on if this operation is cancelled: what it has made is removed then.
     let cleanup = shared.cleanups().begin();
@@ -106,8 +117,14 @@ pub(super) async fn create(
             store.check_with(&image, verify)?;
             shared.timeline().mark(Mark::ImageChecked)?;
         }
-        let create_options = create_options(&options, &image, checked, &mut warnings)?;
-        let (sandbox, lock) = StoredSandbox::create(shared.home(), &image, create_options)?;
+        let mut create_options = create_options(&options, &image, checked, &mut warnings)?;
+        let (sandbox, lock) = match origin {
+            Some(origin) => {
+                create_options.image.clone_from(&origin.spec.image);
+                origin.create(shared.home(), &image, create_options)?
+            }
+            None => StoredSandbox::create(shared.home(), &image, create_options)?,
+        };
         let created = Created {
             shared: Arc::clone(&shared),
             sandbox: Some(sandbox),
@@ -207,10 +224,36 @@ fn create_options(
         read_only: options.read_only,
         limits: spec::limits(options)?,
         stopping,
+        ready_for_snapshots: options.snapshots,
         patches,
         mounts: checked.mounts,
         room: checked.room,
     })
+}
+
+/// Returns the disk that a new sandbox begins with, of `SANDBOX[@SNAPSHOT]`.
+async fn origin(shared: &Arc<Shared>, from: &str) -> Result<Origin, Error> {
+    let (name, snapshot) = match from.split_once('@') {
+        Some((name, snapshot)) => (name.to_owned(), Some(snapshot.to_owned())),
+        None => (from.to_owned(), None),
+    };
+    let found = shared.with_home(move |shared| super::find(shared, &name));
+    let origin = found.await?.origin(snapshot, true).await;
+    origin.map_err(|error| shared.in_home(error.into()))
+}
+
+/// Leases the image of a sandbox, which is in the store as long as the sandbox exists.
+async fn held_image(
+    store: &Store,
+    origin: &Origin,
+) -> Result<(StoredImage, ImageLease, Vec<Notice>), Error> {
+    let (store, digest) = (store.clone(), origin.spec.image_digest.clone());
+    let leasing = blocking(move || {
+        let image = store.find(&digest)?;
+        let lease = store.lease(&image)?;
+        Ok::<_, Error>((image, lease, Vec::new()))
+    });
+    leasing.await
 }
 
 /// Finds or pulls the image and leases it until its machine has a lease. If the image is removed

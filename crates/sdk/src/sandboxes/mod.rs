@@ -5,6 +5,7 @@ mod commands;
 mod create;
 mod discard;
 mod filter;
+mod fork;
 mod handle;
 mod info;
 mod options;
@@ -21,6 +22,7 @@ use msb_runtime::Sandbox as StoredSandbox;
 
 pub use changes::Changes;
 pub use filter::{SandboxCondition, SandboxFilter};
+pub use fork::ForkOptions;
 pub use info::{Lifetime, MainCommand, SandboxInfo, SandboxState};
 pub use options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions, StartOptions, Verify};
 pub use request::SandboxRequest;

@@ -24,8 +24,11 @@ use crate::{Environment, Mount, Network, Port, Size, TerminalSize, Text, Ulimit,
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SandboxOptions {
-    /// The image, by name or digest.
+    /// The image, by name or digest; empty if `from_sandbox` is given.
     pub image: String,
+    /// A sandbox, by name or id, or `SANDBOX@SNAPSHOT`: the new one has its image and begins with its
+    /// files, which both share until they are written. Its options are not taken over.
+    pub from_sandbox: Option<String>,
     /// The sandbox's name; its id if `None`.
     pub name: Option<String>,
     /// Labels, for [`Sandboxes::list`](crate::Sandboxes::list).
@@ -55,6 +58,9 @@ pub struct SandboxOptions {
     pub memory: Option<Size>,
     /// Size of the writable disk, which is sparse; 8 GiB if `None`.
     pub disk: Option<Size>,
+    /// True if the writable disk is prepared for snapshots, so that they can be taken while the sandbox
+    /// runs for the first time. Such a sandbox runs under QEMU.
+    pub snapshots: bool,
     /// Most processes and threads of all commands together; the kernel's limit if `None`.
     pub pids: Option<u32>,
     /// Size of `/dev/shm`; half of the memory if `None`.

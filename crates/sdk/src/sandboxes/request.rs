@@ -77,6 +77,14 @@ impl SandboxRequest {
         self
     }
 
+    /// Begins with the files of a sandbox, or of its snapshot if it is `SANDBOX@SNAPSHOT`, instead of those
+    /// of an image alone.
+    pub fn from_sandbox(mut self, sandbox: impl Into<String>) -> Self {
+        self.options.image.clear();
+        self.options.from_sandbox = Some(sandbox.into());
+        self
+    }
+
     /// Sets the name; without one, the sandbox's id is its name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = Some(name.into());
@@ -163,6 +171,13 @@ impl SandboxRequest {
     /// Sets the size of the writable disk, in bytes or as `8G`; it is sparse.
     pub fn disk(self, size: impl IntoSize) -> Self {
         self.sized(size, |options, size| options.disk = Some(size))
+    }
+
+    /// Prepares the writable disk for snapshots, so that they can be taken while the sandbox runs for the
+    /// first time. Such a sandbox runs under QEMU.
+    pub fn snapshots(mut self) -> Self {
+        self.options.snapshots = true;
+        self
     }
 
     /// Sets the most processes and threads of all commands together.

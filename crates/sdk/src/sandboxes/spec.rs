@@ -25,8 +25,13 @@ const DISK_DEFAULT_BYTES: u64 = 8 << 30;
 
 /// Checks the options that need no image.
 pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
-    if options.image.is_empty() {
-        return Err(Error::invalid("no image was named"));
+    match (options.image.is_empty(), &options.from_sandbox) {
+        (true, None) => return Err(Error::invalid("no image was named")),
+        (false, Some(from)) => {
+            let message = format!("a sandbox is made of an image or from {from}, not of both");
+            return Err(Error::invalid(message));
+        }
+        _ => {}
     }
     let name = &options.source.platform;
     name.as_deref()
@@ -42,7 +47,14 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
     restart(options.restart)?;
     stopping(options, &ImageConfig::default())?;
     overrides(options, false)?;
-    patches(options).map(drop)
+    let has_patches = patches(options)? != Patches::default() || options.host_ca;
+    if options.from_sandbox.is_some() && has_patches {
+        let error = Error::invalid(
+            "files cannot be changed before the first boot of a sandbox that begins with another one's",
+        );
+        return Err(error.with_hint("copy them with msb cp once it is created"));
+    }
+    Ok(())
 }
 
 pub(super) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {

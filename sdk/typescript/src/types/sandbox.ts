@@ -86,6 +86,10 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly memory?: Size | undefined;
   /** Size of the writable disk; 8 GiB if it is absent. */
   readonly disk?: Size | undefined;
+  /** A sandbox, or `SANDBOX@SNAPSHOT`: the new one has its image, for which "" is given, and begins with its files. */
+  readonly fromSandbox?: string | undefined;
+  /** True to prepare the writable disk for snapshots of the sandbox while it runs for the first time. */
+  readonly snapshots?: boolean | undefined;
   /** Maximum number of processes and threads of all commands together. */
   readonly pids?: number | undefined;
   /** Size of `/dev/shm`. */

@@ -5,6 +5,8 @@ import type { CallOptions } from "../remote.js";
 export interface SnapshotOptions extends CallOptions {
   /** A note. */
   readonly message?: string | undefined;
+  /** False if a running guest is not to freeze its filesystem: the snapshot is then as after a power cut. */
+  readonly freeze?: boolean | undefined;
 }
 
 /** The description of a snapshot. */
@@ -21,10 +23,20 @@ export interface SnapshotInfo {
   readonly message: string | null;
   /** True if a rollback made the snapshot, of the files as they were before. */
   readonly automatic: boolean;
+  /** State of the filesystem: of a stopped sandbox, frozen by its running guest, or as after a power cut. */
+  readonly consistency: "clean" | "frozen" | "crash";
   /** Size of the disk in bytes. */
   readonly sizeBytes: number;
   /** Digest of the manifest of the sandbox's image. */
   readonly imageDigest: string;
+}
+
+/** The options of forks. */
+export interface ForkOptions extends CallOptions {
+  /** The snapshot that the forks begin with; the files as they are now if it is absent. */
+  readonly snapshot?: string | undefined;
+  /** False if a running guest is not to freeze its filesystem. */
+  readonly freeze?: boolean | undefined;
 }
 
 /** A rollback that was made. */

@@ -288,6 +288,15 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const image = (step["image"] as string | undefined) ?? stage.world.image;
     stage.keep(step, await stage.msb.sandboxes.create(image, sandboxOptions(step.options ?? {})));
   },
+  fork: async (step, stage) => {
+    const options = { snapshot: step["snapshot"] as string | undefined };
+    const names = await stage.sandbox(step).fork(step["names"] as string[], options);
+    for (const [index, name] of names.entries()) {
+      const fork = await stage.msb.sandboxes.get(name);
+      stage.keep(index === 0 ? step : { ...step, as: undefined }, fork);
+    }
+    return { count: names.length };
+  },
   wait: async (step, stage) => ({ exit_code: (await stage.sandbox(step).wait()).code }),
   start: async (step, stage) => stage.sandbox(step).start(),
   stop: async (step, stage) => ({ stopped: await stage.sandbox(step).stop() }),
@@ -312,7 +321,10 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     return { has_layer: layer !== null, notes };
   },
   snapshot_create: async (step, stage) => {
-    const options = { message: step["message"] as string | undefined };
+    const options = {
+      message: step["message"] as string | undefined,
+      freeze: step["freeze"] as boolean | undefined,
+    };
     return { ...(await stage.sandbox(step).snapshots.create(step["name"] as string | undefined, options)) };
   },
   snapshot_get: async (step, stage) => ({ ...(await stage.sandbox(step).snapshots.get(step["name"] as string)) }),

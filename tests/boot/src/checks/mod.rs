@@ -16,6 +16,7 @@ mod isolation;
 mod keeping;
 mod kernels;
 mod lifecycle;
+mod live_snapshots;
 mod mounts;
 mod network;
 mod owners;
@@ -213,6 +214,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a rollback brings back what several programs wrote",
         snapshots::rolled_back,
+    ),
+    (
+        "snapshots of a running sandbox have all that was synced",
+        live_snapshots::whole,
     ),
     (
         "files come, go and are made before the first boot",

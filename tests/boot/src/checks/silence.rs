@@ -7,6 +7,7 @@ use fs_err as fs;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::durability::remove;
+use super::snapshots::told;
 use test_support::{Speaking, TestEnv, describe, expect_code};
 
 const HOSTILE: &str = "checks-silent";
@@ -42,7 +43,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// is ended in time; so is one whose VMM hangs.
 pub(super) fn given_up(env: &TestEnv) -> Result<()> {
     let script = format!("exec python3 -c \"{STOP_AGENT}\"");
-    let first = start(env, HOSTILE, &[], &script)?;
+    let is_qemu = env.vmm() == "qemu";
+    let options: &[&str] = if is_qemu { &["--snapshots"] } else { &[] };
+    let first = start(env, HOSTILE, options, &script)?;
     // The agent may be stopped before it tells the end of this command.
     let go = in_background(env, &["exec", HOSTILE, "touch", "/go"]);
     await_stop(env)?;
@@ -55,8 +58,9 @@ pub(super) fn given_up(env: &TestEnv) -> Result<()> {
         &["cp", &source, copy],
     ];
     let calls = calls.map(|words| (words[0], in_background(env, words)));
-    if env.vmm() == "qemu" {
+    if is_qemu {
         hung_vmm(env)?;
+        cut_without_agent(env)?;
     }
     for (name, call) in calls {
         let (output, took) = call.join().map_err(|_| anyhow!("a call panicked"))??;
@@ -81,6 +85,23 @@ pub(super) fn given_up(env: &TestEnv) -> Result<()> {
     expect_code(&first.end()?, 125)?;
     go.join().map_err(|_| anyhow!("a call panicked"))??;
     remove(env, HOSTILE)
+}
+
+/// Checks that snapshots of a guest whose agent is silent are taken, and said to be as after a power cut.
+fn cut_without_agent(env: &TestEnv) -> Result<()> {
+    for options in [&[][..], &["--no-freeze"]] {
+        let words = [&["snapshot", "create"], options, &[HOSTILE]].concat();
+        let began = Instant::now();
+        told(env, &words)?;
+        let took = began.elapsed();
+        ensure!(took < CALL_TIME + SLACK, "the snapshot took {took:?}");
+    }
+    let listed = told(
+        env,
+        &["snapshot", "ls", "--format", "{{.consistency}}", HOSTILE],
+    )?;
+    ensure!(listed == "crash\ncrash\n", "{listed}");
+    told(env, &["snapshot", "verify", HOSTILE]).map(drop)
 }
 
 /// Checks that a sandbox with a limit of its time ends in time although its VMM is stopped.

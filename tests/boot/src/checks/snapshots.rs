@@ -1,7 +1,7 @@
 //! Snapshots of a sandbox that several programs have written to, and rollbacks to them.
 
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 use test_support::{TestEnv, describe, expect_code, finish, schema, spawn, upper_disk};
@@ -111,12 +111,14 @@ fn expect_same(before: &str, after: &str) -> Result<()> {
 }
 
 fn restart(env: &TestEnv) -> Result<()> {
-    let start = || {
-        let mut line = env.machine_command("start");
-        line.arg(NAME);
-        line
-    };
-    expect_code(&env.retried(start, &[])?, 0)
+    expect_code(&env.retried(|| machine_start(env, NAME), &[])?, 0)
+}
+
+/// Returns the command that starts a sandbox.
+pub(super) fn machine_start(env: &TestEnv, name: &str) -> Command {
+    let mut line = env.machine_command("start");
+    line.arg(name);
+    line
 }
 
 fn stop(env: &TestEnv) -> Result<()> {
@@ -132,7 +134,7 @@ fn guest(env: &TestEnv, script: &str) -> Result<String> {
 }
 
 /// Runs msb, and returns its output.
-fn told(env: &TestEnv, words: &[&str]) -> Result<String> {
+pub(super) fn told(env: &TestEnv, words: &[&str]) -> Result<String> {
     let output = env.msb().args(words).output()?;
     expect_code(&output, 0).with_context(|| words.join(" "))?;
     Ok(text(&output))

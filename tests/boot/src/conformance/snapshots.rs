@@ -1,6 +1,6 @@
 //! The steps that take snapshots of a sandbox, and go back to them.
 
-use msb_sdk::{Sandbox, SnapshotInfo};
+use msb_sdk::{Sandbox, SnapshotInfo, SnapshotOptions};
 use serde_json::Value;
 
 use super::expectation::{Fields, plain};
@@ -11,8 +11,11 @@ pub(super) async fn perform(sandbox: &Sandbox, step: &Value) -> Result<Fields, S
     let snapshots = sandbox.snapshots();
     match word(step, "do")? {
         "snapshot_create" => {
-            let made = snapshots.create(step["name"].as_str(), step["message"].as_str());
-            Ok(described(made.await?))
+            let mut options = SnapshotOptions::default();
+            options.name = step["name"].as_str().map(str::to_owned);
+            options.message = step["message"].as_str().map(str::to_owned);
+            options.freeze = step["freeze"].as_bool().unwrap_or(true);
+            Ok(described(snapshots.create_with(options).await?))
         }
         "snapshot_get" => Ok(described(snapshots.get(word(step, "name")?).await?)),
         "snapshot_remove" => {
@@ -55,5 +58,6 @@ fn described(snapshot: SnapshotInfo) -> Fields {
     Fields::from([
         ("name", plain(snapshot.name)),
         ("message", plain(snapshot.message)),
+        ("consistency", plain(snapshot.consistency)),
     ])
 }

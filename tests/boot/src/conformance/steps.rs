@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use msb_sdk::{
-    Bytes, Changes, Force, Job, LogOptions, Logs, MkdirOptions, Msb, PullOptions, RemoveOptions,
-    Sandbox, SandboxFilter, SandboxOptions, Settings, Text, VolumeOptions, WriteOptions,
+    Bytes, Changes, Force, ForkOptions, Job, LogOptions, Logs, MkdirOptions, Msb, PullOptions,
+    RemoveOptions, Sandbox, SandboxFilter, SandboxOptions, Settings, Text, VolumeOptions,
+    WriteOptions,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -124,6 +125,7 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
         "host_write" | "host_read" => host_file(step),
         "listen" => listen(stage, step).await,
         "http_get" => http::get(stage.sandbox(step)?, step).await,
+        "fork" => fork(stage, step).await,
         "rollback" => snapshots::rollback(stage.sandbox(step)?, step).await,
         _ if name.starts_with("snapshot_") => snapshots::perform(stage.sandbox(step)?, step).await,
         _ if name.starts_with("job_") => job(stage, step).await,
@@ -346,6 +348,21 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
         other => return Err(no_step(other)),
     }
     Ok(Fields::new())
+}
+
+/// Makes forks of a sandbox, of which `as` names the first.
+async fn fork(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepError> {
+    let options = json!({ "names": step["names"], "snapshot": step["snapshot"] });
+    let options = read::<ForkOptions>(options)?;
+    let forks = stage.sandbox(step)?.fork(options).await?;
+    let fields = Fields::from([("count", plain(forks.len()))]);
+    let mut name = step["as"].as_str().unwrap_or_default();
+    for fork in forks {
+        stage
+            .made
+            .push((std::mem::take(&mut name).to_owned(), fork));
+    }
+    Ok(fields)
 }
 
 /// Makes a sandbox, with a client of its own if the step has one.

@@ -10,7 +10,7 @@ use test_support::succeed;
 use super::super::system_calls::trace_calls;
 use super::super::told;
 use super::step::{NAMES, Step, steps};
-use super::world::{BEFORE, CHANGED, COMMITTED, IMAGE, SNAPPED, World};
+use super::world::{BEFORE, CHANGED, COMMITTED, FORK, IMAGE, SNAPPED, World};
 
 /// A command of msb, and what it changes.
 pub(super) struct Operation {
@@ -101,6 +101,10 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             is_once: true,
             ..operation("snapshot rm", &["snapshot", "rm", &first], snapshots, 0)
         },
+        Operation {
+            is_once: true,
+            ..operation("fork", &["fork", &first, FORK], forks, 60)
+        },
         operation("push", &["push", "-q", IMAGE, &reference], pushed_image, 0),
     ]
 }
@@ -190,6 +194,17 @@ fn committed_image(world: &World) -> Result<Vec<String>> {
 /// Returns the names of all snapshots.
 fn snapshots(world: &World) -> Result<Vec<String>> {
     lines(world, &["snapshot", "ls", "-q"])
+}
+
+/// Returns the names of all sandboxes, and the digest of a file of the fork.
+fn forks(world: &World) -> Result<Vec<String>> {
+    let mut found = lines(world, &["ls", "--format", "{{.name}}"])?;
+    found.sort_unstable();
+    if found.iter().any(|name| name == FORK) {
+        let words = ["fs", "cat", FORK, "/work/edited"];
+        found.push(digest(&succeed(&mut world.msb().command(&words))?.stdout));
+    }
+    Ok(found)
 }
 
 /// Returns the names of all snapshots, and the digest of a file that a rollback changes.

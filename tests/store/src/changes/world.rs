@@ -21,6 +21,9 @@ pub(super) const BEFORE: &str = "before";
 /// The sandbox that has a snapshot, and was changed since.
 pub(super) const SNAPPED: &str = "snapped";
 
+/// The sandbox that a fork makes.
+pub(super) const FORK: &str = "fork";
+
 /// The files of a test: an `MSB_HOME` with an image and three stopped sandboxes, a project of the host,
 /// and an archive. They are copied anew before each run.
 pub(super) struct World {
@@ -83,9 +86,20 @@ impl World {
     /// is unfinished.
     pub(super) fn names(&self) -> Result<Vec<PathBuf>> {
         let mut names: Vec<PathBuf> = paths_below(&self.root)?;
+        let sandboxes = self.root.join("home/sandboxes");
         names.retain(|path| {
             let name = path.file_name();
-            !name.is_some_and(|name| is_of_generation(&name.to_string_lossy()))
+            let is_of_generation =
+                name.is_some_and(|name| is_of_generation(&name.to_string_lossy()));
+            let is_new = path.strip_prefix(&sandboxes).is_ok_and(|below| {
+                // A new sandbox has another id each time; what a killed creation leaves is swept later.
+                !self
+                    .pristine
+                    .join("home/sandboxes")
+                    .join(below.iter().next().unwrap_or_default())
+                    .exists()
+            });
+            !is_of_generation && !is_new
         });
         let is_unfinished = |name: &&PathBuf| {
             let mut parts = name.iter().map(|part| part.to_string_lossy());
@@ -104,6 +118,10 @@ impl World {
         }
         for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
             let directory = entry?.path();
+            // A creation that was killed leaves no sandbox.
+            if !directory.join("sandbox.json").exists() {
+                continue;
+            }
             let generations = directory.join("generations");
             // A process that was killed may have made the directory and no disk in it.
             let disk = if has_disk(&generations)? {

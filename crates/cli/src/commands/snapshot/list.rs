@@ -96,9 +96,11 @@ fn print_table(reports: &[SnapshotInfo]) -> std::io::Result<()> {
             full_name(report),
             output::human_age(now_s.saturating_sub(report.created_s)),
             output::human_size(report.size_bytes),
+            report.consistency.as_str().to_owned(),
             report.message.clone().unwrap_or_default(),
         ]
     };
     let rows: Vec<_> = reports.iter().map(row).collect();
-    table::print(["SNAPSHOT", "CREATED", "DISK", "MESSAGE"], &rows)
+    let heads = ["SNAPSHOT", "CREATED", "DISK", "CONSISTENCY", "MESSAGE"];
+    table::print(heads, &rows)
 }

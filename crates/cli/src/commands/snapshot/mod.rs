@@ -3,7 +3,7 @@ mod remove;
 mod verify;
 
 use anyhow::anyhow;
-use msb_sdk::SnapshotInfo;
+use msb_sdk::{SnapshotInfo, SnapshotOptions};
 
 use super::Context;
 use crate::failure::{Failure, Outcome};
@@ -15,10 +15,11 @@ const SEPARATOR: char = '@';
 // Arguments of `msb snapshot`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A snapshot keeps the files of a stopped sandbox as they are. It copies nothing, and takes the space of \
-    what changes later. Volumes and host directories are not part of it. msb rollback goes back to one. The snapshots \
-    of a sandbox are removed with it.\n\n\
-    A sandbox that has or had snapshots runs under QEMU only.\n\n\
+    after_help = "A snapshot keeps the files of a sandbox as they are, running or not. It copies nothing, and takes the \
+    space of what changes later. Volumes and host directories are not part of it. msb rollback goes back to one. The \
+    snapshots of a sandbox are removed with it.\n\n\
+    The first snapshot of a sandbox is taken while it is stopped, unless it was created with --snapshots. A sandbox \
+    that has or had snapshots runs under QEMU only.\n\n\
     Examples:\n  \
     msb snapshot create -m 'before the upgrade' work@clean\n  \
     msb snapshot ls work; msb rollback work@clean"
@@ -30,17 +31,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Take a snapshot of a stopped sandbox
+    /// Take a snapshot of a sandbox
     Create(CreateArguments),
     /// List the snapshots of sandboxes
     #[command(visible_alias = "list")]
     Ls(list::ListArguments),
     /// Print everything about snapshots, as JSON
     Inspect(list::InspectArguments),
-    /// Remove snapshots of stopped sandboxes
+    /// Remove snapshots
     #[command(alias = "remove")]
     Rm(remove::RemoveArguments),
-    /// Find damage in snapshots of stopped sandboxes
+    /// Find damage in snapshots
     Verify(verify::Arguments),
     /// Remove the snapshots that rollbacks made, and merge what is left
     Prune(remove::PruneArguments),
@@ -49,6 +50,9 @@ enum Command {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Without a name the snapshot gets its number. Its name is printed.\n\n\
+    The guest of a running sandbox writes what it has not written yet, and keeps writers waiting for a moment. If its \
+    agent does not answer, or with --no-freeze, the snapshot is as after a power cut: it has what was synced. The \
+    consistency is recorded: clean (the sandbox was stopped), frozen or crash.\n\n\
     Examples:\n  \
     msb snapshot create work\n  \
     msb snapshot create -m 'before the upgrade' work@clean"
@@ -57,7 +61,10 @@ struct CreateArguments {
     /// Note on the snapshot
     #[arg(short, long, value_name = "MESSAGE")]
     message: Option<String>,
-    /// Stopped sandbox, by name or id, and the name of the snapshot
+    /// Do not have a running guest freeze its filesystem
+    #[arg(long)]
+    no_freeze: bool,
+    /// Sandbox, by name or id, and the name of the snapshot
     #[arg(value_name = "SANDBOX[@NAME]")]
     snapshot: String,
 }
@@ -100,8 +107,11 @@ fn joined(sandbox: &str, name: &str) -> String {
 async fn create(context: &Context, arguments: &CreateArguments) -> Outcome {
     let (sandbox, name) = split(&arguments.snapshot);
     let sandbox = context.handle(sandbox).await?;
-    let message = arguments.message.as_deref();
-    let made = sandbox.snapshots().create(name, message).await?;
+    let mut options = SnapshotOptions::default();
+    options.name = name.map(str::to_owned);
+    options.message.clone_from(&arguments.message);
+    options.freeze = !arguments.no_freeze;
+    let made = sandbox.snapshots().create_with(options).await?;
     output::print(&format!("{}\n", full_name(&made)))?;
     Ok(0)
 }

@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Stopped sandboxes, by name or id, each with all its snapshots or with one
+    /// Sandboxes, by name or id, each with all its snapshots or with one
     #[arg(required = true, value_name = "SANDBOX[@NAME]")]
     snapshots: Vec<String>,
 }

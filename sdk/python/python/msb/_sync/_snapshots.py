@@ -10,17 +10,21 @@ from ._bridge import call
 
 
 class Snapshots:
-    """The snapshots of a sandbox's files. All but reading them takes a stopped sandbox, or raises `SandboxRunning`."""
+    """The snapshots of a sandbox's files, running or not. Merging takes a stopped sandbox."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def create(self, name: str | None = None, *, message: str | None = None) -> SnapshotInfo:
+    def create(
+        self, name: str | None = None, *, message: str | None = None, freeze: bool = True
+    ) -> SnapshotInfo:
         """Takes a snapshot of the files, in constant time. Without a name it gets its number.
 
-        Volumes and directories of the host are not part of it. Raises `NameTaken` and `InvalidArgument`.
+        The guest of a running sandbox freezes its filesystem meanwhile, unless `freeze` is false: the snapshot is then
+        as after a power cut. Volumes and directories of the host are not part of it. Raises `NameTaken`,
+        `InvalidArgument`, and `SandboxRunning` if the sandbox runs on a disk that was not prepared for snapshots.
         """
-        options = {"name": name, "message": message}
+        options = {"name": name, "message": message, "freeze": freeze}
         reply = call(self._link, "snapshots.create", options)
         return decode(SnapshotInfo, reply.value)
 

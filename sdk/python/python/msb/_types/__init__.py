@@ -28,7 +28,7 @@ from .image import (
 from .log import LogRecord
 from .mount import Mount
 from .network import Network, Port, Ports
-from .sandbox import SandboxOptions, unsupported
+from .sandbox import SandboxOptions
 from .sandbox_info import GuestStats, HostStats, SandboxInfo, SandboxState, Stats, Stopped
 from .snapshot import RolledBack, SnapshotInfo, VerifiedSnapshot
 from .volume import VolumeInfo
@@ -81,5 +81,4 @@ __all__ = [
     "Version",
     "VolumeInfo",
     "Xattr",
-    "unsupported",
 ]

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .._values import Duration, Size, Text
-from ..errors import Unsupported
 from .command import TerminalSize, Ulimit
 from .mount import Mount
 from .network import Network, Ports
@@ -27,6 +26,8 @@ class SandboxOptions(TypedDict, total=False):
     list runs the image's own command."""
     entrypoint: str
     """Program to run instead of the image's Entrypoint; an empty one is no entrypoint."""
+    from_sandbox: str
+    """A sandbox, or `SANDBOX@SNAPSHOT`: the new one has its image, for which "" is given, and begins with its files."""
     env: Mapping[str, Text]
     """Environment variables of the main command and later ones."""
     cwd: str
@@ -47,6 +48,8 @@ class SandboxOptions(TypedDict, total=False):
     """Guest memory; 1 GiB by default."""
     disk: Size
     """Size of the writable disk, which is sparse; 8 GiB by default."""
+    snapshots: bool
+    """True to prepare the writable disk for snapshots of the sandbox while it runs for the first time."""
     pids: int
     """Most processes and threads of all commands together."""
     shm: Size
@@ -110,8 +113,3 @@ class SandboxOptions(TypedDict, total=False):
     """True if the main command waits until a client has attached to it."""
     window: TerminalSize
     """The size of the main command's terminal at the start, if it has one; that of `tty` by default."""
-
-
-def unsupported(operation: str) -> Unsupported:
-    """Returns the error of an operation that is reserved."""
-    return Unsupported(f"cannot {operation} a sandbox: msb does not support it yet")

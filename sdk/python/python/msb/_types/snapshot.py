@@ -21,6 +21,9 @@ class SnapshotInfo:
     """The user's note."""
     automatic: bool = False
     """True if a rollback made the snapshot, of the files as they were before."""
+    consistency: str = "crash"
+    """State of the filesystem at that moment: `clean` (the sandbox was stopped), `frozen` by its running guest, or
+    `crash`, as after a power cut."""
     size_bytes: int = 0
     """Size of the disk, in bytes."""
     image_digest: str = ""

@@ -1,0 +1,228 @@
+//! Cuts of a served disk while the machine runs.
+//!
+//! A thread of its own makes them, with the jail of the one that serves the disk: the supervisor's may
+//! not open its files. Both threads take turns, so a cut lies between two requests of the VMM.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use generations::{FileStorage, State};
+use tokio::sync::oneshot;
+
+/// A disk that one thread serves and another one cuts.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedDisk {
+    size_bytes: u64,
+    disk: Arc<Mutex<generations::Disk<FileStorage>>>,
+}
+
+impl SharedDisk {
+    pub(crate) fn new(disk: generations::Disk<FileStorage>) -> Self {
+        Self {
+            size_bytes: disk.size_bytes(),
+            disk: Arc::new(Mutex::new(disk)),
+        }
+    }
+
+    /// Returns the size of the disk, in bytes. It stays the same while the disk is served.
+    pub(crate) const fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Waits for the disk. A thread that panicked may have left it half changed.
+    pub(crate) fn lock(&self) -> io::Result<MutexGuard<'_, generations::Disk<FileStorage>>> {
+        let broken_off = |_| io::Error::other("a thread that changed the disk was broken off");
+        self.disk.lock().map_err(broken_off)
+    }
+}
+
+impl nbd_server::Disk for SharedDisk {
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn read(&mut self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
+        Ok(self.lock()?.read(buf, offset_bytes)?)
+    }
+
+    fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
+        Ok(self.lock()?.write(bytes, offset_bytes)?)
+    }
+
+    fn zero(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+        Ok(self.lock()?.zero(offset_bytes, length_bytes)?)
+    }
+
+    fn discard(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+        Ok(self.lock()?.discard(offset_bytes, length_bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(self.lock()?.flush()?)
+    }
+}
+
+/// A reason why a disk was not cut.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CutDiskError {
+    /// The disk has too many generations.
+    #[error("the writable disk has {count} generations, and the limit is {limit}")]
+    TooMany { count: usize, limit: usize },
+    /// The disk cannot be cut, or what was cut cannot be made durable.
+    #[error("cannot cut the writable disk: {0}")]
+    Disk(String),
+    /// The machine ends.
+    #[error("the writable disk is not served any more")]
+    Ended,
+}
+
+type Outcome<T> = Result<T, CutDiskError>;
+
+/// The supervisor's end of the thread that cuts a disk.
+#[derive(Debug, Clone)]
+pub(crate) struct DiskCuts(Sender<Order>);
+
+/// The thread's end.
+#[derive(Debug)]
+pub(crate) struct CutOrders(Receiver<Order>);
+
+/// Returns both ends.
+pub(crate) fn disk_cuts() -> (DiskCuts, CutOrders) {
+    let (sender, receiver) = channel();
+    (DiskCuts(sender), CutOrders(receiver))
+}
+
+/// The order to cut the disk.
+#[derive(Debug)]
+struct Order {
+    generations_max: usize,
+    cut: oneshot::Sender<Outcome<State>>,
+    durable: oneshot::Sender<Outcome<()>>,
+}
+
+/// A cut under way.
+#[derive(Debug)]
+pub(crate) struct Cutting {
+    cut: oneshot::Receiver<Outcome<State>>,
+    durable: oneshot::Receiver<Outcome<()>>,
+}
+
+impl DiskCuts {
+    /// Begins a cut, after which the disk may have `generations_max` generations.
+    pub(crate) fn begin(&self, generations_max: usize) -> Cutting {
+        let (cut, cut_told) = oneshot::channel();
+        let (durable, durable_told) = oneshot::channel();
+        let order = Order {
+            generations_max,
+            cut,
+            durable,
+        };
+        // Without a thread nobody has the other ends, and the receivers say so.
+        let _ = self.0.send(order);
+        Cutting {
+            cut: cut_told,
+            durable: durable_told,
+        }
+    }
+}
+
+impl Cutting {
+    /// Returns the disk's state once it is cut: writes that follow do not change it.
+    pub(crate) async fn state(&mut self) -> Outcome<State> {
+        (&mut self.cut).await.unwrap_or(Err(CutDiskError::Ended))
+    }
+
+    /// Waits until the state is durable.
+    pub(crate) async fn durable(self) -> Outcome<()> {
+        self.durable.await.unwrap_or(Err(CutDiskError::Ended))
+    }
+}
+
+impl CutOrders {
+    /// Cuts the disk whenever the supervisor says so, until that is gone.
+    pub(crate) fn carry_out(self, disk: &SharedDisk) {
+        for order in self.0 {
+            order.carry_out(disk);
+        }
+    }
+}
+
+impl Order {
+    fn carry_out(self, disk: &SharedDisk) {
+        let failed = |error: &dyn ToString| CutDiskError::Disk(error.to_string());
+        let mut disk = match disk.lock() {
+            Ok(disk) => disk,
+            Err(error) => {
+                // Whoever asked may be gone; so it is below.
+                let _ = self.cut.send(Err(failed(&error)));
+                return;
+            }
+        };
+        let cut = cut(&mut disk, self.generations_max);
+        let is_cut = cut.is_ok();
+        let _ = self.cut.send(cut);
+        if is_cut {
+            let flushed = disk.flush().map_err(|error| failed(&error));
+            let _ = self.durable.send(flushed);
+        }
+    }
+}
+
+fn cut(disk: &mut generations::Disk<FileStorage>, generations_max: usize) -> Outcome<State> {
+    let count = disk.generation_count();
+    if count >= generations_max {
+        return Err(CutDiskError::TooMany {
+            count,
+            limit: generations_max,
+        });
+    }
+    disk.cut()
+        .map_err(|error| CutDiskError::Disk(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use generations::Pool;
+
+    use super::*;
+
+    const SIZE_BYTES: u64 = 1 << 20;
+
+    #[tokio::test]
+    async fn a_cut_between_two_writes_has_the_first() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
+        let id = pool.new_disk_id().expect("random bytes");
+        pool.create_disk(id, SIZE_BYTES).expect("made");
+        let mut disk = SharedDisk::new(pool.open_disk(id).expect("opened"));
+        let (cuts, orders) = disk_cuts();
+        let cutter = std::thread::spawn({
+            let disk = disk.clone();
+            move || orders.carry_out(&disk)
+        });
+        nbd_server::Disk::write(&mut disk, b"first", 0).expect("written");
+        let mut cutting = cuts.begin(9);
+        let state = cutting.state().await.expect("cut");
+        nbd_server::Disk::write(&mut disk, b"later", 0).expect("written");
+        cutting.durable().await.expect("flushed");
+        let mut bytes = [0; 5];
+        let snapshot = pool.open_snapshot(&state).expect("opened");
+        snapshot.read(&mut bytes, 0).expect("read");
+        assert_eq!(&bytes, b"first");
+        let refused = cuts.begin(2).state().await;
+        let error = refused.expect_err("two are there").to_string();
+        assert!(error.contains("has 2 generations"), "{error}");
+        drop(cuts);
+        cutter.join().expect("no panic");
+    }
+
+    #[tokio::test]
+    async fn without_a_thread_nothing_is_waited_for() {
+        let (cuts, orders) = disk_cuts();
+        drop(orders);
+        let mut cutting = cuts.begin(9);
+        assert!(matches!(cutting.state().await, Err(CutDiskError::Ended)));
+        assert!(matches!(cutting.durable().await, Err(CutDiskError::Ended)));
+    }
+}

@@ -1,0 +1,132 @@
+//! Forks: new sandboxes whose disks begin with that of another one, and share its generations.
+
+use std::io;
+
+use durable_files::now_s;
+use fs_err as fs;
+use image_store::StoredImage;
+use msb_network::Publish;
+
+use crate::each_at_once::each_at_once;
+use crate::sandbox::{check_names, write_anonymous_volumes};
+use crate::{CreateError, CreateOptions, Home, Lock, Origin, Sandbox, SandboxId, Spec};
+
+/// Sandboxes that were forked.
+#[derive(Debug)]
+pub struct Forked {
+    /// The new sandboxes, in the order of their names.
+    pub sandboxes: Vec<Sandbox>,
+    /// The ports of the host that lead into the source and into no fork.
+    pub unpublished: Vec<Publish>,
+}
+
+impl Origin {
+    /// Makes a sandbox of each name, and of its id where there is none. It has the options of the source,
+    /// an id and a hostname of its own, and none of the ports of the host that the source names. It is
+    /// kept when it stops.
+    ///
+    /// # Errors
+    /// A name that is taken, invalid or given twice, files that cannot be written. Nothing is left of the
+    /// sandboxes then.
+    pub fn fork(&self, home: &Home, names: &[Option<String>]) -> Result<Forked, CreateError> {
+        let specs = names.iter().map(|name| self.child(name.clone()));
+        let specs = specs.collect::<io::Result<Vec<Spec>>>();
+        let io_error = |source| CreateError::Io {
+            directory: home.sandboxes(),
+            source,
+        };
+        let children = specs.map_err(io_error)?.into_iter();
+        let children: Vec<Sandbox> = children.map(|spec| Sandbox::at(home, spec)).collect();
+        check_names(home, children.iter().map(|child| child.spec.name.as_str()))?;
+        // Nobody starts or removes one before all are there.
+        let mut locks = Vec::new();
+        let made = self.make(home, &children, &mut locks);
+        if made.is_err() {
+            for child in children.iter().take(locks.len()) {
+                // The first error is the one that is reported.
+                let _ = fs::remove_dir_all(&child.files.directory);
+            }
+        }
+        made?;
+        let published = self
+            .spec
+            .network
+            .iter()
+            .flat_map(|network| &network.publish);
+        Ok(Forked {
+            sandboxes: children,
+            unpublished: published
+                .filter(|publish| is_given(publish))
+                .copied()
+                .collect(),
+        })
+    }
+
+    /// Creates a sandbox of the source's image with options of its own, whose disk begins with that of the
+    /// source. The options have no changes to the image's files.
+    ///
+    /// # Errors
+    /// Fails as [`Sandbox::create`] does.
+    pub fn create(
+        &self,
+        home: &Home,
+        image: &StoredImage,
+        mut options: CreateOptions,
+    ) -> Result<(Sandbox, Lock), CreateError> {
+        let upper_bytes = options.resources.upper_bytes.max(self.size_bytes());
+        options.resources.upper_bytes = upper_bytes;
+        let write_upper = |sandbox: &Sandbox| self.write_disk(&sandbox.files);
+        Sandbox::create_with(home, image, options, write_upper)
+    }
+
+    fn make(
+        &self,
+        home: &Home,
+        children: &[Sandbox],
+        locks: &mut Vec<Lock>,
+    ) -> Result<(), CreateError> {
+        for child in children {
+            let directory = &child.files.directory;
+            let io_error = |source| CreateError::Io {
+                directory: directory.clone(),
+                source,
+            };
+            durable_files::create_directory(directory).map_err(io_error)?;
+            let lock = Lock::take(&child.files).map_err(io_error)?;
+            locks.push(lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?);
+        }
+        each_at_once(children, |child| {
+            self.write_disk(&child.files)?;
+            write_anonymous_volumes(child)
+        })?;
+        Sandbox::describe_all(home, children)
+    }
+
+    /// Returns the description of a fork.
+    fn child(&self, name: Option<String>) -> io::Result<Spec> {
+        let source = &self.spec;
+        let id = SandboxId::random()?;
+        let name = name.unwrap_or_else(|| id.to_string());
+        let mut network = source.network.clone();
+        if let Some(network) = &mut network {
+            network.publish.retain(|publish| !is_given(publish));
+        }
+        Ok(Spec {
+            id,
+            created_s: now_s(),
+            upper_bytes: source.upper_bytes.max(self.size_bytes()),
+            remove_when_stopped: false,
+            removed_with_owner: false,
+            // A name that the source was given is in its files, and has to be replaced there.
+            hostname: source.hostname.as_ref().and_then(|_| name.parse().ok()),
+            network,
+            name,
+            ..source.clone()
+        })
+    }
+}
+
+/// Returns true if the user chose the port of the host, which one sandbox can have.
+fn is_given(publish: &Publish) -> bool {
+    publish.host.port() != 0
+}

@@ -1,0 +1,94 @@
+//! The disk of a sandbox at one moment, as new sandboxes begin with it.
+
+use generations::State;
+
+use super::live::blocking;
+use super::record::Records;
+use super::{SnapshotError, cut_disk};
+use crate::sandbox::{CreateError, GenerationsLock, Lock, ReadLock, SandboxPaths, UpperPool};
+use crate::{Sandbox, Spec};
+
+/// The disk of a sandbox at one moment. Its files stay while this value lives, and if the sandbox is
+/// stopped, that is neither started nor removed.
+#[derive(Debug)]
+pub struct Origin {
+    /// The description of the sandbox.
+    pub spec: Spec,
+    pub(super) pool: UpperPool,
+    pub(super) state: State,
+    pub(super) _keeping: GenerationsLock,
+    pub(super) _stopped: Option<Stopped>,
+}
+
+/// The right by which a stopped sandbox stays as it is.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    Cut(#[expect(dead_code, reason = "it is held, not used")] Lock),
+    Read(#[expect(dead_code, reason = "it is held, not used")] ReadLock),
+}
+
+impl Sandbox {
+    /// Returns the disk as it is in a snapshot, or as it is now if none is named. That makes the raw disk
+    /// of a stopped sandbox one of generations. The guest of a running one is asked to freeze its
+    /// filesystem, if `can_freeze`.
+    ///
+    /// # Errors
+    /// If there is no such snapshot, or the sandbox runs on a raw disk, or its disk cannot be cut.
+    pub async fn origin(
+        &self,
+        snapshot: Option<String>,
+        can_freeze: bool,
+    ) -> Result<Origin, SnapshotError> {
+        let sandbox = self.clone();
+        let Some(snapshot) = snapshot else {
+            let cut = blocking(move || sandbox.origin_of_stopped()).await;
+            return match cut {
+                Err(SnapshotError::Running { .. }) => self.origin_of_running(can_freeze).await,
+                cut => cut,
+            };
+        };
+        blocking(move || sandbox.origin_of_snapshot(&snapshot)).await
+    }
+
+    fn origin_of_snapshot(&self, snapshot: &str) -> Result<Origin, SnapshotError> {
+        let name = self.snapshot_name(snapshot)?;
+        let stopped = self.read_lock()?.map(Stopped::Read);
+        let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
+        let keeping = pool.keep_generations()?;
+        let records = Records::new(&self.files);
+        Ok(Origin {
+            spec: Spec::read(&self.files.directory)?,
+            state: records.read(&name)?.state(records.path(&name))?,
+            pool,
+            _keeping: keeping,
+            _stopped: stopped,
+        })
+    }
+
+    fn origin_of_stopped(&self) -> Result<Origin, SnapshotError> {
+        let (sandbox, lock) = self.claim_stopped()?;
+        let pool = UpperPool::adopt(&sandbox.files)?;
+        let keeping = pool.keep_generations()?;
+        Ok(Origin {
+            state: cut_disk(&pool)?,
+            spec: sandbox.spec,
+            pool,
+            _keeping: keeping,
+            _stopped: Some(Stopped::Cut(lock)),
+        })
+    }
+}
+
+impl Origin {
+    /// Returns the size of the disk, in bytes.
+    pub(crate) const fn size_bytes(&self) -> u64 {
+        self.state.size_bytes
+    }
+
+    /// Makes the disk of a new sandbox, which begins with this one.
+    pub(crate) fn write_disk(&self, files: &SandboxPaths) -> Result<(), CreateError> {
+        self.pool
+            .fork(&self.state, files)
+            .map_err(CreateError::Share)
+    }
+}
