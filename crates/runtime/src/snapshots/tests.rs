@@ -370,7 +370,7 @@ fn the_filesystem_itself_says_whether_it_is_whole() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("a"));
     let tree = fstree::Tree::<Vec<u8>>::new(fstree::Metadata::directory(0o755));
-    let options = crate::sandbox::upper_options(&sandbox.spec, 1 << 20);
+    let options = crate::sandbox::upper_options(&sandbox.spec, 32 << 20);
     let file = fs::File::create(sandbox.files.upper()).expect("made");
     ext4_writer::write(&tree, &options, file.file()).expect("laid out");
     let taken = sandbox.create_snapshot(named("whole")).expect("taken");
