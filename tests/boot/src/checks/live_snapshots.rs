@@ -48,7 +48,7 @@ pub(super) fn whole(env: &TestEnv) -> Result<()> {
     let listed = told(env, &["diff", NAME, "--", "/srv/counted"])?;
     ensure!(listed == "A /srv/counted\n", "{listed}");
     told(env, &["snapshot", "rm", &at("frozen-1")])?;
-    let before = Numbers::told(env)?;
+    let before_forks = Numbers::told(env)?;
     let forked = told(env, &["fork", "-n", "3", NAME, FORK])?;
     ensure!(
         forked == format!("{FORK}-1\n{FORK}-2\n{FORK}-3\n"),
@@ -69,7 +69,7 @@ pub(super) fn whole(env: &TestEnv) -> Result<()> {
     told(env, &["stop", "-t", "0", NAME])?;
     expect_whole(env)?;
     remove(env, NAME)?;
-    forks_go_on(env, &before)
+    forks_go_on(env, &before_forks)
 }
 
 /// Checks that forks of the sandbox, which is removed, have what it had told, and change nothing of each

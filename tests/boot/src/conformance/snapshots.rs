@@ -58,6 +58,6 @@ fn described(snapshot: SnapshotInfo) -> Fields {
     Fields::from([
         ("name", plain(snapshot.name)),
         ("message", plain(snapshot.message)),
-        ("consistency", plain(snapshot.consistency)),
+        ("consistency", plain(snapshot.consistency.as_str())),
     ])
 }
