@@ -248,7 +248,7 @@ mod tests {
         let help = run.expect("it is there").render_help().to_string();
         let (before, _) = help.split_once("\nOptions:").expect("a heading");
         assert!(
-            before.contains("Arguments:\n  <IMAGE [COMMAND] [ARG]>..."),
+            before.contains("Arguments:\n  [IMAGE [COMMAND] [ARG]]..."),
             "{help}"
         );
     }

@@ -19,8 +19,8 @@ pub(super) const ALL: &[MissingCommand] = &[
     missing("buildx", BUILD),
     missing(
         "checkpoint",
-        "msb has no checkpoints; msb stop keeps the files of a sandbox, and msb start boots \
-             from them",
+        "msb keeps no memory; msb snapshot create keeps the files of a sandbox, and msb rollback goes back \
+         to them",
     ),
     missing(
         "compose",
