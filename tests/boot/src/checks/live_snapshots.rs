@@ -15,6 +15,9 @@ const FORK: &str = "checks-live-fork";
 /// Inserts rows, counts with an fsync, and counts without one, for ever. What is written, or synced, is
 /// told in files in memory afterwards.
 const WRITER: &str = include_str!("live_snapshots.py");
+/// Waits until each writer has told a number.
+const WRITING: &str =
+    "cd /dev/shm; until test -e rows -a -e counted -a -e written; do sleep 0.1; done";
 /// What the guest has told.
 const TOLD: &str = "cd /dev/shm; cat rows; echo; cat counted; echo; cat written; echo";
 /// What sqlite finds: the result of its check, the number of rows and the highest one.
@@ -38,7 +41,7 @@ pub(super) fn whole(env: &TestEnv) -> Result<()> {
         env.run_command(&options, &["python3", "-c", WRITER])
     };
     expect_code(&env.retried(start, &[])?, 0)?;
-    guest(env, "until test -e /dev/shm/written; do sleep 0.1; done")?;
+    guest(env, WRITING)?;
     for round in 0..3 {
         take(env, &format!("frozen-{round}"), &[], "frozen")?;
     }
