@@ -293,7 +293,7 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const names = await stage.sandbox(step).fork(step["names"] as string[], options);
     for (const [index, name] of names.entries()) {
       const fork = await stage.msb.sandboxes.get(name);
-      stage.keep(index === 0 ? step : { ...step, as: undefined }, fork);
+      stage.keep(index === 0 ? step : { do: step.do }, fork);
     }
     return { count: names.length };
   },
