@@ -128,7 +128,9 @@ impl Operation {
         let new = (self.observe)(world)?;
         ensure!(old != new, "it changes nothing");
         world.expect_whole()?;
-        let (steps, call_count) = steps(&traced.calls, &world.root);
+        let (steps, call_count) = steps(&traced.calls, &world.root, &|path| {
+            world.is_new_sandbox(path)
+        });
         Ok(Undisturbed {
             steps,
             call_count,

@@ -49,8 +49,13 @@ impl Step {
 }
 
 /// Returns the steps in a command's calls, in their order, and the number of calls that change a
-/// file below `root` or send to a socket. Calls of several threads may be the same step.
-pub(super) fn steps(calls: &[Call], root: &Path) -> (Vec<Step>, usize) {
+/// file below `root` or send to a socket. Calls of several threads may be the same step. `is_new` tells
+/// the paths that are other ones each time.
+pub(super) fn steps(
+    calls: &[Call],
+    root: &Path,
+    is_new: &dyn Fn(&Path) -> bool,
+) -> (Vec<Step>, usize) {
     let mut steps = Vec::new();
     let mut count = 0;
     for (index, call) in calls.iter().enumerate() {
@@ -58,7 +63,11 @@ pub(super) fn steps(calls: &[Call], root: &Path) -> (Vec<Step>, usize) {
             continue;
         }
         count += 1;
-        let step = step(&calls[..=index], call, root);
+        let step = step(
+            &calls[..=index],
+            call,
+            stable_path(&call.text, root, is_new),
+        );
         if !steps.contains(&step) {
             steps.push(step);
         }
@@ -74,9 +83,9 @@ fn changes(call: &Call, root: &Path) -> bool {
     is_ours && makes && !text.contains("= -1")
 }
 
-/// Returns the step of a call, the last one of these.
-fn step(calls: &[Call], call: &Call, root: &Path) -> Step {
-    let Some(path) = stable_path(&call.text, root) else {
+/// Returns the step of a call, the last one of these, which has a path that is the same each time.
+fn step(calls: &[Call], call: &Call, path: Option<String>) -> Step {
+    let Some(path) = path else {
         return Step {
             call: call.name.clone(),
             path: None,
@@ -96,14 +105,14 @@ fn step(calls: &[Call], call: &Call, root: &Path) -> Step {
 }
 
 /// Returns the last path in a call that lies below `root` and has no random part.
-fn stable_path(text: &str, root: &Path) -> Option<String> {
+fn stable_path(text: &str, root: &Path, is_new: &dyn Fn(&Path) -> bool) -> Option<String> {
     let paths = text.split(['"', '<', '>']);
     let mut stable = paths.filter(|path| {
         let path = Path::new(path);
         let is_unfinished = |name: &str| UNFINISHED.iter().any(|start| name.starts_with(start));
         let is_random = |name: &str| is_unfinished(name) || is_of_generation(name);
         let mut names = path.iter().map(|name| name.to_string_lossy());
-        path.starts_with(root) && !names.any(|name| is_random(&name))
+        path.starts_with(root) && !names.any(|name| is_random(&name)) && !is_new(path)
     });
     stable.next_back().map(str::to_owned)
 }
@@ -149,7 +158,7 @@ mod tests {
                 "rename(\"/r/07.log.new\", \"/r/07.log\") = 0",
             ),
         ];
-        let (steps, count) = steps(&calls, Path::new("/r"));
+        let (steps, count) = steps(&calls, Path::new("/r"), &|_| false);
         let step = |call: &str, path: Option<&str>, ordinal| Step {
             call: call.to_owned(),
             path: path.map(PathBuf::from),

@@ -82,24 +82,23 @@ impl World {
         copy(&self.pristine, &self.root)
     }
 
+    /// Returns true for a path of a sandbox that was not there at first. Its id is another one each time.
+    pub(super) fn is_new_sandbox(&self, path: &Path) -> bool {
+        let below = path.strip_prefix(self.root.join("home/sandboxes"));
+        let id = below.ok().and_then(|below| below.iter().next());
+        id.is_some_and(|id| !self.pristine.join("home/sandboxes").join(id).exists())
+    }
+
     /// Returns the paths of all files and directories that are the same each time, and checks that none
     /// is unfinished.
     pub(super) fn names(&self) -> Result<Vec<PathBuf>> {
         let mut names: Vec<PathBuf> = paths_below(&self.root)?;
-        let sandboxes = self.root.join("home/sandboxes");
         names.retain(|path| {
             let name = path.file_name();
             let is_of_generation =
                 name.is_some_and(|name| is_of_generation(&name.to_string_lossy()));
-            let is_new = path.strip_prefix(&sandboxes).is_ok_and(|below| {
-                // A new sandbox has another id each time; what a killed creation leaves is swept later.
-                !self
-                    .pristine
-                    .join("home/sandboxes")
-                    .join(below.iter().next().unwrap_or_default())
-                    .exists()
-            });
-            !is_of_generation && !is_new
+            // What a killed creation leaves is swept later.
+            !is_of_generation && !self.is_new_sandbox(path)
         });
         let is_unfinished = |name: &&PathBuf| {
             let mut parts = name.iter().map(|part| part.to_string_lossy());
