@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use generations::{FileStorage, Pool};
 
 use crate::allocation::allocated_bytes;
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     pub(crate) showing: Showing,
 }
 
-/// What one operation took in each round.
+/// An operation, and its cost in each round.
 struct Series {
     name: String,
     costs: Vec<Cost>,
@@ -57,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     let msb = msb.in_home(&home);
     let disk = make_sandbox(&msb, &home, work.path(), arguments.mib)?;
     let raw = work.path().join("raw.ext4");
-    copy(&disk.join("upper.ext4"), &raw).status()?;
+    let copied = copy(&disk.join("upper.ext4"), &raw).status()?;
+    ensure!(copied.success(), "cp ended with {copied}");
     msb.output(["snapshot", "create", FIRST])?;
     let count = arguments.forks.to_string();
     let operations = [

@@ -40,7 +40,7 @@ pub(crate) fn check(toolchain: &Toolchain) -> Result<()> {
         let mut check = toolchain.cargo();
         check
             .env("RUSTC_BOOTSTRAP", "1")
-            // The lock file of the standard library is another.
+            // The standard library of each target is checked beside the packages.
             .env("CARGO_TARGET_DIR", paths::root().join("target/macos"))
             .args(["check", "--locked", "--keep-going"])
             .arg("-Zbuild-std=std,panic_abort,panic_unwind")

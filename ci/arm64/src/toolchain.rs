@@ -17,7 +17,7 @@ use test_fixtures::{lock, paths, tools};
 /// The suite.
 const SUITE: &str = "http://deb.debian.org/debian sid main";
 
-/// What cross-compiles and executes programs for arm64, each with its Debian package.
+/// The programs that compile, link and execute for arm64, each with its Debian package.
 const PROGRAMS: [(&str, &str); 3] = [
     ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
     ("qemu-aarch64-static", "qemu-user-static"),

@@ -35,7 +35,7 @@ use crate::{Sandbox, SandboxAtRest};
 /// 1,024 of them.
 const GENERATIONS_MAX: usize = 500;
 
-/// What a snapshot to be taken is given.
+/// The name and the message of a snapshot to be taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotDraft {
     /// The name; its number if `None`.

@@ -18,9 +18,9 @@ const WRITER: &str = include_str!("live_snapshots.py");
 /// Waits until each writer has told a number.
 const WRITING: &str =
     "cd /dev/shm; until test -e rows -a -e counted -a -e written; do sleep 0.1; done";
-/// What the guest has told.
+/// Prints the numbers that the guest has told, a line each.
 const TOLD: &str = "cd /dev/shm; cat rows; echo; cat counted; echo; cat written; echo";
-/// What sqlite finds: the result of its check, the number of rows and the highest one.
+/// Prints the result of sqlite's check, the number of rows and the highest one.
 const LOOK: &str = "import sqlite3, sys; database = sqlite3.connect(sys.argv[1]); \
     print(*database.execute('PRAGMA integrity_check').fetchone(), \
     *database.execute('SELECT count(*), max(number) FROM rows').fetchone())";
