@@ -180,7 +180,7 @@ pub(crate) enum SandboxCommand {
     Discard(discard::Arguments),
     /// Take, list and remove snapshots of sandboxes
     Snapshot(snapshot::Arguments),
-    /// Go back to a snapshot of a stopped sandbox
+    /// Go back to a snapshot
     Rollback(rollback::Arguments),
     /// Make sandboxes that begin with the files of another one
     Fork(fork::Arguments),

@@ -92,12 +92,12 @@ pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{
     Changes, CopyIn, Force, ForkOptions, HostName, Lifetime, MainCommand, NewDirectory, Restart,
-    Sandbox, SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest,
-    SandboxState, Sandboxes, StartOptions, Verify,
+    RollbackOptions, RolledBack, Sandbox, SandboxCondition, SandboxFilter, SandboxInfo,
+    SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};
 pub use snapshots::{
-    RolledBack, SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, Snapshots,
+    SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, Snapshots,
     VerifiedSnapshot,
 };
 pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};

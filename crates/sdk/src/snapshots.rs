@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sandboxes::Handle;
 use crate::shared::Shared;
-use crate::{Error, Files, Operation};
+use crate::{Error, Files, Operation, RolledBack};
 
 /// The options of a new snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,16 +89,6 @@ pub struct SnapshotInfo {
     pub size_bytes: u64,
     /// The digest of the manifest of the sandbox's image.
     pub image_digest: String,
-}
-
-/// A rollback that was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct RolledBack {
-    /// The snapshot that the sandbox's files are those of.
-    pub to: SnapshotInfo,
-    /// The snapshot of the files as they were before.
-    pub kept: SnapshotInfo,
 }
 
 /// The result of verifying a snapshot, with the keys of `msb snapshot verify`.
@@ -249,8 +239,7 @@ impl Snapshots {
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound).
     pub fn get(&self, name: &str) -> Operation<SnapshotInfo> {
-        let name = name.to_owned();
-        self.of_stored(move |stored| Ok(SnapshotInfo::new(stored, stored.snapshot(Some(&name))?)))
+        self.find(Some(name))
     }
 
     /// Returns the files as they are in a snapshot. They can be read, while the sandbox runs too.
@@ -300,7 +289,15 @@ impl Snapshots {
         self.of_stored(|stored| Ok(stored.merge_generations()?))
     }
 
-    /// Makes the files those of a snapshot.
+    /// Returns the snapshot with this name; the newest one without a name.
+    pub(crate) fn find(&self, name: Option<&str>) -> Operation<SnapshotInfo> {
+        let name = name.map(str::to_owned);
+        self.of_stored(move |stored| {
+            Ok(SnapshotInfo::new(stored, stored.snapshot(name.as_deref())?))
+        })
+    }
+
+    /// Makes the stopped sandbox's files those of a snapshot.
     pub(crate) fn rollback(&self, name: Option<&str>) -> Operation<RolledBack> {
         let name = name.map(str::to_owned);
         self.of_stored(move |stored| {
@@ -308,6 +305,8 @@ impl Snapshots {
             Ok(RolledBack {
                 to: SnapshotInfo::new(stored, rolled.to),
                 kept: SnapshotInfo::new(stored, rolled.kept),
+                restarted: false,
+                notices: Vec::new(),
             })
         })
     }

@@ -378,7 +378,7 @@ def _snapshot_merge(step: Step, stage: Stage) -> None:
 
 def _rollback(step: Step, stage: Stage) -> Result:
     rolled = stage.sandbox(step).rollback(step.get("name"))
-    return {"to": rolled.to.name, "kept": rolled.kept.name}
+    return {"to": rolled.to.name, "kept": rolled.kept.name, "restarted": rolled.restarted}
 
 
 STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
@@ -424,6 +424,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "fork": _fork,
     "wait": lambda step, stage: {"exit_code": stage.sandbox(step).wait().code},
     "start": lambda step, stage: stage.sandbox(step).start(),
+    "close": lambda step, stage: stage.sandbox(step).close(),
     "stop": lambda step, stage: {"stopped": str(stage.sandbox(step).stop())},
     "update": lambda step, stage: stage.sandbox(step).update(cpus=step["cpus"]),
     "rename_sandbox": lambda step, stage: stage.sandbox(step).rename(step["name"]),

@@ -23,6 +23,7 @@ import type {
   LogOptions,
   LogRecord,
   Port,
+  RollbackOptions,
   RolledBack,
   SandboxInfo,
   SpawnOptions,
@@ -196,11 +197,11 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Makes the stopped sandbox's files those of a snapshot; of the newest one without a name. The files as they were
-   * before are kept as a snapshot.
+   * Makes the files those of a snapshot; of the newest one without a name. The files as they were before are kept as a
+   * snapshot. A running sandbox is stopped first, and started again afterwards.
    */
-  async rollback(name?: string, options: CallOptions = {}): Promise<RolledBack> {
-    return this.#remote.value("rollback", { name }, options);
+  async rollback(name?: string, options: RollbackOptions = {}): Promise<RolledBack> {
+    return this.#remote.value("rollback", { ...options, name }, options);
   }
 
   /**

@@ -1,6 +1,10 @@
+use anyhow::anyhow;
+use msb_sdk::RollbackOptions;
+
 use super::Context;
+use super::machine::MachineArguments;
 use super::snapshot::{full_name, split};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
 
 // Arguments of `msb rollback`.
@@ -9,13 +13,19 @@ use crate::output;
     after_help = "The files are those of the newest snapshot if none is named. The files as they were before are kept as an \
     automatic snapshot, whose name is printed: rolling back to it undoes the rollback. Volumes and host directories stay as \
     they are, and so do the options of the sandbox.\n\n\
-    The sandbox must be stopped.\n\n\
+    A running sandbox is stopped as msb stop does it, and started again with its command. One that is removed when it \
+    stops is refused.\n\n\
     Examples:\n  \
     msb rollback work\n  \
-    msb rollback work@clean"
+    msb rollback -t 0 work@clean"
 )]
 pub(crate) struct Arguments {
-    /// Stopped sandbox, by name or id, and the name of its snapshot
+    #[command(flatten)]
+    machine: MachineArguments,
+    /// Time limit for processes of a running sandbox to end [default: the sandbox's own, or 10]
+    #[arg(short, long, value_name = "SECONDS")]
+    time: Option<u64>,
+    /// Sandbox, by name or id, and the name of its snapshot
     #[arg(value_name = "SANDBOX[@NAME]")]
     snapshot: String,
 }
@@ -23,7 +33,17 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let (sandbox, name) = split(&arguments.snapshot);
     let sandbox = context.handle(sandbox).await?;
-    let rolled = sandbox.rollback(name).await?;
+    let mut options = RollbackOptions::default();
+    options.name = name.map(str::to_owned);
+    options.stop_timeout_ms = arguments.time.map(|seconds| seconds.saturating_mul(1000));
+    options.start = arguments.machine.start();
+    let interrupted = |code| {
+        let interrupted = anyhow!("interrupted").context("cannot roll back the sandbox");
+        Failure::with_exit_code(interrupted, code)
+    };
+    let rolling = sandbox.rollback_with(options);
+    let rolled = context.cancellable(rolling, interrupted).await?;
+    context.print_notices(&rolled.notices);
     output::print(&format!("{}\n", full_name(&rolled.kept)))?;
     Ok(0)
 }

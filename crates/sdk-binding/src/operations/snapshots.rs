@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::{ForkOptions, Sandbox, SnapshotOptions};
+use msb_sdk::{ForkOptions, RollbackOptions, Sandbox, SnapshotOptions};
 use serde::{Deserialize, Serialize};
 
 use super::sandbox::SandboxObject;
@@ -30,7 +30,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("snapshots.remove", remove),
         Operation::new("snapshots.verify", verify),
         Operation::new("snapshots.merge", merge),
-        Operation::new("rollback", rollback),
+        Operation::of_options("rollback", rollback),
         Operation::of_options("fork", fork),
     ]
 }
@@ -102,9 +102,10 @@ async fn merge(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result
 
 async fn rollback(
     sandbox: Arc<SandboxObject>,
-    chosen: Chosen,
+    options: RollbackOptions,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let rolled = sandbox.0.rollback(chosen.name.as_deref()).await?;
-    Answer::with_value(&rolled)
+    let value = sandbox.0.rollback_with(options).await?;
+    let warnings = value.notices.clone();
+    Answer::with_value(&Noticed { value, warnings })
 }

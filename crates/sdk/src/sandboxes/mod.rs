@@ -11,6 +11,7 @@ mod info;
 mod options;
 mod owner;
 mod request;
+mod rollback;
 mod run;
 mod sandbox;
 mod spec;
@@ -26,6 +27,7 @@ pub use fork::ForkOptions;
 pub use info::{Lifetime, MainCommand, SandboxInfo, SandboxState};
 pub use options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions, StartOptions, Verify};
 pub use request::SandboxRequest;
+pub use rollback::{RollbackOptions, RolledBack};
 pub use sandbox::Sandbox;
 
 pub(crate) use handle::Handle;

@@ -14,8 +14,8 @@ use super::{Changes, Lifetime, MainCommand, SandboxInfo};
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::{
-    Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, RolledBack,
-    Snapshots, StartOptions, Stats, StatsWatch, Stopped,
+    Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, Snapshots,
+    StartOptions, Stats, StatsWatch, Stopped,
 };
 
 /// The time that closing an owned sandbox may take.
@@ -402,23 +402,6 @@ impl Sandbox {
     /// Returns the snapshots of the files.
     pub fn snapshots(&self) -> Snapshots {
         Snapshots::new(Arc::clone(&self.handle))
-    }
-
-    /// Makes the stopped sandbox's files those of a snapshot; of the newest one without a name. The
-    /// files as they were before are kept as an automatic snapshot.
-    ///
-    /// ```no_run
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let rolled = sandbox.rollback(Some("clean")).await?;
-    /// println!("the files before are in {}", rolled.kept.name);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`SandboxRunning`](ErrorKind::SandboxRunning), [`NotFound`](ErrorKind::NotFound).
-    pub fn rollback(&self, snapshot: Option<&str>) -> Operation<RolledBack> {
-        self.snapshots().rollback(snapshot)
     }
 
     /// Returns the log of the main command's output.

@@ -39,12 +39,20 @@ export interface ForkOptions extends CallOptions {
   readonly freeze?: boolean | undefined;
 }
 
+/** The options of a rollback. */
+export interface RollbackOptions extends CallOptions {
+  /** Time that the processes of a running sandbox have to end, in milliseconds; the sandbox's own if it is absent. */
+  readonly stopTimeoutMs?: number | undefined;
+}
+
 /** A rollback that was made. */
 export interface RolledBack {
   /** The snapshot that the sandbox's files are those of. */
   readonly to: SnapshotInfo;
   /** The snapshot of the files as they were before. */
   readonly kept: SnapshotInfo;
+  /** True if the sandbox was running: it was stopped, and runs again. */
+  readonly restarted: boolean;
 }
 
 /** The result of verifying a snapshot. */

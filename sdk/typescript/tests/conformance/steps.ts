@@ -299,6 +299,7 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   },
   wait: async (step, stage) => ({ exit_code: (await stage.sandbox(step).wait()).code }),
   start: async (step, stage) => stage.sandbox(step).start(),
+  close: async (step, stage) => stage.sandbox(step).close(),
   stop: async (step, stage) => ({ stopped: await stage.sandbox(step).stop() }),
   update: async (step, stage) => stage.sandbox(step).update({ cpus: step["cpus"] as number }),
   rename_sandbox: async (step, stage) => stage.sandbox(step).rename(step["name"] as string),
@@ -339,8 +340,8 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   },
   snapshot_merge: async (step, stage) => void (await stage.sandbox(step).snapshots.merge()),
   rollback: async (step, stage) => {
-    const { to, kept } = await stage.sandbox(step).rollback(step["name"] as string | undefined);
-    return { to: to.name, kept: kept.name };
+    const { to, kept, restarted } = await stage.sandbox(step).rollback(step["name"] as string | undefined);
+    return { to: to.name, kept: kept.name, restarted };
   },
   image_tag: async (step, stage) => stage.msb.images.tag(step["name"] as string, step["to"] as string),
   image_save: async (step, stage) => stage.msb.images.save(step["name"] as string, step["path"] as string),

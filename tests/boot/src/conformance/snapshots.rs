@@ -51,6 +51,7 @@ pub(super) async fn rollback(sandbox: &Sandbox, step: &Value) -> Result<Fields, 
     Ok(Fields::from([
         ("to", plain(rolled.to.name)),
         ("kept", plain(rolled.kept.name)),
+        ("restarted", plain(rolled.restarted)),
     ]))
 }
 

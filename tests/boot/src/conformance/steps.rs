@@ -327,6 +327,7 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
             return Ok(Fields::from([("exit_code", plain(exit.code))]));
         }
         "start" => drop(stage.sandbox(step)?.start().await?),
+        "close" => stage.sandbox(step)?.close().await?,
         "stop" => {
             let stopped = stage.sandbox(step)?.stop(None).await?;
             return Ok(Fields::from([("stopped", plain(json!(stopped)))]));

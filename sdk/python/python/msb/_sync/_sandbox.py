@@ -410,12 +410,22 @@ class Sandbox:
         reply = call(self._link, "commit", options)
         return decode(Committed, reply.value)
 
-    def rollback(self, name: str | None = None) -> RolledBack:
-        """Makes the stopped sandbox's files those of a snapshot; of the newest one without a name.
+    def rollback(
+        self, name: str | None = None, *, stop_timeout: Duration | None = None
+    ) -> RolledBack:
+        """Makes the files those of a snapshot; of the newest one without a name.
 
-        The files as they were before are kept as a snapshot. Raises `SandboxRunning` and `NotFound`.
+        The files as they were before are kept as a snapshot. A running sandbox is stopped first, and started again
+        afterwards; `stop_timeout` is the time for its processes to end, the sandbox's own by default.
+
+        Raises `NotFound`, `SandboxRunning` if the sandbox runs and is removed when it stops, or one of `StartError`: the
+        rollback is then made, and the sandbox is stopped.
         """
-        reply = call(self._link, "rollback", {"name": name})
+        options = {
+            "name": name,
+            "stop_timeout_ms": _values.milliseconds(stop_timeout, "stop_timeout"),
+        }
+        reply = call(self._link, "rollback", options)
         return decode(RolledBack, reply.value)
 
     def fork(

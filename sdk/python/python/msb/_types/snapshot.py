@@ -38,6 +38,8 @@ class RolledBack:
     """The snapshot that the sandbox's files are those of."""
     kept: SnapshotInfo
     """The snapshot of the files as they were before."""
+    restarted: bool = False
+    """True if the sandbox was running: it was stopped, and runs again."""
 
 
 @dataclass(frozen=True)

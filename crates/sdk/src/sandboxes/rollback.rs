@@ -1,0 +1,118 @@
+//! Rollbacks of a sandbox to its snapshots.
+
+use std::time::Duration;
+
+use msb_runtime::State;
+use serde::{Deserialize, Serialize};
+
+use super::owner::own_options;
+use super::{Sandbox, StartOptions};
+use crate::{Error, ErrorKind, Notice, Operation, SnapshotInfo};
+
+/// The options of a rollback.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RollbackOptions {
+    /// The name of the snapshot; the newest one if `None`.
+    pub name: Option<String>,
+    /// Time that the processes of a running sandbox have to end, in ms; the sandbox's own if `None`.
+    pub stop_timeout_ms: Option<u64>,
+    /// The parameters of the start of a sandbox that was running.
+    pub start: StartOptions,
+}
+
+/// A rollback that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RolledBack {
+    /// The snapshot that the sandbox's files are those of.
+    pub to: SnapshotInfo,
+    /// The snapshot of the files as they were before.
+    pub kept: SnapshotInfo,
+    /// True if the sandbox was running: it was stopped, and runs again.
+    pub restarted: bool,
+    /// The notices of that start.
+    #[serde(skip)]
+    pub notices: Vec<Notice>,
+}
+
+impl Sandbox {
+    /// Makes the files those of a snapshot; of the newest one without a name. The files as they were
+    /// before are kept as an automatic snapshot. A running sandbox is stopped first, and started again
+    /// afterwards.
+    ///
+    /// ```no_run
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let rolled = sandbox.rollback(Some("clean")).await?;
+    /// println!("the files before are in {}", rolled.kept.name);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Fails as [`rollback_with`](Self::rollback_with) does.
+    pub fn rollback(&self, snapshot: Option<&str>) -> Operation<RolledBack> {
+        self.rollback_with(RollbackOptions {
+            name: snapshot.map(str::to_owned),
+            ..RollbackOptions::default()
+        })
+    }
+
+    /// Rolls back like [`rollback`](Self::rollback), with these options.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound), of which a running sandbox takes no notice;
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning) if the sandbox is removed when it stops; and what a
+    /// start can fail with. If the rollback fails, the sandbox runs again with its files unchanged. If the
+    /// start fails, the rollback is made.
+    pub fn rollback_with(&self, options: RollbackOptions) -> Operation<RolledBack> {
+        let sandbox = self.clone();
+        Operation::new(async move {
+            let snapshots = sandbox.snapshots();
+            let name = options.name.as_deref();
+            if sandbox.handle().state().await? != State::Running {
+                return snapshots.rollback(name).await;
+            }
+            // A sandbox is not stopped for a snapshot that is not there.
+            snapshots.find(name).await?;
+            sandbox.expect_to_outlive_a_stop()?;
+            let grace = options.stop_timeout_ms.map(Duration::from_millis);
+            sandbox.stop(grace).await?;
+            let rolled = snapshots.rollback(name).await;
+            let started = sandbox.start_again(options.start).await;
+            let mut rolled = rolled?;
+            rolled.notices = started?;
+            rolled.restarted = true;
+            Ok(rolled)
+        })
+    }
+
+    /// Starts the sandbox, which this handle has stopped, and owns it again if it did before.
+    async fn start_again(&self, options: StartOptions) -> Result<Vec<Notice>, Error> {
+        let notices = self.start_with(options).await?;
+        if self.is_owned() {
+            let owner = self.handle().stored().own(own_options()).await?;
+            // Dropped, the ownership of the machine that has ended would end this one.
+            let before = self.handle().take_owner();
+            self.own(owner);
+            if let Some(before) = before {
+                before.forget();
+            }
+        }
+        Ok(notices)
+    }
+
+    /// Fails if the sandbox, which runs, is removed when it stops.
+    fn expect_to_outlive_a_stop(&self) -> Result<(), Error> {
+        if !self.is_removed_when_stopped() {
+            return Ok(());
+        }
+        let name = self.name();
+        let message = format!(
+            "cannot roll back sandbox {name} while it runs: it is removed when it stops; create it without --rm, \
+             or fork one of its snapshots"
+        );
+        Err(Error::new(ErrorKind::SandboxRunning, message).with_detail("name", name.as_str()))
+    }
+}
