@@ -96,8 +96,12 @@ fn kernels_without_each(architecture: &'static Architecture) -> Result<Vec<PathB
     tools::install_for_kernel(architecture.name)?;
     let directory = paths::root().join("kernel-config");
     let _lock = lock::hold("kernel-build")?;
+    let pin = Pin::read(&directory)?;
+    let toolchain = compile::toolchain(architecture)?;
     let configuration = Configuration::read(&directory, architecture)?;
-    groups::build(architecture, &Pin::read(&directory)?, &configuration)
+    groups::build(architecture, &pin, &configuration, |without| {
+        entry(architecture, &pin, without, &toolchain)
+    })
 }
 
 /// Returns the path of the kernel in the cache. If it is not there it is built, or `None` is
@@ -110,14 +114,7 @@ fn kernel(architecture: &'static Architecture, is_wanted: bool) -> Result<Option
     let pin = Pin::read(&directory)?;
     let configuration = Configuration::read(&directory, architecture)?;
     let toolchain = compile::toolchain(architecture)?;
-    let mut inputs = vec![
-        &pin.sha256,
-        configuration.text(),
-        architecture.way,
-        &toolchain,
-    ];
-    inputs.extend(architecture.patches.iter().map(|(_, patch)| patch));
-    let entry = cache::Entry::new(&inputs, architecture.kernel)?;
+    let entry = entry(architecture, &pin, &configuration, &toolchain)?;
     let _lock = lock::hold("kernel-build")?;
     if !entry.kernel().exists() {
         if !is_wanted {
@@ -126,6 +123,23 @@ fn kernel(architecture: &'static Architecture, is_wanted: bool) -> Result<Option
         build(architecture, &pin, &configuration, &toolchain, &entry)?;
     }
     Ok(Some(entry.kernel()))
+}
+
+/// Returns the place in the cache for the kernel of these inputs.
+fn entry(
+    architecture: &Architecture,
+    pin: &Pin,
+    configuration: &Configuration,
+    toolchain: &str,
+) -> Result<cache::Entry> {
+    let mut inputs = vec![
+        pin.sha256.as_str(),
+        configuration.text(),
+        architecture.way,
+        toolchain,
+    ];
+    inputs.extend(architecture.patches.iter().map(|(_, patch)| patch));
+    cache::Entry::new(&inputs, architecture.kernel)
 }
 
 fn build(
