@@ -376,6 +376,12 @@ def _snapshot_merge(step: Step, stage: Stage) -> None:
     stage.sandbox(step).snapshots.merge()
 
 
+def _read(step: Step, stage: Stage) -> Result:
+    sandbox = stage.sandbox(step)
+    files = sandbox.snapshots.files(step["snapshot"]) if "snapshot" in step else sandbox.files
+    return {"data": files.read(text(step["path"]))}
+
+
 def _rollback(step: Step, stage: Stage) -> Result:
     rolled = stage.sandbox(step).rollback(step.get("name"))
     return {"to": rolled.to.name, "kept": rolled.kept.name, "restarted": rolled.restarted}
@@ -387,7 +393,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "poll_shell": _poll_shell,
     "spawn": _spawn,
     "write": _write,
-    "read": lambda step, stage: {"data": stage.sandbox(step).files.read(text(step["path"]))},
+    "read": _read,
     "list": _list,
     "stat": _stat,
     "exists": lambda step, stage: {

@@ -1,13 +1,12 @@
 /** The files of a sandbox. */
-import { stream, type Answer, type CallOptions, type Remote } from "./remote.js";
+import { ReadableFiles } from "./readable-files.js";
+import type { CallOptions, Remote } from "./remote.js";
 import type {
   Copied,
   CopyOptions,
-  FileInfo,
   HostPath,
   MkdirOptions,
   RemoveFileOptions,
-  StatOptions,
   Text,
   WriteOptions,
 } from "./types.js";
@@ -15,49 +14,19 @@ import type {
 /** The bytes of one call of a stream that is written. */
 const CHUNK_BYTES = 1 << 20;
 
-/** The files of a sandbox. Paths are those of the sandbox; a stopped sandbox can be read. */
-export class Files {
+/** The files of a sandbox, which can be changed while it runs. */
+export class Files extends ReadableFiles {
   readonly #remote: Remote;
 
   /** @internal */
   constructor(remote: Remote) {
+    super(remote);
     this.#remote = remote;
-  }
-
-  /** Returns the content of a file. */
-  async read(path: Text, options: CallOptions = {}): Promise<Uint8Array> {
-    const { content } = await this.#remote.call("files.read", { path }, options);
-    return content[0] ?? new Uint8Array();
-  }
-
-  /** Returns the content of a file as text. Bytes that are not UTF-8 become replacement characters. */
-  async readText(path: Text, options: CallOptions = {}): Promise<string> {
-    return new TextDecoder().decode(await this.read(path, options));
-  }
-
-  /** Returns the content of a file as a stream. */
-  readStream(path: Text, options: CallOptions = {}): ReadableStream<Uint8Array> {
-    return this.#byteStream("files.read_stream", path, options);
   }
 
   /** Replaces the content of a file. The file has the old content or the new one at every moment. */
   async write(path: Text, data: string | Uint8Array, options: WriteOptions = {}): Promise<void> {
     await this.#remote.call("files.write", { ...options, path }, options, [bytesOf(data)]);
-  }
-
-  /** Returns the entries of a directory, sorted by name. */
-  async list(path: Text, options: CallOptions = {}): Promise<FileInfo[]> {
-    return this.#remote.value("files.list", { path }, options);
-  }
-
-  /** Returns the attributes of a file; with `follow: false`, those of a symbolic link itself. */
-  async stat(path: Text, options: StatOptions = {}): Promise<FileInfo> {
-    return this.#remote.value("files.stat", { ...options, path }, options);
-  }
-
-  /** Returns true if the path exists. */
-  async exists(path: Text, options: CallOptions = {}): Promise<boolean> {
-    return this.#remote.value("files.exists", { path }, options);
   }
 
   /** Makes a directory. */
@@ -86,11 +55,6 @@ export class Files {
     return this.#remote.value("files.upload", { ...options, host, guest }, options);
   }
 
-  /** Copies a file or directory of the sandbox to this host, with the rules of `docker cp`. */
-  async download(guest: Text, host: HostPath, options: CopyOptions = {}): Promise<Copied> {
-    return this.#remote.value("files.download", { ...options, host, guest }, options);
-  }
-
   /** Unpacks a tar archive below a directory of the sandbox. */
   async putTar(
     archive: Uint8Array | AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>,
@@ -107,36 +71,6 @@ export class Files {
       remote.close();
     }
   }
-
-  /** Returns a file or directory of the sandbox as a tar archive. */
-  getTar(path: Text, options: CallOptions = {}): ReadableStream<Uint8Array> {
-    return this.#byteStream("files.get_tar", path, options);
-  }
-
-  #byteStream(operation: string, path: Text, options: CallOptions): ReadableStream<Uint8Array> {
-    const open = async () => (await this.#remote.open(operation, { path }, options))[0];
-    return readable(stream(open, options, ({ content }: Answer<unknown>) => content[0] ?? new Uint8Array()));
-  }
-}
-
-/** Returns the values of a generator as a stream that requests a value when its reader does. */
-function readable(values: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        const { done, value } = await values.next();
-        if (done === true) {
-          controller.close();
-        } else {
-          controller.enqueue(value);
-        }
-      },
-      cancel: async () => {
-        await values.return();
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 /** Yields bytes in pieces of at most {@link CHUNK_BYTES}. */

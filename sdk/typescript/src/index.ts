@@ -15,6 +15,7 @@ export { Output } from "./output.js";
 export { Process } from "./process.js";
 export { Pull, Push } from "./transfers.js";
 export type { Transfer } from "./transfers.js";
+export { ReadableFiles } from "./readable-files.js";
 export type { CallOptions } from "./remote.js";
 export { Sandbox } from "./sandbox.js";
 export { Sandboxes } from "./sandboxes.js";

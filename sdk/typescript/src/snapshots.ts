@@ -1,4 +1,5 @@
 /** The snapshots of a sandbox's files. */
+import { ReadableFiles } from "./readable-files.js";
 import type { CallOptions, Remote } from "./remote.js";
 import type { SnapshotInfo, SnapshotOptions, VerifiedSnapshot } from "./types.js";
 
@@ -27,6 +28,11 @@ export class Snapshots {
   /** Returns the snapshot with this name. */
   async get(name: string, options: CallOptions = {}): Promise<SnapshotInfo> {
     return this.#remote.value("snapshots.get", { name }, options);
+  }
+
+  /** Returns the files as they are in a snapshot, while the sandbox runs too. The first call finds out whether there is one. */
+  files(name: string): ReadableFiles {
+    return new ReadableFiles(this.#remote, name);
   }
 
   /** Removes a snapshot. The sandbox's files stay as they are. */

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::{CopyOptions, MkdirOptions, RemoveOptions, Text, WriteOptions};
+use msb_sdk::{CopyOptions, Files, MkdirOptions, RemoveOptions, Text, WriteOptions};
 use serde::Deserialize;
 
 use super::sandbox::SandboxObject;
@@ -11,9 +11,12 @@ use crate::failure::Failure;
 use crate::operation::Operation;
 use crate::reply::Answer;
 
+/// A path of the sandbox as it is, or as it is in a snapshot, whose files can only be read.
 #[derive(Debug, Deserialize)]
 struct OfPath {
     path: Text,
+    #[serde(default)]
+    snapshot: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -30,6 +33,8 @@ struct Stat {
     path: Text,
     #[serde(default = "yes")]
     follow: bool,
+    #[serde(default)]
+    snapshot: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,7 +58,7 @@ struct Chmod {
     mode: u32,
 }
 
-/// A copy between `host`, a path of this host, and `guest`, a path of the sandbox.
+/// A copy between `host`, a path of this host, and `guest`, a path of the sandbox or of its snapshot.
 #[derive(Debug, Deserialize)]
 struct Copy {
     host: PathBuf,
@@ -64,6 +69,8 @@ struct Copy {
     follow_link: bool,
     #[serde(default)]
     one_file_system: bool,
+    #[serde(default)]
+    snapshot: Option<String>,
 }
 
 const fn yes() -> bool {
@@ -89,8 +96,18 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
+/// Returns the files of a sandbox, or of its snapshot with this name.
+fn files(sandbox: &SandboxObject, snapshot: Option<&str>) -> Files {
+    match snapshot {
+        Some(name) => sandbox.0.snapshots().files(name),
+        None => sandbox.0.files(),
+    }
+}
+
 async fn read(sandbox: Arc<SandboxObject>, of: OfPath, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    let content = sandbox.0.files().read(of.path).await?;
+    let content = files(&sandbox, of.snapshot.as_deref())
+        .read(of.path)
+        .await?;
     Ok(Answer::empty().with_content(vec![content]))
 }
 
@@ -99,7 +116,9 @@ async fn read_stream(
     of: OfPath,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let stream = sandbox.0.files().read_stream(of.path).await?;
+    let stream = files(&sandbox, of.snapshot.as_deref())
+        .read_stream(of.path)
+        .await?;
     Ok(Answer::empty().with_object(Stream::new(stream)))
 }
 
@@ -118,16 +137,25 @@ async fn write(
 }
 
 async fn list(sandbox: Arc<SandboxObject>, of: OfPath, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::with_value(&sandbox.0.files().list(of.path).await?)
+    Answer::with_value(
+        &files(&sandbox, of.snapshot.as_deref())
+            .list(of.path)
+            .await?,
+    )
 }
 
 async fn stat(sandbox: Arc<SandboxObject>, stat: Stat, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    let info = sandbox.0.files().stat_with(stat.path, stat.follow).await?;
+    let files = files(&sandbox, stat.snapshot.as_deref());
+    let info = files.stat_with(stat.path, stat.follow).await?;
     Answer::with_value(&info)
 }
 
 async fn exists(sandbox: Arc<SandboxObject>, of: OfPath, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::with_value(&sandbox.0.files().exists(of.path).await?)
+    Answer::with_value(
+        &files(&sandbox, of.snapshot.as_deref())
+            .exists(of.path)
+            .await?,
+    )
 }
 
 async fn mkdir(
@@ -174,7 +202,7 @@ async fn chmod(
 
 async fn upload(sandbox: Arc<SandboxObject>, copy: Copy, _: Vec<Bytes>) -> Result<Answer, Failure> {
     let options = copy_options(&copy);
-    let files = sandbox.0.files();
+    let files = files(&sandbox, copy.snapshot.as_deref());
     Answer::with_value(&files.upload_with(copy.host, copy.guest, options).await?)
 }
 
@@ -184,7 +212,7 @@ async fn download(
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
     let options = copy_options(&copy);
-    let files = sandbox.0.files();
+    let files = files(&sandbox, copy.snapshot.as_deref());
     Answer::with_value(&files.download_with(copy.guest, copy.host, options).await?)
 }
 
@@ -193,7 +221,7 @@ async fn put_tar(
     of: OfPath,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let files = sandbox.0.files();
+    let files = files(&sandbox, of.snapshot.as_deref());
     let upload = files.put_tar_parts(of.path, CopyOptions::default());
     Ok(Answer::empty().with_object(Stream::new(upload)))
 }
@@ -203,7 +231,9 @@ async fn get_tar(
     of: OfPath,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let stream = sandbox.0.files().get_tar(of.path).await?;
+    let stream = files(&sandbox, of.snapshot.as_deref())
+        .get_tar(of.path)
+        .await?;
     Ok(Answer::empty().with_object(Stream::new(stream)))
 }
 

@@ -25,6 +25,7 @@ from ._async._image import AsyncImage
 from ._async._images import AsyncImages
 from ._async._jobs import AsyncJob, AsyncJobs
 from ._async._process import AsyncOutputStream, AsyncProcess, AsyncStdin
+from ._async._readable_files import AsyncReadableFiles
 from ._async._sandbox import AsyncSandbox
 from ._async._sandboxes import AsyncSandboxes
 from ._async._snapshots import AsyncSnapshots
@@ -39,6 +40,7 @@ from ._sync._image import Image
 from ._sync._images import Images
 from ._sync._jobs import Job, Jobs
 from ._sync._process import OutputStream, Process, Stdin
+from ._sync._readable_files import ReadableFiles
 from ._sync._sandbox import Sandbox
 from ._sync._sandboxes import Sandboxes
 from ._sync._snapshots import Snapshots
@@ -150,6 +152,7 @@ __all__ = [
     "AsyncProcess",
     "AsyncPull",
     "AsyncPush",
+    "AsyncReadableFiles",
     "AsyncSandbox",
     "AsyncSandboxes",
     "AsyncSnapshots",
@@ -226,6 +229,7 @@ __all__ = [
     "Pushed",
     "PushedLayer",
     "PushEvent",
+    "ReadableFiles",
     "RegistryError",
     "RemovedImage",
     "RolledBack",

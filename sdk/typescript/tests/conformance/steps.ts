@@ -237,7 +237,11 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
       mode: step["mode"] as number | undefined,
       parents: step["parents"] as boolean | undefined,
     }),
-  read: async (step, stage) => ({ data: await stage.sandbox(step).files.read(path(step)) }),
+  read: async (step, stage) => {
+    const { files, snapshots } = stage.sandbox(step);
+    const from = step["snapshot"] === undefined ? files : snapshots.files(step["snapshot"] as string);
+    return { data: await from.read(path(step)) };
+  },
   list: async (step, stage) => listed(await stage.sandbox(step).files.list(path(step)), step.expect?.["names"]),
   stat: async (step, stage) => {
     const { type, sizeBytes, mode, target } = await stage.sandbox(step).files.stat(path(step), {

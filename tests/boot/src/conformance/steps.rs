@@ -166,7 +166,10 @@ async fn kill_during(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepErro
 }
 
 async fn file(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
-    let files = sandbox.files();
+    let files = match step["snapshot"].as_str() {
+        Some(snapshot) => sandbox.snapshots().files(snapshot),
+        None => sandbox.files(),
+    };
     let flag = |name: &str| step[name] == true;
     let mode = step["mode"]
         .as_u64()

@@ -1,39 +1,21 @@
 from __future__ import annotations
 
-import builtins
 import os
 
 from .. import _core, _values
 from .._core import Link
-from .._types import Copied, FileInfo
+from .._types import Copied
 from .._values import Text, decode
 from ._bridge import Opening, call, opening
-from ._streams import AsyncByteStream, AsyncTarUpload
+from ._readable_files import AsyncReadableFiles
+from ._streams import AsyncTarUpload
 
 
-class AsyncFiles:
-    """The files of a sandbox.
-
-    Paths start at its root. Symlinks are followed as they are for a process in the sandbox. Files of a stopped
-    sandbox can be read, not changed. A missing file raises `PathNotFound`, which is a `FileNotFoundError` too.
-    """
+class AsyncFiles(AsyncReadableFiles):
+    """The files of a sandbox, which can be changed while it runs."""
 
     def __init__(self, link: Link) -> None:
-        self._link = link
-
-    async def read(self, path: Text) -> bytes:
-        """Returns the content of a file of at most 1 GiB."""
-        reply = await call(self._link, "files.read", {"path": _values.text(path)})
-        return reply.content[0]
-
-    async def read_text(self, path: Text, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Returns the content of a file as text."""
-        content = await self.read(path)
-        return content.decode(encoding, errors)
-
-    def read_stream(self, path: Text) -> AsyncByteStream:
-        """Returns the content of a file piece by piece."""
-        return AsyncByteStream(self._link, "files.read_stream", {"path": _values.text(path)})
+        super().__init__(link)
 
     async def write(
         self,
@@ -50,22 +32,6 @@ class AsyncFiles:
         """
         options = {"path": _values.text(path), "mode": mode, "parents": parents}
         await call(self._link, "files.write", options, (_core.as_bytes(data),))
-
-    async def list(self, path: Text) -> builtins.list[FileInfo]:
-        """Returns the entries of a directory."""
-        reply = await call(self._link, "files.list", {"path": _values.text(path)})
-        return [decode(FileInfo, info) for info in reply.value]
-
-    async def stat(self, path: Text, *, follow: bool = True) -> FileInfo:
-        """Returns the attributes of a file; those of a symlink itself with `follow=False`."""
-        options = {"path": _values.text(path), "follow": follow}
-        reply = await call(self._link, "files.stat", options)
-        return decode(FileInfo, reply.value)
-
-    async def exists(self, path: Text) -> bool:
-        """Returns true if the path exists."""
-        reply = await call(self._link, "files.exists", {"path": _values.text(path)})
-        return bool(reply.value)
 
     async def mkdir(self, path: Text, *, mode: int | None = None, parents: bool = False) -> None:
         """Makes a directory. `parents=True` makes those above it, and accepts an existing one."""
@@ -112,26 +78,6 @@ class AsyncFiles:
         reply = await call(self._link, "files.upload", options)
         return decode(Copied, reply.value)
 
-    async def download(
-        self,
-        guest: Text,
-        host: str | os.PathLike[str],
-        *,
-        keep_owner: bool = False,
-        follow_link: bool = False,
-        one_file_system: bool = False,
-    ) -> Copied:
-        """Copies a file or directory of the sandbox to this host, with the rules of `docker cp`."""
-        options = {
-            "host": os.fspath(host),
-            "guest": _values.text(guest),
-            "keep_owner": keep_owner,
-            "follow_link": follow_link,
-            "one_file_system": one_file_system,
-        }
-        reply = await call(self._link, "files.download", options)
-        return decode(Copied, reply.value)
-
     def put_tar(self, directory: Text) -> Opening[AsyncTarUpload]:
         """Begins to unpack a tar archive, uncompressed, in a directory. Write its parts to the result.
 
@@ -142,7 +88,3 @@ class AsyncFiles:
     async def _put_tar(self, directory: Text) -> AsyncTarUpload:
         reply = await call(self._link, "files.put_tar", {"path": _values.text(directory)})
         return AsyncTarUpload(reply.new)
-
-    def get_tar(self, path: Text) -> AsyncByteStream:
-        """Returns a file or directory as a tar archive, piece by piece."""
-        return AsyncByteStream(self._link, "files.get_tar", {"path": _values.text(path)})

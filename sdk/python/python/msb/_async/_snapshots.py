@@ -6,6 +6,7 @@ from .._core import Link
 from .._types import SnapshotInfo, VerifiedSnapshot
 from .._values import decode
 from ._bridge import call
+from ._readable_files import AsyncReadableFiles
 
 
 class AsyncSnapshots:
@@ -36,6 +37,13 @@ class AsyncSnapshots:
         """Returns the snapshot with this name. Raises `NotFound`."""
         reply = await call(self._link, "snapshots.get", {"name": name})
         return decode(SnapshotInfo, reply.value)
+
+    def files(self, name: str) -> AsyncReadableFiles:
+        """Returns the files as they are in a snapshot, while the sandbox runs too.
+
+        The first call raises `NotFound` if there is no such snapshot.
+        """
+        return AsyncReadableFiles(self._link, name)
 
     async def remove(self, name: str) -> None:
         """Removes a snapshot. The sandbox's files stay as they are. Raises `NotFound`."""

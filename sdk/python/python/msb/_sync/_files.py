@@ -1,40 +1,22 @@
 # Generated from _async/_files.py by generate_sync.py: edit that file.
 from __future__ import annotations
 
-import builtins
 import os
 
 from .. import _core, _values
 from .._core import Link
-from .._types import Copied, FileInfo
+from .._types import Copied
 from .._values import Text, decode
 from ._bridge import call, opening
-from ._streams import ByteStream, TarUpload
+from ._readable_files import ReadableFiles
+from ._streams import TarUpload
 
 
-class Files:
-    """The files of a sandbox.
-
-    Paths start at its root. Symlinks are followed as they are for a process in the sandbox. Files of a stopped
-    sandbox can be read, not changed. A missing file raises `PathNotFound`, which is a `FileNotFoundError` too.
-    """
+class Files(ReadableFiles):
+    """The files of a sandbox, which can be changed while it runs."""
 
     def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def read(self, path: Text) -> bytes:
-        """Returns the content of a file of at most 1 GiB."""
-        reply = call(self._link, "files.read", {"path": _values.text(path)})
-        return reply.content[0]
-
-    def read_text(self, path: Text, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Returns the content of a file as text."""
-        content = self.read(path)
-        return content.decode(encoding, errors)
-
-    def read_stream(self, path: Text) -> ByteStream:
-        """Returns the content of a file piece by piece."""
-        return ByteStream(self._link, "files.read_stream", {"path": _values.text(path)})
+        super().__init__(link)
 
     def write(
         self,
@@ -51,22 +33,6 @@ class Files:
         """
         options = {"path": _values.text(path), "mode": mode, "parents": parents}
         call(self._link, "files.write", options, (_core.as_bytes(data),))
-
-    def list(self, path: Text) -> builtins.list[FileInfo]:
-        """Returns the entries of a directory."""
-        reply = call(self._link, "files.list", {"path": _values.text(path)})
-        return [decode(FileInfo, info) for info in reply.value]
-
-    def stat(self, path: Text, *, follow: bool = True) -> FileInfo:
-        """Returns the attributes of a file; those of a symlink itself with `follow=False`."""
-        options = {"path": _values.text(path), "follow": follow}
-        reply = call(self._link, "files.stat", options)
-        return decode(FileInfo, reply.value)
-
-    def exists(self, path: Text) -> bool:
-        """Returns true if the path exists."""
-        reply = call(self._link, "files.exists", {"path": _values.text(path)})
-        return bool(reply.value)
 
     def mkdir(self, path: Text, *, mode: int | None = None, parents: bool = False) -> None:
         """Makes a directory. `parents=True` makes those above it, and accepts an existing one."""
@@ -113,26 +79,6 @@ class Files:
         reply = call(self._link, "files.upload", options)
         return decode(Copied, reply.value)
 
-    def download(
-        self,
-        guest: Text,
-        host: str | os.PathLike[str],
-        *,
-        keep_owner: bool = False,
-        follow_link: bool = False,
-        one_file_system: bool = False,
-    ) -> Copied:
-        """Copies a file or directory of the sandbox to this host, with the rules of `docker cp`."""
-        options = {
-            "host": os.fspath(host),
-            "guest": _values.text(guest),
-            "keep_owner": keep_owner,
-            "follow_link": follow_link,
-            "one_file_system": one_file_system,
-        }
-        reply = call(self._link, "files.download", options)
-        return decode(Copied, reply.value)
-
     def put_tar(self, directory: Text) -> TarUpload:
         """Begins to unpack a tar archive, uncompressed, in a directory. Write its parts to the result.
 
@@ -143,7 +89,3 @@ class Files:
     def _put_tar(self, directory: Text) -> TarUpload:
         reply = call(self._link, "files.put_tar", {"path": _values.text(directory)})
         return TarUpload(reply.new)
-
-    def get_tar(self, path: Text) -> ByteStream:
-        """Returns a file or directory as a tar archive, piece by piece."""
-        return ByteStream(self._link, "files.get_tar", {"path": _values.text(path)})

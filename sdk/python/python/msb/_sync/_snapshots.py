@@ -7,6 +7,7 @@ from .._core import Link
 from .._types import SnapshotInfo, VerifiedSnapshot
 from .._values import decode
 from ._bridge import call
+from ._readable_files import ReadableFiles
 
 
 class Snapshots:
@@ -37,6 +38,13 @@ class Snapshots:
         """Returns the snapshot with this name. Raises `NotFound`."""
         reply = call(self._link, "snapshots.get", {"name": name})
         return decode(SnapshotInfo, reply.value)
+
+    def files(self, name: str) -> ReadableFiles:
+        """Returns the files as they are in a snapshot, while the sandbox runs too.
+
+        The first call raises `NotFound` if there is no such snapshot.
+        """
+        return ReadableFiles(self._link, name)
 
     def remove(self, name: str) -> None:
         """Removes a snapshot. The sandbox's files stay as they are. Raises `NotFound`."""

@@ -1,0 +1,82 @@
+# Generated from _async/_readable_files.py by generate_sync.py: edit that file.
+from __future__ import annotations
+
+import builtins
+import os
+
+from .. import _values
+from .._core import Link
+from .._types import Copied, FileInfo
+from .._values import Text, decode
+from ._bridge import call
+from ._streams import ByteStream
+
+
+class ReadableFiles:
+    """Files that can be read: those of a sandbox, or of a snapshot of it.
+
+    Paths start at the root of the sandbox. Symlinks are followed as they are for a process in the sandbox. A missing
+    file raises `PathNotFound`, which is a `FileNotFoundError` too.
+    """
+
+    def __init__(self, link: Link, snapshot: str | None = None) -> None:
+        self._link = link
+        self._snapshot = snapshot
+
+    def read(self, path: Text) -> bytes:
+        """Returns the content of a file of at most 1 GiB."""
+        reply = call(self._link, "files.read", self._at(path))
+        return reply.content[0]
+
+    def read_text(self, path: Text, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Returns the content of a file as text."""
+        content = self.read(path)
+        return content.decode(encoding, errors)
+
+    def read_stream(self, path: Text) -> ByteStream:
+        """Returns the content of a file piece by piece."""
+        return ByteStream(self._link, "files.read_stream", self._at(path))
+
+    def list(self, path: Text) -> builtins.list[FileInfo]:
+        """Returns the entries of a directory."""
+        reply = call(self._link, "files.list", self._at(path))
+        return [decode(FileInfo, info) for info in reply.value]
+
+    def stat(self, path: Text, *, follow: bool = True) -> FileInfo:
+        """Returns the attributes of a file; those of a symlink itself with `follow=False`."""
+        options = {**self._at(path), "follow": follow}
+        reply = call(self._link, "files.stat", options)
+        return decode(FileInfo, reply.value)
+
+    def exists(self, path: Text) -> bool:
+        """Returns true if the path exists."""
+        reply = call(self._link, "files.exists", self._at(path))
+        return bool(reply.value)
+
+    def download(
+        self,
+        guest: Text,
+        host: str | os.PathLike[str],
+        *,
+        keep_owner: bool = False,
+        follow_link: bool = False,
+        one_file_system: bool = False,
+    ) -> Copied:
+        """Copies a file or directory of the sandbox to this host, with the rules of `docker cp`."""
+        options = {
+            "host": os.fspath(host),
+            "guest": _values.text(guest),
+            "keep_owner": keep_owner,
+            "follow_link": follow_link,
+            "one_file_system": one_file_system,
+            "snapshot": self._snapshot,
+        }
+        reply = call(self._link, "files.download", options)
+        return decode(Copied, reply.value)
+
+    def get_tar(self, path: Text) -> ByteStream:
+        """Returns a file or directory as a tar archive, piece by piece."""
+        return ByteStream(self._link, "files.get_tar", self._at(path))
+
+    def _at(self, path: Text) -> dict[str, object]:
+        return {"path": _values.text(path), "snapshot": self._snapshot}
