@@ -77,7 +77,7 @@ impl BlockMap {
             let slot = self.slot(first);
             let mut end = first;
             while end < run.end() {
-                let next = self.same_until(end, slot).min(run.end());
+                let next = self.same_until(end, slot, run.end());
                 if next == end {
                     break;
                 }
@@ -89,16 +89,18 @@ impl BlockMap {
         })
     }
 
-    /// Returns the end of the blocks from `block` on that have `slot`, within the block's chunk.
-    fn same_until(&self, block: u64, slot: Slot) -> u64 {
-        let chunk_end = (block / CHUNK_BLOCKS + 1) * CHUNK_BLOCKS;
+    /// Returns the end of the blocks from `block` on that have `slot`, within the block's chunk and before
+    /// `end`. It looks at no block beyond: a read of one block must not cost a look at a chunk.
+    fn same_until(&self, block: u64, slot: Slot, end: u64) -> u64 {
+        let end = end.min((block / CHUNK_BLOCKS + 1) * CHUNK_BLOCKS);
         match &self.chunks[in_memory(block / CHUNK_BLOCKS)] {
-            Chunk::Uniform(present) if *present == slot => chunk_end,
+            Chunk::Uniform(present) if *present == slot => end,
             Chunk::Uniform(_) => block,
             Chunk::Mixed(slots) => {
-                let rest = &slots[in_memory(block % CHUNK_BLOCKS)..];
+                let start = in_memory(block % CHUNK_BLOCKS);
+                let rest = &slots[start..start + in_memory(end - block)];
                 let others = rest.iter().zip(block..).find(|(other, _)| **other != slot);
-                others.map_or(chunk_end, |(_, end)| end)
+                others.map_or(end, |(_, end)| end)
             }
         }
     }
