@@ -1,14 +1,15 @@
 #!/bin/sh
 # Walks a sandbox's whole life, as a user types it. What is printed as JSON is judged by docs/schemas.
 #
-#   tests/boot/walk.sh MSB BOOT IMAGE VMM
+#   tests/boot/walk.sh MSB BOOT IMAGE VMM [no-shares]
 #
-# BOOT is the program of the boot tests, which knows the schemas.
+# BOOT is the program of the boot tests, which knows the schemas. With no-shares no directory of the host is
+# mounted: that takes a system call that qemu-user does not have (openat2).
 #
 # MSB_HOME has the image, MSB_KERNEL names the kernel. The same walk runs under QEMU and under libkrun.
 set -eu
 
-msb=$1 boot=$2 image=$3
+msb=$1 boot=$2 image=$3 shares=${5:-shares}
 export MSB_VMM="$4"
 work=$(mktemp -d)
 trap 'leave' EXIT
@@ -116,9 +117,11 @@ step 'create'
 mkdir "$work/shared"
 echo shared >"$work/shared/file"
 echo baked >"$work/baked"
+set -- -v "$work/shared:/shared:ro"
+[ "$shares" = shares ] || set --
 gives 0 "$msb" create --memory 512m --cpus 1 --name walk --label job=7 -e GREETING=hello \
     --ulimit nofile=512:1024 --pids-limit 200 --shm-size 32m --stop-timeout 2 \
-    -v walk-data:/data -v "$work/shared:/shared:ro" --tmpfs /scratch:size=4m \
+    -v walk-data:/data "$@" --tmpfs /scratch:size=4m \
     --copy "$work/baked:/etc/baked" --rm-path /etc/motd --mkdir /made:0700 --add-host db:10.1.2.3 \
     --hostname walk.example.org --group-add 4242 \
     -w /tmp "$image" sh -c 'trap "" TERM; echo "$GREETING from $PWD"; exec sleep 1000'
@@ -157,10 +160,12 @@ step 'volumes and patches, from inside'
 same 'baked 700 db' "$msb" exec walk sh -c \
     'echo $(cat /etc/baked) $(stat -c %a /made) $(grep 10.1.2.3 /etc/hosts | cut -f2 | cut -d" " -f2)'
 gives 1 "$msb" exec walk test -e /etc/motd
-same shared "$msb" exec walk cat /shared/file
-same remounted "$msb" exec walk sh -c 'mount -o remount,rw /shared && echo remounted'
-gives 1 "$msb" exec walk sh -c 'echo changed > /shared/file || exit 1'
-same shared cat "$work/shared/file"
+if [ "$shares" = shares ]; then
+    same shared "$msb" exec walk cat /shared/file
+    same remounted "$msb" exec walk sh -c 'mount -o remount,rw /shared && echo remounted'
+    gives 1 "$msb" exec walk sh -c 'echo changed > /shared/file || exit 1'
+    same shared cat "$work/shared/file"
+fi
 gives 0 "$msb" exec walk sh -c 'echo of the volume > /data/file'
 gives 1 "$msb" exec walk dd if=/dev/zero of=/scratch/full bs=1M count=8
 same "$((4 << 20))" "$msb" exec walk stat --format %s /scratch/full
@@ -261,11 +266,12 @@ if [ "$MSB_VMM" = qemu ]; then
     same frozen "$msb" snapshot inspect -f '{{.consistency}}' walk-2@live
     same unsynced "$msb" fs cat walk-2@live /srv/live
     same 'A /srv/live' "$msb" diff walk-2 -- /srv/live
-    refuses 'is running' "$msb" rollback walk-2@live
+    boots "$msb" rollback -t 0 walk-2@live
+    same unsynced "$msb" exec walk-2 cat /srv/live
     same walk-2@live "$msb" snapshot rm walk-2@live
     gives 0 "$msb" exec walk-2 rm /srv/live
     gives 0 "$msb" stop walk-2
-    same walk-2@3 "$msb" rollback walk-2@2
+    gives 0 "$msb" rollback walk-2@2
     same kept "$msb" fs cat walk-2 /srv/tried
     same walk-2@2 "$msb" snapshot rm walk-2@2
 else

@@ -16,6 +16,9 @@ use crate::{build, image};
 /// The name of the image in the store.
 const IMAGE: &str = "arm64";
 
+/// Mounts a device that cannot be opened, `$0`, in the place of KVM's, and becomes another program.
+const HIDE_KVM: &str = r#"[ ! -e /dev/kvm ] || mount --bind "$0" /dev/kvm || exit; exec "$@""#;
+
 /// Boots guests: one that says what it is, then those of the walk, which the boot tests take as well.
 ///
 /// # Errors
@@ -25,8 +28,10 @@ pub(crate) fn run(toolchain: &Toolchain) -> Result<()> {
     let image = image::debian()?;
     let msb = build::msb(toolchain)?;
     let home = paths::scratch("arm64-home")?;
+    let no_device = paths::scratch("arm64-devices")?.join("none");
+    quiet(Command::new("mknod").arg(&no_device).args(["c", "0", "0"]))?;
     let command = |program: &Path| {
-        let mut command = Command::new(program);
+        let mut command = without_kvm(program, &no_device);
         command
             .env("MSB_HOME", &home)
             .env("MSB_KERNEL", &kernel)
@@ -44,6 +49,16 @@ pub(crate) fn run(toolchain: &Toolchain) -> Result<()> {
         command(&root.join("tests/boot/walk.sh"))
             .arg(&msb)
             // The schemas are judged elsewhere: this takes everything.
-            .args(["true", IMAGE, "qemu"]),
+            .args(["true", IMAGE, "qemu", "no-shares"]),
     )
+}
+
+/// Returns a command that sees no device of KVM. This host's is there for other processors, and
+/// qemu-user passes none of its calls on.
+fn without_kvm(program: &Path, no_device: &Path) -> Command {
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "sh", "-c", HIDE_KVM])
+        .args([no_device, program]);
+    command
 }

@@ -14,7 +14,15 @@ use test_fixtures::{images, paths};
 const SUITE: &str = "http://deb.debian.org/debian bookworm main";
 
 /// The packages whose programs are called; what they depend on comes with them.
-const PACKAGES: [&str; 6] = ["coreutils", "dash", "hostname", "mawk", "mount", "procps"];
+const PACKAGES: [&str; 7] = [
+    "coreutils",
+    "dash",
+    "grep",
+    "hostname",
+    "mawk",
+    "mount",
+    "procps",
+];
 
 /// The files that the package of the base system would make when it is configured.
 const MASTERS: [(&str, &str); 2] = [
