@@ -258,14 +258,14 @@ mod tests {
         let refused = orders.begin(2).state().await;
         let error = refused.expect_err("two are there").to_string();
         assert!(error.contains("has 2 generations"), "{error}");
-        drop(cuts);
+        drop(orders);
         cutter.join().expect("no panic");
     }
 
     #[tokio::test]
     async fn without_a_thread_nothing_is_waited_for() {
         let (orders, work) = disk_orders();
-        drop(orders);
+        drop(work);
         let mut cutting = orders.begin(9);
         assert!(matches!(cutting.state().await, Err(CutDiskError::Ended)));
         assert!(matches!(cutting.durable().await, Err(CutDiskError::Ended)));

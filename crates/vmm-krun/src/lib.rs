@@ -336,6 +336,25 @@ mod tests {
     }
 
     #[test]
+    fn a_confined_thread_finds_an_open_disk_by_its_path_and_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let other = directory.path().join("other");
+        std::fs::write(&other, "of another sandbox").unwrap();
+        let registered = imago::register(Box::new(NoDisk)).unwrap();
+        let jail = Krun.jail(&machine()).unwrap();
+        let confined = std::thread::spawn(move || {
+            jail.put_on(Strictness::Required).unwrap();
+            let mut to_change = std::fs::File::options();
+            to_change.read(true).write(true);
+            (
+                to_change.open(registered.path()).is_ok(),
+                to_change.open(&other).is_ok(),
+            )
+        });
+        assert_eq!(confined.join().unwrap(), (true, false));
+    }
+
+    #[test]
     fn what_libkrun_cannot_serve_is_refused() {
         let mut machine = machine();
         machine.shares = vec![Share {
