@@ -1,10 +1,12 @@
 use std::cell::RefCell;
 use std::io;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use crate::flat_files::Zeroing;
 use crate::image::Image;
 use crate::io_buffers::{IoVector, IoVectorMut};
+use crate::storage::DynStorage;
 
 /// A disk as libkrun uses it.
 #[derive(Debug)]
@@ -17,6 +19,9 @@ pub struct SyncFormatAccess<S> {
 /// A name that libkrun gives as a parameter of formats.
 #[derive(Debug)]
 pub struct FormatAccess<S>(PhantomData<fn() -> S>);
+
+/// The parameter that libkrun gives for the formats of files that a disk names.
+pub(crate) type AnyFormat = Arc<FormatAccess<Box<dyn DynStorage>>>;
 
 impl<S> SyncFormatAccess<S> {
     /// Takes an open disk.

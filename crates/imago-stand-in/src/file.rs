@@ -18,7 +18,7 @@ pub struct File {
     pub(crate) content: Content,
 }
 
-/// What a path leads to.
+/// The file or disk that a path leads to.
 #[derive(Debug)]
 pub(crate) enum Content {
     File(fs::File),

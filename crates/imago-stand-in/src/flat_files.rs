@@ -29,12 +29,12 @@ struct Extent {
     end_bytes: u64,
 }
 
-/// How a range becomes zeros.
+/// The space of a range that becomes zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zeroing {
-    /// The host gives the space back.
+    /// It goes back to the host.
     Free,
-    /// The host keeps the space.
+    /// It stays allocated.
     Keep,
 }
 

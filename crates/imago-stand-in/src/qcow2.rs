@@ -3,9 +3,8 @@
 use std::convert::Infallible;
 use std::io;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-use crate::access::FormatAccess;
+use crate::access::AnyFormat;
 use crate::image::Image;
 use crate::storage::DynStorage;
 
@@ -16,7 +15,7 @@ pub struct Qcow2<S, F> {
     parameters: PhantomData<fn() -> (S, F)>,
 }
 
-impl Qcow2<Box<dyn DynStorage>, Arc<FormatAccess<Box<dyn DynStorage>>>> {
+impl Qcow2<Box<dyn DynStorage>, AnyFormat> {
     /// Refuses the file.
     ///
     /// # Errors

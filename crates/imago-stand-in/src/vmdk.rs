@@ -4,11 +4,10 @@ use std::fs;
 use std::io;
 use std::marker::PhantomData;
 use std::path::Path;
-use std::sync::Arc;
 
 use ::vmdk::{Descriptor, SECTOR_BYTES};
 
-use crate::access::FormatAccess;
+use crate::access::AnyFormat;
 use crate::file::{Content, File};
 use crate::flat_files::FlatFiles;
 use crate::image::Image;
@@ -45,11 +44,9 @@ pub trait FormatDriverBuilder {
     fn open_sync(self, gate: PermissiveImplicitOpenGate) -> io::Result<Self::Format>;
 }
 
-impl Vmdk<Box<dyn DynStorage>, Arc<FormatAccess<Box<dyn DynStorage>>>> {
+impl Vmdk<Box<dyn DynStorage>, AnyFormat> {
     /// Begins to open the VMDK whose descriptor is in `file`.
-    pub fn builder(
-        file: Box<dyn DynStorage>,
-    ) -> VmdkOpenBuilder<Box<dyn DynStorage>, Arc<FormatAccess<Box<dyn DynStorage>>>> {
+    pub fn builder(file: Box<dyn DynStorage>) -> VmdkOpenBuilder<Box<dyn DynStorage>, AnyFormat> {
         VmdkOpenBuilder {
             descriptor: file.into_file(),
             parameters: PhantomData,
