@@ -1,14 +1,22 @@
-//! Cuts of a served disk while the machine runs.
+//! Cuts and flushes of a served disk while the machine runs.
 //!
-//! A thread of its own makes them, with the jail of the one that serves the disk: the supervisor's may
-//! not open its files. Both threads take turns, so a cut lies between two requests of the VMM.
+//! A thread of its own makes cuts, with the jail of the one that serves the disk: the supervisor's may
+//! not open its files. Both threads take turns, so a cut lies between two requests of the VMM. If the
+//! VMM's own threads call the disk, that thread is the only one that may open its files, and it flushes
+//! the disk, too.
 
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use generations::{FileStorage, State};
 use tokio::sync::oneshot;
+
+use crate::supervisor;
+
+/// The number of bytes of discarded blocks that a flush gives back: all. The machine may end after any
+/// flush, and with it this process.
+const RECLAIM_BYTES: u64 = u64::MAX;
 
 /// A disk that one thread serves and another one cuts.
 #[derive(Debug, Clone)]
@@ -72,6 +80,9 @@ pub(crate) enum CutDiskError {
     /// The disk cannot be cut, or what was cut cannot be made durable.
     #[error("cannot cut the writable disk: {0}")]
     Disk(String),
+    /// Changes of the disk cannot be made durable.
+    #[error("cannot flush the writable disk: {0}")]
+    Flush(String),
     /// The machine ends.
     #[error("the writable disk is not served any more")]
     Ended,
@@ -79,23 +90,29 @@ pub(crate) enum CutDiskError {
 
 type Outcome<T> = Result<T, CutDiskError>;
 
-/// The supervisor's end of the thread that cuts a disk.
+/// The end of the thread that cuts a disk for those who give it orders.
 #[derive(Debug, Clone)]
-pub(crate) struct DiskCuts(Sender<Order>);
+pub(crate) struct DiskOrders(Sender<Order>);
 
 /// The thread's end.
 #[derive(Debug)]
-pub(crate) struct CutOrders(Receiver<Order>);
+pub(crate) struct DiskWork(Receiver<Order>);
 
 /// Returns both ends.
-pub(crate) fn disk_cuts() -> (DiskCuts, CutOrders) {
+pub(crate) fn disk_orders() -> (DiskOrders, DiskWork) {
     let (sender, receiver) = channel();
-    (DiskCuts(sender), CutOrders(receiver))
+    (DiskOrders(sender), DiskWork(receiver))
+}
+
+#[derive(Debug)]
+enum Order {
+    Cut(CutOrder),
+    Flush(SyncSender<Outcome<()>>),
 }
 
 /// The order to cut the disk.
 #[derive(Debug)]
-struct Order {
+struct CutOrder {
     generations_max: usize,
     cut: oneshot::Sender<Outcome<State>>,
     durable: oneshot::Sender<Outcome<()>>,
@@ -108,22 +125,30 @@ pub(crate) struct Cutting {
     durable: oneshot::Receiver<Outcome<()>>,
 }
 
-impl DiskCuts {
+impl DiskOrders {
     /// Begins a cut, after which the disk may have `generations_max` generations.
     pub(crate) fn begin(&self, generations_max: usize) -> Cutting {
         let (cut, cut_told) = oneshot::channel();
         let (durable, durable_told) = oneshot::channel();
-        let order = Order {
+        let order = CutOrder {
             generations_max,
             cut,
             durable,
         };
         // Without a thread nobody has the other ends, and the receivers say so.
-        let _ = self.0.send(order);
+        let _ = self.0.send(Order::Cut(order));
         Cutting {
             cut: cut_told,
             durable: durable_told,
         }
+    }
+
+    /// Makes all changes of the disk durable that were made before the call. It waits for that.
+    pub(crate) fn flush(&self) -> Outcome<()> {
+        let (told, flushed) = sync_channel(1);
+        let sent = self.0.send(Order::Flush(told));
+        sent.map_err(|_| CutDiskError::Ended)?;
+        flushed.recv().unwrap_or(Err(CutDiskError::Ended))
     }
 }
 
@@ -139,23 +164,28 @@ impl Cutting {
     }
 }
 
-impl CutOrders {
-    /// Cuts the disk whenever the supervisor says so, until that is gone.
+impl DiskWork {
+    /// Cuts and flushes the disk whenever it is told to, until nobody is left who could.
     pub(crate) fn carry_out(self, disk: &SharedDisk) {
         for order in self.0 {
-            order.carry_out(disk);
+            match order {
+                Order::Cut(order) => order.carry_out(disk),
+                Order::Flush(told) => {
+                    // Whoever asked may be gone.
+                    let _ = told.send(flush(disk));
+                }
+            }
         }
     }
 }
 
-impl Order {
+impl CutOrder {
     fn carry_out(self, disk: &SharedDisk) {
-        let failed = |error: &dyn ToString| CutDiskError::Disk(error.to_string());
         let mut disk = match disk.lock() {
             Ok(disk) => disk,
             Err(error) => {
                 // Whoever asked may be gone; so it is below.
-                let _ = self.cut.send(Err(failed(&error)));
+                let _ = self.cut.send(Err(cannot_cut(&error)));
                 return;
             }
         };
@@ -163,7 +193,7 @@ impl Order {
         let is_cut = cut.is_ok();
         let _ = self.cut.send(cut);
         if is_cut {
-            let flushed = disk.flush().map_err(|error| failed(&error));
+            let flushed = disk.flush().map_err(|error| cannot_cut(&error));
             let _ = self.durable.send(flushed);
         }
     }
@@ -177,8 +207,23 @@ fn cut(disk: &mut generations::Disk<FileStorage>, generations_max: usize) -> Out
             limit: generations_max,
         });
     }
-    disk.cut()
-        .map_err(|error| CutDiskError::Disk(error.to_string()))
+    disk.cut().map_err(|error| cannot_cut(&error))
+}
+
+/// Flushes a disk, and gives back the space that the guest discarded.
+fn flush(disk: &SharedDisk) -> Outcome<()> {
+    let failed = |error: &dyn ToString| CutDiskError::Flush(error.to_string());
+    let mut disk = disk.lock().map_err(|error| failed(&error))?;
+    disk.flush().map_err(|error| failed(&error))?;
+    if let Err(error) = disk.reclaim(RECLAIM_BYTES) {
+        // Blocks that stay allocated cost space and nothing else.
+        supervisor::log_line(&format!("cannot free discarded blocks: {error}"));
+    }
+    Ok(())
+}
+
+fn cannot_cut(error: &dyn ToString) -> CutDiskError {
+    CutDiskError::Disk(error.to_string())
 }
 
 #[cfg(test)]
@@ -196,13 +241,13 @@ mod tests {
         let id = pool.new_disk_id().expect("random bytes");
         pool.create_disk(id, SIZE_BYTES).expect("made");
         let mut disk = SharedDisk::new(pool.open_disk(id).expect("opened"));
-        let (cuts, orders) = disk_cuts();
+        let (orders, work) = disk_orders();
         let cutter = std::thread::spawn({
             let disk = disk.clone();
-            move || orders.carry_out(&disk)
+            move || work.carry_out(&disk)
         });
         nbd_server::Disk::write(&mut disk, b"first", 0).expect("written");
-        let mut cutting = cuts.begin(9);
+        let mut cutting = orders.begin(9);
         let state = cutting.state().await.expect("cut");
         nbd_server::Disk::write(&mut disk, b"later", 0).expect("written");
         cutting.durable().await.expect("flushed");
@@ -210,18 +255,18 @@ mod tests {
         let snapshot = pool.open_snapshot(&state).expect("opened");
         snapshot.read(&mut bytes, 0).expect("read");
         assert_eq!(&bytes, b"first");
-        let refused = cuts.begin(2).state().await;
+        let refused = orders.begin(2).state().await;
         let error = refused.expect_err("two are there").to_string();
         assert!(error.contains("has 2 generations"), "{error}");
-        drop(cuts);
+        drop(orders);
         cutter.join().expect("no panic");
     }
 
     #[tokio::test]
     async fn without_a_thread_nothing_is_waited_for() {
-        let (cuts, orders) = disk_cuts();
-        drop(orders);
-        let mut cutting = cuts.begin(9);
+        let (orders, work) = disk_orders();
+        drop(work);
+        let mut cutting = orders.begin(9);
         assert!(matches!(cutting.state().await, Err(CutDiskError::Ended)));
         assert!(matches!(cutting.durable().await, Err(CutDiskError::Ended)));
     }

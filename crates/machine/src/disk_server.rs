@@ -1,7 +1,8 @@
-//! The disks that the VMM process serves to its VMM, each on a thread of its own.
+//! The disks that the VMM process serves to its VMM.
 //!
-//! A disk of generations is opened before the process gives up its rights. Its threads, of which one
-//! serves it and one cuts it, are confined to the disk's directory, and the VMM to none of it.
+//! A disk of generations is opened before the process gives up its rights. QEMU has a connection to a
+//! thread that serves the disk over NBD; libkrun's threads call the disk. One more thread cuts it, and
+//! flushes it for libkrun. Both threads are confined to the disk's directory, and the VMM to none of it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,7 +14,8 @@ use msb_jail::{Access, Calls, Jail};
 use msb_runtime::{SandboxPaths, UpperPool};
 use msb_vmm::{DiskFormat, Machine};
 
-use crate::disk_cut::SharedDisk;
+use crate::called_disk::CalledDisk;
+use crate::disk_cut::{DiskOrders, SharedDisk};
 use crate::supervisor;
 
 /// The number of bytes of discarded blocks that are given back when the machine has ended: all.
@@ -43,14 +45,14 @@ pub enum DiskServerError {
 }
 
 /// A disk that is open and not served yet.
-pub(crate) struct ServedDisk {
+pub(crate) struct OpenDisk {
     directory: PathBuf,
     disk: SharedDisk,
 }
 
 /// A disk and the server's end of its connection.
 pub(crate) struct DiskServer {
-    disk: ServedDisk,
+    disk: OpenDisk,
     stream: UnixStream,
 }
 
@@ -58,7 +60,7 @@ pub(crate) struct DiskServer {
 pub(crate) fn open(
     machine: &Machine,
     files: &SandboxPaths,
-) -> Result<Vec<ServedDisk>, DiskServerError> {
+) -> Result<Vec<OpenDisk>, DiskServerError> {
     let served = machine.disks.iter();
     let served = served.filter(|disk| disk.format == DiskFormat::Nbd);
     served
@@ -73,7 +75,7 @@ pub(crate) fn open(
                 path: disk.path.clone(),
                 source,
             })?;
-            Ok(ServedDisk {
+            Ok(OpenDisk {
                 directory: files.generations(),
                 disk: SharedDisk::new(opened),
             })
@@ -81,7 +83,7 @@ pub(crate) fn open(
         .collect()
 }
 
-impl ServedDisk {
+impl OpenDisk {
     /// Returns the size of the disk, in bytes: no file of it is longer.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.disk.size_bytes()
@@ -94,6 +96,11 @@ impl ServedDisk {
 
     fn jail(&self) -> Jail {
         Jail::new(Calls::Vmm).with(&self.directory, Access::Keep)
+    }
+
+    /// Returns the disk for a VMM that calls it. The thread that cuts the disk has to take the orders.
+    pub(crate) fn called(self, orders: DiskOrders) -> CalledDisk {
+        CalledDisk::new(self.disk, orders)
     }
 
     /// Connects the disk. Returns the VMM's end.

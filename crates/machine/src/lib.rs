@@ -9,6 +9,7 @@
 //!
 //! [`probe`] tries, from inside, the operations that the confinement must refuse.
 
+mod called_disk;
 mod confinement;
 mod disk_cut;
 mod disk_server;

@@ -20,10 +20,10 @@ use msb_runtime::{
     Home, LaunchSpec, LaunchSpecError, MachineLock, Mark, SandboxPaths, SupervisorConfig, Timeline,
     TimelineError, VmmCommand, VolumeLockError, lock_volumes,
 };
-use msb_vmm::{RunError, Sockets, Vmm};
+use msb_vmm::{RunError, ServedDisk, Sockets, Vmm};
 
-use crate::disk_cut::{DiskCuts, disk_cuts};
-use crate::disk_server::{DiskServerError, ServedDisk};
+use crate::disk_cut::{DiskOrders, disk_orders};
+use crate::disk_server::{DiskServerError, OpenDisk};
 use crate::network_process::{self, NetworkProcessError, NetworkStartError};
 use crate::supervisor::{self, Watched, WatchedDisk};
 use crate::{confinement, disk_server, share_process};
@@ -129,7 +129,7 @@ pub fn serve(
             .map_err(io_error("start the process of a shared directory"))?
     };
     let disks = disk_server::open(&launch_spec.machine, &files)?;
-    let longest_bytes = disks.iter().map(ServedDisk::size_bytes).max().unwrap_or(0);
+    let longest_bytes = disks.iter().map(OpenDisk::size_bytes).max().unwrap_or(0);
     renounce(
         &confinement::limits(
             &launch_spec.machine,
@@ -145,24 +145,28 @@ pub fn serve(
     // Opened here: the confined thread cannot open it.
     let console = File::open(&launch_spec.machine.console_log);
     let console = console.map_err(io_error("open the console's log"))?;
-    // A machine has at most one disk of generations.
-    let cuts = disks.first().map(|disk| start_cuts(disk, strictness));
-    let cuts = cuts.transpose()?;
+    let orders = disks.iter().map(|disk| start_cuts(disk, strictness));
+    let orders = orders.collect::<Result<Vec<_>, _>>()?;
     let watched = Watched {
         disks: WatchedDisk::all(&launch_spec.machine),
         console: Some(console),
-        cuts,
+        // A machine has at most one disk of generations.
+        cuts: orders.first().cloned(),
     };
     start_confined("supervisor", jail, strictness, move || {
         keep(listener, host_end, files, watched, config)
     })?;
-    let mut disk_sockets = Vec::new();
+    let mut served_disks = Vec::new();
     let mut disk_servers = Vec::new();
-    for disk in disks {
+    for (disk, orders) in disks.into_iter().zip(orders) {
+        if vmm.calls_served_disks() {
+            served_disks.push(ServedDisk::Open(Box::new(disk.called(orders))));
+            continue;
+        }
         let (socket, server) = disk.connect().map_err(io_error("serve a disk"))?;
         let jail = server.jail();
         let serving = start_confined("disk", jail, strictness, move || server.serve())?;
-        disk_sockets.push(socket);
+        served_disks.push(ServedDisk::Connection(socket));
         disk_servers.push(serving);
     }
     let (network, _network_end) = network.unzip();
@@ -170,7 +174,7 @@ pub fn serve(
         agent_port: guest_end.into(),
         network,
         shares,
-        disks: disk_sockets,
+        disks: served_disks,
     };
     timeline.mark(Mark::VmmEntered)?;
     // The file is closed before a guest can reach this process.
@@ -212,11 +216,11 @@ pub fn supervise(
 }
 
 /// Starts the thread that cuts a disk, and returns the end for those who have it cut.
-fn start_cuts(disk: &ServedDisk, strictness: Strictness) -> Result<DiskCuts, VmmProcessError> {
-    let (cuts, orders) = disk_cuts();
+fn start_cuts(disk: &OpenDisk, strictness: Strictness) -> Result<DiskOrders, VmmProcessError> {
+    let (orders, work) = disk_orders();
     let (disk, jail) = disk.shared();
-    start_confined("cut", jail, strictness, move || orders.carry_out(&disk))?;
-    Ok(cuts)
+    start_confined("cut", jail, strictness, move || work.carry_out(&disk))?;
+    Ok(orders)
 }
 
 /// Starts a thread, and returns once it is confined.

@@ -28,7 +28,7 @@ mod render;
 pub use descriptor::{
     Descriptor, EXTENTS_MAX, FILE_NAME_MAX_BYTES, FlatExtent, InvalidDescriptor, SECTOR_BYTES,
 };
-pub use parse::{DESCRIPTOR_MAX_BYTES, ParseError, Problem};
+pub use parse::{DESCRIPTOR_MAX_BYTES, ParseError, Problem, ReadError};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::io::{self, Read as _};
 
 use crate::{Descriptor, EXTENTS_MAX, FlatExtent, InvalidDescriptor};
 
@@ -73,7 +74,32 @@ const SETTINGS: [(&str, Option<&str>); 4] = [
     ("createType", Some("twoGbMaxExtentFlat")),
 ];
 
+/// A descriptor cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The bytes cannot be read, or are not UTF-8.
+    #[error("cannot read the descriptor")]
+    Io(#[from] io::Error),
+    /// The bytes are not a descriptor.
+    #[error("cannot parse the descriptor")]
+    Parse(#[from] ParseError),
+}
+
 impl Descriptor {
+    /// Reads a descriptor to its end, and parses it. Of one that is too long, no more is read than
+    /// shows that.
+    ///
+    /// # Errors
+    /// If it cannot be read, or those of [`Descriptor::parse`].
+    pub fn read(from: impl io::Read) -> Result<Self, ReadError> {
+        let limit_bytes = u64::try_from(DESCRIPTOR_MAX_BYTES).unwrap_or(u64::MAX);
+        let mut text = String::new();
+        from.take(limit_bytes.saturating_add(1))
+            .read_to_string(&mut text)?;
+        Ok(Self::parse(&text)?)
+    }
+
     /// Parses a descriptor of the kind that [`Descriptor::render`] writes. Blanks, comments and
     /// carriage returns may differ.
     ///

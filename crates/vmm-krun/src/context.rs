@@ -9,6 +9,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Once;
 
+use imago::Registered;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine, NetworkDevice, Share, Shown};
 
 /// `KRUN_KERNEL_FORMAT_*` (libkrun.h): ELF on x86-64, a flat `Image` on arm64.
@@ -18,7 +19,7 @@ const KERNEL_FORMAT: u32 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
 const DISK_FORMAT_RAW: u32 = 0;
 const DISK_FORMAT_VMDK: u32 = 2;
 
-/// `KRUN_SYNC_FULL`: a guest's flush is an `fsync` on the host.
+/// `KRUN_SYNC_FULL`: a guest's flush is a sync on the host.
 const SYNC_FULL: u32 = 2;
 
 /// No offloads: every frame fits the wire and carries its checksums (`NET_FEATURE_*`).
@@ -39,6 +40,7 @@ const LOG_OPTION_NO_ENVIRONMENT: u32 = 1;
 pub(crate) enum SetupError {
     Machine(InvalidMachine),
     Call(CallError),
+    Register(io::Error),
 }
 
 impl From<CallError> for SetupError {
@@ -137,20 +139,22 @@ impl Context {
         check("krun_add_console_port_inout", returned).map(drop)
     }
 
-    /// Adds a disk. The guest numbers disks in the order of these calls.
-    pub(crate) fn add_disk(&mut self, disk: &Disk) -> Result<(), SetupError> {
-        let path = path_string(&disk.path)?;
+    /// Adds a disk. The guest numbers disks in the order of these calls. libkrun finds an open disk by
+    /// its registration, which has to last until the machine starts, and opens any other one itself.
+    pub(crate) fn add_disk(
+        &mut self,
+        disk: &Disk,
+        open: Option<&Registered>,
+    ) -> Result<(), SetupError> {
+        let path = open.map_or(&*disk.path, Registered::path);
+        let format = match disk.format {
+            DiskFormat::Vmdk => DISK_FORMAT_VMDK,
+            DiskFormat::Raw | DiskFormat::Nbd => DISK_FORMAT_RAW,
+        };
+        let path = path_string(path)?;
         let serial = CString::new(disk.serial.as_str()).map_err(|_| InvalidMachine::Serial {
             serial: disk.serial.clone(),
         })?;
-        let format = match disk.format {
-            DiskFormat::Raw => DISK_FORMAT_RAW,
-            DiskFormat::Vmdk => DISK_FORMAT_VMDK,
-            DiskFormat::Nbd => {
-                let path = disk.path.clone();
-                return Err(InvalidMachine::ServedDisk { path }.into());
-            }
-        };
         let is_read_only = disk.access == DiskAccess::ReadOnly;
         let is_direct_io = false;
         // SAFETY: the strings are NUL-terminated and outlive the call, which copies them.

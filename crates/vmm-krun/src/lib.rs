@@ -18,10 +18,11 @@ mod limits;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
+use imago::Registered;
 use msb_jail::{Access, Calls, Jail, Strictness};
 use msb_vmm::{
-    AGENT_PORT_NAME, Backend, InvalidMachine, KrunBackend, Machine, RunError, Shown, Sockets,
-    Unavailable, Vmm,
+    AGENT_PORT_NAME, Backend, DiskFormat, InvalidMachine, KrunBackend, Machine, RunError,
+    ServedDisk, Shown, Sockets, Unavailable, Vmm,
 };
 
 use crate::console::Console;
@@ -89,6 +90,12 @@ impl Vmm for Krun {
         Ok(jail.with_any(["/dev/kvm"], Access::Device))
     }
 
+    /// Returns true: libkrun serves the guest's requests on threads of this process, and finds an open
+    /// disk through the crate `imago`.
+    fn calls_served_disks(&self) -> bool {
+        true
+    }
+
     /// Enters the machine. The process exits when the guest reboots.
     fn run(
         &self,
@@ -100,7 +107,7 @@ impl Vmm for Krun {
         limits::raise_open_files()?;
         let console = Console::start(&machine.console_log, strictness)?;
         let described = describe(machine, &console.path(), sockets);
-        let (context, _agent_port) = described.map_err(run_error)?;
+        let (context, _kept) = described.map_err(run_error)?;
         let memory = MemorySearch::new(machine.memory_mib);
         self.jail(machine)?.put_on(strictness)?;
         // The thread is confined like this one.
@@ -118,17 +125,27 @@ fn run_error(error: SetupError) -> RunError {
             vmm: NAME,
             outcome: error.to_string(),
         },
+        SetupError::Register(source) => RunError::Io {
+            action: "hand an open disk to libkrun".to_owned(),
+            source,
+        },
     }
 }
 
-/// The machine as libkrun knows it, with its console at a path, and the agent's port, to be kept until the machine
-/// starts.
+/// Parts of a description that libkrun knows by a number or a path until the machine starts.
+struct Kept {
+    _agent_port: OwnedFd,
+    _disks: Vec<Registered>,
+}
+
+/// The machine as libkrun knows it, with its console at a path, and what has to be kept until the machine starts.
 fn describe(
     machine: &Machine,
     console: &Path,
     sockets: Sockets,
-) -> Result<(Context, OwnedFd), SetupError> {
+) -> Result<(Context, Kept), SetupError> {
     sockets.check(machine)?;
+    sockets.check_disks(machine, Krun.calls_served_disks())?;
     sockets.check_shares(machine, Krun.serves_shares())?;
     machine.check(Krun.device_limit(machine.network.is_some()))?;
     let command_line = machine.kernel_command_line(&KERNEL_WORDS)?;
@@ -138,16 +155,42 @@ fn describe(
     context.disable_vsock()?;
     context.set_console_log(console)?;
     context.add_port(AGENT_PORT_NAME, sockets.agent_port.as_fd())?;
-    for disk in &machine.disks {
-        context.add_disk(disk)?;
-    }
+    let disks = add_disks(&mut context, machine, sockets.disks)?;
     for share in &machine.shares {
         context.add_share(share)?;
     }
     if let (Some(device), Some(socket)) = (machine.network, sockets.network) {
         context.add_network(device, socket)?;
     }
-    Ok((context, sockets.agent_port))
+    let kept = Kept {
+        _agent_port: sockets.agent_port,
+        _disks: disks,
+    };
+    Ok((context, kept))
+}
+
+/// Adds all disks of the machine, and registers those that are open.
+fn add_disks(
+    context: &mut Context,
+    machine: &Machine,
+    served: Vec<ServedDisk>,
+) -> Result<Vec<Registered>, SetupError> {
+    let mut registered = Vec::new();
+    let mut served = served.into_iter();
+    for disk in &machine.disks {
+        let open = match disk.format {
+            DiskFormat::Raw | DiskFormat::Vmdk => None,
+            DiskFormat::Nbd => served.next(),
+        };
+        let Some(ServedDisk::Open(open)) = open else {
+            context.add_disk(disk, None)?;
+            continue;
+        };
+        let open = imago::register(open).map_err(SetupError::Register)?;
+        context.add_disk(disk, Some(&open))?;
+        registered.push(open);
+    }
+    Ok(registered)
 }
 
 impl From<InvalidMachine> for SetupError {
@@ -158,10 +201,11 @@ impl From<InvalidMachine> for SetupError {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::os::unix::net::UnixStream;
     use std::path::PathBuf;
 
-    use msb_vmm::{Disk, DiskAccess, DiskFormat, NetworkDevice, Share};
+    use msb_vmm::{Disk, DiskAccess, NetworkDevice, Share};
 
     use super::*;
 
@@ -195,7 +239,7 @@ mod tests {
         }
     }
 
-    fn described(machine: &Machine, sockets: Sockets) -> Result<(Context, OwnedFd), SetupError> {
+    fn described(machine: &Machine, sockets: Sockets) -> Result<(Context, Kept), SetupError> {
         describe(machine, Path::new("/dev/null"), sockets)
     }
 
@@ -241,14 +285,73 @@ mod tests {
         assert_eq!(Krun.jail(&machine).unwrap().calls(), Calls::Share);
     }
 
+    /// A disk of 1 MiB without content.
+    struct NoDisk;
+
+    impl nbd_server::Disk for NoDisk {
+        fn size_bytes(&self) -> u64 {
+            1 << 20
+        }
+
+        fn read(&mut self, _: &mut [u8], _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write(&mut self, _: &[u8], _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn zero(&mut self, _: u64, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn discard(&mut self, _: u64, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
     #[test]
-    fn a_served_disk_is_refused() {
+    fn a_served_disk_has_to_be_open() {
         let mut machine = machine();
         machine.disks[0].format = DiskFormat::Nbd;
         let RunError::Input { source, .. } = run(&machine) else {
             panic!("an input error")
         };
-        assert!(matches!(source, InvalidMachine::ServedDisk { .. }));
+        let expected = InvalidMachine::ServedDisks {
+            disks: 1,
+            served: 0,
+        };
+        assert_eq!(source, expected);
+        let mut open = sockets(None);
+        open.disks = vec![ServedDisk::Open(Box::new(NoDisk))];
+        assert!(described(&machine, open).is_ok());
+        let (connection, _) = UnixStream::pair().unwrap();
+        let mut connected = sockets(None);
+        connected.disks = vec![ServedDisk::Connection(connection.into())];
+        assert!(described(&machine, connected).is_err());
+    }
+
+    #[test]
+    fn a_confined_thread_finds_an_open_disk_by_its_path_and_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let other = directory.path().join("other");
+        std::fs::write(&other, "of another sandbox").unwrap();
+        let registered = imago::register(Box::new(NoDisk)).unwrap();
+        let jail = Krun.jail(&machine()).unwrap();
+        let confined = std::thread::spawn(move || {
+            jail.put_on(Strictness::Required).unwrap();
+            let mut to_change = std::fs::File::options();
+            to_change.read(true).write(true);
+            (
+                to_change.open(registered.path()).is_ok(),
+                to_change.open(&other).is_ok(),
+            )
+        });
+        assert_eq!(confined.join().unwrap(), (true, false));
     }
 
     #[test]

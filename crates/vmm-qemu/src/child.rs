@@ -3,7 +3,7 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use msb_vmm::{RunError, Sockets};
+use msb_vmm::{RunError, ServedDisk, Sockets};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::NAME;
@@ -26,7 +26,8 @@ pub(crate) fn start(
     sockets: Sockets,
 ) -> Result<Child, RunError> {
     // The sockets keep their numbers, which the arguments name; this process starts nothing else.
-    for socket in sockets.shares.iter().chain(&sockets.disks) {
+    let disks = sockets.disks.iter().filter_map(ServedDisk::connection);
+    for socket in sockets.shares.iter().chain(disks) {
         fcntl_setfd(socket, FdFlags::empty()).map_err(|source| RunError::Io {
             action: "pass on the socket of a share or disk".to_owned(),
             source: source.into(),

@@ -19,10 +19,12 @@ mod option;
 mod program;
 
 use std::ffi::OsString;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use msb_jail::{Calls, Jail, Strictness};
-use msb_vmm::{Backend, Machine, RunError, Sockets, Unavailable, Vmm, hardware_virtualisation};
+use msb_vmm::{
+    Backend, Machine, RunError, ServedDisk, Sockets, Unavailable, Vmm, hardware_virtualisation,
+};
 
 use crate::arguments::{Accelerator, SocketFds};
 use crate::program::Programs;
@@ -99,6 +101,10 @@ impl Vmm for Qemu {
         jail::for_machine(machine, &self.found()?)
     }
 
+    fn calls_served_disks(&self) -> bool {
+        false
+    }
+
     /// Waits until QEMU has ended. QEMU dies with the calling thread.
     fn run(
         &self,
@@ -117,17 +123,17 @@ impl Vmm for Qemu {
                 },
             },
         };
-        let numbers = |fds: &[OwnedFd]| fds.iter().map(AsRawFd::as_raw_fd).collect();
+        let disks = sockets.disks.iter().filter_map(ServedDisk::connection);
         let fds = SocketFds {
-            shares: numbers(&sockets.shares),
-            disks: numbers(&sockets.disks),
+            shares: sockets.shares.iter().map(AsRawFd::as_raw_fd).collect(),
+            disks: disks.map(AsRawFd::as_raw_fd).collect(),
         };
         let arguments = arguments::for_machine(machine, board::HOST, accelerator, &fds)
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         sockets
             .check(machine)
             .and_then(|()| sockets.check_shares(machine, self.serves_shares()))
-            .and_then(|()| sockets.check_disks(machine))
+            .and_then(|()| sockets.check_disks(machine, self.calls_served_disks()))
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         machine.check_files()?;
         jail::for_machine(machine, &programs)?.put_on(strictness)?;

@@ -141,19 +141,13 @@ pub enum InvalidMachine {
         /// The number of sockets.
         sockets: usize,
     },
-    /// Served disks without a socket each, or the other way.
-    #[error("the machine has {disks} served disks, but {sockets} sockets for them")]
-    DiskSockets {
+    /// Served disks that the VMM does not get, or not in the way in which it uses them.
+    #[error("the machine has {disks} served disks, and the VMM can use {served} of those it gets")]
+    ServedDisks {
         /// The number of served disks.
         disks: usize,
-        /// The number of sockets.
-        sockets: usize,
-    },
-    /// The VMM opens disks itself, and knows no servers.
-    #[error("the disk {} has snapshots, which this VMM cannot use: use --vmm qemu", .path.display())]
-    ServedDisk {
-        /// The disk.
-        path: PathBuf,
+        /// The number of disks that the VMM can use.
+        served: usize,
     },
     /// A VMDK disk is writable, so writes would go to files that other machines share.
     #[error("the disk {} is a VMDK, which cannot be writable", .path.display())]

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use msb_jail::{Access, Calls, Jail, JailError};
-use vmdk::{DESCRIPTOR_MAX_BYTES, Descriptor};
+use vmdk::Descriptor;
 
 use crate::{Disk, DiskAccess, DiskFormat, Machine, RunError};
 
@@ -80,25 +80,15 @@ impl Disk {
             action: format!("read the disk {}", self.path.display()),
             source,
         };
-        let text = read_descriptor(&self.path).map_err(failed)?;
-        let descriptor = Descriptor::parse(&text).map_err(|error| failed(invalid(error)))?;
+        let descriptor = fs::File::open(&self.path)
+            .and_then(|file| Descriptor::read(file).map_err(invalid))
+            .map_err(failed)?;
         let directory = self.path.parent().unwrap_or(Path::new(""));
         let extents = descriptor.extents.iter();
         Ok(extents
             .map(|extent| directory.join(&extent.file_name))
             .collect())
     }
-}
-
-/// Reads a descriptor. One that is too long is cut behind the limit, so that the parser refuses it.
-fn read_descriptor(path: &Path) -> io::Result<String> {
-    let limit = u64::try_from(DESCRIPTOR_MAX_BYTES).map_err(invalid)?;
-    let mut text = String::new();
-    io::Read::read_to_string(
-        &mut io::Read::take(fs::File::open(path)?, limit.saturating_add(1)),
-        &mut text,
-    )?;
-    Ok(text)
 }
 
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {

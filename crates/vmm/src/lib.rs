@@ -26,7 +26,7 @@ pub use machine::{
     AGENT_PORT_NAME, Disk, DiskAccess, DiskFormat, MEMORY_MIN_MIB, Machine, NetworkDevice,
     SERIAL_MAX_BYTES, SHARE_TAG_MAX_BYTES, Share, ShareEntry, ShareKind, Shown,
 };
-pub use sockets::Sockets;
+pub use sockets::{ServedDisk, Sockets};
 
 /// A hypervisor, or an emulator in its place, as a process sees it that only chooses one.
 pub trait Backend {
@@ -54,6 +54,10 @@ pub trait Vmm: Backend {
     /// # Errors
     /// If the machine's files cannot be determined, or a program is missing.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError>;
+
+    /// Returns true if it reads and writes served disks by calls, on threads of this process. Else it
+    /// has a connection to the NBD server of each.
+    fn calls_served_disks(&self) -> bool;
 
     /// Runs `machine` until the guest powers off. `sockets` connect it to the host.
     ///

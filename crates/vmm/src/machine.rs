@@ -196,8 +196,8 @@ pub enum DiskFormat {
     Raw,
     /// The file is a VMDK descriptor that names flat extents.
     Vmdk,
-    /// The VMM opens nothing: it asks the NBD server at the disk's socket of
-    /// [`Sockets::disks`](crate::Sockets::disks). The path is what the server has.
+    /// The VMM opens nothing: the VMM process has the disk open, and [`Sockets::disks`](crate::Sockets::disks)
+    /// leads to it. The path is that of the disk's files.
     Nbd,
 }
 

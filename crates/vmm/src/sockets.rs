@@ -1,8 +1,38 @@
+use std::fmt;
 use std::os::fd::OwnedFd;
 
 use crate::{InvalidMachine, Machine};
 
-/// The connections of a machine to the host. Each is one end of a pair of Unix stream sockets.
+/// A disk of the format [`Nbd`](crate::DiskFormat::Nbd), which the VMM does not open.
+pub enum ServedDisk {
+    /// A connection to the NBD server of the disk.
+    Connection(OwnedFd),
+    /// The open disk, for a VMM that [calls it](crate::Vmm::calls_served_disks). One thread at a time
+    /// does.
+    Open(Box<dyn nbd_server::Disk + Send>),
+}
+
+impl ServedDisk {
+    /// Returns the connection; `None` for an open disk.
+    pub fn connection(&self) -> Option<&OwnedFd> {
+        match self {
+            Self::Connection(socket) => Some(socket),
+            Self::Open(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for ServedDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection(socket) => f.debug_tuple("Connection").field(socket).finish(),
+            Self::Open(disk) => f.debug_tuple("Open").field(&disk.size_bytes()).finish(),
+        }
+    }
+}
+
+/// The connections of a machine to the host. Each is one end of a pair of Unix stream sockets, or a
+/// disk that is open in this process.
 #[derive(Debug)]
 pub struct Sockets {
     /// The host's end of the virtio-console port [`AGENT_PORT_NAME`](crate::AGENT_PORT_NAME).
@@ -12,9 +42,8 @@ pub struct Sockets {
     /// A vhost-user connection for each of [`Machine::shares`], to the process that serves it.
     /// Empty for a VMM that [serves them itself](crate::Backend::serves_shares).
     pub shares: Vec<OwnedFd>,
-    /// A connection to the NBD server of each disk of the format [`Nbd`](crate::DiskFormat::Nbd), in the
-    /// order of the disks.
-    pub disks: Vec<OwnedFd>,
+    /// Each disk of the format [`Nbd`](crate::DiskFormat::Nbd), in the order of the disks.
+    pub disks: Vec<ServedDisk>,
 }
 
 impl Sockets {
@@ -29,19 +58,18 @@ impl Sockets {
         Err(InvalidMachine::NetworkSocket)
     }
 
-    /// Checks that each served disk has its socket.
+    /// Checks that each served disk is there, open if `calls` is true and as a connection otherwise.
     ///
     /// # Errors
     /// If the numbers differ.
-    pub fn check_disks(&self, machine: &Machine) -> Result<(), InvalidMachine> {
+    pub fn check_disks(&self, machine: &Machine, calls: bool) -> Result<(), InvalidMachine> {
         let disks = machine.served_disks();
-        if self.disks.len() == disks {
+        let usable = |disk: &&ServedDisk| disk.connection().is_none() == calls;
+        let served = self.disks.iter().filter(usable).count();
+        if self.disks.len() == disks && served == disks {
             return Ok(());
         }
-        Err(InvalidMachine::DiskSockets {
-            disks,
-            sockets: self.disks.len(),
-        })
+        Err(InvalidMachine::ServedDisks { disks, served })
     }
 
     /// Checks that each share has its socket, or that no socket exists if `serves` is true.

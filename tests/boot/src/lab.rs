@@ -38,7 +38,7 @@ fn under_libkrun() -> Result<String> {
         command: ["sh", "-c", SCRIPT, env.image()]
             .map(str::to_owned)
             .to_vec(),
-        timeout: Duration::from_secs(2400),
+        timeout: Duration::from_secs(3600),
         memory_mib: 3072,
         nested: true,
     };

@@ -42,7 +42,7 @@ pub(super) const MAP: [Row; 16] = [
             "msb-vmm-qemu",
         ],
     ),
-    row("vmm", &["msb-vmm", "generations"]),
+    row("vmm", &["msb-vmm", "generations", "imago"]),
     pure_row("names", &["oci-image"]),
     pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
     pure_row(

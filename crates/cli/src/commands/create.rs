@@ -94,7 +94,7 @@ pub(crate) struct SandboxArguments {
     from: Option<String>,
     /// Prepare the writable disk for snapshots of the running sandbox
     ///
-    /// The sandbox then runs under QEMU. Without this, the first snapshot is taken while it is stopped.
+    /// Without this, the first snapshot is taken while the sandbox is stopped.
     #[arg(long, help_heading = "Machine")]
     snapshots: bool,
     /// Virtual processors [default: the host's, at most 4]

@@ -16,8 +16,7 @@ const COUNT_MAX: i64 = 1000;
     the files until one writes to them, and any of them can be removed first. It has the options of its source, an id, a name \
     and a hostname of its own, empty volumes where the source has some without a name, and none of the ports of this host that \
     -p of the source names. It is not started, and kept when it stops. The names are printed.\n\n\
-    The source may run: its guest freezes its filesystem for a moment, as for msb snapshot create, unless --no-freeze is given. \
-    Forks run under QEMU only, and so does a source that was stopped, from then on.\n\n\
+    The source may run: its guest freezes its filesystem for a moment, as for msb snapshot create, unless --no-freeze is given.\n\n\
     Examples:\n  \
     msb fork work try\n  \
     msb fork work@clean alice bob; msb start alice bob\n  \

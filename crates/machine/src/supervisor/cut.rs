@@ -86,7 +86,7 @@ fn status(error: CutDiskError) -> Status {
     let message = error.to_string();
     match error {
         CutDiskError::TooMany { .. } => Status::resource_exhausted(message),
-        CutDiskError::Disk(_) => Status::internal(message),
+        CutDiskError::Disk(_) | CutDiskError::Flush(_) => Status::internal(message),
         CutDiskError::Ended => Status::unavailable(message),
     }
 }

@@ -34,7 +34,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::disk_cut::DiskCuts;
+use crate::disk_cut::DiskOrders;
 
 /// The pause after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ pub(crate) struct Watched {
     /// The log of the guest's console; `None` if there is no machine.
     pub(crate) console: Option<File>,
     /// The thread that cuts the writable disk; `None` if that is a raw file.
-    pub(crate) cuts: Option<DiskCuts>,
+    pub(crate) cuts: Option<DiskOrders>,
 }
 
 /// Serves clients until the process ends.
@@ -127,7 +127,7 @@ pub(super) struct Supervisor {
     stop_signal: StopSignal,
     disks: Disks,
     /// The thread that cuts the writable disk; `None` if that is a raw file.
-    cuts: Option<DiskCuts>,
+    cuts: Option<DiskOrders>,
     is_ending: Arc<AtomicBool>,
     /// True once the machine is about to be killed.
     killed: watch::Sender<bool>,

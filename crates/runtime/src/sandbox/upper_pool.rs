@@ -8,7 +8,7 @@ use generations::{
     CreateError, Disk, DiskId, FileStorage, GenerationId, OpenError, Pool, Snapshot, State,
 };
 
-use super::{Sandbox, SandboxPaths};
+use super::SandboxPaths;
 use crate::{allocated_bytes, flock};
 
 /// The identifier of the upper disk in its pool, which has no other disk.
@@ -156,17 +156,6 @@ impl UpperPool {
             }
         }
         Ok(bytes)
-    }
-}
-
-impl Sandbox {
-    /// Returns true if the upper disk is one of generations: snapshots can be taken of it while the
-    /// sandbox runs, and QEMU alone can run it.
-    ///
-    /// # Errors
-    /// If the sandbox's directory cannot be read.
-    pub fn has_generations(&self) -> io::Result<bool> {
-        Ok(UpperPool::find(&self.files)?.is_some())
     }
 }
 

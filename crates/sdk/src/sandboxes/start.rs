@@ -15,7 +15,7 @@ use super::owner::own_options;
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::vmm::{self, Backends};
-use crate::{Error, ErrorKind, Notice, StartOptions, TerminalSize, VmmChoice};
+use crate::{Error, ErrorKind, Notice, StartOptions, TerminalSize};
 
 /// The time that a guest may take to answer, unless the caller gives another.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -85,17 +85,10 @@ impl Start<'_> {
     async fn boot_machine(&self, lock: Lock) -> Result<Booted, BootError> {
         let other = BootError::Other;
         let has_network = self.sandbox.spec.network.is_some();
-        let mut wanted = vmm_choice(self.shared, self.options);
+        let wanted = vmm_choice(self.shared, self.options);
         let selecting = {
-            let (shared, sandbox) = (Arc::clone(self.shared), self.sandbox.clone());
-            blocking(move || {
-                // libkrun opens its disks itself, and knows no generations.
-                if wanted == VmmChoice::Auto && sandbox.has_generations()? {
-                    wanted = VmmChoice::Qemu;
-                }
-                let selected = Backends::new(shared.settings()).select(wanted, has_network)?;
-                Ok::<_, Error>(selected)
-            })
+            let shared = Arc::clone(self.shared);
+            blocking(move || Backends::new(shared.settings()).select(wanted, has_network))
         };
         let selected = selecting.await.map_err(other)?;
         let mut warnings = Vec::new();

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use msb_jail::Strictness;
-use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, Sockets, Vmm as _};
+use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, ServedDisk, Sockets, Vmm as _};
 use msb_vmm_qemu::Qemu;
 
 use crate::guest::Guest;
@@ -50,7 +50,7 @@ fn sockets(port: UnixStream) -> Sockets {
 
 /// Boots `machine`, runs `talk` with it, and waits for its end. The machine's error comes first,
 /// because it explains more than a failed talk.
-fn boot(machine: &Machine, disks: Vec<OwnedFd>, talk: impl FnOnce(&mut Host) + Send) {
+fn boot(machine: &Machine, disks: Vec<ServedDisk>, talk: impl FnOnce(&mut Host) + Send) {
     let (mut host, port) = Host::new();
     let sockets = Sockets {
         disks,
@@ -91,7 +91,7 @@ fn boot_shows_disks_in_order_and_carries_bytes_both_ways() {
     let machine = guest.machine(disks);
     let sent = noise(10 << 20, 6);
     let (socket, served) = serve(guest.path("served"));
-    boot(&machine, vec![socket], |host| {
+    boot(&machine, vec![ServedDisk::Connection(socket)], |host| {
         let report = host.read_report();
         assert_eq!(report[..5], expected);
         assert!(report[5].starts_with("disk vdf root ro "), "{report:?}");

@@ -120,6 +120,14 @@ const OF_MACHINE: &[Check] = &[
         disks::broken,
     ),
     (
+        "a rollback brings back what several programs wrote",
+        snapshots::rolled_back,
+    ),
+    (
+        "snapshots of a running sandbox have all that was synced",
+        live_snapshots::whole,
+    ),
+    (
         "the machine's processes are confined and die together",
         isolation::processes,
     ),
@@ -210,14 +218,6 @@ const OF_GUEST: &[Check] = &[
     (
         "a frozen guest is thawed, whatever becomes of its client",
         frozen::thawed,
-    ),
-    (
-        "a rollback brings back what several programs wrote",
-        snapshots::rolled_back,
-    ),
-    (
-        "snapshots of a running sandbox have all that was synced",
-        live_snapshots::whole,
     ),
     (
         "files come, go and are made before the first boot",

@@ -18,8 +18,7 @@ const SEPARATOR: char = '@';
     after_help = "A snapshot keeps the files of a sandbox as they are, running or not. It copies nothing, and takes the \
     space of what changes later. Volumes and host directories are not part of it. msb rollback goes back to one. The \
     snapshots of a sandbox are removed with it.\n\n\
-    The first snapshot of a sandbox is taken while it is stopped, unless it was created with --snapshots. A sandbox \
-    that has or had snapshots runs under QEMU only.\n\n\
+    The first snapshot of a sandbox is taken while it is stopped, unless it was created with --snapshots.\n\n\
     Examples:\n  \
     msb snapshot create -m 'before the upgrade' work@clean\n  \
     msb snapshot ls work; msb rollback work@clean"

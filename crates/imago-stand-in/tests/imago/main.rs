@@ -1,0 +1,12 @@
+//! Tests of the disks that libkrun gets, through the calls that libkrun makes.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
+
+mod as_libkrun;
+mod expected;
+mod registered;
+mod requests;
+mod vmdk;
