@@ -5,11 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::called_disk::CalledDisk;
+use crate::flat_files::{DISCARD_BYTES, discard_unit};
 use crate::registry;
 use crate::storage::{DynStorage, Storage, StorageOpenOptions};
-
-/// The unit in which a disk forgets blocks, in bytes, where the filesystem does not say: a page.
-const DISCARD_ALIGN: usize = 4096;
 
 /// An open file, or a disk that was registered under its path.
 #[derive(Debug)]
@@ -46,14 +44,11 @@ impl File {
 
 impl Storage for File {
     fn discard_align(&self) -> usize {
-        let block_bytes = match &self.content {
-            Content::File(file) => rustix::fs::fstatvfs(file).ok().map(|stat| stat.f_frsize),
-            Content::Registered(_) => None,
+        let bytes = match &self.content {
+            Content::File(file) => discard_unit(file),
+            Content::Registered(_) => DISCARD_BYTES,
         };
-        block_bytes
-            .and_then(|bytes| usize::try_from(bytes).ok())
-            .filter(|bytes| bytes.is_power_of_two())
-            .unwrap_or(DISCARD_ALIGN)
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 }
 

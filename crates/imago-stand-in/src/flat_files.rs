@@ -12,6 +12,9 @@ use crate::io_buffers::length_of;
 /// The most buffers of one call of the kernel (`UIO_MAXIOV`, uapi/linux/uio.h).
 const BUFFERS_MAX: usize = 1024;
 
+/// The unit in which a disk forgets what is discarded, in bytes, if nothing else is known: a page.
+pub(crate) const DISCARD_BYTES: u64 = 4096;
+
 /// Zeros that are written where the host's filesystem cannot make a range zeros by itself.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
@@ -27,6 +30,8 @@ struct Extent {
     /// The offsets on the disk of the first byte and of the one after the last.
     start_bytes: u64,
     end_bytes: u64,
+    /// The unit in which the file forgets what is discarded, in bytes.
+    discard_bytes: u64,
 }
 
 /// The space of a range that becomes zeros.
@@ -52,6 +57,7 @@ impl FlatFiles {
         let start_bytes = self.size_bytes();
         let end_bytes = start_bytes.checked_add(length_bytes);
         self.extents.push(Extent {
+            discard_bytes: discard_unit(&file),
             file,
             start_bytes,
             end_bytes: end_bytes.ok_or(io::ErrorKind::FileTooLarge)?,
@@ -148,18 +154,23 @@ impl FlatFiles {
         )
     }
 
-    /// Gives the space of a range back, if the host's filesystem can.
+    /// Gives the space of a range's whole blocks back, if the host's filesystem can. Other bytes stay.
     pub(crate) fn discard(&self, at_bytes: u64, length_bytes: u64) -> io::Result<()> {
         self.parts(
             at_bytes,
             length_bytes,
-            |extent, offset_bytes, length_bytes| match extent.deallocate(
-                offset_bytes,
-                length_bytes,
-                Zeroing::Free,
-            ) {
-                Err(error) if is_unsupported(&error) => Ok(()),
-                discarded => discarded,
+            |extent, offset_bytes, length_bytes| {
+                let unit = extent.discard_bytes;
+                let end_bytes = (offset_bytes + length_bytes) / unit * unit;
+                let start_bytes = offset_bytes.next_multiple_of(unit);
+                let whole_bytes = end_bytes.saturating_sub(start_bytes);
+                if whole_bytes == 0 {
+                    return Ok(());
+                }
+                match extent.deallocate(start_bytes, whole_bytes, Zeroing::Free) {
+                    Err(error) if is_unsupported(&error) => Ok(()),
+                    discarded => discarded,
+                }
             },
         )
     }
@@ -218,6 +229,15 @@ impl Extent {
         }
         Ok(())
     }
+}
+
+/// Returns the unit in which a file forgets what is discarded, in bytes: a block of its filesystem, or a
+/// page where that does not say.
+pub(crate) fn discard_unit(file: &File) -> u64 {
+    let stat = rustix::fs::fstatvfs(file).ok();
+    stat.map(|stat| stat.f_frsize)
+        .filter(|bytes| bytes.is_power_of_two())
+        .unwrap_or(DISCARD_BYTES)
 }
 
 /// Returns the length of a file or of a block device, in bytes.

@@ -19,6 +19,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
+//! `compare/` is a workspace of its own, in which the published crate is beside this one: the same
+//! requests have to make the same file, and their times are printed.
+//!
 //! libkrun has a thread for each disk and carries out one request after the other, so there is no
 //! runtime here and no thread. A request that does not lie on the disk is an error, and so is each
 //! change of a disk that was opened to be read: libkrun leaves both to this crate.

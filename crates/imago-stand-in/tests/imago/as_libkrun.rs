@@ -10,7 +10,7 @@ use imago::qcow2::Qcow2;
 use imago::raw::Raw;
 use imago::vmdk::Vmdk;
 use imago::{
-    DynStorage, FormatAccess, FormatDriverBuilder as _, PermissiveImplicitOpenGate,
+    DynStorage, FormatAccess, FormatDriverBuilder as _, PermissiveImplicitOpenGate, Storage as _,
     StorageOpenOptions, SyncFormatAccess,
 };
 
@@ -25,6 +25,11 @@ fn file(path: &Path, is_read_only: bool) -> io::Result<AnyStorage> {
         .filename(path)
         .direct(false);
     Ok(Box::new(File::open_sync(options)?))
+}
+
+/// Returns the unit of discards that libkrun tells the guest, in bytes.
+pub(crate) fn discard_align(path: &Path) -> io::Result<usize> {
+    Ok(file(path, false)?.discard_align())
 }
 
 impl Disk {

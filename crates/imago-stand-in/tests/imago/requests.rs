@@ -7,12 +7,33 @@ use std::path::Path;
 use generations::{BLOCK_BYTES, FileStorage, Pool};
 use proptest::prelude::*;
 
-use crate::as_libkrun::Disk;
+use crate::as_libkrun::{Disk, discard_align};
 use crate::expected::{Request, SIZE_BYTES, bytes, requests};
 
-/// The unit in which a disk forgets what is discarded, in bytes.
+/// The unit in which a disk forgets what is discarded.
 #[derive(Debug, Clone, Copy)]
-struct Discarded(usize);
+enum Discarded {
+    /// Whole blocks of a file, of this many bytes.
+    Whole(usize),
+    /// Blocks of a disk of generations, the last one also if it is shorter.
+    Generations,
+}
+
+impl Discarded {
+    fn of(self, range: &Range<usize>) -> Range<usize> {
+        let (unit, ends) = match self {
+            Self::Whole(unit) => (unit, false),
+            Self::Generations => (BLOCK_BYTES as usize, range.end == SIZE_BYTES),
+        };
+        let start = range.start.next_multiple_of(unit);
+        let end = if ends {
+            SIZE_BYTES
+        } else {
+            range.end / unit * unit
+        };
+        start..end.max(start)
+    }
+}
 
 fn range(at: usize, lengths: &[usize]) -> Range<usize> {
     at..at + lengths.iter().sum::<usize>()
@@ -47,14 +68,8 @@ fn carry_out(disk: &Disk, array: &mut [u8], request: &Request, discarded: Discar
             (range.clone(), disk.discard_to_zero(at, length))
         }
         Request::Discard(range) => {
-            let start = range.start.next_multiple_of(discarded.0);
-            let end = if range.end == SIZE_BYTES {
-                SIZE_BYTES
-            } else {
-                range.end / discarded.0 * discarded.0
-            };
             if range.end <= SIZE_BYTES {
-                zero(array, start..end.max(start));
+                zero(array, discarded.of(range));
             }
             let (at, length) = at(range);
             (range.clone(), disk.discard_to_any(at, length))
@@ -85,10 +100,10 @@ proptest! {
         let path = directory.path().join("disk");
         let mut array = raw_file(&path);
         let disk = Disk::raw(&path, false).unwrap();
+        let unit = discard_align(&path).unwrap();
         prop_assert_eq!(disk.size_bytes(), SIZE_BYTES as u64);
         for request in &requests {
-            // The file's system zeroes parts of its blocks.
-            carry_out(&disk, &mut array, request, Discarded(1));
+            carry_out(&disk, &mut array, request, Discarded::Whole(unit));
         }
         prop_assert!(fs::read(&path).unwrap() == array);
     }
@@ -106,7 +121,7 @@ proptest! {
             let disk = Disk::raw(registered.path(), false).unwrap();
             prop_assert_eq!(disk.size_bytes(), SIZE_BYTES as u64);
             for request in &requests {
-                carry_out(&disk, &mut array, request, Discarded(BLOCK_BYTES as usize));
+                carry_out(&disk, &mut array, request, Discarded::Generations);
             }
             disk.flush().unwrap();
         }
