@@ -8,6 +8,11 @@ use crate::storage::Storage;
 /// The magic of a list, with the version of the format.
 const MAGIC: [u8; 8] = *b"GENLIST1";
 
+/// The flag of a list whose digest was recorded.
+const HAS_DIGEST: u64 = 1 << 0;
+/// The flag of a list whose data lies in a base.
+const IS_BASE: u64 = 1 << 1;
+
 /// The list of the blocks that a sealed generation has. `docs/formats/generations.md` describes the
 /// file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +20,8 @@ pub(crate) struct BlockList {
     pub(crate) id: GenerationId,
     /// The exact length of the data file, in bytes; bytes beyond read as zeros.
     pub(crate) data_bytes: u64,
+    /// True if the data file names a [`Base`](crate::Base), which has the data.
+    pub(crate) is_base: bool,
     /// BLAKE3 of the content; `None` until it was taken.
     pub(crate) digest: Option<[u8; 32]>,
     /// The longest runs of blocks that the data file has, in ascending order.
@@ -29,7 +36,10 @@ impl BlockList {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&self.id.to_bytes());
         bytes.extend_from_slice(&self.data_bytes.to_le_bytes());
-        bytes.extend_from_slice(&u64::from(self.digest.is_some()).to_le_bytes());
+        let flags = [(self.digest.is_some(), HAS_DIGEST), (self.is_base, IS_BASE)];
+        let flags = flags.iter().filter(|(is_set, _)| *is_set);
+        let flags = flags.fold(0, |flags, (_, flag)| flags | flag);
+        bytes.extend_from_slice(&flags.to_le_bytes());
         bytes.extend_from_slice(&self.digest.unwrap_or_default());
         for runs in [&self.data, &self.zeros] {
             write_runs(&mut bytes, runs);
@@ -49,19 +59,19 @@ impl BlockList {
         if data_bytes > SIZE_MAX_BYTES {
             return Err(field("data_bytes", data_bytes));
         }
-        let has_digest = fields.u64()?;
+        let flags = fields.u64()?;
+        if flags & !(HAS_DIGEST | IS_BASE) != 0 {
+            return Err(field("flags", flags));
+        }
         let digest: [u8; 32] = fields.array()?;
-        let digest = match has_digest {
-            0 => None,
-            1 => Some(digest),
-            value => return Err(field("has_digest", value)),
-        };
+        let digest = (flags & HAS_DIGEST != 0).then_some(digest);
         let data = read_runs(&mut fields)?;
         let zeros = read_runs(&mut fields)?;
         fields.end()?;
         let list = Self {
             id,
             data_bytes,
+            is_base: flags & IS_BASE != 0,
             digest,
             data,
             zeros,
@@ -172,6 +182,7 @@ mod tests {
         BlockList {
             id: id(),
             data_bytes: SIZE_MAX_BYTES,
+            is_base: false,
             digest: Some([3; 32]),
             data: runs(data),
             zeros: runs(zeros),

@@ -1,4 +1,5 @@
 use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -105,6 +106,47 @@ pub enum OpenError {
         /// The number of generations, the head included.
         count: usize,
     },
+}
+
+/// The disk image that a disk begins with cannot be used.
+#[derive(Debug, Error)]
+pub enum BaseError {
+    /// The file cannot be opened.
+    #[error("cannot open {}", .path.display())]
+    Io {
+        /// The path of the disk image.
+        path: PathBuf,
+        /// The error of the system.
+        #[source]
+        source: io::Error,
+    },
+    /// The file has changed.
+    #[error("{} has changed since a disk was made over it: {change}", .path.display())]
+    Changed {
+        /// The path of the disk image.
+        path: PathBuf,
+        /// The change, a clause.
+        change: String,
+    },
+    /// The file is no disk image of the recorded format.
+    #[error("cannot use {} as a disk image", .path.display())]
+    Image {
+        /// The path of the disk image.
+        path: PathBuf,
+        /// The error of the reader.
+        #[source]
+        source: disk_image::OpenError,
+    },
+}
+
+impl From<BaseError> for io::Error {
+    fn from(error: BaseError) -> Self {
+        let kind = match &error {
+            BaseError::Io { source, .. } => source.kind(),
+            BaseError::Changed { .. } | BaseError::Image { .. } => io::ErrorKind::InvalidData,
+        };
+        Self::new(kind, error)
+    }
 }
 
 /// A disk cannot be created, forked, adopted or set to another state.

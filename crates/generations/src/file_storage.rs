@@ -8,6 +8,8 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::base::Base;
+use crate::pool_file::PoolFile;
 use crate::storage::{Access, Storage, StorageFile};
 
 /// A pool in a directory of this host. Files are made for their owner alone.
@@ -34,17 +36,22 @@ impl FileStorage {
 }
 
 impl Storage for FileStorage {
-    type File = File;
+    type File = PoolFile;
     type Lock = File;
 
-    fn create(&self, name: &str) -> io::Result<File> {
-        Ok(create_new(&self.path(name))?.into_file())
+    fn create(&self, name: &str) -> io::Result<PoolFile> {
+        let created = create_new(&self.path(name))?;
+        Ok(PoolFile::Own(created.into_file()))
     }
 
-    fn open(&self, name: &str, access: Access) -> io::Result<File> {
+    fn open(&self, name: &str, access: Access) -> io::Result<PoolFile> {
         let mut options = File::options();
         options.read(true).write(access == Access::Write);
-        options.open(self.path(name))
+        Ok(PoolFile::Own(options.open(self.path(name))?))
+    }
+
+    fn open_base(&self, base: &Base) -> io::Result<PoolFile> {
+        Ok(PoolFile::Base(Box::new(base.open()?)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

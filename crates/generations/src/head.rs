@@ -73,6 +73,7 @@ impl Content {
         BlockList {
             id: data.id,
             data_bytes: data.end_bytes,
+            is_base: false,
             digest: None,
             data: runs,
             zeros,

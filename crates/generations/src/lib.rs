@@ -41,6 +41,8 @@
 //! list is sealed with a checksum; [`Pool::verify`] also compares the content with its digest.
 //! `docs/formats/generations.md` describes the files and the order in which they are written.
 //!
+//! A disk can also begin with a [`Base`]: a part of a disk image that lies elsewhere and is only read.
+//!
 //! A [`Disk`] can be served over NBD: it implements [`nbd_server::Disk`].
 //!
 //! A disk has at most 16 TiB and 65,535 generations, of which each is an open file. [`Snapshot`] and
@@ -50,6 +52,8 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]
 
+mod base;
+mod beginning;
 mod block;
 mod block_list;
 mod block_set;
@@ -65,6 +69,7 @@ mod merge;
 mod names;
 mod open;
 mod pool;
+mod pool_file;
 mod sealed;
 mod sealing;
 mod served;
@@ -76,15 +81,17 @@ mod verify;
 mod view;
 mod write;
 
+pub use base::{Base, BaseDisk, Stamp};
 pub use block::{BLOCK_BYTES, GENERATIONS_MAX, SECTOR_BYTES, SIZE_MAX_BYTES};
 pub use disk::Disk;
 pub use error::{
-    CreateError, CutError, Damaged, Failed, Fault, FlushError, GrowError, InvalidSize, MergeError,
-    OpenError, OutOfRange, ReadError, StorageError, VerifyError, WriteError,
+    BaseError, CreateError, CutError, Damaged, Failed, Fault, FlushError, GrowError, InvalidSize,
+    MergeError, OpenError, OutOfRange, ReadError, StorageError, VerifyError, WriteError,
 };
 pub use file_storage::FileStorage;
 pub use id::{DiskId, GenerationId};
 pub use pool::Pool;
+pub use pool_file::PoolFile;
 pub use snapshot::Snapshot;
 pub use state::State;
 pub use storage::{Access, Storage, StorageFile};

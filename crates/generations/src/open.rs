@@ -12,7 +12,7 @@ use crate::sealed::{damaged, read};
 use crate::state::{DiskRecord, State};
 use crate::storage::{Access, Storage, StorageFile};
 use crate::view::{Data, View};
-use crate::{DiskId, GenerationId};
+use crate::{Base, DiskId, GenerationId};
 
 /// Reads the record of a disk.
 pub(crate) fn read_record<S: Storage>(storage: &S, disk: DiskId) -> Result<DiskRecord, OpenError> {
@@ -54,7 +54,12 @@ pub(crate) fn open_sealed<S: Storage>(
     storage: &S,
     list: &BlockList,
 ) -> Result<Data<S::File>, OpenError> {
-    let data = open_data(storage, list.id, Access::Read)?;
+    let data = if list.is_base {
+        let base = read_base(storage, list.id)?;
+        open_base(storage, list.id, &base)?
+    } else {
+        open_data(storage, list.id, Access::Read)?
+    };
     if data.end_bytes != list.data_bytes {
         let fault = Fault::Length {
             found: data.end_bytes,
@@ -63,6 +68,28 @@ pub(crate) fn open_sealed<S: Storage>(
         return Err(damaged(&names::data(list.id))(fault).into());
     }
     Ok(data)
+}
+
+/// Reads the base that a generation names.
+pub(crate) fn read_base<S: Storage>(storage: &S, id: GenerationId) -> Result<Base, OpenError> {
+    let name = names::data(id);
+    let bytes = read(storage, &name)?;
+    Ok(Base::from_bytes(&bytes).map_err(damaged(&name))?)
+}
+
+fn open_base<S: Storage>(
+    storage: &S,
+    id: GenerationId,
+    base: &Base,
+) -> Result<Data<S::File>, StorageError> {
+    let failed = || StorageError::of("open the base of", "the disk");
+    let file = storage.open_base(base).map_err(failed())?;
+    let end_bytes = file.size_bytes().map_err(failed())?;
+    Ok(Data {
+        id,
+        file: Arc::new(file),
+        end_bytes,
+    })
 }
 
 /// Opens a data file.

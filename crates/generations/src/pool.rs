@@ -1,9 +1,6 @@
 use std::io::ErrorKind;
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::block::{Run, blocks_of};
-use crate::block_list::BlockList;
 use crate::disk::Disk;
 use crate::error::{CreateError, OpenError, StorageError};
 use crate::names;
@@ -12,7 +9,7 @@ use crate::open::{load, open_data, read_record};
 use crate::sealed::{remove, replace, sync_names, write};
 use crate::snapshot::Snapshot;
 use crate::state::{DiskRecord, State, check_size};
-use crate::storage::{Access, Storage, StorageFile};
+use crate::storage::{Access, Storage};
 use crate::{DiskId, GenerationId};
 
 /// Files that one thread writes and syncs.
@@ -102,73 +99,6 @@ impl<S: Storage + Sync> Pool<S> {
             }
         }
         sync_names(other.storage.as_ref())
-    }
-
-    /// Makes an existing raw disk the first generation of a disk, without a copy. The file gets a
-    /// name in the pool and then loses the one that it had, so both must be on one filesystem.
-    /// After a crash in between, the call is to be repeated: it then only removes the old name.
-    ///
-    /// # Errors
-    /// If the file's length is no multiple of 512 bytes, the disk exists and is not made of this file,
-    /// or a file cannot be written.
-    pub fn adopt(&self, disk: DiskId, raw: &Path) -> Result<(), CreateError> {
-        let storage = self.storage.as_ref();
-        let source = raw.display().to_string();
-        if self.names()?.contains(&names::disk(disk)) {
-            return self.end_adoption(disk, raw);
-        }
-        let id = self.new_generation_id()?;
-        let name = names::data(id);
-        let linked = storage.link(raw, &name);
-        linked.map_err(StorageError::of("link", &source))?;
-        let file = storage.open(&name, Access::Read);
-        let file = file.map_err(StorageError::of("open", &name))?;
-        let size_bytes = file.size_bytes().map_err(StorageError::of("read", &name))?;
-        if let Err(error) = check_size(size_bytes) {
-            remove(storage, &name)?;
-            return Err(error.into());
-        }
-        file.sync().map_err(StorageError::of("sync", &name))?;
-        let whole = Run::new(0, blocks_of(size_bytes));
-        let list = BlockList {
-            id,
-            data_bytes: size_bytes,
-            digest: None,
-            data: (whole.count > 0).then_some(whole).into_iter().collect(),
-            zeros: Vec::new(),
-        };
-        write(storage, &names::blocks(id), &list.to_bytes())?;
-        // A record must not become durable before the names that it needs.
-        sync_names(storage)?;
-        let generations = vec![id];
-        let state = State {
-            size_bytes,
-            generations,
-        };
-        self.fork(&state, &[disk])?;
-        let removed = storage.unlink_source(raw);
-        Ok(removed.map_err(StorageError::of("remove", &source))?)
-    }
-
-    /// Removes the old name of a raw disk that became a generation of an existing disk; another file
-    /// stays.
-    fn end_adoption(&self, disk: DiskId, raw: &Path) -> Result<(), CreateError> {
-        let storage = self.storage.as_ref();
-        let source = raw.display().to_string();
-        for id in read_record(storage, disk)?.state.generations {
-            let is_adopted = match storage.is_same(raw, &names::data(id)) {
-                // The call before this one ended after it had removed the name.
-                Err(error) if error.kind() == ErrorKind::NotFound => true,
-                compared => compared.map_err(StorageError::of("compare", &source))?,
-            };
-            if is_adopted {
-                // The record may have been renamed by a process that ended before it was durable.
-                sync_names(storage)?;
-                let removed = storage.unlink_source(raw);
-                return Ok(removed.map_err(StorageError::of("remove", &source))?);
-            }
-        }
-        Err(exists(&names::disk(disk)).into())
     }
 
     /// Opens a disk for reading and writing. One process at a time can do so.
@@ -292,7 +222,7 @@ impl<S: Storage + Sync> Pool<S> {
 }
 
 /// Checks that a file does not exist.
-fn check_absent<S: Storage>(storage: &S, name: &str) -> Result<(), StorageError> {
+pub(crate) fn check_absent<S: Storage>(storage: &S, name: &str) -> Result<(), StorageError> {
     match storage.open(name, Access::Read) {
         Ok(_) => Err(exists(name)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -301,7 +231,7 @@ fn check_absent<S: Storage>(storage: &S, name: &str) -> Result<(), StorageError>
 }
 
 /// Returns the error of a file that is to be created and exists.
-fn exists(name: &str) -> StorageError {
+pub(crate) fn exists(name: &str) -> StorageError {
     StorageError::of("create", name)(ErrorKind::AlreadyExists.into())
 }
 

@@ -121,6 +121,19 @@ impl<'a> Fields<'a> {
         Ok(*array)
     }
 
+    /// Returns the next `length` bytes; an error if they end before.
+    pub(crate) fn bytes(&mut self, length: u64) -> Result<&'a [u8], Fault> {
+        let too_short = Fault::Field {
+            name: "length",
+            value: crate::block::length_of(self.rest),
+        };
+        let length = usize::try_from(length).ok();
+        let parts = length.and_then(|length| self.rest.split_at_checked(length));
+        let (bytes, rest) = parts.ok_or(too_short)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
     pub(crate) fn u32(&mut self) -> Result<u32, Fault> {
         self.array().map(u32::from_le_bytes)
     }

@@ -1,6 +1,8 @@
 use std::io;
 use std::path::Path;
 
+use crate::Base;
+
 /// The files of a pool: one directory, in which a name is a file. All effects of the crate go
 /// through it, so that tests can cut the power between any two of them.
 pub trait Storage {
@@ -20,6 +22,12 @@ pub trait Storage {
     /// # Errors
     /// `NotFound` if it does not exist; otherwise the system's error.
     fn open(&self, name: &str, access: Access) -> io::Result<Self::File>;
+
+    /// Opens the disk that a base names, which lies outside of the pool, for reading.
+    ///
+    /// # Errors
+    /// The system's error, or [`BaseError`](crate::BaseError) if the disk is not what it was.
+    fn open_base(&self, base: &Base) -> io::Result<Self::File>;
 
     /// Renames a file, also over another one. Not durable before [`Storage::sync_names`].
     ///

@@ -267,11 +267,16 @@ pub(crate) fn find_vmm<'a>(
     })
 }
 
-/// Takes the image's lease, so that the image is not removed while this process lives.
-fn hold(launch_spec: &LaunchSpec) -> Result<ImageLease, VmmProcessError> {
+/// Takes the image's lease, so that the image is not removed while this process lives. `None` if the
+/// machine has no image.
+fn hold(launch_spec: &LaunchSpec) -> Result<Option<ImageLease>, VmmProcessError> {
+    if launch_spec.image_digest.is_empty() {
+        return Ok(None);
+    }
     let store = Store::open(&launch_spec.home)?;
     let image = store.find(&launch_spec.image_digest)?;
-    store.lease(&image).map_err(io_error("lease the image"))
+    let lease = store.lease(&image).map_err(io_error("lease the image"))?;
+    Ok(Some(lease))
 }
 
 fn inherited_listener() -> io::Result<UnixListener> {

@@ -10,7 +10,7 @@ use rootfs_view::View;
 
 use crate::at_rest::DiskAtRest;
 use crate::sandbox::{ReadLock, UpperPool};
-use crate::{Home, Sandbox, SandboxAtRest};
+use crate::{Home, NoImage, Sandbox, SandboxAtRest};
 
 /// The disks of a sandbox at rest, or of an image alone, as one filesystem. A stopped sandbox cannot
 /// be started and the image cannot be removed while this value lives.
@@ -34,6 +34,9 @@ pub enum DisksError {
     /// The writable disk's generations cannot be opened.
     #[error("cannot open the writable disk")]
     Generations(#[from] generations::OpenError),
+    /// The sandbox has no image, and its root filesystem is read by its guest alone.
+    #[error(transparent)]
+    NoImage(#[from] NoImage),
     /// The sandbox's image cannot be found.
     #[error("cannot use its image")]
     Image(#[from] image_store::FindError),
@@ -64,6 +67,7 @@ impl Disks {
     }
 
     fn with_upper(sandbox: &Sandbox, upper: DiskReader, home: &Home) -> Result<Self, DisksError> {
+        sandbox.check_has_image()?;
         let store = Store::open(home.root())?;
         let image = store.find(&sandbox.spec.image_digest)?;
         let lease = store.lease(&image)?;

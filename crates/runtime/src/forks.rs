@@ -62,19 +62,21 @@ impl Origin {
         })
     }
 
-    /// Creates a sandbox of the source's image with options of its own, whose disk begins with that of the
-    /// source. The options have no changes to the image's files.
+    /// Creates a sandbox of the source's image, if it has one, with options of its own, whose disk begins with
+    /// that of the source. The options have no changes to the image's files, and their image is ignored.
     ///
     /// # Errors
     /// Fails as [`Sandbox::create`] does.
     pub fn create(
         &self,
         home: &Home,
-        image: &StoredImage,
+        image: Option<&StoredImage>,
         mut options: CreateOptions,
     ) -> Result<(Sandbox, Lock), CreateError> {
         let upper_bytes = options.resources.upper_bytes.max(self.size_bytes());
         options.resources.upper_bytes = upper_bytes;
+        options.image.clone_from(&self.spec.image);
+        options.root_disk.clone_from(&self.spec.root_disk);
         let write_upper = |sandbox: &Sandbox| self.write_disk(&sandbox.files);
         Sandbox::create_with(home, image, options, write_upper)
     }

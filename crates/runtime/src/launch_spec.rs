@@ -40,7 +40,7 @@ pub struct LaunchSpec {
     pub vmm: String,
     /// The directory of all of msb\'s data.
     pub home: PathBuf,
-    /// The digest of the image\'s manifest.
+    /// The digest of the image\'s manifest; empty if the machine has no image.
     pub image_digest: String,
     /// Time of the start, in seconds since the epoch.
     pub started_s: u64,

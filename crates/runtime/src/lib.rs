@@ -38,6 +38,7 @@ mod plain_name;
 mod process;
 mod published_ports;
 mod randomness;
+mod root_disk;
 mod sandbox;
 mod snapshots;
 pub mod socket;
@@ -65,6 +66,7 @@ pub use command::{NoCommand, Overrides, exec_in, process, process_without_comman
 pub use commit::{CommitError, CommittedError, LayerLimits, LayerReader, SandboxLayer};
 pub use diff::{ChangedFile, Diff, DiffError, DiffSide};
 pub use discard::DiscardError;
+pub use disk_image::{Filesystem as RootFilesystem, Format as DiskImageFormat};
 pub use disks::DisksError;
 pub use exit::{EndReason, Exit};
 pub use files::{
@@ -87,6 +89,7 @@ pub use output_log::{LogReader, LogRecord, LogStream, LogWriter};
 pub use parts::{MachineParts, machine_parts};
 pub use patches::{HostCopy, HostEntry, NewContent, NewDirectory, PatchError, Patches};
 pub use process::Process;
+pub use root_disk::{FoundRootDisk, NoImage, RootDisk, RootDiskChoice, RootDiskError};
 pub use sandbox::{
     AdoptError, Changes, Condition, ConnectError, CreateError, CreateOptions, Job, JobCondition,
     JobPaths, Limits, Lock, MachineLock, OwnOptions, Owner, RemoveError, RenameError, Resources,

@@ -92,7 +92,7 @@ pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{
     Changes, CopyIn, Force, ForkOptions, HostName, Lifetime, MainCommand, NewDirectory, Restart,
-    RollbackOptions, RolledBack, Sandbox, SandboxCondition, SandboxFilter, SandboxInfo,
+    RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter, SandboxInfo,
     SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};

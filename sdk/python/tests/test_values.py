@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from msb import Mount, Network, Port, SandboxOptions, errors
+from msb import Mount, Network, Port, RootDisk, SandboxOptions, errors
 from msb import _options as options
 from msb import _types as types
 from msb import _values as values
@@ -81,6 +81,7 @@ def test_options_are_written_with_the_names_of_the_rust_sdk():
         "mounts": [Mount.bind("/a", "/b", read_only=True)],
         "network": Network.listed(["pypi.org"]),
         "copy": {Path("/h"): "/g"},
+        "root_disk": RootDisk(Path("/d.qcow2"), partition=2),
         "hosts": {"db": "10.0.0.1"},
         "restart": "on-failure:3",
         "ulimits": {"nofile": 10, "core": (0, None)},
@@ -97,6 +98,7 @@ def test_options_are_written_with_the_names_of_the_rust_sdk():
         ],
         "network": {"mode": "listed", "allow": ["pypi.org"], "deny": [], "dns": []},
         "copy": [{"source": "/h", "destination": "/g"}],
+        "root_disk": {"path": "/d.qcow2", "format": None, "filesystem": None, "partition": 2},
         "hosts": [{"names": ["db"], "address": "10.0.0.1"}],
         "restart": {"on-failure": {"retries_max": 3}},
         "ulimits": {"nofile": 10, "core": {"soft": 0, "hard": None}},

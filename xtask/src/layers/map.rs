@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 16] = [
+pub(super) const MAP: [Row; 17] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row(
         "recipes",
@@ -44,6 +44,7 @@ pub(super) const MAP: [Row; 16] = [
     ),
     row("vmm", &["msb-vmm", "generations", "imago"]),
     pure_row("names", &["oci-image"]),
+    pure_row("disks", &["disk-image"]),
     pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
     pure_row(
         "formats",
@@ -84,6 +85,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
         "msb-runtime",
         &[
             "boot-disk",
+            "disk-image",
             "durable-files",
             "erofs-writer",
             "ext4-writer",
@@ -128,8 +130,7 @@ pub(super) fn height(name: &str) -> Option<usize> {
     MAP.iter().position(|row| row.crates.contains(&name))
 }
 
-/// Draws the map for ARCHITECTURE.md: a line for each crate, with its folder and description. The
-/// rows that the product does not link come last.
+/// Draws the map for ARCHITECTURE.md: a line per crate; rows that the product does not link last.
 pub(super) fn drawing(packages: &[Package]) -> String {
     let on_map = |name: &&str| packages.iter().find(|package| package.name == **name);
     let folder_width = packages.iter().map(|package| package.folder.len()).max();

@@ -3,7 +3,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::BootError;
+use super::{BootError, root};
 
 /// The serial of the image's disk.
 const IMAGE_SERIAL: &str = "msb-image";
@@ -19,7 +19,8 @@ static WRITTEN_DEVICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// The device nodes of the sandbox's disks.
 #[derive(Debug)]
 pub(super) struct Disks {
-    pub(super) image: String,
+    /// `None` if the upper disk is the root.
+    pub(super) image: Option<String>,
     pub(super) upper: String,
 }
 
@@ -46,7 +47,10 @@ pub(super) fn volume(serial: &str) -> Result<String, BootError> {
 /// Finds the image's disk and the upper disk by serial, whatever letters the kernel gave them.
 pub(super) fn find() -> Result<Disks, BootError> {
     let disks = Disks {
-        image: wait_for(IMAGE_SERIAL)?,
+        image: match root::filesystem() {
+            Some(_) => None,
+            None => Some(wait_for(IMAGE_SERIAL)?),
+        },
         upper: wait_for(UPPER_SERIAL)?,
     };
     note_written(&disks.upper);

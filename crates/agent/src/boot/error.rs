@@ -17,6 +17,9 @@ pub(crate) enum BootError {
          start creates directories there"
     )]
     OfMemory { target: String },
+    /// The kernel cannot mount the root filesystem.
+    #[error("the guest's kernel cannot mount {filesystem}, which the root disk has")]
+    NoFilesystem { filesystem: String },
     /// A disk did not appear within the time limit.
     #[error("the machine has no disk with the serial {serial}")]
     NoDisk { serial: String },

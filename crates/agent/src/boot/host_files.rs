@@ -11,8 +11,8 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::mount_bind;
 
-use super::mount_request;
 use super::network::Network;
+use super::{mount_request, root};
 use crate::guarded_file::read_regular;
 
 /// The directory of the files, in a tmpfs.
@@ -88,6 +88,10 @@ fn names(name: &str) -> String {
 /// Returns the lines that the user adds to `/etc/hosts`; empty if there are none. They are written
 /// when the upper disk is made.
 fn added_hosts() -> io::Result<Vec<u8>> {
+    // The path is one of the root itself then.
+    if root::filesystem().is_some() {
+        return Ok(Vec::new());
+    }
     match read_regular(ADDED_HOSTS, ADDED_MAX_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         read => read,

@@ -4,7 +4,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 
-use rustix::mount::{MountFlags, mount_move, mount_remount};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount_bind, mount_move, mount_remount};
 use rustix::process::{chdir, pivot_root};
 
 use super::disks::Disks;
@@ -36,12 +37,45 @@ const THROWN_AWAY_VARIABLE: &str = "msb_thrown_away";
 /// snapshot of a volatile one is synced when it is frozen.
 const VOLATILE_MARK: &str = "/upper/work/work/incompat/volatile";
 
-/// Mounts the image, the upper disk and the overlay of both.
+/// Set if the upper disk is the root filesystem itself, of this type, and there is no image.
+const FILESYSTEM_VARIABLE: &str = "msb_root_filesystem";
+
+/// Returns the type of the root filesystem on the upper disk; `None` if the root is an overlay of an image
+/// and the upper disk.
+pub(super) fn filesystem() -> Option<String> {
+    std::env::var(FILESYSTEM_VARIABLE).ok()
+}
+
+/// Mounts the root filesystem.
 pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
-    let image = disks.image.as_str();
+    match (&disks.image, filesystem()) {
+        (Some(image), _) => mount_overlay(image, &disks.upper),
+        (None, filesystem) => mount_disk(&disks.upper, &filesystem.unwrap_or_default()),
+    }
+}
+
+/// Mounts the upper disk as the root, without an image.
+fn mount_disk(upper: &str, filesystem: &str) -> Result<(), BootError> {
+    let is_ext4 = filesystem == "ext4";
+    let options = is_ext4.then_some(c"errors=remount-ro");
+    match rustix::mount::mount(upper, NEW_ROOT, filesystem, MountFlags::empty(), options) {
+        Err(Errno::NODEV) => {
+            return Err(BootError::NoFilesystem {
+                filesystem: filesystem.to_owned(),
+            });
+        }
+        mounted => mounted.map_err(step(&format!("mount the root disk as {filesystem}")))?,
+    }
+    if is_ext4 {
+        grow::fill_disk(upper, NEW_ROOT);
+    }
+    Ok(())
+}
+
+/// Mounts the image, the upper disk and the overlay of both.
+fn mount_overlay(image: &str, upper: &str) -> Result<(), BootError> {
     rustix::mount::mount(image, IMAGE, "erofs", MountFlags::RDONLY, None)
         .map_err(step("mount the image disk as EROFS"))?;
-    let upper = disks.upper.as_str();
     rustix::mount::mount(
         upper,
         UPPER,
@@ -77,18 +111,26 @@ fn overlay_options() -> Result<CString, BootError> {
 }
 
 /// Moves the image and the upper disk to where the sandbox's root user can inspect them. The upper
-/// disk is read-only there: changes below a mounted overlay are undefined.
+/// disk is read-only there: changes below a mounted overlay are undefined. An upper disk that is the root
+/// has its place there, too: it is frozen and trimmed by that path.
 pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
     fs::DirBuilder::new()
         .mode(0o700)
         .create(EXPOSED)
         .map_err(step("create /run/msb"))?;
-    for (from, name) in [(IMAGE, "image"), (UPPER, "upper")] {
+    let point = |name: &str| {
         let to = format!("{EXPOSED}/{name}");
         fs::create_dir(&to).map_err(step("create a mount point in /run/msb"))?;
-        mount_move(from, &to).map_err(step("move a mount into /run/msb"))?;
+        Ok::<_, BootError>(to)
+    };
+    let upper = point("upper")?;
+    if filesystem().is_some() {
+        mount_bind(NEW_ROOT, &upper).map_err(step("show the root disk in /run/msb"))?;
+    } else {
+        for (from, to) in [(IMAGE, &point("image")?), (UPPER, &upper)] {
+            mount_move(from, to).map_err(step("move a mount into /run/msb"))?;
+        }
     }
-    let upper = format!("{EXPOSED}/upper");
     mount_remount(&upper, MountFlags::BIND | MountFlags::RDONLY, c"")
         .map_err(step("make /run/msb/upper read-only"))
 }

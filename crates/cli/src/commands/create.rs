@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use msb_runtime::RestartPolicy;
-use msb_sdk::{Sandbox, SandboxOptions, SandboxRequest, Size, Text};
+use msb_sdk::{RootDisk, Sandbox, SandboxOptions, SandboxRequest, Size, Text};
 
 use super::guest::GuestArguments;
 use super::guest_limits::GuestLimitArguments;
@@ -27,7 +27,7 @@ use crate::progress::Bars;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...\n       msb create [OPTIONS] --from SANDBOX[@NAME] [COMMAND] [ARG]...",
+    override_usage = "msb create [OPTIONS] IMAGE [COMMAND] [ARG]...\n       msb create [OPTIONS] --from SANDBOX[@NAME] [COMMAND] [ARG]...\n       msb create [OPTIONS] --root-disk FILE [COMMAND] [ARG]...",
     after_help = "Takes the same options as msb run; msb start starts the sandbox. msb help create explains each \
     option in full, and docs/cli.md lists the documents about them.\n\n\
     Examples:\n  \
@@ -92,6 +92,13 @@ pub(crate) struct SandboxArguments {
     /// over its options: msb fork does.
     #[arg(long, value_name = "SANDBOX[@NAME]")]
     from: Option<String>,
+    /// Begin with the filesystem of a disk image instead of IMAGE
+    ///
+    /// FILE is a raw disk, a qcow2 or a VMDK of one file, such as a cloud image. It is only read, and must not
+    /// change. Settings can follow: FILE:format=raw|qcow2|vmdk,fstype=ext4|xfs|btrfs,partition=N; those that are not given
+    /// are found out.
+    #[arg(long, value_name = "FILE[:SETTING,...]", conflicts_with = "from")]
+    root_disk: Option<RootDisk>,
     /// Prepare the writable disk for snapshots of the running sandbox
     ///
     /// Without this, the first snapshot is taken while the sandbox is stopped.
@@ -126,7 +133,7 @@ pub(crate) struct SandboxArguments {
     /// Image, by name or digest, then a command with its arguments instead of the image's Cmd
     // One list: what stands behind the image is the command's, though it look like an option.
     #[arg(
-        required_unless_present = "from",
+        required_unless_present_any = ["from", "root_disk"],
         help_heading = None,
         trailing_var_arg = true,
         value_name = "IMAGE [COMMAND] [ARG]"
@@ -139,6 +146,7 @@ impl SandboxArguments {
     pub(crate) fn options(&self) -> Result<SandboxOptions, Failure> {
         let mut options = SandboxOptions::new(self.image_and_command().0);
         options.from_sandbox.clone_from(&self.from);
+        options.root_disk.clone_from(&self.root_disk);
         options.name.clone_from(&self.name);
         options.labels = labels(&self.label);
         self.set_command(&mut options)?;
@@ -171,10 +179,12 @@ impl SandboxArguments {
         Ok(options)
     }
 
-    /// Returns the image, which is empty with `--from`, and the command.
+    /// Returns the image, which is empty with `--from` and `--root-disk`, and the command.
     fn image_and_command(&self) -> (&str, &[String]) {
         match self.words.split_first() {
-            Some((image, command)) if self.from.is_none() => (image, command),
+            Some((image, command)) if self.from.is_none() && self.root_disk.is_none() => {
+                (image, command)
+            }
             _ => ("", &self.words),
         }
     }

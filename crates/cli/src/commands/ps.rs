@@ -112,6 +112,8 @@ struct Row {
     name: String,
     image: String,
     image_digest: String,
+    /// The disk image that the root is; `null` if the sandbox has an image.
+    root_disk: Value,
     command: Vec<String>,
     /// The time of creation, in seconds since the epoch.
     created_s: u64,
@@ -173,6 +175,7 @@ impl Row {
             name: info.name,
             image: info.image,
             image_digest: info.image_digest,
+            root_disk: info.rest.get("root_disk").cloned().unwrap_or_default(),
             created_s: info.created_s,
             labels: info.labels,
             allocated_bytes: info.allocated_bytes,
@@ -351,6 +354,7 @@ mod tests {
             name: "web".to_owned(),
             image: "python:3-slim".to_owned(),
             image_digest: String::new(),
+            root_disk: Value::Null,
             command: ["python3", "-m", "http.server", "8000"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -8,7 +8,7 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...\n       msb run [OPTIONS] --from SANDBOX[@NAME] [COMMAND] [ARG]...",
+    override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...\n       msb run [OPTIONS] --from SANDBOX[@NAME] [COMMAND] [ARG]...\n       msb run [OPTIONS] --root-disk FILE COMMAND [ARG]...",
     after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q detaches \
     from a command with -it; msb attach attaches again. A sandbox whose guest does not boot is removed again; \
     with msb create and msb start it is kept, with its logs. msb help run explains each option in full, and \
@@ -20,7 +20,8 @@ use crate::output;
     echo 'print(6*7)' | msb run --rm -i python:3-slim python3 -\n  \
     msb run -it --name work --memory 2G debian bash; msb start -ai work\n  \
     msb run -d --name web python:3-slim python3 -m http.server; msb logs -f web\n  \
-    msb run --rm -v ./src:/src:ro -v cache:/root/.cache python:3-slim python3 /src/main.py"
+    msb run --rm -v ./src:/src:ro -v cache:/root/.cache python:3-slim python3 /src/main.py\n  \
+    msb run -it --root-disk debian-13-generic-amd64.qcow2 bash"
 )]
 pub(crate) struct Arguments {
     /// Run in the background and print the sandbox's id

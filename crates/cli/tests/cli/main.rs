@@ -4,6 +4,7 @@ mod arguments;
 mod diff;
 mod images;
 mod registries;
+mod root_disk;
 mod save;
 mod snapshots;
 mod support;

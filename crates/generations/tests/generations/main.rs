@@ -4,6 +4,7 @@
 
 mod adopt;
 mod arrays;
+mod bases;
 mod damage;
 mod depth;
 mod expected;

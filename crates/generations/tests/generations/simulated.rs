@@ -307,6 +307,10 @@ impl Storage for Simulated {
         Ok(SimulatedFile { disk, inode })
     }
 
+    fn open_base(&self, _base: &generations::Base) -> io::Result<SimulatedFile> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut disk = self.disk();
         disk.call(true, false)?;

@@ -59,6 +59,8 @@ impl Sandbox {
             name: self.spec.name.clone(),
             source,
         };
+        // Before a running guest is frozen.
+        self.check_has_image()?;
         let running = || AtRestError::Running {
             name: self.spec.name.clone(),
         };

@@ -43,6 +43,7 @@ impl Sandbox {
             name: name.clone(),
             source,
         };
+        self.check_has_image()?;
         let scope = Scope::of_paths(paths)?;
         let claimed = self.claim().map_err(io_error)?;
         let (sandbox, _lock) =

@@ -113,7 +113,7 @@ mod tests {
         let boot_files = BootFiles {
             kernel: "kernel".into(),
             boot_disk: "boot".into(),
-            image_vmdk: "image".into(),
+            image_vmdk: Some("image".into()),
             now_s: 0,
         };
         let layout = Layout::default();

@@ -15,7 +15,7 @@ use crate::each_at_once::each_at_once;
 use crate::mounts::{self, Mount, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
-use crate::{Home, Hostname, Lifetime, Patches, RestartPolicy};
+use crate::{FoundRootDisk, Home, Hostname, Lifetime, Patches, RestartPolicy, RootDisk};
 
 /// The resources of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -33,8 +33,10 @@ pub struct Resources {
 pub struct CreateOptions {
     /// The sandbox's name; its id if the user gave no name.
     pub name: Option<String>,
-    /// The image's name as the user gave it.
+    /// The image's name as the user gave it, or the path of the disk image that the root is.
     pub image: String,
+    /// The disk image that the root is; `None` if the sandbox has an image.
+    pub root_disk: Option<RootDisk>,
     /// Processors, memory and disk size.
     pub resources: Resources,
     /// True if the sandbox is removed once it has stopped.
@@ -85,7 +87,7 @@ impl Sandbox {
     ) -> Result<(Self, Lock), CreateError> {
         let patches = std::mem::take(&mut options.patches);
         let ready_for_snapshots = options.ready_for_snapshots;
-        Self::create_with(home, image, options, |sandbox| {
+        Self::create_with(home, Some(image), options, |sandbox| {
             upper::write(&sandbox.files, &sandbox.spec, image, &patches)?;
             if ready_for_snapshots {
                 UpperPool::adopt(&sandbox.files)?;
@@ -94,11 +96,31 @@ impl Sandbox {
         })
     }
 
+    /// Creates a sandbox whose root is a disk image. The image of the options, and the options about the
+    /// content of the upper disk, are ignored.
+    ///
+    /// # Errors
+    /// Fails as [`create`](Self::create) does.
+    pub fn create_over(
+        home: &Home,
+        root: FoundRootDisk,
+        mut options: CreateOptions,
+    ) -> Result<(Self, Lock), CreateError> {
+        let FoundRootDisk { disk, base } = root;
+        options.image = disk.path.display().to_string();
+        options.root_disk = Some(disk);
+        let upper_bytes = options.resources.upper_bytes.max(base.length_bytes);
+        options.resources.upper_bytes = upper_bytes;
+        Self::create_with(home, None, options, |sandbox| {
+            Ok(UpperPool::create_over(&sandbox.files, &base)?)
+        })
+    }
+
     /// Creates a sandbox like [`create`](Self::create), whose upper disk `write_upper` writes. The options
     /// about that disk's content are ignored.
     pub(crate) fn create_with(
         home: &Home,
-        image: &StoredImage,
+        image: Option<&StoredImage>,
         options: CreateOptions,
         write_upper: impl FnOnce(&Self) -> Result<(), CreateError>,
     ) -> Result<(Self, Lock), CreateError> {
@@ -115,7 +137,10 @@ impl Sandbox {
             id,
             name,
             image: options.image,
-            image_digest: image.record.manifest_digest.to_string(),
+            image_digest: image
+                .map(|image| image.record.manifest_digest.to_string())
+                .unwrap_or_default(),
+            root_disk: options.root_disk,
             created_s: now_s(),
             cpus: options.resources.cpus,
             memory_mib: options.resources.memory_mib,

@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use generations::BaseError;
 use msb_network::PublishError;
 
 use super::{AdoptError, ConnectError, UpperError};
@@ -64,6 +65,9 @@ pub enum StartError {
     /// The boot disk cannot be provided.
     #[error("cannot boot")]
     BootDisk(#[from] BootDiskError),
+    /// The disk image that the root is has changed, or is missing.
+    #[error("cannot use the sandbox's root disk")]
+    RootDisk(#[from] BaseError),
     /// A port of the host is in use.
     #[error("cannot publish the sandbox's ports")]
     Publish(#[from] PublishError),

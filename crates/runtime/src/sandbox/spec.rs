@@ -12,13 +12,13 @@ use crate::mounts::{Layout, Mount};
 use crate::process::Process;
 use crate::stop_signal::StopSignal;
 use crate::volumes::VolumeUse;
-use crate::{Lifetime, RestartPolicy};
+use crate::{Lifetime, RestartPolicy, RootDisk};
 
-/// The serial of the image disk, `/dev/vda`.
+/// The serial of the image disk, `/dev/vda`, which a sandbox of a disk image lacks.
 const IMAGE_SERIAL: &str = "msb-image";
-/// The serial of the upper disk, `/dev/vdb`.
+/// The serial of the upper disk, `/dev/vdb`, or `/dev/vda` without an image.
 pub const UPPER_SERIAL: &str = "msb-upper";
-/// The serial of the boot disk, `/dev/vdc`, which is the kernel's root.
+/// The serial of the boot disk behind it, which is the kernel's root.
 const BOOT_SERIAL: &str = "msb-boot";
 
 /// A sandbox's description, as `sandbox.json` in its directory holds it.
@@ -28,10 +28,13 @@ pub struct Spec {
     pub id: SandboxId,
     /// The sandbox's name; its id if the user gave no name.
     pub name: String,
-    /// The image's name as the user gave it.
+    /// The image's name as the user gave it, or the path of the disk image that the root is.
     pub image: String,
-    /// The digest of the image's manifest.
+    /// The digest of the image's manifest; empty if the root is a disk image.
     pub image_digest: String,
+    /// The disk image that the root is; `None` if the sandbox has an image.
+    #[serde(default)]
+    pub root_disk: Option<RootDisk>,
     /// The creation time, in seconds since the epoch.
     pub created_s: u64,
     /// Number of virtual processors.
@@ -102,7 +105,8 @@ impl Default for Stopping {
 pub(crate) struct BootFiles {
     pub(crate) kernel: PathBuf,
     pub(crate) boot_disk: PathBuf,
-    pub(crate) image_vmdk: PathBuf,
+    /// `None` if the root is a disk image.
+    pub(crate) image_vmdk: Option<PathBuf>,
     /// Seconds since the epoch. The guest has no clock of its own that it can trust.
     pub(crate) now_s: u64,
 }
@@ -136,11 +140,10 @@ impl Spec {
             access: DiskAccess::ReadOnly,
             serial: serial.to_owned(),
         };
-        let own = [
-            read_only(&boot_files.image_vmdk, DiskFormat::Vmdk, IMAGE_SERIAL),
-            upper,
-            read_only(&boot_files.boot_disk, DiskFormat::Raw, BOOT_SERIAL),
-        ];
+        let image = boot_files.image_vmdk.as_deref();
+        let image = image.map(|path| read_only(path, DiskFormat::Vmdk, IMAGE_SERIAL));
+        let boot = read_only(&boot_files.boot_disk, DiskFormat::Raw, BOOT_SERIAL);
+        let own: Vec<Disk> = image.into_iter().chain([upper, boot]).collect();
         let root_disk = own.len() - 1;
         Machine {
             kernel: boot_files.kernel.clone(),
@@ -172,6 +175,9 @@ impl Spec {
     fn kernel_arguments(&self, boot_files: &BootFiles, mounts: Option<String>) -> Vec<String> {
         let mut words = vec![format!("msb_epoch={}", boot_files.now_s)];
         words.extend(self.hostname_words());
+        if let Some(disk) = &self.root_disk {
+            words.push(format!("msb_root_filesystem={}", disk.filesystem));
+        }
         if self.read_only {
             words.push("msb_read_only=1".to_owned());
         }
@@ -208,6 +214,7 @@ impl Spec {
             name: name.to_owned(),
             image: String::new(),
             image_digest: String::new(),
+            root_disk: None,
             created_s: 0,
             cpus: 1,
             memory_mib: 64,
@@ -238,4 +245,48 @@ fn network_word() -> String {
         msb_network::GATEWAY_ADDRESS,
         msb_network::MTU_BYTES
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use disk_image::{Filesystem, Format};
+
+    use super::*;
+
+    #[test]
+    fn a_machine_of_a_disk_image_has_no_image_disk_and_mounts_its_filesystem() {
+        let disk = RootDisk {
+            path: "/disk.qcow2".into(),
+            format: Format::Qcow2,
+            filesystem: Filesystem::Ext4,
+            partition: Some(1),
+        };
+        let spec = Spec {
+            root_disk: Some(disk),
+            ..Spec::for_tests("a")
+        };
+        let files = SandboxPaths {
+            directory: "/sandbox".into(),
+        };
+        let boot_files = BootFiles {
+            kernel: "kernel".into(),
+            boot_disk: "boot".into(),
+            image_vmdk: None,
+            now_s: 0,
+        };
+        let upper = Disk {
+            path: files.generations(),
+            format: DiskFormat::Nbd,
+            access: DiskAccess::ReadWrite,
+            serial: UPPER_SERIAL.to_owned(),
+        };
+        let machine = spec.machine(&files, &boot_files, upper, Layout::default());
+        let serials = machine.disks.iter().map(|disk| disk.serial.as_str());
+        assert_eq!(serials.collect::<Vec<_>>(), [UPPER_SERIAL, BOOT_SERIAL]);
+        assert_eq!(machine.root_disk, 1);
+        let word = "msb_root_filesystem=ext4".to_owned();
+        assert!(machine.kernel_arguments.contains(&word), "{machine:?}");
+        let json = serde_json::to_string(&spec).expect("written");
+        assert_eq!(serde_json::from_str::<Spec>(&json).expect("read"), spec);
+    }
 }

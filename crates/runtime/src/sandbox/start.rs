@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::own::{OwnOptions, Owner, OwnerLock};
 use super::running::{log_tail, reason};
 use super::started_process::StartedProcess;
-use super::{BootFiles, Lock, Running, Sandbox, StartError, upper};
+use super::{BootFiles, Lock, Running, Sandbox, StartError, UpperPool, upper};
 use crate::boot::boot_disk;
 use crate::launch_spec::{LAUNCH_FORMAT, LaunchSpec, SupervisorConfig, VmmCommand};
 use crate::mounts::{Layout, Room};
@@ -32,8 +32,8 @@ use crate::{Home, Kernel, Timeline, mounts, socket, untrusted_file};
 pub struct StartOptions {
     /// The directory of all of msb's data.
     pub home: Home,
-    /// The image, already verified.
-    pub image: StoredImage,
+    /// The image, already verified; `None` if the root is a disk image.
+    pub image: Option<StoredImage>,
     /// The mode in which the kernel and the boot disk are verified.
     pub trust: VerifyMode,
     /// The name of the VMM.
@@ -73,6 +73,7 @@ impl Sandbox {
     /// A missing kernel, a machine that ends or does not answer. The machine is then gone and the
     /// upper disk is kept. The same holds if this future is dropped before it completes.
     pub async fn start(&self, lock: Lock, options: &StartOptions) -> Result<Running, StartError> {
+        self.check_root_disk()?;
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
         let kernel = Kernel::find(
             &options.home,
@@ -87,7 +88,7 @@ impl Sandbox {
         let boot_files = BootFiles {
             kernel: kernel.path,
             boot_disk: boot_disk(&options.home, options.trust)?,
-            image_vmdk: options.image.vmdk.clone(),
+            image_vmdk: options.image.as_ref().map(|image| image.vmdk.clone()),
             now_s,
         };
         let launch_spec = LaunchSpec {
@@ -142,6 +143,21 @@ impl Sandbox {
                 let _ = process.kill().await;
                 Err(error)
             }
+        }
+    }
+
+    /// Checks that the disk image that the root is has not changed since the sandbox was created.
+    fn check_root_disk(&self) -> Result<(), StartError> {
+        if self.spec.root_disk.is_none() {
+            return Ok(());
+        }
+        let base = UpperPool::find(&self.files).and_then(|pool| {
+            let base = pool.map_or(Ok(None), |pool| pool.base());
+            base.map_err(io::Error::other)
+        });
+        match base.map_err(io_error("open the writable disk"))? {
+            Some(base) => Ok(base.open().map(drop)?),
+            None => Ok(()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fs_err as fs;
 use generations::{
-    CreateError, Disk, DiskId, FileStorage, GenerationId, OpenError, Pool, Snapshot, State,
+    Base, CreateError, Disk, DiskId, FileStorage, GenerationId, OpenError, Pool, Snapshot, State,
 };
 
 use super::SandboxPaths;
@@ -56,6 +56,18 @@ impl UpperPool {
             pool.pool.adopt(disk_id(), &files.upper())?;
         }
         Ok(pool)
+    }
+
+    /// Makes the upper disk of a new sandbox, which begins with a part of a disk image.
+    pub(crate) fn create_over(files: &SandboxPaths, base: &Base) -> Result<(), AdoptError> {
+        let pool = Self::at(files.generations())?;
+        durable_files::sync_directory(&files.directory)?;
+        Ok(pool.pool.create_over(disk_id(), base)?)
+    }
+
+    /// Returns the part of a disk image that the disk begins with; `None` if it begins with none.
+    pub(crate) fn base(&self) -> Result<Option<Base>, OpenError> {
+        self.pool.base(disk_id())
     }
 
     fn at(directory: PathBuf) -> io::Result<Self> {
@@ -133,8 +145,12 @@ impl UpperPool {
         self.pool.sealed_state(disk_id())
     }
 
-    /// Returns the space that the data of a generation takes on the host's disk, in bytes.
+    /// Returns the space that the data of a generation takes on the host's disk, in bytes; that which a copy
+    /// would take at most if its data lies outside of the pool.
     pub(crate) fn data_bytes(&self, id: GenerationId) -> io::Result<u64> {
+        if self.pool.is_base(id).map_err(io::Error::other)? {
+            return Ok(u64::MAX);
+        }
         Ok(allocated_bytes(&fs::metadata(self.data(id))?))
     }
 

@@ -103,6 +103,7 @@ impl Sandbox {
     /// # Errors
     /// If there is no such snapshot, or its record or a generation is damaged.
     pub fn at_snapshot(&self, name: &str) -> Result<SandboxAtRest, SnapshotError> {
+        self.check_has_image()?;
         let name = self.snapshot_name(name)?;
         let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
         let _keeping = pool.keep_generations()?;

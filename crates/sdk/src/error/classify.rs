@@ -136,6 +136,7 @@ converted! {
         msb_runtime::HomeError,
         msb_runtime::RemoveError,
         msb_runtime::RenameError,
+        msb_runtime::RootDiskError,
         msb_runtime::SnapshotError,
         msb_runtime::TimelineError,
         msb_runtime::UpdateError,

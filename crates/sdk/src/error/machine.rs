@@ -46,6 +46,9 @@ fn of_start(error: &StartError) -> Option<Meaning> {
         StartError::Mount(error) => Some(of_mount(error)),
         StartError::Volume(error) => of_volume(error),
         StartError::Agent(_) => Some(Meaning::new(ErrorKind::MachineFailed)),
+        StartError::RootDisk(_) => Some(Meaning::new(ErrorKind::StartError).hint(Some(
+            "create the sandbox anew of the present file: a disk image must not change".to_owned(),
+        ))),
         StartError::Kernel(_)
         | StartError::BootDisk(_)
         | StartError::Publish(_)

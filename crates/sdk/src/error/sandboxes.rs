@@ -5,8 +5,8 @@ use std::io;
 
 use msb_runtime::{
     ApplyError, AtRestError, CommitError, CommittedError, ConnectError, CreateError, DiffError,
-    DiscardError, HomeError, MountError, PatchError, RemoveError, RenameError, SnapshotError,
-    UpdateError, VolumeError,
+    DiscardError, DisksError, HomeError, MountError, PatchError, RemoveError, RenameError,
+    RootDiskError, SnapshotError, UpdateError, VolumeError,
 };
 use tree_diff::LayerError;
 
@@ -65,6 +65,14 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(error) = cause.downcast_ref::<UpdateError>() {
         return of_update(error);
     }
+    if let Some(DisksError::NoImage(_)) = cause.downcast_ref::<DisksError>() {
+        let hint = "start the sandbox: its guest reads them";
+        let meaning = Meaning::new(ErrorKind::Unsupported);
+        return Some(meaning.hint(Some(hint.to_owned())));
+    }
+    if let Some(error) = cause.downcast_ref::<RootDiskError>() {
+        return Some(of_root_disk(error));
+    }
     if let Some(error) = cause.downcast_ref::<HomeError>() {
         return Some(Meaning::new(ErrorKind::PermissionDenied).hint(Some(error.remedy())));
     }
@@ -92,6 +100,18 @@ fn of_create(error: &CreateError) -> Option<Meaning> {
         | CreateError::Adopt(_)
         | CreateError::Share(_) => return None,
     })
+}
+
+fn of_root_disk(error: &RootDiskError) -> Meaning {
+    let kind = match error {
+        RootDiskError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            ErrorKind::PathNotFound
+        }
+        RootDiskError::Io { .. } => return Meaning::default(),
+        _ => ErrorKind::InvalidArgument,
+    };
+    let path = error.path().display().to_string();
+    Meaning::new(kind).detail("path", path).hint(error.remedy())
 }
 
 fn of_connect(error: &ConnectError) -> Option<Meaning> {
@@ -158,6 +178,11 @@ fn of_patch(error: &PatchError) -> Meaning {
 fn of_at_rest(error: &AtRestError) -> Option<Meaning> {
     let name = error.name();
     let kind = match error {
+        AtRestError::NoImage(_) => {
+            let hint = "copy files out of it with msb cp while it runs".to_owned();
+            let meaning = Meaning::new(ErrorKind::Unsupported).detail("name", name);
+            return Some(meaning.hint(Some(hint)));
+        }
         AtRestError::Running { .. } => ErrorKind::SandboxRunning,
         AtRestError::Full { .. } => ErrorKind::OutOfSpace,
         AtRestError::Silent { .. }
@@ -250,6 +275,8 @@ fn of_discard(error: &DiscardError) -> Option<Meaning> {
             Some(Meaning::new(ErrorKind::OutOfSpace).hint(Some(hint)))
         }
         DiscardError::Scope(_) => Some(Meaning::new(ErrorKind::InvalidArgument)),
+        // Transparent errors do not appear among the causes.
+        DiscardError::NoImage(_) => Some(Meaning::new(ErrorKind::Unsupported)),
         DiscardError::Disks { .. } | DiscardError::Layout { .. } | DiscardError::Write { .. } => {
             None
         }
@@ -272,6 +299,7 @@ fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
         }
         // Transparent errors do not appear among the causes.
         SnapshotError::Connect(error) => return of_connect(error),
+        SnapshotError::NoImage(_) => Meaning::new(ErrorKind::Unsupported),
         SnapshotError::Exists { name, .. } => {
             Meaning::new(ErrorKind::NameTaken).detail("name", name.as_str())
         }

@@ -1,25 +1,21 @@
 //! The creation of a sandbox: options checked, image leased, directory written.
 
-use std::io;
 use std::sync::Arc;
 
-use image_store::{FindError, ImageLease, Store, StoredImage, VerifyMode};
+use image_store::{ImageLease, StoredImage, VerifyMode};
 use msb_runtime::{
-    CreateOptions, HostAuthorities, Lock, Mark, Mount, Origin, Room, Sandbox as StoredSandbox,
-    check_mounts,
+    CreateOptions, HostAuthorities, Lock, Mark, Mount, Room, Sandbox as StoredSandbox, check_mounts,
 };
-use oci_image::Platform;
+use oci_image::ImageConfig;
 
 use super::SandboxOptions;
+use super::beginning::Beginning;
 use super::spec;
-use crate::images::{Observer, PullPolicy, observed, pull_into};
+use crate::images::Observer;
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::vmm::Backends;
 use crate::{Error, Notice, StartOptions, Verify};
-
-/// The number of attempts to lease an image that others remove at the same time.
-const LEASE_ATTEMPTS: u32 = 5;
 
 /// A sandbox that was created and is not known to anyone yet. Dropping it removes it.
 #[derive(Debug)]
@@ -27,9 +23,10 @@ pub(super) struct Created {
     shared: Arc<Shared>,
     sandbox: Option<StoredSandbox>,
     lock: Option<Lock>,
-    pub(super) image: StoredImage,
+    /// `None` if the root is a disk image.
+    pub(super) image: Option<StoredImage>,
     /// The lease that keeps the image until its machine has its own lease.
-    _lease: ImageLease,
+    _lease: Option<ImageLease>,
     pub(super) warnings: Vec<Notice>,
 }
 
@@ -97,34 +94,23 @@ pub(super) async fn create(
     };
     let checked = checked.await?;
     let store = shared.with_home(Shared::store).await?;
-    let origin = match &options.from_sandbox {
-        Some(from) => Some(origin(shared, from).await?),
-        None => None,
-    };
-    let (image, lease, mut warnings) = match &origin {
-        Some(origin) => held_image(&store, origin).await?,
-        None => leased_image(shared, &store, &options, observer).await?,
-    };
-    let name = origin
-        .as_ref()
-        .map_or(&options.image, |origin| &origin.spec.image);
-    warnings.extend(platform_warning(name, &image.record.platform));
+    let Beginning {
+        files,
+        leased,
+        mut warnings,
+    } = Beginning::find(shared, &store, &options, observer).await?;
     let shared = Arc::clone(shared);
     // The thread goes on if this operation is cancelled: what it has made is removed then.
     let cleanup = shared.cleanups().begin();
     let writing = move || {
-        if let Some(verify) = verify {
-            store.check_with(&image, verify)?;
+        let (image, lease) = leased.unzip();
+        if let (Some(verify), Some(image)) = (verify, &image) {
+            store.check_with(image, verify)?;
             shared.timeline().mark(Mark::ImageChecked)?;
         }
-        let mut create_options = create_options(&options, &image, checked, &mut warnings)?;
-        let (sandbox, lock) = match origin {
-            Some(origin) => {
-                create_options.image.clone_from(&origin.spec.image);
-                origin.create(shared.home(), &image, create_options)?
-            }
-            None => StoredSandbox::create(shared.home(), &image, create_options)?,
-        };
+        let config = image.as_ref().map(|image| &image.record.config);
+        let create_options = create_options(&options, config, checked, &mut warnings)?;
+        let (sandbox, lock) = files.create(shared.home(), image.as_ref(), create_options)?;
         let created = Created {
             shared: Arc::clone(&shared),
             sandbox: Some(sandbox),
@@ -194,11 +180,12 @@ pub(super) const fn verify_mode(verify: Verify) -> VerifyMode {
 
 fn create_options(
     options: &SandboxOptions,
-    image: &StoredImage,
+    config: Option<&ImageConfig>,
     checked: Checked,
     warnings: &mut Vec<Notice>,
 ) -> Result<CreateOptions, Error> {
-    let config = &image.record.config;
+    let none = ImageConfig::default();
+    let config = config.unwrap_or(&none);
     let exposed_ports = config.exposed_ports.as_deref().unwrap_or_default();
     let network = options
         .network
@@ -211,6 +198,7 @@ fn create_options(
     Ok(CreateOptions {
         name: options.name.clone(),
         image: options.image.clone(),
+        root_disk: None,
         resources: spec::resources(options)?,
         remove_when_stopped: options.remove_when_stopped,
         // The start of an owned sandbox says so.
@@ -229,127 +217,4 @@ fn create_options(
         mounts: checked.mounts,
         room: checked.room,
     })
-}
-
-/// Returns the disk that a new sandbox begins with, of `SANDBOX[@SNAPSHOT]`.
-async fn origin(shared: &Arc<Shared>, from: &str) -> Result<Origin, Error> {
-    let (name, snapshot) = match from.split_once('@') {
-        Some((name, snapshot)) => (name.to_owned(), Some(snapshot.to_owned())),
-        None => (from.to_owned(), None),
-    };
-    let found = shared.with_home(move |shared| super::find(shared, &name));
-    let origin = found.await?.origin(snapshot, true).await;
-    origin.map_err(|error| shared.in_home(error.into()))
-}
-
-/// Leases the image of a sandbox, which is in the store as long as the sandbox exists.
-async fn held_image(
-    store: &Store,
-    origin: &Origin,
-) -> Result<(StoredImage, ImageLease, Vec<Notice>), Error> {
-    let (store, digest) = (store.clone(), origin.spec.image_digest.clone());
-    let leasing = blocking(move || {
-        let image = store.find(&digest)?;
-        let lease = store.lease(&image)?;
-        Ok::<_, Error>((image, lease, Vec::new()))
-    });
-    leasing.await
-}
-
-/// Finds or pulls the image and leases it until its machine has a lease. If the image is removed
-/// between both steps, it is found or pulled again.
-async fn leased_image(
-    shared: &Arc<Shared>,
-    store: &Store,
-    options: &Arc<SandboxOptions>,
-    observer: Option<&Observer>,
-) -> Result<(StoredImage, ImageLease, Vec<Notice>), Error> {
-    let mut attempts = 0;
-    loop {
-        let (image, warnings) = image(shared, store, options, observer).await?;
-        attempts += 1;
-        let leasing = {
-            let (store, image) = (store.clone(), image.clone());
-            blocking(move || Ok::<_, Error>(store.lease(&image)))
-        };
-        match leasing.await? {
-            Ok(lease) => return Ok((image, lease, warnings)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < LEASE_ATTEMPTS => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-async fn image(
-    shared: &Arc<Shared>,
-    store: &Store,
-    options: &Arc<SandboxOptions>,
-    observer: Option<&Observer>,
-) -> Result<(StoredImage, Vec<Notice>), Error> {
-    let name = &options.image;
-    let pull = async || pull_into(shared, store, name, &options.source, observed(observer)).await;
-    if options.pull == PullPolicy::Always {
-        return pull().await;
-    }
-    let platform: Option<Platform> = options
-        .source
-        .platform
-        .as_deref()
-        .map(str::parse)
-        .transpose()?;
-    let finding = {
-        let (store, name) = (store.clone(), name.clone());
-        blocking(move || Ok::<_, Error>(store.find_for(&name, platform.as_ref())))
-    };
-    match finding.await? {
-        Err(error) if options.pull == PullPolicy::Missing && error.is_of_absence() => {
-            pull().await.map_err(|failure| not_here(failure, &error))
-        }
-        found => Ok((found?, Vec::new())),
-    }
-}
-
-/// Adds to a failed pull the reason why the image was pulled.
-fn not_here(failure: Error, why: &FindError) -> Error {
-    let why = match why {
-        FindError::NotFound { name } => format!("image '{name}' is not in the store"),
-        why => why.to_string(),
-    };
-    failure
-        .context(why)
-        .with_hint("list the images in the store with msb images")
-}
-
-/// Returns a warning of an image whose programs this host's processors may not run. The image's
-/// platform may be labelled wrongly, so the image is not refused.
-fn platform_warning(name: &str, platform: &Platform) -> Option<Notice> {
-    let host = Platform::host();
-    let is_same = (&platform.os, &platform.architecture) == (&host.os, &host.architecture);
-    (!is_same).then(|| {
-        let message = format!(
-            "image {name} is for {platform}, but this sandbox is {host}, so its programs may not run"
-        );
-        Notice::new("platform", message)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_image_of_another_architecture_is_warned_of() {
-        let host = Platform::host();
-        let older = Platform::new("linux", &host.architecture, Some("v3"));
-        assert_eq!(platform_warning("app", &host), None);
-        assert_eq!(platform_warning("app", &older), None);
-        let foreign = Platform::new("linux", "riscv64", None);
-        let warning = platform_warning("app", &foreign).expect("another architecture");
-        assert!(
-            warning
-                .message
-                .contains("app is for linux/riscv64, but this sandbox is"),
-            "{warning:?}"
-        );
-    }
 }

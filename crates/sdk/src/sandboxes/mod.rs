@@ -1,5 +1,6 @@
 //! Sandboxes: created, started, found, stopped and removed.
 
+mod beginning;
 mod changes;
 mod commands;
 mod create;
@@ -12,6 +13,7 @@ mod options;
 mod owner;
 mod request;
 mod rollback;
+mod root_disk;
 mod run;
 mod sandbox;
 mod spec;
@@ -28,6 +30,7 @@ pub use info::{Lifetime, MainCommand, SandboxInfo, SandboxState};
 pub use options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions, StartOptions, Verify};
 pub use request::SandboxRequest;
 pub use rollback::{RollbackOptions, RolledBack};
+pub use root_disk::RootDisk;
 pub use sandbox::Sandbox;
 
 pub(crate) use handle::Handle;

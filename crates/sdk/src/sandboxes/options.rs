@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::RootDisk;
 use crate::images::{PullPolicy, SourceOptions};
 use crate::{Environment, Mount, Network, Port, Size, TerminalSize, Text, Ulimit, VmmChoice};
 
@@ -24,11 +25,13 @@ use crate::{Environment, Mount, Network, Port, Size, TerminalSize, Text, Ulimit,
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SandboxOptions {
-    /// The image, by name or digest; empty if `from_sandbox` is given.
+    /// The image, by name or digest; empty if `from_sandbox` or `root_disk` is given.
     pub image: String,
     /// A sandbox, by name or id, or `SANDBOX@SNAPSHOT`: the new one has its image and begins with its
     /// files, which both share until they are written. Its options are not taken over.
     pub from_sandbox: Option<String>,
+    /// A disk image whose filesystem is the root, instead of an image.
+    pub root_disk: Option<RootDisk>,
     /// The sandbox's name; its id if `None`.
     pub name: Option<String>,
     /// Labels, for [`Sandboxes::list`](crate::Sandboxes::list).

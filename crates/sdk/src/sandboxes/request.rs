@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::RootDisk;
 use super::options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions};
 use super::run::CreatedObserver;
 use super::{Sandbox, run};
@@ -82,6 +83,13 @@ impl SandboxRequest {
     pub fn from_sandbox(mut self, sandbox: impl Into<String>) -> Self {
         self.options.image.clear();
         self.options.from_sandbox = Some(sandbox.into());
+        self
+    }
+
+    /// Begins with the files of a disk image, which is only read, instead of those of an image.
+    pub fn root_disk(mut self, disk: RootDisk) -> Self {
+        self.options.image.clear();
+        self.options.root_disk = Some(disk);
         self
     }
 

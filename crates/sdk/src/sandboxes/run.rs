@@ -65,7 +65,7 @@ pub(super) fn run(
         let starting = start::Start {
             shared: &shared,
             sandbox: &sandbox,
-            image: &created.image,
+            image: created.image.as_ref(),
             options: &start_options,
             window,
             is_owned,

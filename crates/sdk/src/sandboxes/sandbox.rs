@@ -132,7 +132,7 @@ impl Sandbox {
             let start = Start {
                 shared: &handle.shared,
                 sandbox: &ready.sandbox,
-                image: &ready.image,
+                image: ready.image.as_ref(),
                 options: &options,
                 window: options.window,
                 is_owned: false,

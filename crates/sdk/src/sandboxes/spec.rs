@@ -25,14 +25,7 @@ const DISK_DEFAULT_BYTES: u64 = 8 << 30;
 
 /// Checks the options that need no image.
 pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
-    match (options.image.is_empty(), &options.from_sandbox) {
-        (true, None) => return Err(Error::invalid("no image was named")),
-        (false, Some(from)) => {
-            let message = format!("a sandbox is made of an image or from {from}, not of both");
-            return Err(Error::invalid(message));
-        }
-        _ => {}
-    }
+    check_origin(options)?;
     let name = &options.source.platform;
     name.as_deref()
         .map(str::parse::<oci_image::Platform>)
@@ -48,13 +41,36 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
     stopping(options, &ImageConfig::default())?;
     overrides(options, false)?;
     let has_patches = patches(options)? != Patches::default() || options.host_ca;
-    if options.from_sandbox.is_some() && has_patches {
-        let error = Error::invalid(
-            "files cannot be changed before the first boot of a sandbox that begins with another one's",
-        );
+    let other = match (&options.from_sandbox, &options.root_disk) {
+        (Some(_), _) => Some("another one's"),
+        (_, Some(_)) => Some("those of a disk image"),
+        _ => None,
+    };
+    if let Some(other) = other.filter(|_| has_patches) {
+        let error = Error::invalid(format!(
+            "files cannot be changed before the first boot of a sandbox that begins with {other}"
+        ));
         return Err(error.with_hint("copy them with msb cp once it is created"));
     }
     Ok(())
+}
+
+/// Checks that the sandbox begins with one thing: an image, a sandbox or a disk image.
+fn check_origin(options: &SandboxOptions) -> Result<(), Error> {
+    let image = (!options.image.is_empty()).then(|| "of an image".to_owned());
+    let from = options.from_sandbox.as_ref();
+    let from = from.map(|from| format!("from {}", printable(from)));
+    let disk = options.root_disk.as_ref();
+    let disk = disk.map(|disk| format!("of the disk image {}", disk.path.display()));
+    let given: Vec<String> = [image, from, disk].into_iter().flatten().collect();
+    match given.as_slice() {
+        [] => Err(Error::invalid("no image was named")),
+        [_] => Ok(()),
+        [first, second, ..] => {
+            let message = format!("a sandbox is made {first} or {second}, not of both");
+            Err(Error::invalid(message))
+        }
+    }
 }
 
 pub(super) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
@@ -179,6 +195,11 @@ pub(super) fn main_command(
         return Ok(process_without_command(config, &overrides));
     }
     process(config, &overrides).map_err(|error| {
+        if let Some(disk) = &options.root_disk {
+            let path = disk.path.display();
+            let message = format!("no command specified, and the disk image {path} names none");
+            return Error::invalid(message);
+        }
         let image = printable(&options.image);
         Error::from(error).context(format!("cannot run {image}"))
     })

@@ -27,8 +27,8 @@ const KRUN_WRITES: &str = "root in this guest can change modes and times of your
 pub(super) struct Start<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) sandbox: &'a StoredSandbox,
-    /// The image, which has been verified.
-    pub(super) image: &'a StoredImage,
+    /// The image, which has been verified; `None` if the root is a disk image.
+    pub(super) image: Option<&'a StoredImage>,
     pub(super) options: &'a StartOptions,
     /// The size of the main command's terminal, if it is known.
     pub(super) window: Option<TerminalSize>,
@@ -110,7 +110,7 @@ impl Start<'_> {
         let timeout = self.options.boot_timeout_ms.map(Duration::from_millis);
         let options = MachineOptions {
             home: self.shared.home().clone(),
-            image: self.image.clone(),
+            image: self.image.cloned(),
             trust: verify_mode(self.options.verify),
             vmm: selected.name,
             room: selected.room,
@@ -152,10 +152,11 @@ fn not_run(code: u8, error: &str) -> Error {
 pub(super) struct Ready {
     /// The sandbox, read again under the lock, so that no other process can change it.
     pub(super) sandbox: StoredSandbox,
-    pub(super) image: StoredImage,
+    /// `None` if the root is a disk image.
+    pub(super) image: Option<StoredImage>,
     pub(super) lock: Lock,
     /// The lease that keeps the image until its machine has its own lease.
-    pub(super) _lease: ImageLease,
+    pub(super) _lease: Option<ImageLease>,
 }
 
 impl Ready {
@@ -165,10 +166,7 @@ impl Ready {
         sandbox: &StoredSandbox,
         options: &StartOptions,
     ) -> Result<Self, Error> {
-        let store = shared.store()?;
-        let image = store.find(&sandbox.spec.image_digest)?;
-        let lease = store.lease(&image)?;
-        store.check_with(&image, verify_mode(options.verify))?;
+        let (image, lease) = Self::leased_image(shared, sandbox, options)?.unzip();
         shared.timeline().mark(Mark::ImageChecked)?;
         let name = &sandbox.spec.name;
         let claimed = sandbox.claim().map_err(|error| {
@@ -194,6 +192,24 @@ impl Ready {
             lock,
             _lease: lease,
         })
+    }
+}
+
+impl Ready {
+    /// Leases and verifies the image of a sandbox; `None` if its root is a disk image.
+    fn leased_image(
+        shared: &Shared,
+        sandbox: &StoredSandbox,
+        options: &StartOptions,
+    ) -> Result<Option<(StoredImage, ImageLease)>, Error> {
+        if sandbox.spec.root_disk.is_some() {
+            return Ok(None);
+        }
+        let store = shared.store()?;
+        let image = store.find(&sandbox.spec.image_digest)?;
+        let lease = store.lease(&image)?;
+        store.check_with(&image, verify_mode(options.verify))?;
+        Ok(Some((image, lease)))
     }
 }
 

@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _values
-from ._types import Mount, Network, Port, Ports, SandboxOptions, TerminalSize, Ulimit
+from ._types import (
+    Mount,
+    Network,
+    Port,
+    Ports,
+    RootDisk,
+    SandboxOptions,
+    TerminalSize,
+    Ulimit,
+)
 from ._values import Duration, Size, Text
 from .errors import InvalidArgument
 
@@ -83,6 +92,10 @@ def _ulimits(limits: Mapping[str, Ulimit]) -> dict[str, Any]:
     return {name: written(limit) for name, limit in limits.items()}
 
 
+def _root_disk(disk: RootDisk) -> dict[str, Any]:
+    return {**dataclasses.asdict(disk), "path": os.fspath(disk.path)}
+
+
 def _mounts(mounts: Sequence[Mount]) -> list[dict[str, Any]]:
     def written(mount: Mount) -> dict[str, Any]:
         fields = dataclasses.asdict(mount)
@@ -140,6 +153,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "tty": terminal,
     "window": terminal,
     "mounts": _mounts,
+    "root_disk": _root_disk,
     "ports": _ports,
     "network": _network,
     "copy": _copy,

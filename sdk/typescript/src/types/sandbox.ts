@@ -56,6 +56,18 @@ export interface RestartOnFailure {
   readonly retriesMax: number;
 }
 
+/** A disk image that a sandbox's root begins with, such as a cloud image. The file is only read, and must not change while sandboxes begin with it. */
+export interface RootDisk {
+  /** The path of the file. */
+  readonly path: string;
+  /** The format; found out if it is absent. */
+  readonly format?: "raw" | "qcow2" | "vmdk" | undefined;
+  /** The filesystem of the root; found out if it is absent. */
+  readonly filesystem?: "ext4" | "xfs" | "btrfs" | undefined;
+  /** The number of the partition; found out if it is absent. */
+  readonly partition?: number | undefined;
+}
+
 /** The options of a new sandbox. */
 export interface SandboxOptions extends SourceOptions, StartOptions {
   /** The name; the id if it is absent. */
@@ -88,6 +100,8 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly disk?: Size | undefined;
   /** A sandbox, or `SANDBOX@SNAPSHOT`: the new one has its image, for which "" is given, and begins with its files. */
   readonly fromSandbox?: string | undefined;
+  /** A disk image whose filesystem is the root, instead of an image, for which "" is given. */
+  readonly rootDisk?: RootDisk | undefined;
   /** True to prepare the writable disk for snapshots of the sandbox while it runs for the first time. */
   readonly snapshots?: boolean | undefined;
   /** Maximum number of processes and threads of all commands together. */

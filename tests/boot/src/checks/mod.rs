@@ -23,6 +23,7 @@ mod owners;
 mod patches;
 mod ports;
 mod resources;
+mod root_disk;
 mod silence;
 mod snapshots;
 mod streams;
@@ -218,6 +219,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a frozen guest is thawed, whatever becomes of its client",
         frozen::thawed,
+    ),
+    (
+        "a disk image is a sandbox's root, and is never written",
+        root_disk::booted,
     ),
     (
         "files come, go and are made before the first boot",

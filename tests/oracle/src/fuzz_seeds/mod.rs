@@ -1,5 +1,6 @@
 //! The initial inputs of fuzzing.
 
+mod disk_images;
 mod ext4;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ pub fn write(corpus: &Path) -> Result<String> {
     for (target, seeds) in [
         ("tar_layer", layers()),
         ("erofs_image", vec![("small".to_owned(), erofs()?)]),
+        ("disk_image", disk_images::images()?),
         ("ext4_image", ext4::images()?),
         ("vmdk_descriptor", vec![("two".to_owned(), vmdk()?)]),
         ("manifest", documents()),

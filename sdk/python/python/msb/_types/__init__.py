@@ -28,6 +28,7 @@ from .image import (
 from .log import LogRecord
 from .mount import Mount
 from .network import Network, Port, Ports
+from .root_disk import RootDisk
 from .sandbox import SandboxOptions
 from .sandbox_info import GuestStats, HostStats, SandboxInfo, SandboxState, Stats, Stopped
 from .snapshot import RolledBack, SnapshotInfo, VerifiedSnapshot
@@ -67,6 +68,7 @@ __all__ = [
     "PushEvent",
     "RemovedImage",
     "RolledBack",
+    "RootDisk",
     "SandboxInfo",
     "SandboxOptions",
     "SandboxState",

@@ -9,6 +9,7 @@ from .._values import Duration, Size, Text
 from .command import TerminalSize, Ulimit
 from .mount import Mount
 from .network import Network, Ports
+from .root_disk import RootDisk
 
 if TYPE_CHECKING:
     import os
@@ -28,6 +29,8 @@ class SandboxOptions(TypedDict, total=False):
     """Program to run instead of the image's Entrypoint; an empty one is no entrypoint."""
     from_sandbox: str
     """A sandbox, or `SANDBOX@SNAPSHOT`: the new one has its image, for which "" is given, and begins with its files."""
+    root_disk: RootDisk
+    """A disk image whose filesystem is the root, instead of an image, for which "" is given."""
     env: Mapping[str, Text]
     """Environment variables of the main command and later ones."""
     cwd: str

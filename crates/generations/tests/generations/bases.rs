@@ -1,0 +1,205 @@
+//! Disks that begin with a part of a disk image.
+
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use disk_image::Format;
+use generations::{
+    Base, BaseError, CreateError, DiskId, FileStorage, OpenError, Pool, Stamp, StorageError,
+    Verified,
+};
+
+const BLOCK: usize = 4096;
+/// Where the part begins: at no border of a block of the image.
+const START: usize = 3 * 512;
+/// Its length: the last block is not whole.
+const LENGTH: usize = 20 * BLOCK + 512;
+
+fn image(directory: &Path) -> (Base, Vec<u8>) {
+    let bytes: Vec<u8> = (0..START + LENGTH + 5000)
+        .map(|at| (at / 13 % 251) as u8)
+        .collect();
+    let path = directory.join("disk.img");
+    fs::write(&path, &bytes).unwrap();
+    let base = Base {
+        stamp: Stamp::from(&fs::metadata(&path).unwrap()),
+        path,
+        format: Format::Raw,
+        start_bytes: START as u64,
+        length_bytes: LENGTH as u64,
+    };
+    (base, bytes[START..START + LENGTH].to_vec())
+}
+
+fn pool(directory: &Path) -> Pool<FileStorage> {
+    Pool::new(FileStorage::open(directory).unwrap())
+}
+
+fn over(pool: &Pool<FileStorage>, base: &Base) -> DiskId {
+    let id = pool.new_disk_id().unwrap();
+    pool.create_over(id, base).unwrap();
+    id
+}
+
+/// Returns the whole text of an error, with its sources.
+fn text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(&format!(": {error}"));
+        source = error.source();
+    }
+    text
+}
+
+#[test]
+fn a_disk_over_an_image_has_its_part_and_writes_none_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (base, mut expected) = image(directory.path());
+    let file = fs::read(&base.path).unwrap();
+    let pool = pool(&directory.path().join("pool"));
+    let id = over(&pool, &base);
+    assert_eq!(pool.base(id).unwrap().as_ref(), Some(&base));
+    let read = |pool: &Pool<FileStorage>, id| {
+        let disk = pool.read_disk(id).unwrap();
+        let mut bytes = vec![0; usize::try_from(disk.size_bytes()).unwrap()];
+        disk.read(&mut bytes, 0).unwrap();
+        bytes
+    };
+    assert!(read(&pool, id) == expected);
+
+    let mut disk = pool.open_disk(id).unwrap();
+    disk.write(b"changed", 5000).unwrap();
+    disk.zero(8 * BLOCK as u64, BLOCK as u64).unwrap();
+    let grown = 40 * BLOCK;
+    disk.grow(grown as u64).unwrap();
+    let state = disk.cut().unwrap();
+    disk.write(b"later", 9 * BLOCK as u64).unwrap();
+    disk.flush().unwrap();
+    drop(disk);
+    expected[5000..5007].copy_from_slice(b"changed");
+    expected[8 * BLOCK..9 * BLOCK].fill(0);
+    expected.resize(grown, 0);
+
+    let snapshot = pool.open_snapshot(&state).unwrap();
+    let mut bytes = vec![0; grown];
+    snapshot.read(&mut bytes, 0).unwrap();
+    assert!(bytes == expected);
+
+    // A fork in another pool has the same base.
+    let other = self::pool(&directory.path().join("other"));
+    pool.share(&state, &other).unwrap();
+    let fork = other.new_disk_id().unwrap();
+    other.fork(&state, &[fork]).unwrap();
+    assert!(read(&other, fork) == expected);
+    assert_eq!(other.base(fork).unwrap().as_ref(), Some(&base));
+
+    // A merge makes it a generation of the pool.
+    assert!(pool.is_base(state.generations[0]).unwrap());
+    let merged = pool.merge(&state.generations).unwrap();
+    assert!(!pool.is_base(merged).unwrap());
+    pool.record_digest(state.generations[0]).unwrap();
+    assert_eq!(
+        pool.verify(state.generations[0]).unwrap(),
+        Verified::Content
+    );
+    assert!(
+        fs::read(&base.path).unwrap() == file,
+        "the image was written to"
+    );
+}
+
+#[test]
+fn an_image_that_changed_is_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let (base, _) = image(directory.path());
+    let pool = pool(&directory.path().join("pool"));
+    let id = over(&pool, &base);
+    let refusal = || text(&pool.open_disk(id).expect_err("refused"));
+    let before = fs::read(&base.path).unwrap();
+
+    let file = fs::File::options().write(true).open(&base.path).unwrap();
+    file.write_all_at(b"x", 7).unwrap();
+    let said = refusal();
+    assert!(
+        said.contains("disk.img has changed since a disk was made over it: it was written to"),
+        "{said}"
+    );
+
+    file.set_len(100).unwrap();
+    let said = refusal();
+    let expected = format!("it had {} bytes and has 100", before.len());
+    assert!(said.contains(&expected), "{said}");
+
+    fs::remove_file(&base.path).unwrap();
+    let said = refusal();
+    assert!(said.contains("cannot open"), "{said}");
+    fs::write(&base.path, &before).unwrap();
+    let said = refusal();
+    assert!(said.contains("has changed"), "{said}");
+    // What is not read of the image is there.
+    assert_eq!(pool.disks().unwrap(), [id]);
+}
+
+#[test]
+fn a_disk_over_what_is_no_such_image_is_not_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let (base, _) = image(directory.path());
+    let pool = pool(&directory.path().join("pool"));
+    let refused = |base: Base| {
+        let id = pool.new_disk_id().unwrap();
+        pool.create_over(id, &base).expect_err("refused")
+    };
+    let other_format = Base {
+        format: Format::Qcow2,
+        ..base.clone()
+    };
+    let too_long = Base {
+        length_bytes: 1 << 20,
+        ..base.clone()
+    };
+    for base in [other_format, too_long] {
+        let error = refused(base);
+        let CreateError::Storage(StorageError { source, .. }) = error else {
+            panic!("{error}");
+        };
+        let inner = source.get_ref().unwrap().downcast_ref();
+        assert!(
+            matches!(
+                inner,
+                Some(BaseError::Image { .. } | BaseError::Changed { .. })
+            ),
+            "{source}"
+        );
+    }
+    let odd = Base {
+        length_bytes: 1000,
+        ..base
+    };
+    assert!(matches!(refused(odd), CreateError::Size(_)));
+    assert!(
+        fs::read_dir(directory.path().join("pool"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
+}
+
+#[test]
+fn a_flipped_bit_of_the_file_that_names_a_base_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let (base, _) = image(directory.path());
+    let pool = pool(&directory.path().join("pool"));
+    let id = over(&pool, &base);
+    let generation = pool.sealed_state(id).unwrap().generations[0];
+    let path = directory.path().join(format!("pool/{generation}.data"));
+    let intact = fs::read(&path).unwrap();
+    for at in [0, 9, intact.len() / 2, intact.len() - 1] {
+        let mut damaged = intact.clone();
+        damaged[at] ^= 4;
+        fs::write(&path, damaged).unwrap();
+        let error = pool.open_disk(id).expect_err("refused");
+        assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+    }
+}

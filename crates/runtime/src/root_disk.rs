@@ -1,0 +1,218 @@
+//! Disk images as the roots of sandboxes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use disk_image::{
+    DiskImage, Filesystem, Format, OpenError, RootChoice, RootError, Unsupported, find_root,
+};
+use fs_err as fs;
+use generations::{Base, Stamp};
+use serde::{Deserialize, Serialize};
+
+use crate::Sandbox;
+
+/// The disk image that a sandbox's root begins with. The file is only read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootDisk {
+    /// The absolute path of the file.
+    pub path: PathBuf,
+    /// The format of the file.
+    pub format: Format,
+    /// The root filesystem.
+    pub filesystem: Filesystem,
+    /// The number of the partition; `None` if the whole disk is the filesystem.
+    pub partition: Option<u32>,
+}
+
+/// A disk image that may be the root of a sandbox, and what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootDiskChoice {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// The format; `None` to find it out.
+    pub format: Option<Format>,
+    /// The filesystem; `None` to find it out.
+    pub filesystem: Option<Filesystem>,
+    /// The number of the partition; `None` to find it out.
+    pub partition: Option<u32>,
+}
+
+/// A disk image that was looked into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundRootDisk {
+    /// The description for the sandbox.
+    pub disk: RootDisk,
+    /// The part of the image that is the root filesystem.
+    pub(crate) base: Base,
+}
+
+/// A disk image cannot be the root of a sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum RootDiskError {
+    /// The file cannot be opened or read.
+    #[error("cannot open {}", .path.display())]
+    Io {
+        /// The path of the file.
+        path: PathBuf,
+        /// The error of the host.
+        #[source]
+        source: io::Error,
+    },
+    /// The path names a directory, a device or a pipe.
+    #[error("{} is not a regular file", .path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file is no disk image that can be read.
+    #[error("cannot use {} as a disk image", .path.display())]
+    Image {
+        /// The path of the file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: disk_image::OpenError,
+    },
+    /// The disk has no root filesystem that can be used.
+    #[error("cannot use {} as a root", .path.display())]
+    Root {
+        /// The path of the file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: RootError,
+    },
+    /// The filesystem cannot be written to.
+    #[error("cannot use {} as a root: {filesystem} is read-only", .path.display())]
+    ReadOnly {
+        /// The path of the file.
+        path: PathBuf,
+        /// The filesystem.
+        filesystem: Filesystem,
+    },
+}
+
+impl RootDiskError {
+    /// Returns the path of the disk image.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Io { path, .. }
+            | Self::NotAFile { path }
+            | Self::Image { path, .. }
+            | Self::Root { path, .. }
+            | Self::ReadOnly { path, .. } => path,
+        }
+    }
+
+    /// Returns a way to a disk image that can be used, in the imperative; `None` if none is known.
+    pub fn remedy(&self) -> Option<String> {
+        let path = self.path().display();
+        match self {
+            Self::Root {
+                source: RootError::Ambiguous { .. } | RootError::NoPartition { .. },
+                ..
+            } => Some(format!(
+                "name the partition with --root-disk {path}:partition=N"
+            )),
+            Self::Root {
+                source: RootError::Unusable { unusable, .. },
+                ..
+            } if unusable.filesystem.is_some() => {
+                Some("unmount it, or end the machine that runs on it".to_owned())
+            }
+            Self::Image {
+                source:
+                    OpenError::Unsupported(Unsupported::BackingFile { .. } | Unsupported::ExternalData),
+                ..
+            } => Some(format!(
+                "make one file of it with qemu-img convert -O qcow2 {path} NEW"
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl RootDiskChoice {
+    /// Looks into the disk image: its tables are checked, and its root filesystem is found.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a format or a feature that is not supported, damage, and a disk without a
+    /// root filesystem that can be used.
+    pub fn find(&self) -> Result<FoundRootDisk, RootDiskError> {
+        let path = &self.path;
+        let io_error = |source| RootDiskError::Io {
+            path: path.clone(),
+            source,
+        };
+        let absolute = fs::canonicalize(path).map_err(io_error)?;
+        // Before it is opened: a pipe would be waited for.
+        if !fs::metadata(&absolute).map_err(io_error)?.is_file() {
+            return Err(RootDiskError::NotAFile { path: path.clone() });
+        }
+        let file = fs::File::open(&absolute).map_err(io_error)?.into_parts().0;
+        let stamp = Stamp::from(&file.metadata().map_err(io_error)?);
+        let image_error = |source| RootDiskError::Image {
+            path: path.clone(),
+            source,
+        };
+        let image = DiskImage::open(file, self.format).map_err(image_error)?;
+        image.check().map_err(image_error)?;
+        let choice = RootChoice {
+            partition: self.partition,
+            filesystem: self.filesystem,
+        };
+        let found = find_root(&image, choice);
+        let root = found.map_err(|source| RootDiskError::Root {
+            path: path.clone(),
+            source,
+        })?;
+        if root.filesystem == Filesystem::Erofs {
+            return Err(RootDiskError::ReadOnly {
+                path: path.clone(),
+                filesystem: root.filesystem,
+            });
+        }
+        Ok(FoundRootDisk {
+            disk: RootDisk {
+                path: absolute.clone(),
+                format: image.format(),
+                filesystem: root.filesystem,
+                partition: root.partition,
+            },
+            base: Base {
+                path: absolute,
+                format: image.format(),
+                start_bytes: root.start_bytes,
+                length_bytes: root.length_bytes,
+                stamp,
+            },
+        })
+    }
+}
+
+/// A sandbox has a disk image as its root, and no image whose files could be compared or read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the root of sandbox {name} is the disk image {}, whose files only its guest reads",
+    .path.display()
+)]
+pub struct NoImage {
+    /// Name of the sandbox.
+    pub name: String,
+    /// The path of the disk image.
+    pub path: PathBuf,
+}
+
+impl Sandbox {
+    /// Checks that the sandbox's files can be read without its guest.
+    pub(crate) fn check_has_image(&self) -> Result<(), NoImage> {
+        match &self.spec.root_disk {
+            None => Ok(()),
+            Some(disk) => Err(NoImage {
+                name: self.spec.name.clone(),
+                path: disk.path.clone(),
+            }),
+        }
+    }
+}
