@@ -197,6 +197,15 @@ same './
 ./below/one
 ./link' sh -c "'$msb' cp walk:/srv/tree/. - | tar t"
 
+step 'pause'
+same walk "$msb" pause walk
+json ps ps --format json
+json inspect inspect walk
+refuses 'is paused' "$msb" exec walk true
+same one "$msb" fs cat walk /srv/tree/below/one
+same walk "$msb" unpause walk
+same one "$msb" exec walk cat /srv/tree/below/one
+
 step 'restart'
 boots "$msb" restart -t 1 walk
 same one "$msb" exec walk cat /srv/tree/link

@@ -429,6 +429,8 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "rename_sandbox": lambda step, stage: stage.sandbox(step).rename(step["name"]),
     "remove_sandbox": lambda step, stage: stage.sandbox(step).remove(),
     "logs": lambda step, stage: {
+    "pause": lambda step, stage: stage.sandbox(step).pause(),
+    "unpause": lambda step, stage: stage.sandbox(step).unpause(),
         "data": _collected(stage.sandbox(step).logs(source=step.get("source", "output")))
     },
     "diff": _diff,

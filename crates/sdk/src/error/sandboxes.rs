@@ -109,6 +109,14 @@ fn of_connect(error: &ConnectError) -> Option<Meaning> {
             Some(Meaning::new(ErrorKind::Busy).detail("name", name.as_str()))
         }
         ConnectError::Io { .. } | ConnectError::Agent { .. } | ConnectError::Immortal { .. } => {
+        ConnectError::Paused { name } => Some(
+            Meaning::new(ErrorKind::SandboxPaused)
+                .detail("name", name.as_str())
+                .hint(Some(format!("continue it with msb unpause {name}"))),
+        ),
+        ConnectError::NotPaused { name } => {
+            Some(Meaning::new(ErrorKind::NotPaused).detail("name", name.as_str()))
+        }
             None
         }
     }

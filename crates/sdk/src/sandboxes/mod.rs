@@ -10,6 +10,7 @@ mod handle;
 mod info;
 mod options;
 mod owner;
+mod pause;
 mod request;
 mod run;
 mod sandbox;

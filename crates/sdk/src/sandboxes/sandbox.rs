@@ -60,7 +60,7 @@ impl Sandbox {
         self.handle.set_owner(owner);
     }
 
-    fn run<T, F>(&self, work: impl FnOnce(Arc<Handle>) -> F) -> Operation<T>
+    pub(super) fn run<T, F>(&self, work: impl FnOnce(Arc<Handle>) -> F) -> Operation<T>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {

@@ -297,6 +297,8 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     }
     return { count: names.length };
   },
+  pause: async (step, stage) => stage.sandbox(step).pause(),
+  unpause: async (step, stage) => stage.sandbox(step).unpause(),
   wait: async (step, stage) => ({ exit_code: (await stage.sandbox(step).wait()).code }),
   start: async (step, stage) => stage.sandbox(step).start(),
   stop: async (step, stage) => ({ stopped: await stage.sandbox(step).stop() }),

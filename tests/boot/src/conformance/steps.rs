@@ -338,6 +338,8 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
         "rename_sandbox" => stage.sandbox(step)?.rename(word(step, "name")?).await?,
         "remove_sandbox" => stage.sandbox(step)?.remove(Force::No).await?,
         "logs" => {
+        "pause" => stage.sandbox(step)?.pause().await?,
+        "unpause" => stage.sandbox(step)?.unpause().await?,
             let source = step
                 .get("source")
                 .cloned()

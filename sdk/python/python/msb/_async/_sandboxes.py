@@ -56,7 +56,7 @@ class AsyncSandboxes:
         self,
         *,
         labels: Mapping[str, str | None] | None = None,
-        state: SandboxState | Literal["created", "running", "stopped"] | None = None,
+        state: SandboxState | Literal["created", "running", "paused", "stopped"] | None = None,
         name: str | None = None,
         image: str | None = None,
     ) -> builtins.list[SandboxInfo]:
