@@ -17,7 +17,7 @@ trap 'exit 1' INT TERM
 leave() {
     code=$?
     [ "$code" = 0 ] || echo "walk: failed at: $here" >&2
-    "$msb" rm -f walk walk-2 >"$work/removed" 2>&1 || true
+    "$msb" rm -f walk walk-2 walk-3 >"$work/removed" 2>&1 || true
     "$msb" volume rm walk-data >"$work/removed" 2>&1 || true
     rm -rf "$work"
 }
@@ -276,7 +276,13 @@ if [ "$MSB_VMM" = qemu ]; then
     gives 0 "$msb" stop walk-2
     same walk-2@3 "$msb" rollback walk-2@2
     same kept "$msb" fs cat walk-2 /srv/tried
+    gives 0 "$msb" snapshot export -o "$work/exported" walk-2@2
     same walk-2@2 "$msb" snapshot rm walk-2@2
+    refuses 'is taken' "$msb" snapshot import -i "$work/exported"
+    same walk-3@2 sh -c "'$msb' snapshot import -q walk-3 <'$work/exported'"
+    boots "$msb" start walk-3
+    same kept "$msb" exec walk-3 cat /srv/tried
+    gives 0 "$msb" rm -f walk-3
 else
     refuses 'has snapshots.*--vmm qemu' "$msb" start walk-2
 fi

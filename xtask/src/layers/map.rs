@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 16] = [
+pub(super) const MAP: [Row; 17] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row(
         "recipes",
@@ -43,6 +43,7 @@ pub(super) const MAP: [Row; 16] = [
         ],
     ),
     row("vmm", &["msb-vmm", "generations"]),
+    pure_row("archives", &["snapshot-file"]),
     pure_row("names", &["oci-image"]),
     pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
     pure_row(

@@ -5,6 +5,7 @@ mod diff;
 mod images;
 mod registries;
 mod save;
+mod snapshot_archives;
 mod snapshots;
 mod support;
 mod unstarted;

@@ -11,3 +11,4 @@ mod logs;
 mod power;
 mod shares;
 mod simulated;
+mod written;

@@ -5,9 +5,10 @@ use std::io;
 
 use msb_runtime::{
     ApplyError, AtRestError, CommitError, CommittedError, ConnectError, CreateError, DiffError,
-    DiscardError, HomeError, MountError, PatchError, RemoveError, RenameError, SnapshotError,
-    UpdateError, VolumeError,
+    DiscardError, ExportError, HomeError, ImportError, MountError, PatchError, RemoveError,
+    RenameError, SnapshotError, UpdateError, VolumeError,
 };
+use snapshot_file::ReadError;
 use tree_diff::LayerError;
 
 use super::ErrorKind;
@@ -62,6 +63,13 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(error) = cause.downcast_ref::<SnapshotError>() {
         return of_snapshot(error);
     }
+    if let Some(ExportError::Snapshot(error)) = cause.downcast_ref::<ExportError>() {
+        // Transparent errors do not appear among the causes.
+        return of_snapshot(error);
+    }
+    if let Some(error) = cause.downcast_ref::<ImportError>() {
+        return of_import(error);
+    }
     if let Some(error) = cause.downcast_ref::<UpdateError>() {
         return of_update(error);
     }
@@ -101,14 +109,6 @@ fn of_connect(error: &ConnectError) -> Option<Meaning> {
                 .detail("name", name.as_str())
                 .hint(Some(format!("start it with msb start {name}"))),
         ),
-        ConnectError::Starting { name } => {
-            Some(Meaning::new(ErrorKind::NotRunning).detail("name", name.as_str()))
-        }
-        // A process that somebody has stopped may go on.
-        ConnectError::Stopped { name, .. } => {
-            Some(Meaning::new(ErrorKind::Busy).detail("name", name.as_str()))
-        }
-        ConnectError::Io { .. } | ConnectError::Agent { .. } | ConnectError::Immortal { .. } => {
         ConnectError::Paused { name } => Some(
             Meaning::new(ErrorKind::SandboxPaused)
                 .detail("name", name.as_str())
@@ -117,6 +117,14 @@ fn of_connect(error: &ConnectError) -> Option<Meaning> {
         ConnectError::NotPaused { name } => {
             Some(Meaning::new(ErrorKind::NotPaused).detail("name", name.as_str()))
         }
+        ConnectError::Starting { name } => {
+            Some(Meaning::new(ErrorKind::NotRunning).detail("name", name.as_str()))
+        }
+        // A process that somebody has stopped may go on.
+        ConnectError::Stopped { name, .. } => {
+            Some(Meaning::new(ErrorKind::Busy).detail("name", name.as_str()))
+        }
+        ConnectError::Io { .. } | ConnectError::Agent { .. } | ConnectError::Immortal { .. } => {
             None
         }
     }
@@ -301,6 +309,25 @@ fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
         }
         _ => return None,
     })
+}
+
+fn of_import(error: &ImportError) -> Option<Meaning> {
+    let kind = match error {
+        // Transparent errors do not appear among the causes.
+        ImportError::Create(error) => return of_create(error),
+        ImportError::Snapshot(error) => return of_snapshot(error),
+        ImportError::Archive(ReadError::Input(_) | ReadError::Write(_))
+        | ImportError::Adopt(_)
+        | ImportError::Io(_) => return None,
+        ImportError::Full { .. } => ErrorKind::OutOfSpace,
+        ImportError::Archive(ReadError::Damaged { .. } | ReadError::Truncated { .. }) => {
+            let hint = "copy the file again, or export the snapshot again";
+            return Some(Meaning::new(ErrorKind::InvalidArgument).hint(Some(hint.to_owned())));
+        }
+        ImportError::Format { .. } => ErrorKind::VersionMismatch,
+        ImportError::Archive(_) | ImportError::Record { .. } => ErrorKind::InvalidArgument,
+    };
+    Some(Meaning::new(kind))
 }
 
 fn of_update(error: &UpdateError) -> Option<Meaning> {

@@ -54,6 +54,10 @@ impl Sandboxes {
         Self { shared }
     }
 
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
     /// Creates a sandbox of an image and starts it. The handle owns the sandbox: it is removed when
     /// the handle is closed or dropped.
     ///

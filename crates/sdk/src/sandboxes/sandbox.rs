@@ -33,7 +33,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    pub(super) fn kept(shared: Arc<Shared>, stored: StoredSandbox, warnings: Vec<Notice>) -> Self {
+    pub(crate) fn kept(shared: Arc<Shared>, stored: StoredSandbox, warnings: Vec<Notice>) -> Self {
         let handle = Arc::new(Handle::new(shared, stored, warnings));
         let scope = Arc::new(Scope::new(Arc::clone(&handle)));
         Self {

@@ -339,6 +339,12 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const problems = verified.flatMap(({ problem }) => (problem === null ? [] : [problem]));
     return { names: verified.map(({ name }) => name).sort(), problems };
   },
+  snapshot_export: async (step, stage) =>
+    stage.sandbox(step).snapshots.export(step["name"] as string, step["path"] as string),
+  import: async (step, stage) => {
+    const options = { name: step["name"] as string };
+    stage.keep(step, await stage.msb.sandboxes.importSnapshot(step["path"] as string, options));
+  },
   snapshot_merge: async (step, stage) => void (await stage.sandbox(step).snapshots.merge()),
   rollback: async (step, stage) => {
     const { to, kept } = await stage.sandbox(step).rollback(step["name"] as string | undefined);

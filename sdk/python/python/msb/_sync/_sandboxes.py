@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -43,6 +44,19 @@ class Sandboxes:
         """Creates a sandbox of an image, which is kept and not started."""
         parameters = _options.sandbox(image, "create", options)
         reply = call(self._link, "sandboxes.create", parameters)
+        return Sandbox(reply)
+
+    def import_snapshot(
+        self, path: str | os.PathLike[str], name: str | None = None
+    ) -> Sandbox:
+        """Makes a sandbox of a snapshot that `Snapshots.export` wrote. It has the snapshot, and is not started.
+
+        Without a name it has that of the exported sandbox. Its image has to be in the store. Host directories, volumes,
+        ports and destinations that the network allowed are left out, and a warning names each. Raises `ImageNotFound`,
+        `NameTaken`, and `InvalidArgument` for a file that is damaged; nothing is left of the sandbox then.
+        """
+        parameters = {"path": os.fspath(path), "name": name}
+        reply = call(self._link, "sandboxes.import", parameters)
         return Sandbox(reply)
 
     def get(self, name: str) -> Sandbox:
