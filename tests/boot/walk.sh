@@ -18,7 +18,7 @@ trap 'exit 1' INT TERM
 leave() {
     code=$?
     [ "$code" = 0 ] || echo "walk: failed at: $here" >&2
-    "$msb" rm -f walk walk-2 >"$work/removed" 2>&1 || true
+    "$msb" rm -f walk walk-2 walk-3 >"$work/removed" 2>&1 || true
     "$msb" volume rm walk-data >"$work/removed" 2>&1 || true
     rm -rf "$work"
 }
@@ -202,6 +202,15 @@ same './
 ./below/one
 ./link' sh -c "'$msb' cp walk:/srv/tree/. - | tar t"
 
+step 'pause'
+same walk "$msb" pause walk
+json ps ps --format json
+json inspect inspect walk
+refuses 'is paused' "$msb" exec walk true
+same one "$msb" fs cat walk /srv/tree/below/one
+same walk "$msb" unpause walk
+same one "$msb" exec walk cat /srv/tree/below/one
+
 step 'restart'
 boots "$msb" restart -t 1 walk
 same one "$msb" exec walk cat /srv/tree/link
@@ -272,7 +281,13 @@ gives 0 "$msb" exec walk-2 rm /srv/live
 gives 0 "$msb" stop walk-2
 gives 0 "$msb" rollback walk-2@2
 same kept "$msb" fs cat walk-2 /srv/tried
+gives 0 "$msb" snapshot export -o "$work/exported" walk-2@2
 same walk-2@2 "$msb" snapshot rm walk-2@2
+refuses 'is taken' "$msb" snapshot import -i "$work/exported"
+same walk-3@2 sh -c "'$msb' snapshot import -q walk-3 <'$work/exported'"
+boots "$msb" start walk-3
+same kept "$msb" exec walk-3 cat /srv/tried
+gives 0 "$msb" rm -f walk-3
 json snapshots snapshot ls --format json
 json snapshots snapshot inspect walk-2@clean
 json snapshot-verify snapshot verify walk-2 --format json

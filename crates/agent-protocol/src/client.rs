@@ -10,8 +10,9 @@ use crate::v1::sandbox_client::SandboxClient;
 use crate::v1::supervisor_client::SupervisorClient;
 use crate::v1::{
     Attach, CutDiskReply, CutDiskRequest, DiskErrorsRequest, DiskFailure, Exec, ExecInput,
-    HelloReply, HelloRequest, PowerOffRequest, ResizeRequest, ShutdownRequest, SignalJobRequest,
-    SignalRequest, StatsReply, StatsRequest, StopFirst, WatchDisksRequest, WindowSize, exec_input,
+    HelloReply, HelloRequest, PauseRequest, PowerOffRequest, ResizeRequest, ShutdownRequest,
+    SignalJobRequest, SignalRequest, StatsReply, StatsRequest, StopFirst, UnpauseRequest,
+    WatchDisksRequest, WindowSize, exec_input,
 };
 use crate::{
     ClientError, Connection, Heartbeat, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, check_length,
@@ -141,11 +142,12 @@ impl Client {
     /// Starts a job and returns its number.
     ///
     /// # Errors
-    /// [`Call`](ClientError::Call) with the reason if it cannot be started.
+    /// [`Call`](ClientError::Call) with the reason if it cannot be started,
+    /// [`Refused`](ClientError::Refused) if the sandbox is paused.
     pub async fn start_job(&mut self, exec: Exec) -> Result<u64, ClientError> {
         check_length(&exec)?;
         let reply = self.supervisor.start_job(exec).await;
-        let reply = reply.map_err(ClientError::for_call("start a job"))?;
+        let reply = reply.map_err(ClientError::for_job)?;
         Ok(reply.into_inner().job_id)
     }
 
@@ -159,6 +161,27 @@ impl Client {
         reply
             .map_err(ClientError::for_call("signal a job"))
             .map(drop)
+    }
+
+    /// Freezes every process of the guest but its agent. Returns false if they were frozen before.
+    ///
+    /// # Errors
+    /// [`Unimplemented`](ClientError::Unimplemented) if the agent is older than the call,
+    /// [`Pause`](ClientError::Pause) with the reason if they cannot be frozen.
+    pub async fn pause(&mut self) -> Result<bool, ClientError> {
+        let reply = self.sandbox.pause(PauseRequest {}).await;
+        let reply = reply.map_err(ClientError::for_pause("the pause"))?;
+        Ok(!reply.into_inner().was_paused)
+    }
+
+    /// Thaws the processes. Returns false if they were not frozen.
+    ///
+    /// # Errors
+    /// Fails as [`pause`](Self::pause) does.
+    pub async fn unpause(&mut self) -> Result<bool, ClientError> {
+        let reply = self.sandbox.unpause(UnpauseRequest {}).await;
+        let reply = reply.map_err(ClientError::for_pause("the end of the pause"))?;
+        Ok(reply.into_inner().was_paused)
     }
 
     /// Asks the guest to shut down. The answer comes once its disks are unmounted.

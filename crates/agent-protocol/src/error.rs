@@ -6,7 +6,7 @@ use tonic::{Code, Status};
 
 use crate::TooLong;
 use crate::heartbeat::SilentPeer;
-use crate::v1::{ExitStatus, Failure};
+use crate::v1::{ExitStatus, Failure, FailureKind};
 
 /// The error of a call to a sandbox.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +64,12 @@ pub enum ClientError {
         /// One line: what failed, and why.
         message: String,
     },
+    /// The processes cannot be paused, or continued.
+    #[error("{message}")]
+    Pause {
+        /// One line: what failed, and why.
+        message: String,
+    },
     /// The agent's answer does not fit the call.
     #[error("the guest's agent sent an unexpected answer")]
     OutOfTurn,
@@ -108,6 +114,27 @@ impl ClientError {
                 message: status.message().to_owned(),
             },
             _ => Self::for_call("the cut of the disk")(status),
+        }
+    }
+
+    /// Converts the status of a pause, which the guest or the sandbox's process may refuse.
+    pub(crate) fn for_pause(call: &'static str) -> impl Fn(Status) -> Self {
+        move |status| match status.code() {
+            Code::FailedPrecondition | Code::Unavailable => Self::Pause {
+                message: status.message().to_owned(),
+            },
+            _ => Self::for_call(call)(status),
+        }
+    }
+
+    /// Converts the status of the start of a job.
+    pub(crate) fn for_job(status: Status) -> Self {
+        match status.code() {
+            Code::Aborted => Self::Refused(Failure {
+                kind: FailureKind::Paused.into(),
+                message: status.message().to_owned(),
+            }),
+            _ => Self::for_call("start a job")(status),
         }
     }
 

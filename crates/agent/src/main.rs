@@ -12,6 +12,7 @@ mod figures;
 mod files;
 mod freeze;
 mod guarded_file;
+mod pause;
 mod port;
 mod reaper;
 mod service;

@@ -1,12 +1,13 @@
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
     Chunk, DiskFailure, ExecInput, FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply,
-    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PowerOffReply,
-    PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
-    RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest,
-    ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StatReply, StatRequest, StatsReply,
-    StatsRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, exec_input, freeze_input,
-    put_archive_input, write_file_input,
+    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PauseReply,
+    PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
+    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
+    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply,
+    SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest, UnpauseReply, UnpauseRequest,
+    WatchDisksRequest, WriteFileInput, WriteFileReply, exec_input, freeze_input, put_archive_input,
+    write_file_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 use tokio::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use crate::exec::{self, Events, Running};
 use crate::figures;
 use crate::files::{self, Answers};
 use crate::freeze;
+use crate::pause;
 use crate::reaper::Reaper;
 use crate::shutdown;
 use crate::uptime;
@@ -239,6 +241,16 @@ impl Sandbox for Service {
         Ok(Response::new(events))
     }
 
+    async fn pause(&self, _: Request<PauseRequest>) -> Result<Response<PauseReply>, Status> {
+        let was_paused = pause::pause(&self.running).await?;
+        Ok(Response::new(PauseReply { was_paused }))
+    }
+
+    async fn unpause(&self, _: Request<UnpauseRequest>) -> Result<Response<UnpauseReply>, Status> {
+        let was_paused = pause::unpause(&self.running).await?;
+        Ok(Response::new(UnpauseReply { was_paused }))
+    }
+
     async fn shutdown(
         &self,
         request: Request<ShutdownRequest>,
@@ -250,6 +262,8 @@ impl Sandbox for Service {
         let request = request.into_inner();
         let grace_ms = request.grace_ms.map(u64::from);
         let grace = grace_ms.map_or(shutdown::GRACE, Duration::from_millis);
+        // Frozen processes would not get their signals.
+        pause::end(&self.running).await;
         let deadline = Instant::now() + grace;
         if let Some(first) = request.first {
             self.running.end(first, deadline).await;

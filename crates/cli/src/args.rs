@@ -6,8 +6,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use crate::commands::{
     apply, attach, bench, commit, completion, container_prune, cp, create, df, diff, discard,
     doctor, exec, fork, fs, history, image, images, inspect, jobs, kill, limits, load, login,
-    logout, logs, man, network, port, prune, ps, pull, push, rename, restart, rm, rollback, run,
-    save, share, snapshot, start, stats, stop, system_prune, tag, top, update, version, vmm,
+    logout, logs, man, network, pause, port, prune, ps, pull, push, rename, restart, rm, rollback,
+    run, save, share, snapshot, start, stats, stop, system_prune, tag, top, update, version, vmm,
     volume, wait,
 };
 
@@ -160,6 +160,10 @@ pub(crate) enum SandboxCommand {
     Stop(stop::Arguments),
     /// Kill running sandboxes, as a power cut would, or signal their commands
     Kill(kill::Arguments),
+    /// Freeze the processes of running sandboxes
+    Pause(pause::Arguments),
+    /// Let the processes of paused sandboxes go on
+    Unpause(pause::UnpauseArguments),
     /// Wait until sandboxes have stopped, and print their commands' exit codes
     Wait(wait::Arguments),
     /// Print the output of a sandbox's command, or of a job

@@ -22,6 +22,7 @@ mod progress;
 mod push_bars;
 mod reminder;
 mod signals;
+mod stdout_stream;
 mod streams;
 mod table;
 mod template;

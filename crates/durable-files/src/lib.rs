@@ -15,6 +15,7 @@ mod file_state;
 mod owner;
 mod publish;
 mod socket;
+mod unfinished;
 
 pub use clock::now_s;
 pub use directory::{create_directory, ensure_directory, temporary_directory};
@@ -25,6 +26,7 @@ pub use publish::{
     sync_directory, write_new,
 };
 pub use socket::bind;
+pub use unfinished::{UnfinishedDirectory, UnfinishedFile};
 
 /// Permission bits of a directory: its owner lists, fills and enters it.
 pub const DIRECTORY_MODE: u32 = 0o700;

@@ -1,5 +1,6 @@
 use std::io;
 
+use crate::block::{Run, blocks_of};
 use crate::error::ReadError;
 use crate::storage::Storage;
 use crate::view::View;
@@ -20,6 +21,14 @@ impl<S: Storage> Snapshot<S> {
     /// Returns the size of the disk, in bytes.
     pub fn size_bytes(&self) -> u64 {
         self.view.size_bytes
+    }
+
+    /// Returns the ranges that may have another byte than zero, in ascending order and without overlaps: the
+    /// offset and the length of each, in bytes. Holes of the files that the disk is made of are left out.
+    pub fn written(&self) -> impl Iterator<Item = Result<(u64, u64), ReadError>> + '_ {
+        let whole = Run::new(0, blocks_of(self.view.size_bytes));
+        let runs = self.view.map.runs(whole);
+        runs.flat_map(|(run, slot)| self.view.written(run, slot))
     }
 
     /// Fills `buf` with the bytes from `offset_bytes` on.

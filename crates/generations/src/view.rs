@@ -8,6 +8,9 @@ use crate::map::{BlockMap, Slot};
 use crate::names;
 use crate::storage::StorageFile;
 
+/// Bytes after which the next hole of a file is looked for.
+const STEP_BYTES: u64 = 1 << 20;
+
 /// The open data file of a generation.
 #[derive(Debug)]
 pub(crate) struct Data<F> {
@@ -113,6 +116,35 @@ impl<F: StorageFile> View<F> {
             at = run_end;
         }
         Ok(())
+    }
+
+    /// Returns the ranges within a run of a slot that may have another byte than zero: offsets and lengths in
+    /// bytes.
+    pub(crate) fn written(
+        &self,
+        run: Run,
+        slot: Slot,
+    ) -> impl Iterator<Item = Result<(u64, u64), ReadError>> + '_ {
+        let data = self.file(slot);
+        let mut at = run.offset_bytes();
+        let mut end = (run.end() * BLOCK_BYTES).min(self.size_bytes);
+        std::iter::from_fn(move || {
+            let data = data.filter(|_| at < end)?;
+            let next = match data.file.next_data(at) {
+                Ok(next) => next.min(data.end_bytes),
+                Err(error) => {
+                    end = at;
+                    return Some(Err(data.error("read", error).into()));
+                }
+            };
+            let start = at.max(next / BLOCK_BYTES * BLOCK_BYTES);
+            if next >= data.end_bytes || start >= end {
+                end = at;
+                return None;
+            }
+            at = end.min(start + STEP_BYTES);
+            Some(Ok((start, at - start)))
+        })
     }
 
     /// Returns the file of a slot; `None` for zeros.

@@ -29,7 +29,6 @@ mod output;
 mod push;
 mod save;
 mod selection;
-mod unfinished;
 
 pub use blob::LayerCompression;
 pub use error::SaveError;

@@ -1,12 +1,12 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use durable_files::{UnfinishedDirectory, UnfinishedFile};
 use fs_err as fs;
 use image_store::Store;
 
 use crate::output::{DirectoryOutput, Output, TarOutput};
 use crate::selection::{Selected, select};
-use crate::unfinished::{UnfinishedDirectory, UnfinishedFile};
 use crate::{LayerCompression, SaveError, docker, oci};
 
 /// Bytes of the archive that are written at a time.

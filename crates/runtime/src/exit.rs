@@ -116,7 +116,7 @@ impl Exit {
         match failure.kind() {
             FailureKind::CommandNotFound => CODE_NOT_FOUND,
             FailureKind::CommandNotExecutable => CODE_NOT_EXECUTABLE,
-            FailureKind::BadRequest | FailureKind::Guest => CODE_FAILED,
+            FailureKind::BadRequest | FailureKind::Guest | FailureKind::Paused => CODE_FAILED,
         }
     }
 

@@ -32,6 +32,7 @@
 //! build: see [`MsbBuilder::program`].
 
 mod apply;
+mod cancellation;
 mod cleanup;
 mod client;
 mod commit;
@@ -53,6 +54,7 @@ mod sandboxes;
 mod send;
 mod settings;
 mod shared;
+mod snapshot_archives;
 mod snapshots;
 mod stats;
 #[cfg(test)]
@@ -96,6 +98,7 @@ pub use sandboxes::{
     SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Settings, VmmChoice};
+pub use snapshot_archives::ImportOptions;
 pub use snapshots::{
     SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, Snapshots,
     VerifiedSnapshot,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use msb_runtime::{LogReader, LogStream, Sandbox as StoredSandbox, State, TextLog};
+use msb_runtime::{LogReader, LogStream, Sandbox as StoredSandbox, TextLog};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -371,7 +371,7 @@ impl Log {
         }
         Ok(match self.options.job {
             Some(id) => self.sandbox.job(id)?.is_some_and(|job| job.running),
-            None => self.sandbox.state()? == State::Running,
+            None => self.sandbox.state()?.is_up(),
         })
     }
 }

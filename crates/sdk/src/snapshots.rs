@@ -172,6 +172,10 @@ impl Snapshots {
         Self { handle }
     }
 
+    pub(crate) fn handle(&self) -> Arc<Handle> {
+        Arc::clone(&self.handle)
+    }
+
     /// Takes a snapshot of the sandbox's files, in constant time. Without a name it gets its number.
     /// Volumes and host directories are not part of it.
     ///

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use msb_runtime::{HostProcesses, Sandbox as StoredSandbox, State};
+use msb_runtime::{HostProcesses, Sandbox as StoredSandbox};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
@@ -159,7 +159,7 @@ pub(crate) fn sample_several(
 fn running(shared: &Shared) -> Result<Vec<StoredSandbox>, Error> {
     let mut running = Vec::new();
     for sandbox in StoredSandbox::all(shared.home())? {
-        if sandbox.state()? == State::Running {
+        if sandbox.state()?.is_up() {
             running.push(sandbox);
         }
     }

@@ -3,9 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use msb_runtime::{
-    Sandbox as StoredSandbox, SeenFiles, State, Volume as StoredVolume, VolumeError,
-};
+use msb_runtime::{Sandbox as StoredSandbox, SeenFiles, Volume as StoredVolume, VolumeError};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -119,7 +117,7 @@ fn sandboxes(shared: &Shared) -> Result<UsageGroup, Error> {
     let mut group = UsageGroup::default();
     let mut sandboxes = Vec::new();
     for sandbox in StoredSandbox::all(shared.home())? {
-        let is_running = sandbox.state()? == State::Running;
+        let is_running = sandbox.state()?.is_up();
         sandboxes.push((sandbox, is_running));
     }
     // What a running sandbox shares with its forks is not freed by removing those.

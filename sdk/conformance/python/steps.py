@@ -245,6 +245,11 @@ def _create(step: Step, stage: Stage) -> None:
     stage.keep(step, stage.client.sandboxes.create(image, **options(step.get("options"))))
 
 
+def _import(step: Step, stage: Stage) -> None:
+    sandboxes = stage.client.sandboxes
+    stage.keep(step, sandboxes.import_snapshot(step["path"], step.get("name")))
+
+
 def _fork(step: Step, stage: Stage) -> Result:
     names = stage.sandbox(step).fork(*step["names"], snapshot=step.get("snapshot"))
     for index, name in enumerate(names):
@@ -431,6 +436,8 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "wait": lambda step, stage: {"exit_code": stage.sandbox(step).wait().code},
     "start": lambda step, stage: stage.sandbox(step).start(),
     "close": lambda step, stage: stage.sandbox(step).close(),
+    "pause": lambda step, stage: stage.sandbox(step).pause(),
+    "unpause": lambda step, stage: stage.sandbox(step).unpause(),
     "stop": lambda step, stage: {"stopped": str(stage.sandbox(step).stop())},
     "update": lambda step, stage: stage.sandbox(step).update(cpus=step["cpus"]),
     "rename_sandbox": lambda step, stage: stage.sandbox(step).rename(step["name"]),
@@ -450,6 +457,10 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "snapshot_remove": lambda step, stage: stage.sandbox(step).snapshots.remove(step["name"]),
     "snapshot_verify": _snapshot_verify,
     "snapshot_merge": _snapshot_merge,
+    "snapshot_export": lambda step, stage: stage.sandbox(step).snapshots.export(
+        step["name"], step["path"]
+    ),
+    "import": _import,
     "rollback": _rollback,
     "image_tag": lambda step, stage: stage.client.images.tag(step["name"], step["to"]),
     "image_save": lambda step, stage: stage.client.images.save(step["name"], step["path"]),

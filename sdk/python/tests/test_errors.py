@@ -13,6 +13,7 @@ TREE = {
         "AlreadyExists",
         "Busy",
         "NotRunning",
+        "NotPaused",
         "PermissionDenied",
         "OutOfSpace",
         "PullError",
@@ -32,7 +33,7 @@ TREE = {
         "JobNotFound",
     ],
     "AlreadyExists": ["NameTaken", "PathExists"],
-    "Busy": ["SandboxRunning", "VolumeInUse", "ImageInUse", "PortInUse"],
+    "Busy": ["SandboxRunning", "SandboxPaused", "VolumeInUse", "ImageInUse", "PortInUse"],
     "PullError": ["RegistryError", "Unauthorized"],
     "StartError": ["KernelMissing", "VmmMissing", "BootTimeout", "MachineFailed"],
     "CommandError": [

@@ -65,6 +65,8 @@ export class PathExists extends AlreadyExists {}
 export class Busy extends MsbError {}
 /** The sandbox is running, and must be stopped first. */
 export class SandboxRunning extends Busy {}
+/** The processes of the sandbox are paused. */
+export class SandboxPaused extends Busy {}
 /** A sandbox uses the volume. */
 export class VolumeInUse extends Busy {}
 /** A sandbox uses the image. */
@@ -74,6 +76,8 @@ export class PortInUse extends Busy {}
 
 /** The sandbox, or the command in it, does not run. */
 export class NotRunning extends MsbError {}
+/** The processes of the sandbox are not paused. */
+export class NotPaused extends MsbError {}
 /** The host or the guest denies access. */
 export class PermissionDenied extends MsbError {}
 /** A disk is full. */
@@ -158,10 +162,12 @@ export const ERROR_CLASSES: Readonly<Record<string, typeof MsbError>> = {
   PathExists,
   Busy,
   SandboxRunning,
+  SandboxPaused,
   VolumeInUse,
   ImageInUse,
   PortInUse,
   NotRunning,
+  NotPaused,
   PermissionDenied,
   OutOfSpace,
   PullError,

@@ -100,6 +100,16 @@ export class Sandbox implements AsyncDisposable {
     await this.#remote.call("kill", {}, options);
   }
 
+  /** Freezes every process, until `unpause`. Files can be read and changed meanwhile; no command can be run. */
+  async pause(options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("pause", {}, options);
+  }
+
+  /** Lets the processes of the paused sandbox go on. */
+  async unpause(options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("unpause", {}, options);
+  }
+
   /** Removes the sandbox and its disk. With `force` a running sandbox is killed first. */
   async remove(options: CallOptions & { readonly force?: boolean | undefined } = {}): Promise<void> {
     await this.#remote.call("remove", options, options);

@@ -2,7 +2,7 @@
 import type { CallOptions, Remote } from "./remote.js";
 import { Sandbox, type SandboxIdentity } from "./sandbox.js";
 import { sandboxParameters } from "./sandbox_options.js";
-import type { ListOptions, SandboxInfo, SandboxOptions } from "./types.js";
+import type { HostPath, ListOptions, SandboxInfo, SandboxOptions } from "./types.js";
 
 /** The sandboxes below the client's home. */
 export class Sandboxes {
@@ -31,6 +31,17 @@ export class Sandboxes {
   /** Creates a sandbox that stays until it is removed. It is not started. */
   async create(image: string, options: SandboxOptions = {}): Promise<Sandbox> {
     return this.#made("sandboxes.create", image, options);
+  }
+
+  /**
+   * Makes a sandbox of a snapshot that `Snapshots.export` wrote. It has the snapshot, and is not started. Without a name
+   * it has that of the exported sandbox. Its image has to be in the store. Host directories, volumes, ports and
+   * destinations that the network allowed are left out, and a warning names each.
+   */
+  async importSnapshot(path: HostPath, options: CallOptions & { readonly name?: string | undefined } = {}): Promise<Sandbox> {
+    const parameters = { path, name: options.name };
+    const [remote, identity] = await this.#remote.open<SandboxIdentity>("sandboxes.import", parameters, options);
+    return new Sandbox(remote, identity);
   }
 
   /** Returns the sandbox with this name or id. */

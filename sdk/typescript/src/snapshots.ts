@@ -1,7 +1,7 @@
 /** The snapshots of a sandbox's files. */
 import { ReadableFiles } from "./readable-files.js";
 import type { CallOptions, Remote } from "./remote.js";
-import type { SnapshotInfo, SnapshotOptions, VerifiedSnapshot } from "./types.js";
+import type { HostPath, SnapshotInfo, SnapshotOptions, VerifiedSnapshot } from "./types.js";
 
 /** The snapshots of a sandbox's files, running or not. Merging takes a stopped sandbox. */
 export class Snapshots {
@@ -38,6 +38,11 @@ export class Snapshots {
   /** Removes a snapshot. The sandbox's files stay as they are. */
   async remove(name: string, options: CallOptions = {}): Promise<void> {
     await this.#remote.call("snapshots.remove", { name }, options);
+  }
+
+  /** Writes a snapshot to a file that another host imports, without its image. The file is complete, or unchanged. */
+  async export(name: string, path: HostPath, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("snapshots.export", { name, path }, options);
   }
 
   /**

@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 17] = [
+pub(super) const MAP: [Row; 18] = [
     row("tests", &["boot", "oracle", "store", "guides"]),
     row(
         "recipes",
@@ -43,6 +43,7 @@ pub(super) const MAP: [Row; 17] = [
         ],
     ),
     row("vmm", &["msb-vmm", "generations", "imago"]),
+    pure_row("archives", &["snapshot-file"]),
     pure_row("names", &["oci-image"]),
     pure_row("disks", &["disk-image"]),
     pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),

@@ -18,6 +18,8 @@ const GROUP: &str = "sandbox";
 /// The control group of all commands.
 #[derive(Debug)]
 pub(crate) struct CommandsGroup {
+    /// The root of the hierarchy, with the agent's process.
+    root: OwnedFd,
     directory: OwnedFd,
     /// `cgroup.procs` of the group.
     processes: OwnedFd,
@@ -33,6 +35,11 @@ pub(crate) fn commands_group() -> Option<&'static CommandsGroup> {
 }
 
 impl CommandsGroup {
+    /// Returns the root of the hierarchy: the group of the agent, above that of all commands.
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
     /// Returns the group's directory, which has a group for each command.
     pub(crate) fn directory(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
@@ -90,6 +97,7 @@ fn make_group(pids_max: Option<String>) -> rustix::io::Result<CommandsGroup> {
     }
     let processes = open(&directory, "cgroup.procs")?;
     Ok(CommandsGroup {
+        root,
         directory,
         processes,
         pids_max,

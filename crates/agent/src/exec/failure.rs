@@ -10,6 +10,14 @@ pub(super) fn bad_request(message: &str) -> Failure {
     }
 }
 
+/// Returns the failure of a command in a paused sandbox.
+pub(super) fn paused() -> Failure {
+    Failure {
+        kind: FailureKind::Paused.into(),
+        message: "the sandbox is paused".to_owned(),
+    }
+}
+
 /// Returns the failure of a command that the guest could not start.
 pub(super) fn guest_failure(message: &str) -> Failure {
     Failure {

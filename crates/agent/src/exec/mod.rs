@@ -27,7 +27,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
 pub(crate) use control_group::remove_empty as remove_empty_groups;
-use failure::guest_failure;
+use failure::{guest_failure, paused};
 use process::{NotStarted, Output, Prepared, Process};
 pub(crate) use running::Running;
 use signals::Group;
@@ -54,6 +54,9 @@ pub(crate) async fn run(
         Err(NotStarted::Failed(guest_failure(
             "the sandbox is shutting down",
         )))
+    } else if running.is_paused() {
+        // The agent would wait for a child that is frozen before it has become the program.
+        Err(NotStarted::Failed(paused()))
     } else {
         prepared
             .map_err(NotStarted::Failed)

@@ -21,6 +21,7 @@ pub(crate) struct Running(Arc<Mutex<Table>>);
 struct Table {
     last_id: u64,
     is_closed: bool,
+    is_paused: bool,
     commands: HashMap<u64, Entry>,
 }
 
@@ -84,6 +85,15 @@ impl Running {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.table().is_closed
+    }
+
+    /// Sets whether commands are refused because the sandbox is paused. Returns the value before.
+    pub(crate) fn set_paused(&self, is_paused: bool) -> bool {
+        std::mem::replace(&mut self.table().is_paused, is_paused)
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.table().is_paused
     }
 
     /// Waits until the host has read how every command ended, or `LISTEN_TIMEOUT` has passed.

@@ -1,5 +1,3 @@
-use msb_sdk::SandboxState;
-
 use super::Context;
 use super::ps::{Filter, filter};
 use crate::confirm::confirmed;
@@ -39,7 +37,7 @@ pub(super) async fn not_running(
 ) -> Result<Vec<String>, Failure> {
     let passing = context.msb.sandboxes().list(filter(filters)).await?;
     let passing = passing.into_iter();
-    let not_running = passing.filter(|info| info.state != SandboxState::Running);
+    let not_running = passing.filter(|info| !info.state.is_up());
     Ok(not_running.map(|info| info.name).collect())
 }
 

@@ -189,8 +189,8 @@ fn docker_names(info: &SandboxInfo) -> Value {
         "Image": info.image_digest,
         "State": {
             "Status": ps::state(info.state),
-            "Running": info.state == SandboxState::Running,
-            "Paused": false,
+            "Running": info.state.is_up(),
+            "Paused": info.state == SandboxState::Paused,
             "ExitCode": exit.map_or(0, |exit| exit.code),
             "Error": exit.and_then(|exit| exit.error.clone()).unwrap_or_default(),
             "StartedAt": info.started_s.map(output::time),

@@ -33,6 +33,7 @@ pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod network;
 pub(crate) mod patches;
+pub(crate) mod pause;
 pub(crate) mod port;
 pub(crate) mod process;
 pub(crate) mod prune;
@@ -291,6 +292,8 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Exec(arguments) => block_on(exec::run(context, &arguments)),
         SandboxCommand::Stop(arguments) => block_on(stop::run(context, &arguments)),
         SandboxCommand::Kill(arguments) => block_on(kill::run(context, &arguments)),
+        SandboxCommand::Pause(arguments) => block_on(pause::run(context, &arguments)),
+        SandboxCommand::Unpause(arguments) => block_on(pause::unpause(context, &arguments)),
         SandboxCommand::Wait(arguments) => block_on(wait::run(context, &arguments)),
         SandboxCommand::Logs(arguments) => block_on(logs::run(context, &arguments)),
         SandboxCommand::Top(arguments) => block_on(top::run(context, arguments)),

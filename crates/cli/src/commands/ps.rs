@@ -25,7 +25,7 @@ const ELASTIC: [Elastic; 4] = [
 // Arguments of `msb ps` and `msb ls`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Filters: name=TEXT (a part of it), id=TEXT (its beginning), status=created|running|stopped, \
+    after_help = "Filters: name=TEXT (a part of it), id=TEXT (its beginning), status=created|running|paused|stopped, \
     exited=CODE, label=KEY[=VALUE], image=NAME. Of several filters of one kind, one must match. -q prints \
     only ids.\n\n\
     A template prints a line for each sandbox: {{.ID}}, {{.Names}}, {{.Image}}, {{.Command}}, {{.Status}}, \
@@ -82,12 +82,13 @@ impl FromStr for Filter {
             "status" => SandboxCondition::State(match value {
                 "created" => Some(SandboxState::Created),
                 "running" => Some(SandboxState::Running),
+                "paused" => Some(SandboxState::Paused),
                 "stopped" | "exited" => Some(SandboxState::Stopped),
                 // States of docker's that a sandbox is never in.
-                "paused" | "restarting" | "removing" | "dead" => None,
+                "restarting" | "removing" | "dead" => None,
                 _ => {
                     return Err(format!(
-                        "'{value}' is not a status: write created, running or stopped"
+                        "'{value}' is not a status: write created, running, paused or stopped"
                     ));
                 }
             }),
@@ -153,7 +154,9 @@ async fn list(context: &Context, arguments: &Arguments, all: bool) -> Outcome {
     let last = arguments.last.or(arguments.latest.then_some(1));
     let mut wanted = filter(&arguments.filter);
     if !all && last.is_none() {
-        wanted = wanted.state(SandboxState::Running);
+        for state in [SandboxState::Running, SandboxState::Paused] {
+            wanted = wanted.condition(SandboxCondition::State(Some(state)));
+        }
     }
     let infos = context.msb.sandboxes().list(wanted).await?;
     let rows: Vec<Row> = infos.into_iter().map(Row::new).collect();
@@ -272,14 +275,19 @@ impl Row {
         let ago = |time_s: u64| output::human_age(now_s.saturating_sub(time_s));
         match (self.state, &self.exit) {
             (SandboxState::Created, _) => "Created".to_owned(),
-            (SandboxState::Running, _) => {
+            (SandboxState::Running | SandboxState::Paused, _) => {
                 let since = self.started_s.map(ago).unwrap_or_default();
                 let failed = if self.disk_errors.is_empty() {
                     ""
                 } else {
                     " (disk errors)"
                 };
-                format!("Up {}{failed}", since.trim_end_matches(" ago"))
+                let paused = if self.state == SandboxState::Paused {
+                    " (Paused)"
+                } else {
+                    ""
+                };
+                format!("Up {}{paused}{failed}", since.trim_end_matches(" ago"))
             }
             (_, Some(exit)) => {
                 let ended = exit.ended_s.map(|ended_s| format!(" {}", ago(ended_s)));
@@ -325,6 +333,7 @@ pub(super) const fn state(state: SandboxState) -> &'static str {
     match state {
         SandboxState::Created => "created",
         SandboxState::Running => "running",
+        SandboxState::Paused => "paused",
         _ => "exited",
     }
 }

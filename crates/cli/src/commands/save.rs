@@ -1,7 +1,5 @@
-use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::anyhow;
 use clap::ValueEnum;
@@ -10,7 +8,7 @@ use msb_sdk::{SaveFormat, SaveRequest};
 use super::Context;
 use crate::failure::{Failure, Outcome};
 use crate::layer_compression::Compression;
-use crate::output::Stream;
+use crate::stdout_stream::StdoutStream;
 use crate::terminal;
 
 // Arguments of `msb save`.
@@ -105,43 +103,12 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         )
         .into());
     }
-    let stdout = Stdout::default();
-    let is_closed = Arc::clone(&stdout.is_closed);
+    let stdout = StdoutStream::default();
+    let is_closed = stdout.closed();
     let saving = request.write_to(stdout);
     match context.cancellable(saving, interrupted).await {
         // A reader that closed the pipe wants no more.
         Err(_) if is_closed.load(Ordering::Relaxed) => Ok(0),
         saved => saved.map(|()| 0),
-    }
-}
-
-/// Standard output, which may be closed by its reader.
-#[derive(Debug, Default)]
-struct Stdout {
-    is_closed: Arc<AtomicBool>,
-}
-
-impl Stdout {
-    fn unwritable(&self, error: io::Error) -> io::Error {
-        match error.kind() {
-            io::ErrorKind::Interrupted => error,
-            io::ErrorKind::BrokenPipe => {
-                self.is_closed.store(true, Ordering::Relaxed);
-                error
-            }
-            _ => Stream::Stdout.unwritable(error),
-        }
-    }
-}
-
-impl Write for Stdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = io::stdout().lock().write(bytes);
-        written.map_err(|error| self.unwritable(error))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let flushed = io::stdout().lock().flush();
-        flushed.map_err(|error| self.unwritable(error))
     }
 }

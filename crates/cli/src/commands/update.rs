@@ -1,5 +1,5 @@
 use anyhow::anyhow;
-use msb_sdk::{Changes, SandboxState, Size};
+use msb_sdk::{Changes, Size};
 
 use super::Context;
 use super::resources::{parse_cpus, parse_memory};
@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     context
         .each(&arguments.sandboxes, async |sandbox| {
             sandbox.update(changes).await?;
-            if !context.quiet && sandbox.inspect().await?.state == SandboxState::Running {
+            if !context.quiet && sandbox.inspect().await?.state.is_up() {
                 let name = sandbox.name();
                 output::notice(&format!(
                     "sandbox {name} is still running with the old settings; apply the new ones with \

@@ -9,8 +9,6 @@ const BUILD: &str = "msb does not build images; build with docker, podman or bui
 const CLUSTER: &str = "msb runs sandboxes on this host alone; msb run -d starts one";
 const CONFIG: &str =
     "msb does not store configs or secrets; -e, --env-file, --copy and -v pass them to a sandbox";
-const PAUSE: &str = "msb does not pause sandboxes; msb kill -s STOP NAME stops a sandbox's command, and -s CONT \
-     continues it";
 
 /// Every command of Docker, and the common commands of Podman, that msb does not have.
 pub(super) const ALL: &[MissingCommand] = &[
@@ -76,7 +74,6 @@ pub(super) const ALL: &[MissingCommand] = &[
              run",
     ),
     missing("node", CLUSTER),
-    missing("pause", PAUSE),
     missing(
         "plugin",
         "msb has no plugins; volumes, networks and logs are built in",
@@ -98,7 +95,6 @@ pub(super) const ALL: &[MissingCommand] = &[
         "msb checks digests, but not signatures; name an image by its digest to get exactly \
              that image",
     ),
-    missing("unpause", PAUSE),
     missing(
         "upgrade",
         "msb does not replace itself; install a newer msb over it, and running sandboxes \

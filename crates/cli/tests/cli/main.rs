@@ -6,6 +6,7 @@ mod images;
 mod registries;
 mod root_disk;
 mod save;
+mod snapshot_archives;
 mod snapshots;
 mod support;
 mod unstarted;

@@ -11,9 +11,8 @@ fn a_word_of_dockers_is_answered_with_one_line() {
             "msb has no networks to list; see --network of msb run",
         ),
         (
-            &["--home", "images", "container", "unpause", "a", "b"],
-            "msb does not pause sandboxes; msb kill -s STOP NAME stops a sandbox's command, and -s \
-             CONT continues it",
+            &["--home", "images", "container", "export", "a", "b"],
+            "msb has no export; msb cp -x NAME:/ - writes a sandbox's files as a tar archive",
         ),
         (
             &["run", "--gpus", "all", "x"],

@@ -12,3 +12,4 @@ mod logs;
 mod power;
 mod shares;
 mod simulated;
+mod written;

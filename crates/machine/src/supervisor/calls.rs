@@ -11,11 +11,12 @@ use msb_agent_protocol::v1::{
     Chunk, CutDiskReply, CutDiskRequest, DiskErrorsReply, DiskErrorsRequest, DiskFailure, Exec,
     ExecEvent, ExecInput, FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply, HelloRequest,
     ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, OwnEvent, OwnInput, Owned,
-    PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply,
-    RemoveRequest, RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply,
-    SetModeRequest, ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest,
-    StartJobReply, StatReply, StatRequest, StatsReply, StatsRequest, WatchDisksRequest,
-    WriteFileInput, WriteFileReply, own_event, own_input,
+    PauseReply, PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
+    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
+    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalJobRequest,
+    SignalReply, SignalRequest, StartJobReply, StatReply, StatRequest, StatsReply, StatsRequest,
+    UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, own_event,
+    own_input,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -200,6 +201,18 @@ impl Sandbox for Supervisor {
             .await
     }
 
+    async fn pause(&self, _: Request<PauseRequest>) -> Result<Response<PauseReply>, Status> {
+        self.connection.count();
+        let was_paused = self.set_paused(true).await?;
+        Ok(Response::new(PauseReply { was_paused }))
+    }
+
+    async fn unpause(&self, _: Request<UnpauseRequest>) -> Result<Response<UnpauseReply>, Status> {
+        self.connection.count();
+        let was_paused = self.set_paused(false).await?;
+        Ok(Response::new(UnpauseReply { was_paused }))
+    }
+
     async fn shutdown(
         &self,
         request: Request<ShutdownRequest>,
@@ -286,6 +299,9 @@ impl SupervisorCalls for Supervisor {
 
     async fn start_job(&self, request: Request<Exec>) -> Result<Response<StartJobReply>, Status> {
         self.connection.count();
+        if self.pause.is_paused() {
+            return Err(Status::aborted("the sandbox is paused"));
+        }
         let job_id = self.jobs.start(request.into_inner()).await?;
         Ok(Response::new(StartJobReply { job_id }))
     }

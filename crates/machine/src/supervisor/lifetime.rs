@@ -136,6 +136,8 @@ impl MainCommandLife {
             }
             retries += 1;
             backoff = (backoff * 2).min(BACKOFF_MAX);
+            // A paused guest starts nothing.
+            self.supervisor.pause.ended().await;
             started = self.start().await;
             // A guest that shuts down starts nothing; that failure is not the command's end.
             if started.is_err() && self.first.attached.are_abandoned() {

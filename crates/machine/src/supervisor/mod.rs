@@ -13,6 +13,7 @@ mod jobs;
 mod lifetime;
 mod main_command;
 mod owners;
+mod pause;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -30,6 +31,7 @@ use main_command::MainCommand;
 use msb_agent_protocol::{Client, serve_kept};
 use msb_runtime::{EndReason, SandboxPaths, StopSignal, SupervisorConfig};
 use owners::{Owner, Owners, StartingClient};
+use pause::Pause;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -86,6 +88,7 @@ pub(crate) async fn keep(
         is_ending: Arc::default(),
         killed: watch::Sender::new(false),
         reason: Arc::default(),
+        pause: Pause::new(files.paused()),
         exit: files.exit(),
         agent,
     };
@@ -128,6 +131,7 @@ pub(super) struct Supervisor {
     disks: Disks,
     /// The thread that cuts the writable disk; `None` if that is a raw file.
     cuts: Option<DiskOrders>,
+    pause: Pause,
     is_ending: Arc<AtomicBool>,
     /// True once the machine is about to be killed.
     killed: watch::Sender<bool>,

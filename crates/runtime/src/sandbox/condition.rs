@@ -14,8 +14,17 @@ pub enum State {
     Created,
     /// The machine is running.
     Running,
+    /// The machine is running, and the processes in it are frozen.
+    Paused,
     /// The machine has ended; the upper disk is kept.
     Stopped,
+}
+
+impl State {
+    /// Returns true if the sandbox has a machine, whether its processes are frozen or not.
+    pub const fn is_up(self) -> bool {
+        matches!(self, Self::Running | Self::Paused)
+    }
 }
 
 /// A sandbox's state, last start and last exit.
@@ -32,13 +41,20 @@ pub struct Condition {
 }
 
 impl Sandbox {
-    /// Returns the state of the machine. It is running while a process holds the sandbox's lock.
+    /// Returns the state of the machine. It is running while a process holds the sandbox's lock. That it
+    /// is paused is the word of its own process.
     ///
     /// # Errors
     /// If the lock cannot be opened.
     pub fn state(&self) -> io::Result<State> {
         if Lock::is_held(&self.files)? {
-            return Ok(State::Running);
+            // The file may be of any type.
+            let is_paused = fs::symlink_metadata(self.files.paused()).is_ok();
+            return Ok(if is_paused {
+                State::Paused
+            } else {
+                State::Running
+            });
         }
         let was_started = fs::exists(self.files.launch_spec())?;
         Ok(if was_started {
@@ -77,7 +93,7 @@ impl Sandbox {
         let started_s = match state {
             State::Created => None,
             // The first start may not have written the launch spec yet.
-            State::Running | State::Stopped => LaunchSpec::read(&self.files)
+            State::Running | State::Paused | State::Stopped => LaunchSpec::read(&self.files)
                 .ok()
                 .map(|launch_spec| launch_spec.started_s),
         };
@@ -101,6 +117,22 @@ mod tests {
     use crate::Home;
     use crate::mounts::Layout;
     use crate::sandbox::{BootFiles, Changes, Spec, upper};
+
+    #[test]
+    fn only_a_sandbox_with_a_machine_is_paused() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let sandbox = Sandbox::for_tests(&home, Spec::for_tests("a"));
+        let state = || sandbox.state().expect("looked");
+        fs::create_dir_all(sandbox.files.written()).expect("made");
+        fs::write(sandbox.files.paused(), "").expect("written");
+        assert_eq!(state(), State::Created);
+        let held = sandbox.lock().expect("a lock file").expect("free");
+        assert_eq!(state(), State::Paused);
+        fs::remove_file(sandbox.files.paused()).expect("removed");
+        assert_eq!(state(), State::Running);
+        drop(held);
+    }
 
     #[test]
     fn a_machine_has_what_it_was_started_with() {

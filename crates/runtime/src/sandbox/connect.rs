@@ -5,8 +5,8 @@ use msb_agent_protocol::{Client, ClientError};
 use tokio::net::UnixStream;
 use tokio::time::sleep;
 
+use super::Sandbox;
 use super::machine_process::MachineProcess;
-use super::{Sandbox, State};
 use crate::socket;
 
 /// The timeout for the answer of a guest that is booting.
@@ -26,6 +26,18 @@ pub enum ConnectError {
     /// The sandbox is still being created or started.
     #[error("sandbox {name} is still being started")]
     Starting {
+        /// The sandbox's name.
+        name: String,
+    },
+    /// The processes of the sandbox are paused.
+    #[error("sandbox {name} is paused")]
+    Paused {
+        /// The sandbox's name.
+        name: String,
+    },
+    /// The processes of the sandbox are not paused.
+    #[error("sandbox {name} is not paused")]
+    NotPaused {
         /// The sandbox's name.
         name: String,
     },
@@ -137,7 +149,7 @@ impl Sandbox {
 
     pub(super) fn is_running(&self) -> Result<bool, ConnectError> {
         let state = self.state().map_err(|source| self.io_error(source))?;
-        Ok(state == State::Running)
+        Ok(state.is_up())
     }
 
     pub(super) fn expect_running(&self) -> Result<(), ConnectError> {

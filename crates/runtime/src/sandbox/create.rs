@@ -118,12 +118,28 @@ impl Sandbox {
 
     /// Creates a sandbox like [`create`](Self::create), whose upper disk `write_upper` writes. The options
     /// about that disk's content are ignored.
-    pub(crate) fn create_with(
+    pub(crate) fn create_with<E: From<CreateError>>(
         home: &Home,
         image: Option<&StoredImage>,
         options: CreateOptions,
-        write_upper: impl FnOnce(&Self) -> Result<(), CreateError>,
-    ) -> Result<(Self, Lock), CreateError> {
+        write_upper: impl FnOnce(&Self) -> Result<(), E>,
+    ) -> Result<(Self, Lock), E> {
+        let sandbox = Self::planned(home, image, options)?;
+        let filled = sandbox.fill(write_upper);
+        let lock = filled.and_then(|lock| Ok(sandbox.describe(home).map(|()| lock)?));
+        let lock = lock.inspect_err(|_| {
+            // The first error is the one that is reported.
+            let _ = fs::remove_dir_all(&sandbox.files.directory);
+        })?;
+        Ok((sandbox, lock))
+    }
+
+    /// Checks the options of a new sandbox, and makes its directory.
+    fn planned(
+        home: &Home,
+        image: &StoredImage,
+        options: CreateOptions,
+    ) -> Result<Self, CreateError> {
         let io_error = |source| CreateError::Io {
             directory: home.sandboxes(),
             source,
@@ -161,19 +177,13 @@ impl Sandbox {
         let sandbox = Self::at(home, spec);
         durable_files::ensure_directory(&home.sandboxes()).map_err(io_error)?;
         durable_files::create_directory(&sandbox.files.directory).map_err(io_error)?;
-        let filled = sandbox.fill(write_upper);
-        let lock = filled.and_then(|lock| sandbox.describe(home).map(|()| lock));
-        let lock = lock.inspect_err(|_| {
-            // The first error is the one that is reported.
-            let _ = fs::remove_dir_all(&sandbox.files.directory);
-        })?;
-        Ok((sandbox, lock))
+        Ok(sandbox)
     }
 
-    fn fill(
+    fn fill<E: From<CreateError>>(
         &self,
-        write_upper: impl FnOnce(&Self) -> Result<(), CreateError>,
-    ) -> Result<Lock, CreateError> {
+        write_upper: impl FnOnce(&Self) -> Result<(), E>,
+    ) -> Result<Lock, E> {
         let io_error = |source| CreateError::Io {
             directory: self.files.directory.clone(),
             source,

@@ -4,7 +4,7 @@ use std::io;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
-use super::{JobPaths, Sandbox, State};
+use super::{JobPaths, Sandbox};
 use crate::{Exit, LogReader, untrusted_file};
 
 /// Maximum number of listed jobs, the newest ones. A supervisor normally keeps far fewer.
@@ -69,7 +69,7 @@ impl Sandbox {
     /// If the sandbox's lock cannot be opened.
     pub fn job(&self, id: u64) -> io::Result<Option<JobCondition>> {
         // The state is read first: the exit of a job is written before its machine ends.
-        let is_up = self.state()? == State::Running;
+        let is_up = self.state()?.is_up();
         let files = JobPaths::new(&self.files.jobs(), id);
         let Some(job) = described(&files, id) else {
             return Ok(None);

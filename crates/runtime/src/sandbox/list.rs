@@ -87,7 +87,7 @@ impl Sandbox {
             network.map_or_else(Vec::new, |network| network.publish.clone())
         };
         Ok(match self.state()? {
-            State::Running => read_published(&self.files).unwrap_or_else(wanted),
+            State::Running | State::Paused => read_published(&self.files).unwrap_or_else(wanted),
             State::Created | State::Stopped => wanted(),
         })
     }

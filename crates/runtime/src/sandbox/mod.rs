@@ -14,6 +14,7 @@ mod machine_process;
 mod names;
 mod own;
 mod paths;
+mod pause;
 mod rename;
 mod running;
 mod spec;

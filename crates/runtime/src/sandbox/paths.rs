@@ -94,6 +94,11 @@ impl SandboxPaths {
         self.written().join("exit.json")
     }
 
+    /// Returns the path of the file that exists while the processes of the running sandbox are paused.
+    pub fn paused(&self) -> PathBuf {
+        self.written().join("paused")
+    }
+
     /// Returns the path of the directory of the jobs.
     pub fn jobs(&self) -> PathBuf {
         self.written().join("jobs")

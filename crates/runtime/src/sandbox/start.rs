@@ -222,6 +222,7 @@ impl Sandbox {
             }
         }
         untrusted_file::clear(&self.files.exit())?;
+        untrusted_file::clear(&self.files.paused())?;
         untrusted_file::clear(&self.files.jobs())?;
         durable_files::ensure_directory(&self.files.written())?;
         // The VMM opens this log by its own path.

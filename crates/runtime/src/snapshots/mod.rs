@@ -4,6 +4,7 @@
 //! is a record that names the generations of one moment; it is written after they are durable, and
 //! removed before they are. The disk of a running sandbox is cut by the process that serves it.
 
+mod archive;
 mod consistency;
 mod error;
 mod live;
@@ -19,6 +20,7 @@ mod verify;
 use durable_files::now_s;
 use generations::State;
 
+pub use archive::{ExportError, ImportError, Imported, SnapshotExport, SnapshotImport};
 pub use consistency::Consistency;
 pub use error::SnapshotError;
 pub use name::{InvalidSnapshotName, SnapshotName};

@@ -200,7 +200,7 @@ impl Volume {
             // The starting sandbox holds its own lock already.
             sandbox.spec.id != *starting
                 && sandbox.spec.mounts.iter().any(is_of)
-                && matches!(sandbox.state(), Ok(State::Running))
+                && sandbox.state().is_ok_and(State::is_up)
         };
         let sandbox = sandboxes.iter().find(has_it);
         let is_written = sandbox.is_none_or(|sandbox| sandbox.writes_to(&name));

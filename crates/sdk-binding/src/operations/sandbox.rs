@@ -55,6 +55,8 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("stop", stop),
         Operation::new("kill", kill),
         Operation::new("signal", signal),
+        Operation::new("pause", pause),
+        Operation::new("unpause", unpause),
         Operation::new("remove", remove),
         Operation::new("detach", detach),
         Operation::new("close", close),
@@ -92,6 +94,20 @@ async fn signal(
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
     sandbox.0.signal(parameters.signal).await?;
+    Ok(Answer::empty())
+}
+
+async fn pause(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    sandbox.0.pause().await?;
+    Ok(Answer::empty())
+}
+
+async fn unpause(
+    sandbox: Arc<SandboxObject>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    sandbox.0.unpause().await?;
     Ok(Answer::empty())
 }
 

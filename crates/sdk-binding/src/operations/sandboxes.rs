@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::{Sandbox, SandboxFilter, SandboxOptions};
+use msb_sdk::{ImportOptions, Sandbox, SandboxFilter, SandboxOptions};
 use serde::Serialize;
 
 use super::client::ClientObject;
@@ -25,6 +25,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::of_options("sandboxes.create", create),
         Operation::new("sandboxes.get", get),
         Operation::of_options("sandboxes.list", list),
+        Operation::of_options("sandboxes.import", import),
     ]
 }
 
@@ -46,6 +47,14 @@ async fn create(
 
 async fn get(client: Arc<ClientObject>, sandbox: Named, _: Vec<Bytes>) -> Result<Answer, Failure> {
     opened(client.0.sandboxes().get(sandbox.name).await?)
+}
+
+async fn import(
+    client: Arc<ClientObject>,
+    options: ImportOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    opened(client.0.sandboxes().import_snapshot_with(options).await?)
 }
 
 async fn list(

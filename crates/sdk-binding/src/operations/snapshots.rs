@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,6 +18,13 @@ struct Chosen {
     name: Option<String>,
 }
 
+/// A snapshot, and the file that it is written to.
+#[derive(Debug, Deserialize)]
+struct Export {
+    name: String,
+    path: PathBuf,
+}
+
 #[derive(Debug, Serialize)]
 struct Merged {
     freed_bytes: u64,
@@ -30,6 +38,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("snapshots.remove", remove),
         Operation::new("snapshots.verify", verify),
         Operation::new("snapshots.merge", merge),
+        Operation::new("snapshots.export", export),
         Operation::of_options("rollback", rollback),
         Operation::of_options("fork", fork),
     ]
@@ -98,6 +107,19 @@ async fn verify(
 async fn merge(sandbox: Arc<SandboxObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
     let freed_bytes = sandbox.0.snapshots().merge().await?;
     Answer::with_value(&Merged { freed_bytes })
+}
+
+async fn export(
+    sandbox: Arc<SandboxObject>,
+    export: Export,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    sandbox
+        .0
+        .snapshots()
+        .export(&export.name, export.path)
+        .await?;
+    Ok(Answer::empty())
 }
 
 async fn rollback(

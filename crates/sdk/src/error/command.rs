@@ -27,6 +27,7 @@ pub(super) fn of_client(error: &ClientError) -> Option<Meaning> {
             FailureKind::CommandNotExecutable => ErrorKind::NotExecutable,
             FailureKind::BadRequest => ErrorKind::InvalidArgument,
             FailureKind::Guest => ErrorKind::CommandError,
+            FailureKind::Paused => ErrorKind::SandboxPaused,
         },
         ClientError::Files { code, .. } => match code {
             Code::NotFound => ErrorKind::PathNotFound,
@@ -40,6 +41,7 @@ pub(super) fn of_client(error: &ClientError) -> Option<Meaning> {
         | ClientError::Connection(_)
         | ClientError::Call { .. }
         | ClientError::Cut { .. }
+        | ClientError::Pause { .. }
         | ClientError::Silent { .. }
         | ClientError::OutOfTurn => return None,
     }))

@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Busy,
     /// The sandbox is running, and must be stopped first.
     SandboxRunning,
+    /// The processes of the sandbox are paused.
+    SandboxPaused,
     /// A sandbox uses the volume.
     VolumeInUse,
     /// A sandbox uses the image.
@@ -38,6 +40,8 @@ pub enum ErrorKind {
     PortInUse,
     /// The sandbox, or the command in it, does not run.
     NotRunning,
+    /// The processes of the sandbox are not paused.
+    NotPaused,
     /// The host or the guest denies access.
     PermissionDenied,
     /// A disk is full.
@@ -84,7 +88,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All kinds, parents before their children.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::InvalidArgument,
         Self::NotFound,
         Self::SandboxNotFound,
@@ -97,10 +101,12 @@ impl ErrorKind {
         Self::PathExists,
         Self::Busy,
         Self::SandboxRunning,
+        Self::SandboxPaused,
         Self::VolumeInUse,
         Self::ImageInUse,
         Self::PortInUse,
         Self::NotRunning,
+        Self::NotPaused,
         Self::PermissionDenied,
         Self::OutOfSpace,
         Self::PullError,
@@ -133,9 +139,11 @@ impl ErrorKind {
             | Self::PathNotFound
             | Self::JobNotFound => Self::NotFound,
             Self::NameTaken | Self::PathExists => Self::AlreadyExists,
-            Self::SandboxRunning | Self::VolumeInUse | Self::ImageInUse | Self::PortInUse => {
-                Self::Busy
-            }
+            Self::SandboxRunning
+            | Self::SandboxPaused
+            | Self::VolumeInUse
+            | Self::ImageInUse
+            | Self::PortInUse => Self::Busy,
             Self::RegistryError | Self::Unauthorized => Self::PullError,
             Self::KernelMissing | Self::VmmMissing | Self::BootTimeout | Self::MachineFailed => {
                 Self::StartError

@@ -5,9 +5,10 @@ use std::io;
 
 use msb_runtime::{
     ApplyError, AtRestError, CommitError, CommittedError, ConnectError, CreateError, DiffError,
-    DiscardError, DisksError, HomeError, MountError, PatchError, RemoveError, RenameError,
-    RootDiskError, SnapshotError, UpdateError, VolumeError,
+    DiscardError, DisksError, ExportError, HomeError, ImportError, MountError, PatchError,
+    RemoveError, RenameError, RootDiskError, SnapshotError, UpdateError, VolumeError,
 };
+use snapshot_file::ReadError;
 use tree_diff::LayerError;
 
 use super::ErrorKind;
@@ -61,6 +62,13 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     }
     if let Some(error) = cause.downcast_ref::<SnapshotError>() {
         return of_snapshot(error);
+    }
+    if let Some(ExportError::Snapshot(error)) = cause.downcast_ref::<ExportError>() {
+        // Transparent errors do not appear among the causes.
+        return of_snapshot(error);
+    }
+    if let Some(error) = cause.downcast_ref::<ImportError>() {
+        return of_import(error);
     }
     if let Some(error) = cause.downcast_ref::<UpdateError>() {
         return of_update(error);
@@ -121,6 +129,14 @@ fn of_connect(error: &ConnectError) -> Option<Meaning> {
                 .detail("name", name.as_str())
                 .hint(Some(format!("start it with msb start {name}"))),
         ),
+        ConnectError::Paused { name } => Some(
+            Meaning::new(ErrorKind::SandboxPaused)
+                .detail("name", name.as_str())
+                .hint(Some(format!("continue it with msb unpause {name}"))),
+        ),
+        ConnectError::NotPaused { name } => {
+            Some(Meaning::new(ErrorKind::NotPaused).detail("name", name.as_str()))
+        }
         ConnectError::Starting { name } => {
             Some(Meaning::new(ErrorKind::NotRunning).detail("name", name.as_str()))
         }
@@ -321,6 +337,25 @@ fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
         }
         _ => return None,
     })
+}
+
+fn of_import(error: &ImportError) -> Option<Meaning> {
+    let kind = match error {
+        // Transparent errors do not appear among the causes.
+        ImportError::Create(error) => return of_create(error),
+        ImportError::Snapshot(error) => return of_snapshot(error),
+        ImportError::Archive(ReadError::Input(_) | ReadError::Write(_))
+        | ImportError::Adopt(_)
+        | ImportError::Io(_) => return None,
+        ImportError::Full { .. } => ErrorKind::OutOfSpace,
+        ImportError::Archive(ReadError::Damaged { .. } | ReadError::Truncated { .. }) => {
+            let hint = "copy the file again, or export the snapshot again";
+            return Some(Meaning::new(ErrorKind::InvalidArgument).hint(Some(hint.to_owned())));
+        }
+        ImportError::Format { .. } => ErrorKind::VersionMismatch,
+        ImportError::Archive(_) | ImportError::Record { .. } => ErrorKind::InvalidArgument,
+    };
+    Some(Meaning::new(kind))
 }
 
 fn of_update(error: &UpdateError) -> Option<Meaning> {

@@ -40,6 +40,7 @@ pub(crate) fn attach(handle: Arc<Handle>, takes_stdin: bool) -> Operation<Proces
     Operation::new(async move {
         let stdin = takes_stdin && handle.stored().spec.process.stdin;
         let permit = handle.stream_permit().await?;
+        handle.stored().expect_unpaused()?;
         match handle.connect().await?.attach(Attach { stdin }).await {
             Ok(command) => Ok(Process::new(handle, command, stdin, permit)),
             Err(ClientError::Over(status)) => {

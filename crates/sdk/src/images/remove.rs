@@ -2,7 +2,7 @@ use std::io;
 use std::sync::Arc;
 
 use image_store::RemoveError;
-use msb_runtime::{Sandbox, State};
+use msb_runtime::Sandbox;
 use oci_image::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ fn used(shared: &Shared, image: &str, digest: &Digest) -> io::Result<Option<Erro
     let (mut names, mut is_running) = (Vec::new(), false);
     for sandbox in Sandbox::all(shared.home())? {
         if sandbox.spec.image_digest == digest {
-            is_running |= sandbox.state()? == State::Running;
+            is_running |= sandbox.state()?.is_up();
             names.push(sandbox.spec.name);
         }
     }

@@ -3,11 +3,11 @@ use std::future::IntoFuture;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use image_export::SaveTarget;
 use serde::{Deserialize, Serialize};
 
+use crate::cancellation::Cancellation;
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Operation};
 
@@ -124,29 +124,17 @@ pub(super) fn save_with(shared: Arc<Shared>, options: SaveOptions) -> Operation<
     Operation::new(async move { save(shared, options, None).await })
 }
 
-/// Sets a flag when it is dropped.
-struct SetOnDrop(Arc<AtomicBool>);
-
-impl Drop for SetOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 async fn save(
     shared: Arc<Shared>,
     options: SaveOptions,
     stream: Option<Box<dyn Write + Send>>,
 ) -> Result<(), Error> {
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let _cancel = SetOnDrop(Arc::clone(&cancelled));
+    let (cancellation, _cancel) = Cancellation::on_drop();
     // An unfinished file is removed soon after the operation was dropped; nobody waits for a stream.
     let cleanup = stream.is_none().then(|| shared.cleanups().begin());
     let work = move |shared: &Shared| {
         let _cleanup = cleanup;
-        save_now(shared, &options, stream, &|| {
-            cancelled.load(Ordering::Relaxed)
-        })
+        save_now(shared, &options, stream, &|| cancellation.is_cancelled())
     };
     shared.with_home(work).await
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox, State};
+use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox};
 use tokio::time::timeout;
 
 use crate::cleanup::Cleanup;
@@ -84,7 +84,7 @@ pub(super) async fn kill_and_remove(sandbox: StoredSandbox) -> Result<(), crate:
         let sandbox = sandbox.clone();
         crate::operation::blocking(move || sandbox.state()).await?
     };
-    if state == State::Running {
+    if state.is_up() {
         match sandbox.kill().await {
             // The sandbox ended by itself meanwhile.
             Ok(()) | Err(ConnectError::NotRunning { .. }) => {}

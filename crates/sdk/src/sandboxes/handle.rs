@@ -161,6 +161,10 @@ impl Handle {
     /// Returns the error of a call, or of the sandbox's end if that is what broke the call.
     pub(crate) async fn explain(&self, error: impl Into<Error>) -> Error {
         let error = error.into();
+        if error.kind() == ErrorKind::SandboxPaused {
+            let name = self.name();
+            return ConnectError::Paused { name }.into();
+        }
         if error.kind() != ErrorKind::InternalError {
             return error;
         }
@@ -184,7 +188,7 @@ impl Handle {
         let deadline = Instant::now() + END_TIMEOUT;
         loop {
             match self.state().await {
-                Ok(State::Running) => {}
+                Ok(State::Running | State::Paused) => {}
                 Ok(State::Created | State::Stopped) => return true,
                 Err(_) => return false,
             }
@@ -202,7 +206,7 @@ impl Handle {
 
     /// Fails unless the sandbox is running.
     pub(super) async fn expect_running(&self) -> Result<(), Error> {
-        if self.state().await? == State::Running {
+        if self.state().await?.is_up() {
             return Ok(());
         }
         let name = self.name();

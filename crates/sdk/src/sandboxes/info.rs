@@ -16,8 +16,17 @@ pub enum SandboxState {
     Created,
     /// The machine is running.
     Running,
+    /// The machine is running, and the processes in it are frozen.
+    Paused,
     /// The machine has ended; the writable disk is kept.
     Stopped,
+}
+
+impl SandboxState {
+    /// Returns true if the sandbox has a machine, whether its processes are paused or not.
+    pub const fn is_up(self) -> bool {
+        matches!(self, Self::Running | Self::Paused)
+    }
 }
 
 impl From<State> for SandboxState {
@@ -25,6 +34,7 @@ impl From<State> for SandboxState {
         match state {
             State::Created => Self::Created,
             State::Running => Self::Running,
+            State::Paused => Self::Paused,
             State::Stopped => Self::Stopped,
         }
     }
@@ -160,7 +170,7 @@ impl SandboxInfo {
         for key in OWN_KEYS {
             rest.remove(key);
         }
-        if condition.state == State::Running
+        if condition.state.is_up()
             && let Some(machine) = sandbox.machine_resources()
         {
             rest.insert("machine".to_owned(), serde_json::to_value(machine)?);
@@ -192,7 +202,7 @@ impl SandboxInfo {
 
     /// Asks the virtual machine's process of a running sandbox for failures of disks.
     pub(super) async fn ask_disk_errors(&mut self, sandbox: &StoredSandbox) {
-        if self.state == SandboxState::Running {
+        if self.state.is_up() {
             self.disk_errors = sandbox.disk_errors().await;
         }
     }

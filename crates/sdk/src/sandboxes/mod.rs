@@ -11,6 +11,7 @@ mod handle;
 mod info;
 mod options;
 mod owner;
+mod pause;
 mod request;
 mod rollback;
 mod root_disk;
@@ -56,6 +57,10 @@ pub enum Force {
 impl Sandboxes {
     pub(crate) const fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     /// Creates a sandbox of an image and starts it. The handle owns the sandbox: it is removed when

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use msb_runtime::State;
 use serde::{Deserialize, Serialize};
 
 use super::owner::own_options;
@@ -71,7 +70,7 @@ impl Sandbox {
         Operation::new(async move {
             let snapshots = sandbox.snapshots();
             let name = options.name.as_deref();
-            if sandbox.handle().state().await? != State::Running {
+            if !sandbox.handle().state().await?.is_up() {
                 return snapshots.rollback(name).await;
             }
             // A sandbox is not stopped for a snapshot that is not there.

@@ -33,7 +33,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    pub(super) fn kept(shared: Arc<Shared>, stored: StoredSandbox, warnings: Vec<Notice>) -> Self {
+    pub(crate) fn kept(shared: Arc<Shared>, stored: StoredSandbox, warnings: Vec<Notice>) -> Self {
         let handle = Arc::new(Handle::new(shared, stored, warnings));
         let scope = Arc::new(Scope::new(Arc::clone(&handle)));
         Self {
@@ -60,7 +60,7 @@ impl Sandbox {
         self.handle.set_owner(owner);
     }
 
-    fn run<T, F>(&self, work: impl FnOnce(Arc<Handle>) -> F) -> Operation<T>
+    pub(super) fn run<T, F>(&self, work: impl FnOnce(Arc<Handle>) -> F) -> Operation<T>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {

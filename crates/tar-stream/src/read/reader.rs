@@ -77,6 +77,11 @@ impl<R: Read> ArchiveReader<R> {
         self.stream.take_failure()
     }
 
+    /// Returns the stream, from which the bytes up to the end of the last read are taken.
+    pub fn into_inner(self) -> R {
+        self.stream.into_inner()
+    }
+
     fn skip_content(&mut self) -> Result<(), ReadError> {
         let content_bytes = std::mem::take(&mut self.content_bytes);
         self.stream.skip(content_bytes)?;

@@ -24,6 +24,10 @@ impl<R: Read> Stream<R> {
         }
     }
 
+    pub(super) fn into_inner(self) -> R {
+        self.inner
+    }
+
     pub(super) const fn offset_bytes(&self) -> u64 {
         self.offset_bytes
     }

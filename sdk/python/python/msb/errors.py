@@ -31,6 +31,7 @@ __all__ = [
     "NameTaken",
     "NotExecutable",
     "NotFound",
+    "NotPaused",
     "NotRunning",
     "OutOfSpace",
     "OutputLimit",
@@ -42,6 +43,7 @@ __all__ = [
     "RegistryError",
     "SandboxEnded",
     "SandboxNotFound",
+    "SandboxPaused",
     "SandboxRunning",
     "StartError",
     "Unauthorized",
@@ -208,6 +210,12 @@ class SandboxRunning(Busy):
     _code = "sandbox-running"
 
 
+class SandboxPaused(Busy):
+    """The processes of the sandbox are paused."""
+
+    _code = "sandbox-paused"
+
+
 class VolumeInUse(Busy):
     """A sandbox uses the volume."""
 
@@ -230,6 +238,12 @@ class NotRunning(MsbError):
     """The sandbox, or the command in it, does not run."""
 
     _code = "not-running"
+
+
+class NotPaused(MsbError):
+    """The processes of the sandbox are not paused."""
+
+    _code = "not-paused"
 
 
 class PermissionDenied(MsbError, PermissionError):

@@ -6,7 +6,7 @@ import type { Port } from "./sandbox.js";
 export type Stopped = "cleanly" | "killed" | "not-running";
 
 /** The state of a sandbox. */
-export type SandboxState = "created" | "running" | "stopped";
+export type SandboxState = "created" | "running" | "paused" | "stopped";
 
 /** The description and the state of a sandbox, as `msb inspect` prints it. */
 export interface SandboxInfo {

@@ -301,6 +301,8 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     }
     return { count: names.length };
   },
+  pause: async (step, stage) => stage.sandbox(step).pause(),
+  unpause: async (step, stage) => stage.sandbox(step).unpause(),
   wait: async (step, stage) => ({ exit_code: (await stage.sandbox(step).wait()).code }),
   start: async (step, stage) => stage.sandbox(step).start(),
   close: async (step, stage) => stage.sandbox(step).close(),
@@ -341,6 +343,12 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const verified = await stage.sandbox(step).snapshots.verify();
     const problems = verified.flatMap(({ problem }) => (problem === null ? [] : [problem]));
     return { names: verified.map(({ name }) => name).sort(), problems };
+  },
+  snapshot_export: async (step, stage) =>
+    stage.sandbox(step).snapshots.export(step["name"] as string, step["path"] as string),
+  import: async (step, stage) => {
+    const options = { name: step["name"] as string };
+    stage.keep(step, await stage.msb.sandboxes.importSnapshot(step["path"] as string, options));
   },
   snapshot_merge: async (step, stage) => void (await stage.sandbox(step).snapshots.merge()),
   rollback: async (step, stage) => {

@@ -21,6 +21,7 @@ mod mounts;
 mod network;
 mod owners;
 mod patches;
+mod pause;
 mod ports;
 mod resources;
 mod root_disk;
@@ -133,6 +134,10 @@ const OF_MACHINE: &[Check] = &[
         isolation::processes,
     ),
     ("what is forbidden is refused from inside", isolation::probe),
+    (
+        "the processes of a paused sandbox stand still",
+        pause::stands_still,
+    ),
     (
         "what a sandbox takes is shown and given back",
         resources::living,

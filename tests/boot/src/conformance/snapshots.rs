@@ -41,6 +41,11 @@ pub(super) async fn perform(sandbox: &Sandbox, step: &Value) -> Result<Fields, S
             snapshots.merge().await?;
             Ok(Fields::new())
         }
+        "snapshot_export" => {
+            let path = word(step, "path")?;
+            snapshots.export(word(step, "name")?, path).await?;
+            Ok(Fields::new())
+        }
         other => Err(anyhow::anyhow!("no step {other}").into()),
     }
 }

@@ -325,6 +325,13 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
         }
         "get" => drop(stage.msb.sandboxes().get(word(step, "name")?).await?),
         "run" | "create" | "client" => made(stage, step).await?,
+        "import" => {
+            let sandboxes = stage.msb.sandboxes();
+            let importing = sandboxes.import_snapshot(word(step, "path")?, step["name"].as_str());
+            let sandbox = importing.await?;
+            let name = step["as"].as_str().unwrap_or_default().to_owned();
+            stage.made.push((name, sandbox));
+        }
         "wait" => {
             let exit = stage.sandbox(step)?.wait().await?;
             return Ok(Fields::from([("exit_code", plain(exit.code))]));
@@ -335,6 +342,8 @@ async fn sandbox(stage: &mut Stage<'_>, step: &Value) -> Result<Fields, StepErro
             let stopped = stage.sandbox(step)?.stop(None).await?;
             return Ok(Fields::from([("stopped", plain(json!(stopped)))]));
         }
+        "pause" => stage.sandbox(step)?.pause().await?,
+        "unpause" => stage.sandbox(step)?.unpause().await?,
         "update" => {
             let changes = read::<Changes>(json!({ "cpus": step["cpus"] }))?;
             stage.sandbox(step)?.update(changes).await?;

@@ -10,6 +10,7 @@ use erofs_writer::{ImageWriter, Options};
 use fs_err as fs;
 use fstree::{FileKind, Inode, Metadata, Name, Tree};
 use sha2::{Digest as _, Sha256};
+use snapshot_file::DiskRuns;
 use vmdk::{Descriptor, FlatExtent};
 
 use crate::fidelity;
@@ -29,6 +30,7 @@ pub fn write(corpus: &Path) -> Result<String> {
         ("manifest", documents()),
         ("agent_frames", frames()),
         ("sandbox_disk", disks()),
+        ("snapshot_file", snapshots()?),
     ] {
         let directory = corpus.join(target);
         fs::create_dir_all(&directory)?;
@@ -45,6 +47,17 @@ fn layers() -> Vec<(String, Vec<u8>)> {
     let mut layers = fidelity::archives();
     layers.retain(|(_, bytes)| bytes.len() <= SEED_MAX_BYTES);
     layers
+}
+
+/// Returns a snapshot of a small disk, and the tar in it.
+fn snapshots() -> Result<Vec<(String, Vec<u8>)>> {
+    let mut disk = vec![0; 16 << 10];
+    disk[4096..4101].copy_from_slice(b"hello");
+    disk[12 << 10..].fill(1);
+    let runs = DiskRuns::find(&disk, [std::io::Result::Ok((0, 16 << 10))])?;
+    let file = snapshot_file::write(Vec::new(), b"{\"format\": 1}", &disk, &runs)?;
+    let tar = zstd::stream::decode_all(&file[..])?;
+    Ok(vec![("file".to_owned(), file), ("tar".to_owned(), tar)])
 }
 
 fn erofs() -> Result<Vec<u8>> {

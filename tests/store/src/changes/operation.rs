@@ -10,7 +10,7 @@ use test_support::succeed;
 use super::super::system_calls::trace_calls;
 use super::super::told;
 use super::step::{NAMES, Step, steps};
-use super::world::{BEFORE, CHANGED, COMMITTED, FORK, IMAGE, SNAPPED, World};
+use super::world::{BEFORE, CHANGED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, World};
 
 /// A command of msb, and what it changes.
 pub(super) struct Operation {
@@ -47,7 +47,7 @@ pub(super) struct Outcome {
 /// Returns the operations.
 pub(super) fn all(world: &World) -> Vec<Operation> {
     let (project, archive) = (world.path("project"), world.path("archive.tar"));
-    let layout = world.path("layout");
+    let (layout, exported) = (world.path("layout"), world.path(EXPORTED));
     let reference = world.registry.reference();
     let first = format!("{SNAPPED}@first");
     let operation = |name, words: &[&str], observe, needs_kib| Operation {
@@ -104,6 +104,21 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
         Operation {
             is_once: true,
             ..operation("fork", &["fork", &first, FORK], forks, 60)
+        },
+        operation(
+            "snapshot export",
+            &["snapshot", "export", "-o", &archive, &first],
+            saved_archive,
+            10,
+        ),
+        Operation {
+            is_once: true,
+            ..operation(
+                "snapshot import",
+                &["snapshot", "import", "-i", &exported, FORK],
+                forks,
+                500,
+            )
         },
         operation("push", &["push", "-q", IMAGE, &reference], pushed_image, 0),
     ]

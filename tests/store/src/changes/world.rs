@@ -21,7 +21,10 @@ pub(super) const BEFORE: &str = "before";
 /// The sandbox that has a snapshot, and was changed since.
 pub(super) const SNAPPED: &str = "snapped";
 
-/// The sandbox that a fork makes.
+/// The file with a snapshot of that sandbox.
+pub(super) const EXPORTED: &str = "exported.msb";
+
+/// The sandbox that a fork, or an import, makes.
 pub(super) const FORK: &str = "fork";
 
 /// The files of a test: an `MSB_HOME` with an image and three stopped sandboxes, a project of the host,
@@ -172,6 +175,9 @@ impl World {
         let snapshot = format!("{SNAPPED}@first");
         succeed(&mut self.msb().command(&["snapshot", "create", &snapshot]))?;
         self.change_snapped()?;
+        let exported = self.path(EXPORTED);
+        let export = ["snapshot", "export", "-o", &exported, &snapshot];
+        succeed(&mut self.msb().command(&export))?;
         copy(&self.root.join("old"), &self.root.join("project"))?;
         fs::write(self.root.join("archive.tar"), "an older archive")?;
         Ok(())

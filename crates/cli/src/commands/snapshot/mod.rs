@@ -1,3 +1,4 @@
+mod archive;
 mod list;
 mod remove;
 mod verify;
@@ -40,6 +41,10 @@ enum Command {
     /// Remove snapshots
     #[command(alias = "remove")]
     Rm(remove::RemoveArguments),
+    /// Write a snapshot to a file that another host imports
+    Export(archive::ExportArguments),
+    /// Make a sandbox of an exported snapshot
+    Import(archive::ImportArguments),
     /// Find damage in snapshots
     Verify(verify::Arguments),
     /// Remove the snapshots that rollbacks made, and merge what is left
@@ -74,6 +79,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Command::Ls(arguments) => list::list(context, arguments).await,
         Command::Inspect(arguments) => list::inspect(context, arguments).await,
         Command::Rm(arguments) => remove::remove(context, arguments).await,
+        Command::Export(arguments) => archive::export(context, arguments).await,
+        Command::Import(arguments) => archive::import(context, arguments).await,
         Command::Verify(arguments) => verify::run(context, arguments).await,
         Command::Prune(arguments) => remove::prune(context, arguments).await,
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use msb_sdk::{SandboxFilter, SandboxState, SnapshotInfo};
+use msb_sdk::{SandboxFilter, SnapshotInfo};
 
 use super::{full_name, split_named};
 use crate::commands::Context;
@@ -101,9 +101,7 @@ async fn sandboxes(context: &Context, arguments: &PruneArguments) -> Result<Vec<
         return Ok(arguments.sandboxes.clone());
     }
     let all = context.msb.sandboxes().list(SandboxFilter::all()).await?;
-    let not_running = all
-        .into_iter()
-        .filter(|info| info.state != SandboxState::Running);
+    let not_running = all.into_iter().filter(|info| !info.state.is_up());
     Ok(not_running.map(|info| info.id).collect())
 }
 

@@ -126,6 +126,17 @@ class AsyncSandbox:
             {"signal": str(int(signal) if isinstance(signal, int) else signal)},
         )
 
+    async def pause(self) -> None:
+        """Freezes every process, until `unpause`. Files can be read and changed meanwhile; no command can be run.
+
+        Limits of time go on. Raises `NotRunning`, and `SandboxPaused` if the sandbox is paused already.
+        """
+        await call(self._link, "pause")
+
+    async def unpause(self) -> None:
+        """Lets the processes of the paused sandbox go on. Raises `NotRunning` and `NotPaused`."""
+        await call(self._link, "unpause")
+
     async def remove(self, *, force: bool = False) -> None:
         """Removes the sandbox with its disk. `force=True` kills it first if it runs. Raises `SandboxRunning`."""
         await call(self._link, "remove", {"force": force})

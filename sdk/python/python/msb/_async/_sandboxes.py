@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -44,6 +45,19 @@ class AsyncSandboxes:
         reply = await call(self._link, "sandboxes.create", parameters)
         return AsyncSandbox(reply)
 
+    async def import_snapshot(
+        self, path: str | os.PathLike[str], name: str | None = None
+    ) -> AsyncSandbox:
+        """Makes a sandbox of a snapshot that `AsyncSnapshots.export` wrote. It has the snapshot, and is not started.
+
+        Without a name it has that of the exported sandbox. Its image has to be in the store. Host directories, volumes,
+        ports and destinations that the network allowed are left out, and a warning names each. Raises `ImageNotFound`,
+        `NameTaken`, and `InvalidArgument` for a file that is damaged; nothing is left of the sandbox then.
+        """
+        parameters = {"path": os.fspath(path), "name": name}
+        reply = await call(self._link, "sandboxes.import", parameters)
+        return AsyncSandbox(reply)
+
     async def get(self, name: str) -> AsyncSandbox:
         """Returns the sandbox with this name or id, or the beginning of its id. The result owns nothing.
 
@@ -56,7 +70,7 @@ class AsyncSandboxes:
         self,
         *,
         labels: Mapping[str, str | None] | None = None,
-        state: SandboxState | Literal["created", "running", "stopped"] | None = None,
+        state: SandboxState | Literal["created", "running", "paused", "stopped"] | None = None,
         name: str | None = None,
         image: str | None = None,
     ) -> builtins.list[SandboxInfo]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 
 from .._core import Link
 from .._types import SnapshotInfo, VerifiedSnapshot
@@ -48,6 +49,13 @@ class AsyncSnapshots:
     async def remove(self, name: str) -> None:
         """Removes a snapshot. The sandbox's files stay as they are. Raises `NotFound`."""
         await call(self._link, "snapshots.remove", {"name": name})
+
+    async def export(self, name: str, path: str | os.PathLike[str]) -> None:
+        """Writes a snapshot to a file that another host imports, without its image. The file is complete, or unchanged.
+
+        Raises `NotFound`.
+        """
+        await call(self._link, "snapshots.export", {"name": name, "path": os.fspath(path)})
 
     async def verify(self, name: str | None = None) -> builtins.list[VerifiedSnapshot]:
         """Reads a snapshot, or all of them, and compares each with its digest.

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -45,6 +46,19 @@ class Sandboxes:
         reply = call(self._link, "sandboxes.create", parameters)
         return Sandbox(reply)
 
+    def import_snapshot(
+        self, path: str | os.PathLike[str], name: str | None = None
+    ) -> Sandbox:
+        """Makes a sandbox of a snapshot that `Snapshots.export` wrote. It has the snapshot, and is not started.
+
+        Without a name it has that of the exported sandbox. Its image has to be in the store. Host directories, volumes,
+        ports and destinations that the network allowed are left out, and a warning names each. Raises `ImageNotFound`,
+        `NameTaken`, and `InvalidArgument` for a file that is damaged; nothing is left of the sandbox then.
+        """
+        parameters = {"path": os.fspath(path), "name": name}
+        reply = call(self._link, "sandboxes.import", parameters)
+        return Sandbox(reply)
+
     def get(self, name: str) -> Sandbox:
         """Returns the sandbox with this name or id, or the beginning of its id. The result owns nothing.
 
@@ -57,7 +71,7 @@ class Sandboxes:
         self,
         *,
         labels: Mapping[str, str | None] | None = None,
-        state: SandboxState | Literal["created", "running", "stopped"] | None = None,
+        state: SandboxState | Literal["created", "running", "paused", "stopped"] | None = None,
         name: str | None = None,
         image: str | None = None,
     ) -> builtins.list[SandboxInfo]:

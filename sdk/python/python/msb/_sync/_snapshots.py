@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 
 from .._core import Link
 from .._types import SnapshotInfo, VerifiedSnapshot
@@ -49,6 +50,13 @@ class Snapshots:
     def remove(self, name: str) -> None:
         """Removes a snapshot. The sandbox's files stay as they are. Raises `NotFound`."""
         call(self._link, "snapshots.remove", {"name": name})
+
+    def export(self, name: str, path: str | os.PathLike[str]) -> None:
+        """Writes a snapshot to a file that another host imports, without its image. The file is complete, or unchanged.
+
+        Raises `NotFound`.
+        """
+        call(self._link, "snapshots.export", {"name": name, "path": os.fspath(path)})
 
     def verify(self, name: str | None = None) -> builtins.list[VerifiedSnapshot]:
         """Reads a snapshot, or all of them, and compares each with its digest.

@@ -16,6 +16,7 @@ class SandboxState(_Words):
 
     CREATED = "created"
     RUNNING = "running"
+    PAUSED = "paused"
     STOPPED = "stopped"
 
 

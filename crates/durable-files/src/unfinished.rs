@@ -13,6 +13,8 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::OFlags;
 use tempfile::{NamedTempFile, TempDir};
 
+use crate::{sync_directory, temporary_directory, temporary_file};
+
 /// The start of the names of unfinished archives. Random letters and digits follow.
 const PREFIX: &str = ".msb-save-";
 /// The number of random letters and digits.
@@ -20,7 +22,7 @@ const RANDOM_LENGTH: usize = 6;
 
 /// A file that gets the name of its destination when it is complete. It is removed unless it does.
 #[derive(Debug)]
-pub(crate) struct UnfinishedFile {
+pub struct UnfinishedFile {
     file: NamedTempFile,
     _lock: File,
 }
@@ -28,41 +30,51 @@ pub(crate) struct UnfinishedFile {
 /// A directory that gets the name of its destination when it is complete. It is removed unless it
 /// does.
 #[derive(Debug)]
-pub(crate) struct UnfinishedDirectory {
+pub struct UnfinishedDirectory {
     directory: TempDir,
     _lock: File,
 }
 
 impl UnfinishedFile {
     /// Makes a file in a directory, from which it removes those that killed processes left.
-    pub(crate) fn create(directory: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the file cannot be made or locked.
+    pub fn create(directory: &Path) -> io::Result<Self> {
         sweep(directory);
         loop {
-            let file = durable_files::temporary_file(directory, PREFIX)?;
+            let file = temporary_file(directory, PREFIX)?;
             if let Some(lock) = lock(file.path())? {
                 return Ok(Self { file, _lock: lock });
             }
         }
     }
 
-    pub(crate) fn file(&mut self) -> &mut File {
+    /// Returns the file, to be written.
+    pub fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
-    /// Syncs the file and renames it, durably.
-    pub(crate) fn publish(self, path: &Path, parent: &Path) -> io::Result<()> {
+    /// Syncs the file and renames it to `path` in the directory `parent`, durably.
+    ///
+    /// # Errors
+    /// If the file cannot be synced or renamed; an older one is kept then.
+    pub fn publish(self, path: &Path, parent: &Path) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(path).map_err(|error| error.error)?;
-        durable_files::sync_directory(parent)
+        sync_directory(parent)
     }
 }
 
 impl UnfinishedDirectory {
     /// Makes a directory in a directory, from which it removes those that killed processes left.
-    pub(crate) fn create(parent: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the directory cannot be made or locked.
+    pub fn create(parent: &Path) -> io::Result<Self> {
         sweep(parent);
         loop {
-            let directory = durable_files::temporary_directory(parent, PREFIX)?;
+            let directory = temporary_directory(parent, PREFIX)?;
             if let Some(lock) = lock(directory.path())? {
                 return Ok(Self {
                     directory,
@@ -72,16 +84,20 @@ impl UnfinishedDirectory {
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Returns the path of the directory, to be filled.
+    pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Renames the directory, whose files are synced, durably.
-    pub(crate) fn publish(self, path: &Path, parent: &Path) -> io::Result<()> {
+    /// Renames the directory, whose files are synced, to `path` in the directory `parent`, durably.
+    ///
+    /// # Errors
+    /// If the directory cannot be renamed.
+    pub fn publish(self, path: &Path, parent: &Path) -> io::Result<()> {
         fs::rename(self.directory.path(), path)?;
         // The name is another one now; there is nothing left to remove.
         let _ = self.directory.keep();
-        durable_files::sync_directory(parent)
+        sync_directory(parent)
     }
 }
 

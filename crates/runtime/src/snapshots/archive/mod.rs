@@ -1,0 +1,13 @@
+//! Snapshots as one file, which another host takes: see `docs/formats/snapshot-file.md`.
+
+mod error;
+mod export;
+mod import;
+mod options;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use error::{ExportError, ImportError};
+pub use export::SnapshotExport;
+pub use import::{Imported, SnapshotImport};

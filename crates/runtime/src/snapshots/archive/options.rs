@@ -1,0 +1,79 @@
+//! The options of an imported sandbox. An archive may come from anybody, so nothing in it leads to this
+//! host: to its files, its volumes, its ports and its network.
+
+use msb_network::Settings;
+
+use crate::mounts::{Mount, Source};
+use crate::sandbox::{CreateOptions, Resources};
+use crate::{Patches, Spec};
+
+/// Returns the options of a sandbox with this description, and what was left out of it.
+pub(super) fn imported(
+    spec: Spec,
+    name: Option<String>,
+    upper_bytes: u64,
+) -> (CreateOptions, Vec<String>) {
+    let name = name.unwrap_or(spec.name);
+    let mut left_out = Vec::new();
+    let mounts = spec.mounts.into_iter();
+    let mounts = mounts.filter(|mount| is_inside(mount, &mut left_out));
+    let mounts = mounts.collect();
+    let options = CreateOptions {
+        image: spec.image,
+        resources: Resources {
+            cpus: spec.cpus,
+            memory_mib: spec.memory_mib,
+            upper_bytes,
+        },
+        remove_when_stopped: false,
+        removed_with_owner: false,
+        labels: spec.labels,
+        process: spec.process,
+        restart: spec.restart,
+        lifetime: spec.lifetime,
+        network: spec.network.map(|network| closed(network, &mut left_out)),
+        // A name that the source was given is in its files, and has to be replaced there.
+        hostname: spec.hostname.and_then(|_| name.parse().ok()),
+        read_only: spec.read_only,
+        limits: spec.limits,
+        stopping: spec.stopping,
+        ready_for_snapshots: true,
+        patches: Patches::default(),
+        mounts,
+        room: None,
+        name: Some(name),
+    };
+    (options, left_out)
+}
+
+/// Returns true if a mount has nothing of the host.
+fn is_inside(mount: &Mount, left_out: &mut Vec<String>) -> bool {
+    let what = match &mount.source {
+        Source::Anonymous { .. } | Source::Tmpfs { .. } => return true,
+        Source::Bind { .. } => "the host directory",
+        Source::BindFile { .. } => "the file of the host",
+        Source::Volume { .. } => "the volume",
+    };
+    left_out.push(format!("{what} at {}", mount.target.as_str()));
+    false
+}
+
+/// Returns network settings that allow no more than they would without a rule.
+fn closed(network: Settings, left_out: &mut Vec<String>) -> Settings {
+    for publish in &network.publish {
+        left_out.push(format!("the published port {publish}"));
+    }
+    if !network.allow.is_empty() {
+        left_out.push("the destinations that --net-allow allows".to_owned());
+    }
+    if !network.resolvers.is_empty() {
+        left_out.push("the resolvers of --dns".to_owned());
+    }
+    Settings {
+        reach: network.reach,
+        deny: network.deny,
+        allow: Vec::new(),
+        publish: Vec::new(),
+        resolvers: Vec::new(),
+    }
+}
