@@ -102,6 +102,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "oci-image",
             "oci-layers",
             "rootfs-view",
+            "snapshot-file",
             "tar-stream",
             "tree-archive",
             "tree-diff",
