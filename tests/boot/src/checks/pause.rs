@@ -97,7 +97,8 @@ fn ends(env: &TestEnv) -> Result<()> {
     started_afresh(env)?;
     told(env, &["pause", NAME])?;
     kill_machine(&super::disks::directory(env, NAME)?)?;
-    told(env, &["wait", NAME])?;
+    // The command has the exit code of one that was killed.
+    expect_code(&env.msb().args(["wait", NAME]).output()?, 137)?;
     ensure!(told(env, &["inspect", "--format", "{{.state}}", NAME])? == "stopped\n");
     started_afresh(env)?;
     told(env, &["pause", NAME])?;
