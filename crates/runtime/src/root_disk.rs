@@ -205,8 +205,11 @@ pub struct NoImage {
 }
 
 impl Sandbox {
-    /// Checks that the sandbox's files can be read without its guest.
-    pub(crate) fn check_has_image(&self) -> Result<(), NoImage> {
+    /// Checks that the sandbox's root is an image, whose files can be read without the guest.
+    ///
+    /// # Errors
+    /// If its root is a disk image.
+    pub fn check_has_image(&self) -> Result<(), NoImage> {
         match &self.spec.root_disk {
             None => Ok(()),
             Some(disk) => Err(NoImage {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use msb_runtime::{SnapshotExport, SnapshotImport};
+use msb_runtime::{SnapshotError, SnapshotExport, SnapshotImport};
 use serde::{Deserialize, Serialize};
 
 use crate::cancellation::Cancellation;
@@ -72,6 +72,7 @@ impl Snapshots {
             let stored = handle.stored();
             let work = move |shared: &Shared| {
                 let _cleanup = cleanup;
+                stored.check_has_image().map_err(SnapshotError::from)?;
                 let image = shared.store()?.find(&stored.spec.image_digest)?;
                 write(&stored.export(&name, &image)?, &cancellation)
             };

@@ -137,7 +137,7 @@ impl Sandbox {
     /// Checks the options of a new sandbox, and makes its directory.
     fn planned(
         home: &Home,
-        image: &StoredImage,
+        image: Option<&StoredImage>,
         options: CreateOptions,
     ) -> Result<Self, CreateError> {
         let io_error = |source| CreateError::Io {

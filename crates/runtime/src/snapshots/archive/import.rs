@@ -92,7 +92,7 @@ impl<R: BufRead> SnapshotImport<R> {
             taken = Some(self.write(sandbox, size)?);
             Ok::<_, ImportError>(())
         };
-        let (sandbox, _lock) = Sandbox::create_with(home, image, options, write_upper)?;
+        let (sandbox, _lock) = Sandbox::create_with(home, Some(image), options, write_upper)?;
         Ok(Imported {
             sandbox,
             snapshot: taken.ok_or(SnapshotError::NoDisk)?,

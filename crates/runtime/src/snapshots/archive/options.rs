@@ -20,6 +20,7 @@ pub(super) fn imported(
     let mounts = mounts.collect();
     let options = CreateOptions {
         image: spec.image,
+        root_disk: None,
         resources: Resources {
             cpus: spec.cpus,
             memory_mib: spec.memory_mib,

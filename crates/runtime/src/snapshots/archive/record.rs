@@ -92,6 +92,9 @@ impl Archived {
                 return Err("a text in it is too long, or has control characters".to_owned());
             }
         }
+        if spec.root_disk.is_some() {
+            return Err("the root of its sandbox is a disk image, which no archive has".to_owned());
+        }
         if spec.cpus == 0 || spec.memory_mib == 0 {
             return Err("its sandbox has no processor or no memory".to_owned());
         }

@@ -70,6 +70,12 @@ fn a_hostile_record_is_refused_by_name() {
     assert!(label.contains("control characters"), "{label}");
     let idle = refused(|record| record["sandbox"]["cpus"] = json!(0));
     assert!(idle.contains("no processor"), "{idle}");
+    let over_a_disk = refused(|record| {
+        record["sandbox"]["root_disk"] = json!({
+            "path": "/etc/shadow", "format": "raw", "filesystem": "ext4", "partition": null,
+        });
+    });
+    assert!(over_a_disk.contains("disk image"), "{over_a_disk}");
     refused(|record| record["sandbox"]["memory_mib"] = json!(-1));
     refused(|record| record["sandbox"] = json!([]));
     for bytes in [&b""[..], b"[]", b"{}", b"{\"format\": 4294967296}"] {
