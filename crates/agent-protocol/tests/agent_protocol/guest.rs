@@ -7,12 +7,12 @@ use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
     Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, FreezeEvent, FreezeInput, Frozen,
     GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
-    MakeDirectoryRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
-    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
-    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply,
-    SignalRequest, Started, StatReply, StatRequest, StatsReply, StatsRequest, Thawed,
-    WatchDisksRequest, WriteFileInput, WriteFileReply, freeze_event, freeze_input,
-    put_archive_input, write_file_input,
+    MakeDirectoryRequest, PauseReply, PauseRequest, PowerOffReply, PowerOffRequest,
+    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
+    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
+    ShutdownRequest, SignalReply, SignalRequest, Started, StatReply, StatRequest, StatsReply,
+    StatsRequest, Thawed, UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput,
+    WriteFileReply, freeze_event, freeze_input, put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, VERSION, async_trait,
@@ -241,6 +241,14 @@ impl Sandbox for Guest {
             let _ = events.try_send(event(freeze_event::Event::Thawed(Thawed { was_frozen })));
         });
         Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn pause(&self, _: Request<PauseRequest>) -> Result<Response<PauseReply>, Status> {
+        Ok(Response::new(PauseReply { was_paused: false }))
+    }
+
+    async fn unpause(&self, _: Request<UnpauseRequest>) -> Result<Response<UnpauseReply>, Status> {
+        Ok(Response::new(UnpauseReply { was_paused: true }))
     }
 
     async fn shutdown(
