@@ -7,7 +7,7 @@ pub(crate) fn disk() -> Vec<u8> {
     let mut disk = vec![0; 300 << 10];
     for (index, byte) in disk[20 << 10..90 << 10].iter_mut().enumerate() {
         // It does not compress to nothing.
-        *byte = u8::try_from(index * 7 % 251 ^ index / 256 % 256).expect("below 256");
+        *byte = u8::try_from((index * 7 % 251) ^ (index / 256 % 256)).expect("below 256");
     }
     disk[(299 << 10) + 5] = 1;
     disk
