@@ -191,6 +191,8 @@ mod tests {
                 && is_prose(next)
                 && indent(line) == indent(next)
                 && next.trim_start().starts_with(char::is_lowercase)
+                // A further line of the usage.
+                && !next.trim_start().starts_with("msb ")
         };
         lines.windows(2).find(is_broken).map(|pair| pair[0])
     }

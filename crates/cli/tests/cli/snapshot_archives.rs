@@ -29,9 +29,9 @@ fn exported(home: &TestHome) -> PathBuf {
     let shared = home.path().join("shared");
     fs::create_dir(&shared).expect("made");
     let host = format!("{}:/host", shared.display());
-    let words = [
-        "create", "-q", "--name", "box", "--copy", &copy, "-v", &host,
-    ];
+    // The tests hold the disk in memory.
+    let words = ["create", "-q", "--name", "box", "--upper-size", "64m"];
+    let words = [&words[..], &["--copy", &copy, "-v", &host]].concat();
     let own = ["--label", "a=b", "-p", "8080:80", "app", "sh", "-c", "true"];
     printed(home, &[&words[..], &own].concat());
     printed(home, &["snapshot", "create", "-m", "a note", "box@clean"]);
