@@ -310,7 +310,7 @@ gives 0 "$msb" kill -s USR1 walk
 shows signalled
 same signalled "$msb" logs --since 10m --tail 1 walk
 same '' "$msb" logs --until 2020-01-01 walk
-"$msb" stop -s INT walk >"$work/out" &
+"$msb" stop -s INT walk >"$work/stopped" &
 stopping=$!
 same 9 sh -c "'$msb' wait walk || true"
 json ps ps --all --format json
