@@ -19,7 +19,7 @@ test("every kind has a class with its code", () => {
   }
   assert.equal(new msb.SandboxNotFound("").code, "sandbox-not-found");
   assert.ok(new msb.SandboxNotFound("") instanceof msb.NotFound);
-  assert.equal(Object.keys(msb.ERROR_CLASSES).length, 37);
+  assert.equal(Object.keys(msb.ERROR_CLASSES).length, 39);
 });
 
 test("a failure has its class, fields, output and causes", () => {
