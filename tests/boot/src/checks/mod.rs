@@ -126,10 +126,6 @@ const OF_MACHINE: &[Check] = &[
         snapshots::rolled_back,
     ),
     (
-        "snapshots of a running sandbox have all that was synced",
-        live_snapshots::whole,
-    ),
-    (
         "the machine's processes are confined and die together",
         isolation::processes,
     ),
@@ -224,6 +220,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a frozen guest is thawed, whatever becomes of its client",
         frozen::thawed,
+    ),
+    (
+        "snapshots of a running sandbox have all that was synced",
+        live_snapshots::whole,
     ),
     (
         "a disk image is a sandbox's root, and is never written",
