@@ -52,7 +52,7 @@ impl FromStr for Format {
     }
 }
 
-/// A name that stands for nothing.
+/// A name that no format and no filesystem has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write {expected}")]
 pub struct NoSuchName {

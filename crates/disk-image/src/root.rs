@@ -9,7 +9,7 @@ use crate::filesystem::{ProbeError, probe};
 use crate::partition::{Partition, PartitionError, PartitionKind, PartitionTable};
 use crate::{DiskImage, Filesystem, UnusableFilesystem};
 
-/// What is known about the root filesystem before it is looked for.
+/// A choice of the root filesystem among those of a disk, as far as it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RootChoice {
     /// The number of its partition; `None` to find it out.

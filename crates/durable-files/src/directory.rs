@@ -10,6 +10,13 @@ use tempfile::{Builder, TempDir};
 
 use crate::{DIRECTORY_MODE, owner};
 
+/// Returns the directory that a file is in: `.` for a name alone, whose parent is an empty path.
+pub fn directory_of(file: &Path) -> &Path {
+    let parent = file.parent();
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
 /// Makes a directory that does not exist yet.
 ///
 /// # Errors
@@ -67,4 +74,16 @@ fn give(path: &Path) -> io::Result<()> {
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
     owner::give(opened.file(), path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_alone_lies_in_the_working_directory() {
+        assert_eq!(directory_of(Path::new("upper.ext4")), Path::new("."));
+        let below = directory_of(Path::new("disks/upper.ext4"));
+        assert_eq!(below, Path::new("disks"));
+    }
 }

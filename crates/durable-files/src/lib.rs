@@ -18,7 +18,7 @@ mod socket;
 mod unfinished;
 
 pub use clock::now_s;
-pub use directory::{create_directory, ensure_directory, temporary_directory};
+pub use directory::{create_directory, directory_of, ensure_directory, temporary_directory};
 pub use file::{create, create_new, open_or_create, temporary_file, unnamed_file};
 pub use file_state::{CLOCK_TICK, FileState, time_to_rest};
 pub use publish::{

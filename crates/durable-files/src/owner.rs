@@ -7,6 +7,8 @@ use fs_err as fs;
 use rustix::fs::{Gid, Uid, fchown};
 use rustix::io::Errno;
 
+use crate::directory_of;
+
 const ROOT: u32 = 0;
 
 /// Gives the new, open file at `path` to the owner of its directory, if root made it there.
@@ -37,10 +39,6 @@ pub(crate) fn owner_to_be(made: &Metadata, path: &Path) -> io::Result<Option<Met
     if made.uid() != ROOT {
         return Ok(None);
     }
-    let above = match path.parent() {
-        Some(above) if !above.as_os_str().is_empty() => above,
-        _ => Path::new("."),
-    };
-    let above = fs::metadata(above)?;
+    let above = fs::metadata(directory_of(path))?;
     Ok((above.uid() != ROOT).then_some(above))
 }

@@ -82,7 +82,7 @@ impl Storage for FileStorage {
         match fs::remove_file(source) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => sync_directory(directory_of(source)),
+            Ok(()) => sync_directory(durable_files::directory_of(source)),
         }
     }
 
@@ -124,13 +124,6 @@ impl Storage for FileStorage {
     }
 }
 
-/// Returns the directory of a file. The parent of a name alone is an empty path.
-fn directory_of(file: &Path) -> &Path {
-    let parent = file.parent();
-    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(Path::new("."))
-}
-
 impl StorageFile for File {
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         FileExt::read_exact_at(self, buf, offset_bytes)
@@ -170,19 +163,5 @@ impl StorageFile for File {
             Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(offset_bytes),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_alone_lies_in_the_working_directory() {
-        assert_eq!(directory_of(Path::new("upper.ext4")), Path::new("."));
-        assert_eq!(
-            directory_of(Path::new("disks/upper.ext4")),
-            Path::new("disks")
-        );
     }
 }

@@ -1,7 +1,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use durable_files::{UnfinishedDirectory, UnfinishedFile};
+use durable_files::{UnfinishedDirectory, UnfinishedFile, directory_of};
 use fs_err as fs;
 use image_store::Store;
 
@@ -126,11 +126,7 @@ impl Work<'_> {
 
 /// Returns the directory of a path, which must exist.
 fn parent_exists(path: &Path) -> Result<PathBuf, SaveError> {
-    let parent = match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-        None => Path::new("."),
-    };
+    let parent = directory_of(path);
     match fs::metadata(parent) {
         Ok(metadata) if metadata.is_dir() => Ok(parent.to_owned()),
         Ok(_) => Err(SaveError::Output(io::ErrorKind::NotADirectory.into())),

@@ -61,7 +61,7 @@ impl<S> SyncFormatAccess<S> {
     /// Makes a range read as zeros, and keeps its space.
     ///
     /// # Errors
-    /// Those of [`Self::writev`].
+    /// Fails as [`Self::writev`] does.
     pub fn write_zeroes(&self, at_bytes: u64, length_bytes: u64) -> io::Result<()> {
         let mut image = self.image.borrow_mut();
         image.zero(at_bytes, length_bytes, Zeroing::Keep)
@@ -70,7 +70,7 @@ impl<S> SyncFormatAccess<S> {
     /// Makes a range read as zeros, and gives its space back.
     ///
     /// # Errors
-    /// Those of [`Self::writev`].
+    /// Fails as [`Self::writev`] does.
     pub fn discard_to_zero(&mut self, at_bytes: u64, length_bytes: u64) -> io::Result<()> {
         let image = self.image.get_mut();
         image.zero(at_bytes, length_bytes, Zeroing::Free)
@@ -79,7 +79,7 @@ impl<S> SyncFormatAccess<S> {
     /// Gives the space of a range back, whose content is not needed any more.
     ///
     /// # Errors
-    /// Those of [`Self::writev`].
+    /// Fails as [`Self::writev`] does.
     pub fn discard_to_any(&mut self, at_bytes: u64, length_bytes: u64) -> io::Result<()> {
         self.image.get_mut().discard(at_bytes, length_bytes)
     }

@@ -34,7 +34,7 @@
 //! skippable frame      the SHA-256 of every byte before it
 //! ```
 //!
-//! GNU tar, bsdtar and zstd read the file as an archive: `docs/formats/snapshot-file.md` describes it.
+//! GNU tar and zstd read the file as an archive: `docs/formats/snapshot-file.md` describes it.
 //!
 //! Every byte that is read may be hostile. A reader holds the record, at most 16 MiB, the list of at most
 //! 16,384 runs of data, and one piece of 64 KiB; the window of the compression is at most 8 MiB. What it

@@ -13,8 +13,9 @@ const ENTRY_BYTES: usize = 16;
 const SIGNATURE: [u8; 2] = [0x55, 0xaa];
 /// The number of the first logical partition.
 const FIRST_LOGICAL: u32 = 5;
-/// Logical partitions that are read at most: Linux makes no more device nodes for an MBR.
-const LOGICAL_MAX: u32 = 251;
+/// Sectors that are read of a chain at most, each with a logical partition or none: Linux makes no more device
+/// nodes for an MBR.
+const CHAIN_MAX: u32 = 251;
 /// The type of the partition that covers a disk with a GPT.
 const PROTECTIVE: u8 = 0xee;
 /// The types of partitions that hold logical ones.
@@ -124,8 +125,7 @@ fn add_logical(
         .max()
         .unwrap_or(FIRST_LOGICAL);
     let mut at = start;
-    // A chain that leads back is cut off by the limit.
-    while number < FIRST_LOGICAL + LOGICAL_MAX {
+    for _ in 0..CHAIN_MAX {
         let offset_bytes = at.saturating_mul(SECTOR_BYTES);
         let corrupt = |fault: &str| Corrupt::new("extended partition table", offset_bytes, fault);
         let sector = read_sector(disk, disk_bytes, at)?;

@@ -182,3 +182,26 @@ fn partitions_beyond_the_disk_and_chains_that_lead_back_are_refused() {
         .to_string();
     assert!(error.contains("it leads back"), "{error}");
 }
+
+#[test]
+fn a_long_chain_without_partitions_is_followed_only_for_a_while() {
+    const LINKS: usize = 400;
+    let mut disk = vec![0; (LINKS + 2) * 512];
+    let mut entry = |sector: usize, index: usize, kind: u8, first: usize| {
+        let at = sector * 512 + 446 + index * 16;
+        disk[at + 4] = kind;
+        let first = u32::try_from(first).expect("short");
+        disk[at + 8..at + 12].copy_from_slice(&first.to_le_bytes());
+        disk[at + 12] = 1;
+        disk[sector * 512 + 510..(sector + 1) * 512].copy_from_slice(&[0x55, 0xaa]);
+    };
+    entry(0, 0, 0x83, 1);
+    entry(0, 1, 0x05, 1);
+    for link in 1..LINKS {
+        entry(link, 1, 0x05, link);
+    }
+    entry(LINKS, 0, 0x83, 1);
+    let image = DiskImage::open(disk, None).expect("opened");
+    let table = PartitionTable::read(&image).expect("read");
+    assert_eq!(table.expect("a table").partitions.len(), 1);
+}

@@ -11,9 +11,9 @@ use generations::{
 };
 
 const BLOCK: usize = 4096;
-/// Where the part begins: at no border of a block of the image.
+/// The first byte of the part, which is not the first one of a block of the image.
 const START: usize = 3 * 512;
-/// Its length: the last block is not whole.
+/// The length of the part, whose last block is not whole.
 const LENGTH: usize = 20 * BLOCK + 512;
 
 fn image(directory: &Path) -> (Base, Vec<u8>) {

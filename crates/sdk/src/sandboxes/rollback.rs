@@ -61,7 +61,7 @@ impl Sandbox {
     /// Rolls back like [`rollback`](Self::rollback), with these options.
     ///
     /// # Errors
-    /// [`NotFound`](ErrorKind::NotFound), of which a running sandbox takes no notice;
+    /// [`NotFound`](ErrorKind::NotFound), which leaves a running sandbox running;
     /// [`SandboxRunning`](ErrorKind::SandboxRunning) if the sandbox is removed when it stops; and what a
     /// start can fail with. If the rollback fails, the sandbox runs again with its files unchanged. If the
     /// start fails, the rollback is made.

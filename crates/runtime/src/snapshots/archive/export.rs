@@ -1,7 +1,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use durable_files::UnfinishedFile;
+use durable_files::{UnfinishedFile, directory_of};
 use fs_err as fs;
 use fstree::ReadAt;
 use generations::FileStorage;
@@ -83,11 +83,7 @@ impl SnapshotExport {
             let file = fs::OpenOptions::new().write(true).open(path);
             return self.write(file.map_err(ExportError::Output)?, is_cancelled);
         }
-        let parent = match path.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-            Some(parent) => parent,
-            None => Path::new("."),
-        };
+        let parent = directory_of(path);
         let output = ExportError::Output;
         fs::metadata(parent).map_err(output)?;
         let mut unfinished = UnfinishedFile::create(parent).map_err(output)?;

@@ -5,7 +5,7 @@ import os
 from .. import _core, _values
 from .._core import Link
 from .._types import Copied
-from .._values import Text, decode
+from .._values import Text
 from ._bridge import Opening, call, opening
 from ._readable_files import AsyncReadableFiles
 from ._streams import AsyncTarUpload
@@ -68,15 +68,8 @@ class AsyncFiles(AsyncReadableFiles):
         one_file_system: bool = False,
     ) -> Copied:
         """Copies a file or directory of this host into the sandbox, with the rules of `docker cp`."""
-        options = {
-            "host": os.fspath(host),
-            "guest": _values.text(guest),
-            "keep_owner": keep_owner,
-            "follow_link": follow_link,
-            "one_file_system": one_file_system,
-        }
-        reply = await call(self._link, "files.upload", options)
-        return decode(Copied, reply.value)
+        flags = (keep_owner, follow_link, one_file_system)
+        return await self._copied("files.upload", host, guest, flags)
 
     def put_tar(self, directory: Text) -> Opening[AsyncTarUpload]:
         """Begins to unpack a tar archive, uncompressed, in a directory. Write its parts to the result.

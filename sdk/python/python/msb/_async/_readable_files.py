@@ -62,6 +62,21 @@ class AsyncReadableFiles:
         one_file_system: bool = False,
     ) -> Copied:
         """Copies a file or directory of the sandbox to this host, with the rules of `docker cp`."""
+        flags = (keep_owner, follow_link, one_file_system)
+        return await self._copied("files.download", host, guest, flags)
+
+    def get_tar(self, path: Text) -> AsyncByteStream:
+        """Returns a file or directory as a tar archive, piece by piece."""
+        return AsyncByteStream(self._link, "files.get_tar", self._at(path))
+
+    async def _copied(
+        self,
+        operation: str,
+        host: str | os.PathLike[str],
+        guest: Text,
+        flags: tuple[bool, bool, bool],
+    ) -> Copied:
+        keep_owner, follow_link, one_file_system = flags
         options = {
             "host": os.fspath(host),
             "guest": _values.text(guest),
@@ -70,12 +85,8 @@ class AsyncReadableFiles:
             "one_file_system": one_file_system,
             "snapshot": self._snapshot,
         }
-        reply = await call(self._link, "files.download", options)
+        reply = await call(self._link, operation, options)
         return decode(Copied, reply.value)
-
-    def get_tar(self, path: Text) -> AsyncByteStream:
-        """Returns a file or directory as a tar archive, piece by piece."""
-        return AsyncByteStream(self._link, "files.get_tar", self._at(path))
 
     def _at(self, path: Text) -> dict[str, object]:
         return {"path": _values.text(path), "snapshot": self._snapshot}

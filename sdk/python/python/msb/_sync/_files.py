@@ -6,7 +6,7 @@ import os
 from .. import _core, _values
 from .._core import Link
 from .._types import Copied
-from .._values import Text, decode
+from .._values import Text
 from ._bridge import call, opening
 from ._readable_files import ReadableFiles
 from ._streams import TarUpload
@@ -69,15 +69,8 @@ class Files(ReadableFiles):
         one_file_system: bool = False,
     ) -> Copied:
         """Copies a file or directory of this host into the sandbox, with the rules of `docker cp`."""
-        options = {
-            "host": os.fspath(host),
-            "guest": _values.text(guest),
-            "keep_owner": keep_owner,
-            "follow_link": follow_link,
-            "one_file_system": one_file_system,
-        }
-        reply = call(self._link, "files.upload", options)
-        return decode(Copied, reply.value)
+        flags = (keep_owner, follow_link, one_file_system)
+        return self._copied("files.upload", host, guest, flags)
 
     def put_tar(self, directory: Text) -> TarUpload:
         """Begins to unpack a tar archive, uncompressed, in a directory. Write its parts to the result.
