@@ -1,4 +1,4 @@
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::sync::Arc;
 
 use crate::block::{BLOCK_BYTES, GENERATIONS_MAX, Run, blocks_of};
@@ -94,6 +94,19 @@ impl<S: Storage> Disk<S> {
     /// If the range ends beyond the disk, or a generation cannot be read.
     pub fn read(&self, buf: &mut [u8], offset_bytes: u64) -> Result<(), ReadError> {
         self.view.read(buf, offset_bytes)
+    }
+
+    /// Fills buffers, one after the other, with the bytes from `offset_bytes` on: a call of the host for each
+    /// run of blocks that lie together, and none for each buffer.
+    ///
+    /// # Errors
+    /// Fails as [`Disk::read`] does.
+    pub fn read_vectored(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        offset_bytes: u64,
+    ) -> Result<(), ReadError> {
+        self.view.read_vectored(buffers, offset_bytes)
     }
 
     /// Appends zeros until the disk has `size_bytes`. The next flush makes it durable.

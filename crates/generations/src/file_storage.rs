@@ -1,16 +1,19 @@
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use durable_files::{create_new, ensure_directory, open_or_create, sync_directory};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
-use rustix::io::Errno;
+use rustix::io::{Errno, preadv};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::base::Base;
 use crate::pool_file::PoolFile;
 use crate::storage::{Access, Storage, StorageFile};
+
+/// The most buffers of one call of the kernel (`UIO_MAXIOV`, uapi/linux/uio.h).
+const BUFFERS_MAX: usize = 1024;
 
 /// A pool in a directory of this host. Files are made for their owner alone.
 #[derive(Debug)]
@@ -127,6 +130,29 @@ impl Storage for FileStorage {
 impl StorageFile for File {
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         FileExt::read_exact_at(self, buf, offset_bytes)
+    }
+
+    fn read_vectored_at(
+        &self,
+        mut buffers: &mut [IoSliceMut<'_>],
+        mut offset_bytes: u64,
+    ) -> io::Result<()> {
+        IoSliceMut::advance_slices(&mut buffers, 0);
+        while !buffers.is_empty() {
+            let count = buffers.len().min(BUFFERS_MAX);
+            let read = match preadv(
+                self,
+                buffers.get_mut(..count).unwrap_or_default(),
+                offset_bytes,
+            ) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(Errno::INTR) => 0,
+                read => read?,
+            };
+            offset_bytes += u64::try_from(read).map_err(io::Error::other)?;
+            IoSliceMut::advance_slices(&mut buffers, read);
+        }
+        Ok(())
     }
 
     fn write_all_at(&self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {

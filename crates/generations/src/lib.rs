@@ -77,6 +77,7 @@ mod snapshot;
 mod state;
 mod storage;
 mod unlisted;
+mod vectored;
 mod verify;
 mod view;
 mod write;

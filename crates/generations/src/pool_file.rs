@@ -1,9 +1,10 @@
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 
 use fstree::ReadAt as _;
 
 use crate::base::BaseDisk;
+use crate::block::length_of;
 use crate::storage::StorageFile;
 
 /// A file of a [`FileStorage`](crate::FileStorage), or the disk outside of it that a base names.
@@ -20,6 +21,23 @@ impl StorageFile for PoolFile {
         match self {
             Self::Own(file) => StorageFile::read_exact_at(file, buf, offset_bytes),
             Self::Base(disk) => disk.read_exact_at(buf, offset_bytes),
+        }
+    }
+
+    fn read_vectored_at(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        mut offset_bytes: u64,
+    ) -> io::Result<()> {
+        match self {
+            Self::Own(file) => file.read_vectored_at(buffers, offset_bytes),
+            Self::Base(disk) => {
+                for buffer in buffers {
+                    disk.read_exact_at(buffer, offset_bytes)?;
+                    offset_bytes += length_of(buffer);
+                }
+                Ok(())
+            }
         }
     }
 

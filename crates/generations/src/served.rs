@@ -1,4 +1,4 @@
-use std::io;
+use std::io::{self, IoSliceMut};
 
 use crate::disk::Disk;
 use crate::storage::Storage;
@@ -10,6 +10,14 @@ impl<S: Storage> nbd_server::Disk for Disk<S> {
 
     fn read(&mut self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         Ok(Self::read(self, buf, offset_bytes)?)
+    }
+
+    fn read_vectored(
+        &mut self,
+        buffers: &mut [IoSliceMut<'_>],
+        offset_bytes: u64,
+    ) -> io::Result<()> {
+        Ok(Self::read_vectored(self, buffers, offset_bytes)?)
     }
 
     fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {

@@ -1,7 +1,8 @@
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::path::Path;
 
 use crate::Base;
+use crate::block::length_of;
 
 /// The files of a pool: one directory, in which a name is a file. All effects of the crate go
 /// through it, so that tests can cut the power between any two of them.
@@ -109,6 +110,23 @@ pub trait StorageFile {
     /// # Errors
     /// `UnexpectedEof` if the file ends before; otherwise the system's error.
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()>;
+
+    /// Fills buffers, one after the other, with the bytes from `offset_bytes` on. A storage that can do so
+    /// in one call should.
+    ///
+    /// # Errors
+    /// Fails as [`StorageFile::read_exact_at`] does.
+    fn read_vectored_at(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        mut offset_bytes: u64,
+    ) -> io::Result<()> {
+        for buffer in buffers {
+            self.read_exact_at(buffer, offset_bytes)?;
+            offset_bytes += length_of(buffer);
+        }
+        Ok(())
+    }
 
     /// Writes all of `bytes`. Any part may have been written if it fails.
     ///

@@ -148,7 +148,7 @@ impl<F: StorageFile> View<F> {
     }
 
     /// Returns the file of a slot; `None` for zeros.
-    fn file(&self, slot: Slot) -> Option<&Data<F>> {
+    pub(crate) fn file(&self, slot: Slot) -> Option<&Data<F>> {
         let index = usize::from(slot.checked_sub(1)?);
         self.files.get(index)
     }

@@ -10,7 +10,7 @@ use crate::registry::AnyDisk;
 /// one request.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// A registered disk. Requests of several buffers go through one of its own, so that each costs the
+/// A registered disk. What is written from several buffers goes through one of its own, so that it costs the
 /// disk one call and not one for every page of the guest.
 pub(crate) struct CalledDisk {
     pub(crate) disk: AnyDisk,
@@ -27,29 +27,13 @@ impl CalledDisk {
 
     pub(crate) fn readv(
         &mut self,
-        mut buffers: &mut [IoSliceMut<'_>],
-        mut at_bytes: u64,
+        buffers: &mut [IoSliceMut<'_>],
+        at_bytes: u64,
     ) -> io::Result<()> {
-        if let [buffer] = buffers {
-            return self.disk.read(buffer, at_bytes);
+        match buffers {
+            [buffer] => self.disk.read(buffer, at_bytes),
+            buffers => self.disk.read_vectored(buffers, at_bytes),
         }
-        IoSliceMut::advance_slices(&mut buffers, 0);
-        while !buffers.is_empty() {
-            let length = buffers.iter().map(|buffer| buffer.len());
-            let piece = piece(&mut self.piece, length.sum());
-            self.disk.read(piece, at_bytes)?;
-            at_bytes += length_of(piece);
-            let mut rest = &*piece;
-            while let (false, Some(buffer)) = (rest.is_empty(), buffers.first_mut()) {
-                let (part, after) = rest.split_at(rest.len().min(buffer.len()));
-                if let Some(filled) = buffer.get_mut(..part.len()) {
-                    filled.copy_from_slice(part);
-                }
-                rest = after;
-                IoSliceMut::advance_slices(&mut buffers, part.len());
-            }
-        }
-        Ok(())
     }
 
     pub(crate) fn writev(

@@ -3,7 +3,7 @@
 //! They may use the files that are open, and open none: a flush can have to make some, so the thread
 //! that cuts the disk carries it out.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 
 use nbd_server::Disk;
 
@@ -29,6 +29,14 @@ impl Disk for CalledDisk {
 
     fn read(&mut self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         self.disk.read(buf, offset_bytes)
+    }
+
+    fn read_vectored(
+        &mut self,
+        buffers: &mut [IoSliceMut<'_>],
+        offset_bytes: u64,
+    ) -> io::Result<()> {
+        self.disk.read_vectored(buffers, offset_bytes)
     }
 
     fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {

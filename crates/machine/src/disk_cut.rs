@@ -5,7 +5,7 @@
 //! VMM's own threads call the disk, that thread is the only one that may open its files, and it flushes
 //! the disk, too.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -52,6 +52,14 @@ impl nbd_server::Disk for SharedDisk {
 
     fn read(&mut self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         Ok(self.lock()?.read(buf, offset_bytes)?)
+    }
+
+    fn read_vectored(
+        &mut self,
+        buffers: &mut [IoSliceMut<'_>],
+        offset_bytes: u64,
+    ) -> io::Result<()> {
+        Ok(self.lock()?.read_vectored(buffers, offset_bytes)?)
     }
 
     fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {

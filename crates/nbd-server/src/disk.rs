@@ -1,4 +1,4 @@
-use std::io;
+use std::io::{self, IoSliceMut};
 
 /// The disk behind a server. All ranges that a server asks for lie on the disk.
 ///
@@ -14,6 +14,23 @@ pub trait Disk {
     /// # Errors
     /// If they cannot be read.
     fn read(&mut self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()>;
+
+    /// Fills buffers, one after the other, with the bytes from `offset_bytes` on. A disk that can do so in one
+    /// call should.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn read_vectored(
+        &mut self,
+        buffers: &mut [IoSliceMut<'_>],
+        mut offset_bytes: u64,
+    ) -> io::Result<()> {
+        for buffer in buffers {
+            self.read(buffer, offset_bytes)?;
+            offset_bytes += u64::try_from(buffer.len()).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
 
     /// Writes bytes from `offset_bytes` on.
     ///
