@@ -10,6 +10,7 @@ mod cache;
 mod copying;
 mod facts;
 mod fixture;
+mod gaps;
 mod layered;
 mod lowers;
 mod message;
@@ -22,6 +23,7 @@ mod sizes;
 mod workloads;
 
 pub use facts::facts;
+pub use gaps::measure_gaps;
 pub use message::{
     BenchTarget, CacheState, Extent, Facts, Line, Lower, Lowers, Mounted, Overlay, Part, Record,
     Request, Suite,

@@ -1,6 +1,7 @@
 //! The runner. `msb-bench-runner facts ROOT` prints the properties of a system; `msb-bench-runner
 //! run REQUEST` measures. Both print JSON. The request is also JSON, see
-//! `msb_bench_runner::Request`.
+//! `msb_bench_runner::Request`. `msb-bench-runner gaps FILE` writes to a file and answers each line of
+//! its input with the longest time in which no write ended; `msb-bench-runner nothing` ends at once.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -20,6 +21,11 @@ fn main() -> Result<()> {
             let request = serde_json::from_str(request)?;
             msb_bench_runner::run(&request, &mut output, &mut std::io::stdin().lock())
         }
-        _ => bail!("usage: msb-bench-runner facts ROOT | run REQUEST"),
+        ["gaps", file] => {
+            let asked = std::io::BufReader::new(std::io::stdin());
+            msb_bench_runner::measure_gaps(Path::new(file), &mut output, asked)
+        }
+        ["nothing"] => Ok(()),
+        _ => bail!("usage: msb-bench-runner facts ROOT | run REQUEST | gaps FILE | nothing"),
     }
 }

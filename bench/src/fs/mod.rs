@@ -13,6 +13,8 @@ mod tables;
 mod targets;
 mod words;
 
+pub(crate) use runner::PROGRAM as RUNNER;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};

@@ -11,7 +11,7 @@ use msb_bench_runner::Line;
 use super::progress::Progress;
 
 /// The runner, a static executable.
-pub(super) static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-bench-runner"));
+pub(crate) static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-bench-runner"));
 
 /// A hostile guest can print anything, so the length and the number of lines are limited.
 const LINE_MAX_BYTES: u64 = 64 << 10;

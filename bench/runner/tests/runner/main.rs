@@ -220,3 +220,25 @@ fn tree(root: &Path) -> Vec<std::path::PathBuf> {
     paths.sort();
     paths
 }
+
+#[test]
+fn a_writer_tells_its_longest_gap_for_each_line() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let work = tempfile::tempdir().unwrap();
+    let mut runner = Command::new(RUNNER)
+        .arg("gaps")
+        .arg(work.path().join("file"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut asked = runner.stdin.take().unwrap();
+    let mut answers = BufReader::new(runner.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        asked.write_all(b"\n").unwrap();
+        let gap_s: f64 = answers.next().unwrap().unwrap().parse().unwrap();
+        assert!(gap_s > 0.0, "{gap_s}");
+    }
+    drop(asked);
+    assert!(runner.wait().unwrap().success());
+}
