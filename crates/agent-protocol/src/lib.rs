@@ -15,6 +15,7 @@ mod greeting;
 mod heartbeat;
 mod length;
 mod ownership;
+mod roll_back;
 mod services;
 
 /// The generated code of `proto/`: the messages, the clients, and the servers' traits.
@@ -41,6 +42,7 @@ pub use freeze::FrozenDisk;
 pub use heartbeat::{Heartbeat, SilentPeer};
 pub use length::{TooLong, check_length};
 pub use ownership::Ownership;
+pub use roll_back::RollingBack;
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 
 /// The version of the service. An older peer answers calls that it lacks with `UNIMPLEMENTED`.

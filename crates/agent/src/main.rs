@@ -15,9 +15,11 @@ mod guarded_file;
 mod pause;
 mod port;
 mod reaper;
+mod remount;
 mod service;
 mod shutdown;
 mod trim;
+mod unmount;
 mod uptime;
 
 /// The timeout for writing the last lines of a machine.

@@ -15,7 +15,6 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::boot;
 use crate::console;
 use crate::exec::Running;
-use crate::files;
 
 /// The time for all processes to be frozen. One that waits for a disk is frozen once it has its answer.
 const FREEZE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,8 +49,8 @@ pub(crate) async fn pause(running: &Running) -> Result<bool, Status> {
     // The work ends even if the host cancels the call.
     finish(async move {
         let _turn = TURN.lock().await;
-        if running.is_closed() {
-            return Err(files::shutting_down());
+        if let Some(reason) = running.refusal() {
+            return Err(Status::unavailable(reason));
         }
         if running.set_paused(true) {
             return Ok(true);

@@ -1,13 +1,13 @@
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
     Chunk, DiskFailure, ExecInput, FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply,
-    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, PauseReply,
-    PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
-    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
-    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply,
-    SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest, UnpauseReply, UnpauseRequest,
-    WatchDisksRequest, WriteFileInput, WriteFileReply, exec_input, freeze_input, put_archive_input,
-    write_file_input,
+    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply,
+    MountRootRequest, PauseReply, PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput,
+    PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest,
+    ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest,
+    SignalReply, SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest, UnmountRootReply,
+    UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput,
+    WriteFileReply, exec_input, freeze_input, put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 use tokio::time::{Duration, Instant};
@@ -19,7 +19,9 @@ use crate::files::{self, Answers};
 use crate::freeze;
 use crate::pause;
 use crate::reaper::Reaper;
+use crate::remount;
 use crate::shutdown;
+use crate::unmount;
 use crate::uptime;
 
 /// Guest uptime at two moments of the boot, in microseconds.
@@ -46,15 +48,20 @@ impl Service {
         }
     }
 
+    /// Fails if no commands and no calls on files are accepted.
+    fn accept(&self) -> Result<(), Status> {
+        self.running
+            .refusal()
+            .map_or(Ok(()), |reason| Err(Status::unavailable(reason)))
+    }
+
     /// Runs work that blocks on a disk, on its own thread. A sandbox that shuts down accepts none,
     /// because its disks are unmounted meanwhile.
     async fn waiting<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        if self.running.is_closed() {
-            return Err(files::shutting_down());
-        }
+        self.accept()?;
         files::waiting(work).await
     }
 }
@@ -83,9 +90,7 @@ impl Sandbox for Service {
         let Some(exec_input::Input::Start(start)) = first else {
             return Err(Status::invalid_argument("the first input is not a command"));
         };
-        if self.running.is_closed() {
-            return Err(Status::unavailable("the sandbox is shutting down"));
-        }
+        self.accept()?;
         let events = exec::run(start, inputs, &self.reaper, &self.running).await;
         Ok(Response::new(events))
     }
@@ -234,9 +239,7 @@ impl Sandbox for Service {
         let Some(freeze_input::Input::Start(start)) = first else {
             return Err(Status::invalid_argument("the first input is not a start"));
         };
-        if self.running.is_closed() {
-            return Err(files::shutting_down());
-        }
+        self.accept()?;
         let events = freeze::freeze(start, inputs, &self.running);
         Ok(Response::new(events))
     }
@@ -249,6 +252,22 @@ impl Sandbox for Service {
     async fn unpause(&self, _: Request<UnpauseRequest>) -> Result<Response<UnpauseReply>, Status> {
         let was_paused = pause::unpause(&self.running).await?;
         Ok(Response::new(UnpauseReply { was_paused }))
+    }
+
+    async fn unmount_root(
+        &self,
+        request: Request<UnmountRootRequest>,
+    ) -> Result<Response<UnmountRootReply>, Status> {
+        remount::unmount(request.into_inner(), &self.running).await?;
+        Ok(Response::new(UnmountRootReply {}))
+    }
+
+    async fn mount_root(
+        &self,
+        _: Request<MountRootRequest>,
+    ) -> Result<Response<MountRootReply>, Status> {
+        remount::mount(&self.running).await?;
+        Ok(Response::new(MountRootReply {}))
     }
 
     async fn shutdown(
@@ -270,7 +289,10 @@ impl Sandbox for Service {
         }
         shutdown::end_processes(deadline).await;
         self.running.all_left().await;
-        shutdown::unmount_beside_pings().await;
+        let turn = remount::turn().await;
+        // A thread that failed has said so; the machine ends all the same.
+        let _ = unmount::beside_pings(unmount::unmount_for_good).await;
+        drop(turn);
         tokio::spawn(shutdown::power_off_after_answer());
         Ok(Response::new(ShutdownReply {}))
     }
@@ -279,7 +301,7 @@ impl Sandbox for Service {
         &self,
         _: Request<PowerOffRequest>,
     ) -> Result<Response<PowerOffReply>, Status> {
-        if !self.running.is_closed() {
+        if !self.running.is_closed_for_good() {
             return Err(Status::failed_precondition("nothing was shut down"));
         }
         shutdown::power_off()

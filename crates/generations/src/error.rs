@@ -272,6 +272,23 @@ pub enum GrowError {
     Failed(#[from] Failed),
 }
 
+/// An open disk cannot be set to another state.
+#[derive(Debug, Error)]
+pub enum RollBackError {
+    /// The size of the state is none that a disk can have.
+    #[error(transparent)]
+    Size(#[from] InvalidSize),
+    /// Changes that were made before cannot be made durable.
+    #[error(transparent)]
+    Flush(#[from] FlushError),
+    /// A generation of the state cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The files of the new head, or the record of the disk, cannot be written.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
 /// Generations cannot be merged.
 #[derive(Debug, Error)]
 pub enum MergeError {

@@ -70,6 +70,7 @@ mod names;
 mod open;
 mod pool;
 mod pool_file;
+mod roll_back;
 mod sealed;
 mod sealing;
 mod served;
@@ -87,7 +88,8 @@ pub use block::{BLOCK_BYTES, GENERATIONS_MAX, SECTOR_BYTES, SIZE_MAX_BYTES};
 pub use disk::Disk;
 pub use error::{
     BaseError, CreateError, CutError, Damaged, Failed, Fault, FlushError, GrowError, InvalidSize,
-    MergeError, OpenError, OutOfRange, ReadError, StorageError, VerifyError, WriteError,
+    MergeError, OpenError, OutOfRange, ReadError, RollBackError, StorageError, VerifyError,
+    WriteError,
 };
 pub use file_storage::FileStorage;
 pub use id::{DiskId, GenerationId};

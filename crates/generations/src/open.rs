@@ -1,5 +1,6 @@
 //! Opening: the map of a disk from the lists of its generations and the log of its head.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::block::{GENERATIONS_MAX, Run, blocks_of};
@@ -23,10 +24,24 @@ pub(crate) fn read_record<S: Storage>(storage: &S, disk: DiskId) -> Result<DiskR
 
 /// Opens the generations of a state and lays their lists over each other, the oldest first.
 pub(crate) fn load<S: Storage>(storage: &S, state: &State) -> Result<View<S::File>, OpenError> {
+    load_beside(storage, state, &[])
+}
+
+/// Does the same, and opens no file that is among `open`: it may be out of reach by now.
+pub(crate) fn load_beside<S: Storage>(
+    storage: &S,
+    state: &State,
+    open: &[Data<S::File>],
+) -> Result<View<S::File>, OpenError> {
+    let open: HashMap<GenerationId, &Data<S::File>> =
+        open.iter().map(|data| (data.id, data)).collect();
     let mut view = View::new(state.size_bytes);
     for id in &state.generations {
         let list = BlockList::read(storage, *id)?;
-        let data = open_sealed(storage, &list)?;
+        let data = match open.get(id) {
+            Some(data) => Data::clone(data),
+            None => open_sealed(storage, &list)?,
+        };
         let slot = view.push(data);
         let slot = slot.ok_or_else(|| too_many(state.generations.len()))?;
         let disk_blocks = blocks_of(view.size_bytes);

@@ -91,6 +91,9 @@ pub(crate) enum CutDiskError {
     /// Changes of the disk cannot be made durable.
     #[error("cannot flush the writable disk: {0}")]
     Flush(String),
+    /// The disk cannot be set to another state.
+    #[error("cannot set the writable disk to another state: {0}")]
+    RollBack(String),
     /// The machine ends.
     #[error("the writable disk is not served any more")]
     Ended,
@@ -116,6 +119,7 @@ pub(crate) fn disk_orders() -> (DiskOrders, DiskWork) {
 enum Order {
     Cut(CutOrder),
     Flush(SyncSender<Outcome<()>>),
+    RollBack(State, oneshot::Sender<Outcome<()>>),
 }
 
 /// The order to cut the disk.
@@ -151,6 +155,15 @@ impl DiskOrders {
         }
     }
 
+    /// Sets the disk to a state, and waits until that is durable. The disk keeps its size: a smaller state
+    /// is followed by zeros. Nobody may use the disk meanwhile.
+    pub(crate) async fn roll_back(&self, state: State) -> Outcome<()> {
+        let (told, done) = oneshot::channel();
+        let sent = self.0.send(Order::RollBack(state, told));
+        sent.map_err(|_| CutDiskError::Ended)?;
+        done.await.unwrap_or(Err(CutDiskError::Ended))
+    }
+
     /// Makes all changes of the disk durable that were made before the call. It waits for that.
     pub(crate) fn flush(&self) -> Outcome<()> {
         let (told, flushed) = sync_channel(1);
@@ -181,6 +194,10 @@ impl DiskWork {
                 Order::Flush(told) => {
                     // Whoever asked may be gone.
                     let _ = told.send(flush(disk));
+                }
+                Order::RollBack(state, told) => {
+                    // Whoever asked may be gone.
+                    let _ = told.send(roll_back(disk, &state));
                 }
             }
         }
@@ -230,6 +247,23 @@ fn flush(disk: &SharedDisk) -> Outcome<()> {
     Ok(())
 }
 
+fn roll_back(disk: &SharedDisk, state: &State) -> Outcome<()> {
+    let failed = |error: &dyn ToString| CutDiskError::RollBack(error.to_string());
+    let size_bytes = disk.size_bytes();
+    if state.size_bytes > size_bytes {
+        // The VMM has told the guest the size.
+        let reason = format!(
+            "it has {} bytes, and the disk {size_bytes}",
+            state.size_bytes
+        );
+        return Err(CutDiskError::RollBack(reason));
+    }
+    let mut disk = disk.lock().map_err(|error| failed(&error))?;
+    disk.roll_back(state).map_err(|error| failed(&error))?;
+    disk.grow(size_bytes).map_err(|error| failed(&error))?;
+    disk.flush().map_err(|error| failed(&error))
+}
+
 fn cannot_cut(error: &dyn ToString) -> CutDiskError {
     CutDiskError::Disk(error.to_string())
 }
@@ -268,6 +302,42 @@ mod tests {
         assert!(error.contains("has 2 generations"), "{error}");
         drop(orders);
         cutter.join().expect("no panic");
+    }
+
+    #[tokio::test]
+    async fn a_served_disk_that_is_rolled_back_keeps_its_size() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
+        let id = pool.new_disk_id().expect("random bytes");
+        pool.create_disk(id, SIZE_BYTES).expect("made");
+        let mut disk = pool.open_disk(id).expect("opened");
+        disk.write(b"first", 0).expect("written");
+        let small = disk.cut().expect("cut");
+        disk.grow(2 * SIZE_BYTES).expect("grown");
+        disk.write(b"later", 0).expect("written");
+        disk.write(b"beyond", SIZE_BYTES).expect("written");
+        let large = disk.cut().expect("cut");
+        let shared = SharedDisk::new(disk);
+        let (orders, work) = disk_orders();
+        let worker = std::thread::spawn({
+            let shared = shared.clone();
+            move || work.carry_out(&shared)
+        });
+        let read = |offset_bytes| {
+            let mut bytes = [0; 6];
+            let read = shared.lock().expect("whole").read(&mut bytes, offset_bytes);
+            read.map(|()| bytes).expect("read")
+        };
+        orders.roll_back(small).await.expect("rolled back");
+        assert_eq!((read(0), read(SIZE_BYTES)), (*b"first\0", [0; 6]));
+        orders.roll_back(large.clone()).await.expect("rolled forth");
+        assert_eq!((read(0), read(SIZE_BYTES)), (*b"later\0", *b"beyond"));
+        let mut longer = large;
+        longer.size_bytes *= 2;
+        let refused = orders.roll_back(longer).await.expect_err("it is longer");
+        assert!(refused.to_string().contains("4194304 bytes"), "{refused}");
+        drop(orders);
+        worker.join().expect("no panic");
     }
 
     #[tokio::test]

@@ -97,9 +97,9 @@ pub use sandbox::{
     Stopping, UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError, UpperPool,
 };
 pub use snapshots::{
-    Consistency, ExportError, ImportError, Imported, InvalidSnapshotName, Origin, RolledBack,
-    Snapshot, SnapshotContent, SnapshotDraft, SnapshotError, SnapshotExport, SnapshotImport,
-    SnapshotName, VerifiedSnapshot,
+    Consistency, ExportError, ImportError, Imported, InvalidSnapshotName, Origin, RollBackRunning,
+    RolledBack, Snapshot, SnapshotContent, SnapshotDraft, SnapshotError, SnapshotExport,
+    SnapshotImport, SnapshotName, VerifiedSnapshot,
 };
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};

@@ -1,8 +1,11 @@
 //! Snapshots of sandboxes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use msb_runtime::{Sandbox as StoredSandbox, Snapshot, SnapshotDraft, SnapshotName};
+use msb_runtime::{
+    RollBackRunning, Sandbox as StoredSandbox, Snapshot, SnapshotDraft, SnapshotError, SnapshotName,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::sandboxes::Handle;
@@ -64,6 +67,27 @@ impl From<msb_runtime::Consistency> for SnapshotConsistency {
             msb_runtime::Consistency::Frozen => Self::Frozen,
             msb_runtime::Consistency::Crash => Self::Crash,
         }
+    }
+}
+
+/// The progress of a rollback of a running sandbox.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    /// It is made.
+    Done(RolledBack),
+    /// The sandbox has to be stopped for it; what the disk had before may be kept already.
+    Stop {
+        begun: Option<msb_runtime::RolledBack>,
+    },
+}
+
+fn described(stored: &StoredSandbox, rolled: msb_runtime::RolledBack) -> RolledBack {
+    RolledBack {
+        to: SnapshotInfo::new(stored, rolled.to),
+        kept: SnapshotInfo::new(stored, rolled.kept),
+        restarted: false,
+        booted: false,
+        notices: Vec::new(),
     }
 }
 
@@ -304,14 +328,38 @@ impl Snapshots {
     /// Makes the stopped sandbox's files those of a snapshot.
     pub(crate) fn rollback(&self, name: Option<&str>) -> Operation<RolledBack> {
         let name = name.map(str::to_owned);
+        self.of_stored(move |stored| Ok(described(stored, stored.roll_back(name.as_deref())?)))
+    }
+
+    /// Makes the running sandbox's files those of a snapshot, while its machine stays up.
+    pub(crate) fn rollback_running(
+        &self,
+        name: Option<&str>,
+        grace: Option<Duration>,
+    ) -> Operation<Progress> {
+        let (handle, name) = (Arc::clone(&self.handle), name.map(str::to_owned));
+        Operation::new(async move {
+            let stored = handle.stored();
+            Ok(
+                match stored.roll_back_running(name.as_deref(), grace).await {
+                    Ok(RollBackRunning::Done(rolled)) => Progress::Done(RolledBack {
+                        restarted: true,
+                        ..described(&stored, rolled)
+                    }),
+                    Ok(RollBackRunning::Stop { begun, .. }) => Progress::Stop { begun },
+                    // It has ended meanwhile, or its process does not answer.
+                    Err(SnapshotError::Connect(_)) => Progress::Stop { begun: None },
+                    Err(error) => return Err(error.into()),
+                },
+            )
+        })
+    }
+
+    /// Ends a rollback of a sandbox that has stopped since.
+    pub(crate) fn end_rollback(&self, begun: msb_runtime::RolledBack) -> Operation<RolledBack> {
         self.of_stored(move |stored| {
-            let rolled = stored.roll_back(name.as_deref())?;
-            Ok(RolledBack {
-                to: SnapshotInfo::new(stored, rolled.to),
-                kept: SnapshotInfo::new(stored, rolled.kept),
-                restarted: false,
-                notices: Vec::new(),
-            })
+            stored.end_roll_back(&begun)?;
+            Ok(described(stored, begun))
         })
     }
 

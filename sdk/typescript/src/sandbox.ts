@@ -208,7 +208,8 @@ export class Sandbox implements AsyncDisposable {
 
   /**
    * Makes the files those of a snapshot; of the newest one without a name. The files as they were before are kept as a
-   * snapshot. A running sandbox is stopped first, and started again afterwards.
+   * snapshot. The processes of a running sandbox are ended, and its command is started again; its machine stays up. If
+   * the guest does not do its part, the sandbox is stopped and started.
    */
   async rollback(name?: string, options: RollbackOptions = {}): Promise<RolledBack> {
     return this.#remote.value("rollback", { ...options, name }, options);

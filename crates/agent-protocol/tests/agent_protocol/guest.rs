@@ -7,12 +7,13 @@ use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
     Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, FreezeEvent, FreezeInput, Frozen,
     GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
-    MakeDirectoryRequest, PauseReply, PauseRequest, PowerOffReply, PowerOffRequest,
-    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
-    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
-    ShutdownRequest, SignalReply, SignalRequest, Started, StatReply, StatRequest, StatsReply,
-    StatsRequest, Thawed, UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput,
-    WriteFileReply, freeze_event, freeze_input, put_archive_input, write_file_input,
+    MakeDirectoryRequest, MountRootReply, MountRootRequest, PauseReply, PauseRequest,
+    PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply,
+    RemoveRequest, RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply,
+    SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started, StatReply,
+    StatRequest, StatsReply, StatsRequest, Thawed, UnmountRootReply, UnmountRootRequest,
+    UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, freeze_event,
+    freeze_input, put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, VERSION, async_trait,
@@ -249,6 +250,20 @@ impl Sandbox for Guest {
 
     async fn unpause(&self, _: Request<UnpauseRequest>) -> Result<Response<UnpauseReply>, Status> {
         Ok(Response::new(UnpauseReply { was_paused: true }))
+    }
+
+    async fn unmount_root(
+        &self,
+        _: Request<UnmountRootRequest>,
+    ) -> Result<Response<UnmountRootReply>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn mount_root(
+        &self,
+        _: Request<MountRootRequest>,
+    ) -> Result<Response<MountRootReply>, Status> {
+        Err(Status::unimplemented(""))
     }
 
     async fn shutdown(

@@ -37,6 +37,12 @@ pub(super) fn note_written(device: &str) {
     devices.push(device.to_owned());
 }
 
+/// Forgets the devices that were written to, before all are found again.
+pub(super) fn forget_written() {
+    let devices = WRITTEN_DEVICES.lock();
+    devices.unwrap_or_else(PoisonError::into_inner).clear();
+}
+
 /// Returns the device node of a volume's disk, and records that it is written to.
 pub(super) fn volume(serial: &str) -> Result<String, BootError> {
     let device = wait_for(serial)?;

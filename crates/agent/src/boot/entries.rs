@@ -89,6 +89,11 @@ fn note(device: &str, source: &str) {
     disks.push((device.to_owned(), source.to_owned()));
 }
 
+/// Forgets the entries that were disks, before they are attached again.
+pub(super) fn forget_disks() {
+    DISKS.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
 /// Returns the entry that a block device shows, by the kernel's name for the device. `None` if the
 /// device shows no entry.
 pub(crate) fn of_device(name: &str) -> Option<String> {

@@ -20,11 +20,6 @@ const OPEN_FILES_MAX: u64 = 1 << 20;
 /// Sets the host name, raises the limit of open files and brings the networks up. The sandbox is
 /// usable without any of them, so failures are reported and do not stop the boot.
 pub(super) fn set_up() {
-    let name = std::env::var(HOSTNAME_VARIABLE).unwrap_or_else(|_| DEFAULT_HOSTNAME.to_owned());
-    report(
-        "set the host name",
-        sethostname(name.as_bytes()).map_err(Into::into),
-    );
     let limit = Rlimit {
         current: Some(OPEN_FILES_MAX),
         maximum: Some(OPEN_FILES_MAX),
@@ -35,14 +30,24 @@ pub(super) fn set_up() {
     );
     let loopback = Interface::new("lo").and_then(|loopback| loopback.bring_up());
     report("bring the loopback up", loopback);
-    let network = network::from_host();
-    if let Some(network) = &network {
+    if let Some(network) = network::from_host() {
         report("set up the network", network.bring_up());
     }
+    name_it();
+}
+
+/// Sets the host name, and shows it and the network's names in files of a root that was mounted.
+pub(super) fn name_it() {
+    let name = std::env::var(HOSTNAME_VARIABLE).unwrap_or_else(|_| DEFAULT_HOSTNAME.to_owned());
+    report(
+        "set the host name",
+        sethostname(name.as_bytes()).map_err(Into::into),
+    );
     let name = host_files::Name {
         name: &name,
         is_given: std::env::var_os(HOSTNAME_GIVEN_VARIABLE).is_some(),
     };
+    let network = network::from_host();
     report("name hosts", host_files::mount(&name, network.as_ref()));
 }
 

@@ -43,14 +43,28 @@ pub(crate) fn kept_mounts() -> Vec<PathBuf> {
 /// Mounts everything and makes the sandbox's root this process's root.
 pub(crate) fn boot() -> Result<(), BootError> {
     mounts::mount_kernel_filesystems()?;
+    mount_root()?;
+    control_groups::group_commands()?;
+    host::set_up();
+    clock::set_from_host();
+    root::close_if_read_only()
+}
+
+/// Mounts everything anew after the boot disk has become the root again. What is the kernel's and not of a
+/// filesystem stays: networks, control groups, the clock, nodes in `/dev`.
+pub(crate) fn mount_again() -> Result<(), BootError> {
+    disks::forget_written();
+    entries::forget_disks();
+    mount_root()?;
+    host::name_it();
+    root::close_if_read_only()
+}
+
+fn mount_root() -> Result<(), BootError> {
     let disks = disks::find()?;
     root::mount(&disks)?;
     mounts::mount_in_root()?;
     volumes::mount_all()?;
     root::expose_lower_mounts()?;
-    root::pivot()?;
-    control_groups::group_commands()?;
-    host::set_up();
-    clock::set_from_host();
-    root::close_if_read_only()
+    root::pivot()
 }

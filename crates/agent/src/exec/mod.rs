@@ -50,10 +50,8 @@ pub(crate) async fn run(
 ) -> Events {
     let (sender, events) = mpsc::channel(PENDING_CHUNKS);
     let prepared = prepare(request).await;
-    let started = if running.is_closed() {
-        Err(NotStarted::Failed(guest_failure(
-            "the sandbox is shutting down",
-        )))
+    let started = if let Some(reason) = running.refusal() {
+        Err(NotStarted::Failed(guest_failure(reason)))
     } else if running.is_paused() {
         // The agent would wait for a child that is frozen before it has become the program.
         Err(NotStarted::Failed(paused()))

@@ -20,9 +20,20 @@ pub(crate) struct Running(Arc<Mutex<Table>>);
 #[derive(Debug, Default)]
 struct Table {
     last_id: u64,
-    is_closed: bool,
+    stage: Stage,
     is_paused: bool,
     commands: HashMap<u64, Entry>,
+}
+
+/// The stage of the sandbox, which decides whether commands and calls on files are accepted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Open,
+    /// The root is unmounted, or about to be, until the host has it mounted again.
+    Unmounted,
+    /// The sandbox is shutting down.
+    Closed,
 }
 
 #[derive(Debug)]
@@ -77,14 +88,47 @@ impl Running {
         Some(())
     }
 
-    /// Refuses further commands. Returns true if they were accepted before.
+    /// Refuses further commands for good. Returns false if that was so before.
     pub(crate) fn close(&self) -> bool {
-        let was_closed = std::mem::replace(&mut self.table().is_closed, true);
-        !was_closed
+        std::mem::replace(&mut self.table().stage, Stage::Closed) != Stage::Closed
     }
 
+    /// Refuses further commands until [`reopen`](Self::reopen). Returns false and changes nothing if they
+    /// are refused.
+    pub(crate) fn close_for_unmount(&self) -> bool {
+        let mut table = self.table();
+        let is_open = table.stage == Stage::Open;
+        if is_open {
+            table.stage = Stage::Unmounted;
+        }
+        is_open
+    }
+
+    /// Accepts commands again, unless the sandbox is shutting down.
+    pub(crate) fn reopen(&self) {
+        let mut table = self.table();
+        if table.stage == Stage::Unmounted {
+            table.stage = Stage::Open;
+        }
+    }
+
+    /// Returns the reason why commands and calls on files are refused; `None` if they are accepted.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        match self.table().stage {
+            Stage::Open => None,
+            Stage::Unmounted => Some("the sandbox is being rolled back"),
+            Stage::Closed => Some("the sandbox is shutting down"),
+        }
+    }
+
+    /// Returns true if commands and calls on files are refused.
     pub(crate) fn is_closed(&self) -> bool {
-        self.table().is_closed
+        self.table().stage != Stage::Open
+    }
+
+    /// Returns true if the sandbox is shutting down.
+    pub(crate) fn is_closed_for_good(&self) -> bool {
+        self.table().stage == Stage::Closed
     }
 
     /// Sets whether commands are refused because the sandbox is paused. Returns the value before.
@@ -108,5 +152,23 @@ impl Running {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sandbox_that_shuts_down_is_not_opened_again() {
+        let running = Running::default();
+        assert!(running.refusal().is_none() && running.close_for_unmount());
+        assert!(!running.close_for_unmount(), "it is unmounted");
+        assert_eq!(running.refusal(), Some("the sandbox is being rolled back"));
+        running.reopen();
+        assert!(!running.is_closed() && running.close_for_unmount());
+        assert!(running.close(), "it was not shut down before");
+        running.reopen();
+        assert!(running.is_closed_for_good() && !running.close());
     }
 }

@@ -71,7 +71,9 @@ pub(crate) async fn put(
     let receiving = async move {
         loop {
             let chunk = match inputs.message().await {
-                _ if running.is_closed() => Err(io::Error::other("the sandbox is shutting down")),
+                _ if running.is_closed() => {
+                    Err(io::Error::other(running.refusal().unwrap_or_default()))
+                }
                 Ok(None) => return,
                 Ok(Some(PutArchiveInput {
                     input: Some(put_archive_input::Input::Data(data)),

@@ -64,10 +64,9 @@ fn answers<T: Send + 'static>(
     };
     tokio::task::spawn_blocking(move || {
         let ended = work(&host);
-        let ended = if host.running.is_closed() {
-            Err(shutting_down())
-        } else {
-            ended
+        let ended = match host.running.refusal() {
+            Some(reason) => Err(Status::unavailable(reason)),
+            None => ended,
         };
         if let Err(status) = ended {
             // The host may have disconnected.
@@ -75,10 +74,6 @@ fn answers<T: Send + 'static>(
         }
     });
     ReceiverStream::new(answers)
-}
-
-pub(crate) fn shutting_down() -> Status {
-    Status::unavailable("the sandbox is shutting down")
 }
 
 /// Returns a path as an absolute one, from the sandbox's root.

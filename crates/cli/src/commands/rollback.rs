@@ -13,16 +13,17 @@ use crate::output;
     after_help = "The files are those of the newest snapshot if none is named. The files as they were before are kept as an \
     automatic snapshot, whose name is printed: rolling back to it undoes the rollback. Volumes and host directories stay as \
     they are, and so do the options of the sandbox.\n\n\
-    A running sandbox is stopped as msb stop does it, and started again with its command. One that is removed when it \
-    stops is refused.\n\n\
+    The processes of a running sandbox are killed, and its command is started again; its machine stays up, so that \
+    this takes less time than a boot. If the guest does not do its part, the machine is stopped as msb stop does it, and \
+    booted again. A sandbox that is removed when it stops is refused.\n\n\
     Examples:\n  \
     msb rollback work\n  \
-    msb rollback -t 0 work@clean"
+    msb rollback -t 10 work@clean"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Time limit for processes of a running sandbox to end [default: the sandbox's own, or 10]
+    /// Time limit for processes of a running sandbox to end [default: none, they are killed at once]
     #[arg(short, long, value_name = "SECONDS")]
     time: Option<u64>,
     /// Sandbox, by name or id, and the name of its snapshot

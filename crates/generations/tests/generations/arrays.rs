@@ -157,8 +157,13 @@ impl<S: Storage + Sync> Model<S> {
         let (state, content) = self.snapshots[random.below(self.snapshots.len())].clone();
         let index = random.below(self.disks.len());
         let disk = &mut self.disks[index];
-        disk.disk = None;
-        self.pool.roll_back(disk.id, &state).unwrap();
+        match &mut disk.disk {
+            Some(open) if random.below(2) == 0 => open.roll_back(&state).unwrap(),
+            _ => {
+                disk.disk = None;
+                self.pool.roll_back(disk.id, &state).unwrap();
+            }
+        }
         disk.content = content;
     }
 

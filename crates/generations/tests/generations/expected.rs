@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use generations::{Disk, DiskId, Pool, State};
+use generations::{Disk, DiskId, Pool, RollBackError, State};
 
 use crate::simulated::{Random, Simulated};
 
@@ -294,11 +294,29 @@ impl Workload {
         let Some((state, content)) = self.snapshot() else {
             return Ok(());
         };
+        let is_open = self.random.below(2) == 0;
+        if is_open {
+            self.disk(index)?;
+        }
         let expected = &mut self.disks[index];
-        expected.disk = None;
+        let mut disk = expected.disk.take();
         expected.rolled_back = Some(content.clone());
-        self.pool.roll_back(expected.id, &state)?;
+        match disk.as_mut().filter(|_| is_open) {
+            Some(open) => {
+                let rolled_back = open.roll_back(&state);
+                if let Err(RollBackError::Flush(_)) = rolled_back {
+                    // The disk that knows of the failed sync stays open.
+                    (expected.disk, expected.rolled_back) = (disk.take(), None);
+                }
+                rolled_back?;
+            }
+            None => {
+                drop(disk.take());
+                self.pool.roll_back(expected.id, &state)?;
+            }
+        }
         *expected = Expected::new(expected.id, content);
+        expected.disk = disk;
         Ok(())
     }
 

@@ -10,13 +10,14 @@ use msb_agent_protocol::v1::supervisor_server::Supervisor as SupervisorCalls;
 use msb_agent_protocol::v1::{
     Chunk, CutDiskReply, CutDiskRequest, DiskErrorsReply, DiskErrorsRequest, DiskFailure, Exec,
     ExecEvent, ExecInput, FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply, HelloRequest,
-    ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, OwnEvent, OwnInput, Owned,
-    PauseReply, PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
-    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
-    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalJobRequest,
-    SignalReply, SignalRequest, StartJobReply, StatReply, StatRequest, StatsReply, StatsRequest,
-    UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, own_event,
-    own_input,
+    ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply,
+    MountRootRequest, OwnEvent, OwnInput, Owned, PauseReply, PauseRequest, PowerOffReply,
+    PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
+    RenameReply, RenameRequest, ResizeReply, ResizeRequest, RollBackInput, SetModeReply,
+    SetModeRequest, ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest,
+    StartJobReply, StatReply, StatRequest, StatsReply, StatsRequest, UnmountRootReply,
+    UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput,
+    WriteFileReply, own_event, own_input, roll_back_input,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -213,6 +214,20 @@ impl Sandbox for Supervisor {
         Ok(Response::new(UnpauseReply { was_paused }))
     }
 
+    async fn unmount_root(
+        &self,
+        _: Request<UnmountRootRequest>,
+    ) -> Result<Response<UnmountRootReply>, Status> {
+        Err(Status::permission_denied("a rollback unmounts the root"))
+    }
+
+    async fn mount_root(
+        &self,
+        _: Request<MountRootRequest>,
+    ) -> Result<Response<MountRootReply>, Status> {
+        Err(Status::permission_denied("a rollback mounts the root"))
+    }
+
     async fn shutdown(
         &self,
         request: Request<ShutdownRequest>,
@@ -236,6 +251,21 @@ impl Sandbox for Supervisor {
 
 #[async_trait]
 impl SupervisorCalls for Supervisor {
+    type RollBackStream = super::rollback::Events;
+
+    async fn roll_back(
+        &self,
+        request: Request<Streaming<RollBackInput>>,
+    ) -> Result<Response<Self::RollBackStream>, Status> {
+        self.connection.count();
+        let mut inputs = request.into_inner();
+        let first_input = inputs.message().await?.and_then(|input| input.input);
+        let Some(roll_back_input::Input::Start(start)) = first_input else {
+            return Err(Status::invalid_argument("the first input is no start"));
+        };
+        Self::roll_back(self, start, inputs).map(Response::new)
+    }
+
     type AttachStream = Answers<ExecEvent>;
 
     async fn attach(

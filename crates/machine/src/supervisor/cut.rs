@@ -82,11 +82,13 @@ async fn was_frozen(frozen: FrozenDisk) -> bool {
     }
 }
 
-fn status(error: CutDiskError) -> Status {
+pub(super) fn status(error: CutDiskError) -> Status {
     let message = error.to_string();
     match error {
         CutDiskError::TooMany { .. } => Status::resource_exhausted(message),
-        CutDiskError::Disk(_) | CutDiskError::Flush(_) => Status::internal(message),
+        CutDiskError::Disk(_) | CutDiskError::Flush(_) | CutDiskError::RollBack(_) => {
+            Status::internal(message)
+        }
         CutDiskError::Ended => Status::unavailable(message),
     }
 }

@@ -105,12 +105,22 @@ impl MainCommandLife {
         self.supervisor.end(None, None).await;
     }
 
+    /// Waits for the end of a rollback, which has ended the command with this event. Returns true if the
+    /// command can begin anew, with the files that there are then.
+    async fn can_begin_anew(&self, event: &EndEvent) -> bool {
+        self.first.attached.dismiss(event.clone()).await;
+        self.first.renew();
+        let is_settled = self.supervisor.rollbacks.settled().await;
+        is_settled && !self.first.attached.are_abandoned()
+    }
+
     /// Runs the command as often as the policy demands. The exit is written when this returns.
     async fn last_end(&mut self, mut started: Result<Command, End>) -> EndEvent {
         let mut retries = 0;
         let mut backoff = BACKOFF_MIN;
         loop {
             let began = Instant::now();
+            let rollbacks = self.supervisor.rollbacks.begun();
             let (exit, event) = match started {
                 Ok(command) => self.first.attend(command, &mut self.log).await,
                 Err(end) => end,
@@ -119,10 +129,16 @@ impl MainCommandLife {
                 Some(reason) => limited(*reason),
                 None => (exit, event),
             };
+            let is_rolled_back = self.supervisor.rollbacks.begun() != rollbacks;
+            if is_rolled_back && self.can_begin_anew(&event).await {
+                (retries, backoff) = (0, BACKOFF_MIN);
+                started = self.start().await;
+                continue;
+            }
             if let Err(error) = exit.write(&self.files.exit()) {
                 log_line(&format!("exit.json: {error}"));
             }
-            let is_ending = self.first.attached.are_abandoned();
+            let is_ending = is_rolled_back || self.first.attached.are_abandoned();
             if is_ending || !self.config.restart.restarts_after(&exit, retries) {
                 return event;
             }
@@ -136,8 +152,9 @@ impl MainCommandLife {
             }
             retries += 1;
             backoff = (backoff * 2).min(BACKOFF_MAX);
-            // A paused guest starts nothing.
+            // A paused guest starts nothing, and neither does one whose disks are unmounted.
             self.supervisor.pause.ended().await;
+            self.supervisor.rollbacks.settled().await;
             started = self.start().await;
             // A guest that shuts down starts nothing; that failure is not the command's end.
             if started.is_err() && self.first.attached.are_abandoned() {

@@ -56,6 +56,18 @@ impl MainCommand {
         }
     }
 
+    /// Waits until the command runs with another number than `before`, or has ended for good.
+    pub(super) async fn follows(&self, before: u64) {
+        let mut stage = self.stage.subscribe();
+        let is_later = |stage: &Stage| match stage {
+            Stage::Waiting => false,
+            Stage::Running { started, .. } => started.exec_id != before,
+            Stage::Over(_) => true,
+        };
+        // The sender lives as long as `self`.
+        let _ = stage.wait_for(is_later).await;
+    }
+
     /// Attaches a client, which receives the command's events from now on.
     pub(super) fn watch(&self) -> Result<Events, Status> {
         // The stage cannot change while it is borrowed.

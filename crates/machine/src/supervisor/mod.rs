@@ -14,6 +14,7 @@ mod lifetime;
 mod main_command;
 mod owners;
 mod pause;
+mod rollback;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -32,6 +33,7 @@ use msb_agent_protocol::{Client, serve_kept};
 use msb_runtime::{EndReason, SandboxPaths, StopSignal, SupervisorConfig};
 use owners::{Owner, Owners, StartingClient};
 use pause::Pause;
+use rollback::Rollbacks;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -89,6 +91,7 @@ pub(crate) async fn keep(
         killed: watch::Sender::new(false),
         reason: Arc::default(),
         pause: Pause::new(files.paused()),
+        rollbacks: Rollbacks::new(),
         exit: files.exit(),
         agent,
     };
@@ -132,6 +135,7 @@ pub(super) struct Supervisor {
     /// The thread that cuts the writable disk; `None` if that is a raw file.
     cuts: Option<DiskOrders>,
     pause: Pause,
+    rollbacks: Rollbacks,
     is_ending: Arc<AtomicBool>,
     /// True once the machine is about to be killed.
     killed: watch::Sender<bool>,

@@ -42,7 +42,7 @@ impl Pause {
         let _ = self.is_paused.subscribe().wait_for(|&paused| !paused).await;
     }
 
-    fn note(&self, is_paused: bool) -> io::Result<()> {
+    pub(super) fn note(&self, is_paused: bool) -> io::Result<()> {
         if is_paused {
             durable_files::create(&self.record)?;
         } else {

@@ -13,6 +13,7 @@ mod name;
 mod origin;
 mod record;
 mod remove;
+mod roll_back;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -27,6 +28,7 @@ pub use name::{InvalidSnapshotName, SnapshotName};
 pub use origin::Origin;
 use record::Records;
 pub use record::Snapshot;
+pub use roll_back::{RollBackRunning, RolledBack};
 pub use verify::{SnapshotContent, VerifiedSnapshot};
 
 use crate::at_rest::DiskAtRest;
@@ -44,15 +46,6 @@ pub struct SnapshotDraft {
     pub name: Option<SnapshotName>,
     /// The user's note.
     pub message: Option<String>,
-}
-
-/// A rollback that was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RolledBack {
-    /// The snapshot that the disk has the content of.
-    pub to: Snapshot,
-    /// The snapshot that has the disk as it was before.
-    pub kept: Snapshot,
 }
 
 impl Sandbox {
@@ -114,38 +107,6 @@ impl Sandbox {
         let disk = DiskAtRest::Snapshot(Box::new(pool.pool.open_snapshot(&state)?));
         let sandbox = self.clone();
         Ok(SandboxAtRest { sandbox, disk })
-    }
-
-    /// Gives the stopped sandbox's disk the content of a snapshot; of the newest one if `None`. The disk
-    /// as it was before becomes an automatic snapshot, unless it is that of a snapshot already.
-    ///
-    /// # Errors
-    /// If the sandbox runs, has no such snapshot, or its disk or a record cannot be written. If the disk
-    /// cannot be set to the snapshot, its content is unchanged and the automatic snapshot stays.
-    pub fn roll_back(&self, name: Option<&str>) -> Result<RolledBack, SnapshotError> {
-        let (sandbox, _lock) = self.claim_stopped()?;
-        // Without the snapshot a raw disk is to stay as it is.
-        sandbox.snapshot(name)?;
-        let pool = UpperPool::adopt(&sandbox.files)?;
-        // The head that the rollback before this one cut off.
-        sandbox.remove_unlisted()?;
-        let _keeping = pool.keep_generations()?;
-        let to = sandbox.snapshot(name)?;
-        let state = to.state(Records::new(&sandbox.files).path(&to.name))?;
-        let before = cut_disk(&pool)?;
-        let kept = match Records::new(&sandbox.files).find(&before)? {
-            Some(kept) => kept,
-            None => {
-                let draft = SnapshotDraft {
-                    name: None,
-                    message: Some(format!("before the rollback to {}", to.name)),
-                };
-                let consistency = Consistency::of(&pool, &before, Consistency::Clean)?;
-                sandbox.keep_state(&before, draft, consistency, true)?
-            }
-        };
-        pool.roll_back(&state)?;
-        Ok(RolledBack { to, kept })
     }
 
     /// Takes the lock of the sandbox, which must not run.

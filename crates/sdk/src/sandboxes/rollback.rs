@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::owner::own_options;
 use super::{Sandbox, StartOptions};
+use crate::snapshots::Progress;
 use crate::{Error, ErrorKind, Notice, Operation, SnapshotInfo};
 
 /// The options of a rollback.
@@ -15,9 +16,10 @@ use crate::{Error, ErrorKind, Notice, Operation, SnapshotInfo};
 pub struct RollbackOptions {
     /// The name of the snapshot; the newest one if `None`.
     pub name: Option<String>,
-    /// Time that the processes of a running sandbox have to end, in ms; the sandbox's own if `None`.
+    /// Time that the processes of a running sandbox have to end, in ms. If `None`, they are killed at once; if
+    /// the machine has to be booted anew, they have the sandbox's own.
     pub stop_timeout_ms: Option<u64>,
-    /// The parameters of the start of a sandbox that was running.
+    /// The parameters of the start, if the machine of a running sandbox has to be booted anew.
     pub start: StartOptions,
 }
 
@@ -29,8 +31,11 @@ pub struct RolledBack {
     pub to: SnapshotInfo,
     /// The snapshot of the files as they were before.
     pub kept: SnapshotInfo,
-    /// True if the sandbox was running: it was stopped, and runs again.
+    /// True if the sandbox was running: its processes were ended, and its command was started again.
     pub restarted: bool,
+    /// True if its machine was booted anew for that, because the guest did not do its part.
+    #[serde(default)]
+    pub booted: bool,
     /// The notices of that start.
     #[serde(skip)]
     pub notices: Vec<Notice>,
@@ -38,8 +43,9 @@ pub struct RolledBack {
 
 impl Sandbox {
     /// Makes the files those of a snapshot; of the newest one without a name. The files as they were
-    /// before are kept as an automatic snapshot. A running sandbox is stopped first, and started again
-    /// afterwards.
+    /// before are kept as an automatic snapshot. The processes of a running sandbox are killed, and its
+    /// command is started again; its machine stays up. If the guest does not do its part, the sandbox is
+    /// stopped and started instead.
     ///
     /// ```no_run
     /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
@@ -77,12 +83,20 @@ impl Sandbox {
             snapshots.find(name).await?;
             sandbox.expect_to_outlive_a_stop()?;
             let grace = options.stop_timeout_ms.map(Duration::from_millis);
+            let begun = match snapshots.rollback_running(name, grace).await? {
+                Progress::Done(rolled) => return Ok(rolled),
+                Progress::Stop { begun } => begun,
+            };
             sandbox.stop(grace).await?;
-            let rolled = snapshots.rollback(name).await;
+            let rolled = match begun {
+                Some(begun) => snapshots.end_rollback(begun).await,
+                None => snapshots.rollback(name).await,
+            };
             let started = sandbox.start_again(options.start).await;
             let mut rolled = rolled?;
             rolled.notices = started?;
             rolled.restarted = true;
+            rolled.booted = true;
             Ok(rolled)
         })
     }

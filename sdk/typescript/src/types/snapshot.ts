@@ -41,7 +41,7 @@ export interface ForkOptions extends CallOptions {
 
 /** The options of a rollback. */
 export interface RollbackOptions extends CallOptions {
-  /** Time that the processes of a running sandbox have to end, in milliseconds; the sandbox's own if it is absent. */
+  /** Time that the processes of a running sandbox have to end, in milliseconds; they are killed at once if it is absent. */
   readonly stopTimeoutMs?: number | undefined;
 }
 
@@ -51,8 +51,10 @@ export interface RolledBack {
   readonly to: SnapshotInfo;
   /** The snapshot of the files as they were before. */
   readonly kept: SnapshotInfo;
-  /** True if the sandbox was running: it was stopped, and runs again. */
+  /** True if the sandbox was running: its processes were ended, and its command was started again. */
   readonly restarted: boolean;
+  /** True if its machine was booted anew for that, because the guest did not do its part. */
+  readonly booted: boolean;
 }
 
 /** The result of verifying a snapshot. */

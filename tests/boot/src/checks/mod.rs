@@ -24,6 +24,7 @@ mod patches;
 mod pause;
 mod ports;
 mod resources;
+mod rollback;
 mod root_disk;
 mod silence;
 mod snapshots;
@@ -224,6 +225,10 @@ const OF_GUEST: &[Check] = &[
     (
         "snapshots of a running sandbox have all that was synced",
         live_snapshots::whole,
+    ),
+    (
+        "a running sandbox is rolled back while its machine stays up",
+        rollback::of_running,
     ),
     (
         "a disk image is a sandbox's root, and is never written",

@@ -14,7 +14,7 @@ const HOSTILE: &str = "checks-silent";
 const HUNG: &str = "checks-hung";
 /// Stops PID 1, which is the agent, as a debugger does, once `/go` exists: the agent has then passed on
 /// the first line. Says so on the console, because the agent passes nothing on any more. 16 is PTRACE_ATTACH, 0x40000000 is __WALL.
-const STOP_AGENT: &str = "\
+pub(super) const STOP_AGENT: &str = "\
 import ctypes, os, signal, time
 print('up', flush=True)
 while not os.path.exists('/go'):

@@ -425,8 +425,9 @@ class AsyncSandbox:
     ) -> RolledBack:
         """Makes the files those of a snapshot; of the newest one without a name.
 
-        The files as they were before are kept as a snapshot. A running sandbox is stopped first, and started again
-        afterwards; `stop_timeout` is the time for its processes to end, the sandbox's own by default.
+        The files as they were before are kept as a snapshot. The processes of a running sandbox are ended, and its
+        command is started again; its machine stays up. `stop_timeout` is the time for the processes to end; by default
+        they are killed at once. If the guest does not do its part, the sandbox is stopped and started.
 
         Raises `NotFound`, `SandboxRunning` if the sandbox runs and is removed when it stops, or one of `StartError`: the
         rollback is then made, and the sandbox is stopped.

@@ -39,7 +39,9 @@ class RolledBack:
     kept: SnapshotInfo
     """The snapshot of the files as they were before."""
     restarted: bool = False
-    """True if the sandbox was running: it was stopped, and runs again."""
+    """True if the sandbox was running: its processes were ended, and its command was started again."""
+    booted: bool = False
+    """True if its machine was booted anew for that, because the guest did not do its part."""
 
 
 @dataclass(frozen=True)

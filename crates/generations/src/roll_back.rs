@@ -1,0 +1,73 @@
+//! A disk that is set to another state while it is open.
+
+use crate::GenerationId;
+use crate::disk::{Disk, create_head};
+use crate::error::{OpenError, RollBackError, StorageError};
+use crate::names;
+use crate::open::load_beside;
+use crate::pool::draw;
+use crate::sealed::{replace, sync_names};
+use crate::state::{DiskRecord, State, check_size};
+use crate::storage::Storage;
+
+impl<S: Storage> Disk<S> {
+    /// Sets the disk to a state, and makes that durable. What was changed since the last cut is lost: to
+    /// keep it, cut the disk before. The disk has the size of the state afterwards; whoever reads it must
+    /// expect other bytes.
+    ///
+    /// ```
+    /// # use generations::{FileStorage, Pool};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let pool = Pool::new(FileStorage::open(directory.path())?);
+    /// # let id = pool.new_disk_id()?;
+    /// # pool.create_disk(id, 4096)?;
+    /// let mut disk = pool.open_disk(id)?;
+    /// disk.write(b"before", 0)?;
+    /// let state = disk.cut()?;
+    /// disk.write(b"after!", 0)?;
+    /// disk.roll_back(&state)?;
+    /// let mut bytes = [0; 6];
+    /// disk.read(&mut bytes, 0)?;
+    /// assert_eq!(&bytes, b"before");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If a generation of the state is missing or damaged, or a file cannot be written or synced. The disk
+    /// is unchanged then; after a failed sync it takes no more changes, and is the old or the new one when
+    /// it is opened again.
+    pub fn roll_back(&mut self, state: &State) -> Result<(), RollBackError> {
+        check_size(state.size_bytes)?;
+        // A cut before this one becomes durable: its state may be kept. So does the name of the next head.
+        self.flush()?;
+        let storage = self.storage.as_ref();
+        let mut view = load_beside(storage, state, &self.view.files)?;
+        let count = state.generations.len() + 1;
+        let head = create_head(storage, self.record.next, &mut view)?;
+        let head = head.ok_or(OpenError::TooManyGenerations { count })?;
+        let record = DiskRecord {
+            disk: self.record.disk,
+            state: state.clone(),
+            head: Some(self.record.next),
+            next: draw(storage, GenerationId::from_bytes)?,
+        };
+        let published = publish(storage, &record);
+        if let Err(error) = published {
+            // The record in the pool may be either one.
+            self.has_failed |= error.operation == "sync";
+            return Err(error.into());
+        }
+        self.record = record;
+        self.view = view;
+        self.head = head;
+        Ok(())
+    }
+}
+
+/// Replaces the record of a disk, once the files that it names are durable.
+fn publish<S: Storage>(storage: &S, record: &DiskRecord) -> Result<(), StorageError> {
+    sync_names(storage)?;
+    replace(storage, &names::disk(record.disk), &record.to_bytes())
+}
