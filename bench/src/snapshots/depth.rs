@@ -7,8 +7,9 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use generations::{BLOCK_BYTES, Disk, DiskId, FileStorage, Pool, State};
 
+use super::chain::{self, Chains};
 use super::sandbox::random_bytes;
-use super::{Arguments, chain, conditions};
+use super::{Arguments, conditions};
 use crate::allocation::allocated_bytes;
 use crate::report::{Cell, Plot, Row, Table, Target, Unit};
 
@@ -43,6 +44,9 @@ struct Deep {
     random: u64,
 }
 
+/// Figures of each of [`OPERATIONS`], of the flat disk and of the deep one.
+type Figures = [[Vec<f64>; 2]; 4];
+
 /// Measures disks with 1 and with `--depth` snapshots, and the space of each.
 pub(super) fn measure(arguments: &Arguments, work: &Path) -> Result<(Vec<Table>, Vec<Target>)> {
     let depths = [1, arguments.depth];
@@ -56,63 +60,23 @@ pub(super) fn measure(arguments: &Arguments, work: &Path) -> Result<(Vec<Table>,
         bytes_each.push(grown as f64 / f64::from(depth));
         disks.push(disk);
     }
-    let mut figures = [const { [const { Vec::new() }; 2] }; 4];
-    for round in 0..=arguments.rounds {
-        for (column, disk) in disks.iter_mut().enumerate() {
-            let round_figures = disk.round(arguments.forks)?;
-            for (row, figure) in round_figures.into_iter().enumerate() {
-                if round > 0 {
-                    figures[row][column].push(figure);
-                }
-            }
-        }
-    }
+    let figures = figures(arguments, &mut disks)?;
     let chains = chain::measure(arguments, work, CHANGED)?;
-    let mut rows = Vec::new();
-    let mut targets = Vec::new();
-    for (name, [flat, deep]) in OPERATIONS.iter().zip(figures) {
-        let (flat, deep) = (Cell::from_rounds(flat), Cell::from_rounds(deep));
-        let ratio = deep.ratio_to(&flat).context("no rounds")?.median;
-        if JUDGED.contains(name) {
-            let depth = arguments.depth;
-            let words =
-                format!("{name}: {ratio:.2} of depth 1 at depth {depth} (at most {RATIO_MAX})");
-            targets.push(Target::new(ratio <= RATIO_MAX, words));
-        } else {
-            targets.push(judge_forks(arguments.forks, &deep)?);
-        }
-        let mut cells = vec![Some(flat), Some(deep)];
-        if let Some(chains) = &chains {
-            let is_read = *name == OPERATIONS[2];
-            cells.extend(chains.reads.clone().map(|cell| is_read.then_some(cell)));
-        }
-        let name = match *name {
-            "forks, one call" => format!("{} forks, one call", arguments.forks),
-            name => name.to_owned(),
-        };
-        rows.push(Row::new(name, cells));
-    }
+    let (rows, mut targets) = judged(arguments, figures, chains.as_ref())?;
+    targets.push(judge_space(bytes_each[1]));
     let mut columns = depths.map(|depth| format!("depth {depth}")).to_vec();
-    let mut spaces: Vec<_> = bytes_each
-        .iter()
-        .map(|&bytes| Some(Cell::once(bytes)))
-        .collect();
     if let Some(chains) = chains {
         columns.extend(depths.map(|depth| format!("qcow2 {depth}")));
-        spaces.extend(chains.bytes_each.map(|bytes| Some(Cell::once(bytes))));
+        bytes_each.extend(chains.bytes_each);
     }
-    let list_bytes = bytes_each[1] - (CHANGED as u64 * BLOCK_BYTES) as f64;
-    let words = format!(
-        "a snapshot of {CHANGED} changed blocks: {list_bytes:.0} bytes beside them (at most {LIST_BYTES_MAX})"
-    );
-    targets.push(Target::new(list_bytes <= LIST_BYTES_MAX as f64, words));
-    let changed = format!("{CHANGED} blocks at random are changed between two snapshots");
+    let spaces = bytes_each.into_iter().map(|bytes| Some(Cell::once(bytes)));
+    let space = vec![Row::new("space of a snapshot", spaces.collect())];
     let table = |title: &str, unit, rows, baseline| Table {
         title: title.to_owned(),
         conditions: conditions(
             arguments,
             &[
-                &changed,
+                &format!("{CHANGED} blocks at random are changed between two snapshots"),
                 "the library without msb and without a guest; reads and writes are mean times of 2,000",
                 "qcow2: a chain of qemu-img's files over a raw one, read by qemu-img bench",
             ],
@@ -123,7 +87,6 @@ pub(super) fn measure(arguments: &Arguments, work: &Path) -> Result<(Vec<Table>,
         rows,
         plot: Plot::None,
     };
-    let space = vec![Row::new("space of a snapshot", spaces)];
     let tables = vec![
         table("Many snapshots: time", Unit::Seconds, rows, Some(0)),
         table(
@@ -134,6 +97,68 @@ pub(super) fn measure(arguments: &Arguments, work: &Path) -> Result<(Vec<Table>,
         ),
     ];
     Ok((tables, targets))
+}
+
+/// Measures the disks in turn.
+fn figures(arguments: &Arguments, disks: &mut [Deep]) -> Result<Figures> {
+    let mut figures = Figures::default();
+    for round in 0..=arguments.rounds {
+        for (column, disk) in disks.iter_mut().enumerate() {
+            let found = disk.round(arguments.forks)?;
+            for (row, figure) in figures.iter_mut().zip(found) {
+                if round > 0 {
+                    row[column].push(figure);
+                }
+            }
+        }
+    }
+    Ok(figures)
+}
+
+/// Returns a row and a target for each operation. Chains have reads alone.
+fn judged(
+    arguments: &Arguments,
+    figures: Figures,
+    chains: Option<&Chains>,
+) -> Result<(Vec<Row>, Vec<Target>)> {
+    let (mut rows, mut targets) = (Vec::new(), Vec::new());
+    for (name, figures) in OPERATIONS.into_iter().zip(figures) {
+        let [flat, deep] = figures.map(Cell::from_rounds);
+        targets.push(if JUDGED.contains(&name) {
+            judge_ratio(name, arguments.depth, &flat, &deep)?
+        } else {
+            judge_forks(arguments.forks, &deep)?
+        });
+        let mut cells = vec![Some(flat), Some(deep)];
+        if let Some(chains) = chains {
+            let is_read = name == OPERATIONS[2];
+            let reads = chains.reads.clone().into_iter();
+            cells.extend(reads.map(|cell| is_read.then_some(cell)));
+        }
+        let name = if name == OPERATIONS[1] {
+            format!("{} {name}", arguments.forks)
+        } else {
+            name.to_owned()
+        };
+        rows.push(Row::new(name, cells));
+    }
+    Ok((rows, targets))
+}
+
+/// Judges an operation that may not take longer on a deep disk.
+fn judge_ratio(name: &str, depth: u32, flat: &Cell, deep: &Cell) -> Result<Target> {
+    let ratio = deep.ratio_to(flat).context("no rounds")?.median;
+    let words = format!("{name}: {ratio:.2} of depth 1 at depth {depth} (at most {RATIO_MAX})");
+    Ok(Target::new(ratio <= RATIO_MAX, words))
+}
+
+/// Judges the bytes that a snapshot takes beside its changed blocks.
+fn judge_space(bytes: f64) -> Target {
+    let list_bytes = bytes - (CHANGED as u64 * BLOCK_BYTES) as f64;
+    let words = format!(
+        "a snapshot of {CHANGED} changed blocks: {list_bytes:.0} bytes beside them (at most {LIST_BYTES_MAX})"
+    );
+    Target::new(list_bytes <= LIST_BYTES_MAX as f64, words)
 }
 
 /// Judges the time that the disks of forks take, of which one call makes many.

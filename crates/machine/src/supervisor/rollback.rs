@@ -283,3 +283,40 @@ async fn replace(
 fn event(event: roll_back_event::Event) -> RollBackEvent {
     RollBackEvent { event: Some(event) }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_does_not_answer_is_not_waited_for() {
+        let (host, _guest) = tokio::io::duplex(1 << 16);
+        let agent = Client::connect_without_limit(host).await;
+        let agent = agent.expect("connected");
+        let began = Instant::now();
+        let status = mount(&agent).await.expect_err("no answer");
+        assert_eq!(status.code(), Code::DeadlineExceeded);
+        assert!(began.elapsed() < SILENCE_LIMIT * 2);
+    }
+
+    #[tokio::test]
+    async fn the_main_command_waits_for_the_end_of_a_rollback() {
+        let rollbacks = Rollbacks::new();
+        let first = rollbacks.begin().expect("none is under way");
+        assert!(rollbacks.begin().is_none(), "two at once");
+        let waiting = tokio::spawn({
+            let rollbacks = rollbacks.clone();
+            async move { rollbacks.settled().await }
+        });
+        first.end();
+        assert!(waiting.await.expect("no panic"));
+        assert_eq!(rollbacks.begun(), 1);
+        rollbacks.begin().expect("none is under way").withdraw();
+        assert_eq!(rollbacks.begun(), 1);
+        drop(rollbacks.begin().expect("none is under way"));
+        assert!(!rollbacks.settled().await, "the guest cannot be used");
+        assert!(rollbacks.begin().is_none());
+    }
+}

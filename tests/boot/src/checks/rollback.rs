@@ -10,7 +10,7 @@ use test_support::{TestEnv, expect_code, spawn, upper_disk};
 
 use super::disks::directory;
 use super::durability::{check_upper, remove};
-use super::silence::STOP_AGENT;
+use super::silence::{STOP_AGENT, await_stop};
 use super::snapshots::told;
 
 const NAME: &str = "checks-rollback";
@@ -29,6 +29,8 @@ const MOUNTS: &str = "mkdir /mnt/memory /mnt/again && mount -t tmpfs none /mnt/m
     mount --bind /srv /mnt/again && echo x > /mnt/again/bound";
 /// The times after which a client that rolls back is killed.
 const KILLED_AFTER_MS: [u64; 6] = [5, 30, 60, 100, 150, 300];
+/// The number of times that the port is tried: Python needs half a minute on an overloaded host.
+const FETCHED: usize = 1200;
 /// The number of times that the guest is asked, while what a killed client began ends.
 const ASKED: usize = 100;
 
@@ -74,6 +76,7 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
     expect_code(&waiting.wait_with_output()?, 137)?;
     ensure!(guest(env, BOOT_ID)? == boot_id, "the machine was booted");
     expect_first(env)?;
+    expect_port(env)?;
     expect_kept(env)?;
     told(env, &["rollback", &at("2")])?;
     ensure!(guest(env, "cat /srv/file /srv/deaf | head -n 2")? == "second\nx\n");
@@ -107,10 +110,15 @@ fn expect_first(env: &TestEnv) -> Result<()> {
     ensure!(others == format!("kept\nshared\n{HOST}\n1\n"), "{others}");
     let deaf = guest(env, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")?;
     ensure!(!deaf.contains("/srv/deaf;"), "a process lives on: {deaf}");
+    Ok(())
+}
+
+/// Checks that the published port leads to the server that was started anew.
+fn expect_port(env: &TestEnv) -> Result<()> {
     let port = told(env, &["port", NAME, "8000"])?;
     let port = port.lines().next().context("no port")?;
     let mut last = String::new();
-    for _ in 0..ASKED {
+    for _ in 0..FETCHED {
         last = fetched(port)?;
         if last.ends_with("\r\n\r\nfirst\n") {
             return Ok(());
@@ -125,9 +133,9 @@ fn fetched(address: &str) -> Result<String> {
     let mut answer = String::new();
     let address = address.replace("0.0.0.0", "127.0.0.1");
     let mut stream = TcpStream::connect(&address).with_context(|| address.clone())?;
-    stream.write_all(b"GET /file HTTP/1.0\r\n\r\n")?;
     // The guest's server may not listen yet, and the connection is reset.
-    let _ = stream.read_to_string(&mut answer);
+    let asked = stream.write_all(b"GET /file HTTP/1.0\r\n\r\n");
+    let _ = asked.and_then(|()| stream.read_to_string(&mut answer));
     Ok(answer)
 }
 
@@ -171,8 +179,11 @@ fn booted_instead(env: &TestEnv) -> Result<()> {
     ensure!(second_id != boot_id, "the machine was not booted");
     expect_first(env)?;
     told(env, &["exec", "-d", NAME, "python3", "-c", STOP_AGENT])?;
-    guest(env, "touch /go")?;
+    // The agent may be stopped before it tells the end of this command.
+    let mut go = spawn(env.msb().args(["exec", NAME, "touch", "/go"]))?;
+    await_stop(env, NAME)?;
     told(env, &["rollback", &at("first")])?;
+    go.wait()?;
     ensure!(
         guest(env, BOOT_ID)? != second_id,
         "the machine was not booted"

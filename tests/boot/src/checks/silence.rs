@@ -48,7 +48,7 @@ pub(super) fn given_up(env: &TestEnv) -> Result<()> {
     let first = start(env, HOSTILE, options, &script)?;
     // The agent may be stopped before it tells the end of this command.
     let go = in_background(env, &["exec", HOSTILE, "touch", "/go"]);
-    await_stop(env)?;
+    await_stop(env, HOSTILE)?;
     let copy = env.work.join("hosts");
     let copy = copy.to_str().context("a path in UTF-8")?;
     let source = format!("{HOSTILE}:/etc/hosts");
@@ -131,12 +131,12 @@ fn start(env: &TestEnv, name: &str, options: &[&str], script: &str) -> Result<Sp
     })
 }
 
-/// Waits until the hostile guest says on its console that the agent is stopped.
-fn await_stop(env: &TestEnv) -> Result<()> {
+/// Waits until a guest says on its console that the agent is stopped.
+pub(super) fn await_stop(env: &TestEnv, name: &str) -> Result<()> {
     let deadline = Instant::now() + BOOT_TIME;
     loop {
         let mut console = env.msb();
-        let console = console.args(["logs", "--source", "console", HOSTILE]);
+        let console = console.args(["logs", "--source", "console", name]);
         let output = console.output()?;
         if String::from_utf8_lossy(&output.stdout).contains(STOPPED) {
             return Ok(());
