@@ -69,7 +69,6 @@ fn a_native_root_has_the_images_files_and_takes_no_space_for_them() {
         &["create", "-q", "--name", "three", "--from", "two", "true"],
     );
     printed(&home, &["snapshot", "verify", "box"]);
-    printed(&home, &["snapshot", "prune", "--all", "--force", "box"]);
     assert_eq!(
         printed(&home, &["inspect", "-f", "{{.native_root}}", "three"]),
         "true\n"
@@ -85,6 +84,9 @@ fn a_native_root_has_the_images_files_and_takes_no_space_for_them() {
     printed(&home, &["snapshot", "export", "-o", archive, "box@a"]);
     printed(&home, &["snapshot", "import", "-i", archive, "four"]);
     assert_eq!(printed(&home, &["fs", "cat", "four", "/greeting"]), "hello");
+
+    printed(&home, &["snapshot", "prune", "--all", "--force", "box"]);
+    assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
 }
 
 #[test]
