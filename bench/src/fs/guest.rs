@@ -3,7 +3,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use msb_bench_runner::Facts;
+use msb_bench_runner::{Facts, Line, Request};
 
 use super::disk::Disk;
 use super::{Against, Arguments, Outcome, places, runner};
@@ -24,7 +24,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     let work = tempfile::tempdir_in(&arguments.work)
         .with_context(|| format!("cannot create a directory in {}", arguments.work.display()))?;
     // A workload changes owners in this directory only from within the guest.
-    let guest = Guest::start(arguments, msb, &work.path().canonicalize()?)?;
+    let guest = Guest::start(arguments, msb, &work.path().canonicalize()?, Root::Overlay)?;
     guest.send_runner(work.path())?;
     let facts: Facts = serde_json::from_str(&text(&mut guest.runner(&["facts", "/"]))?)
         .context("cannot parse the runner's facts as JSON")?;
@@ -39,7 +39,13 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     let parts = places::parts(&places);
     let mut request = arguments.request(places, facts.lower.clone(), parts);
     request.ask_host = arguments.host_cold;
-    let lines = runner::converse(&mut guest.runner(&["run", &serde_json::to_string(&request)?]))?;
+    let mut lines =
+        runner::converse(&mut guest.runner(&["run", &serde_json::to_string(&request)?]))?;
+    drop(guest);
+    if arguments.has(Against::NativeRoot) {
+        let native = native_root(arguments, msb, work.path(), &mut request)?;
+        lines.extend(native);
+    }
     Ok(Outcome {
         request,
         facts,
@@ -55,6 +61,36 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb) -> Result<Outcome> {
     })
 }
 
+/// Measures in a sandbox with a native root, and adds the place to the request.
+fn native_root(
+    arguments: &Arguments,
+    msb: &Msb,
+    work: &Path,
+    request: &mut Request,
+) -> Result<Vec<Line>> {
+    let guest = Guest::start(arguments, msb, &work.canonicalize()?, Root::Native)?;
+    guest.send_runner(work)?;
+    let facts: Facts = serde_json::from_str(&text(&mut guest.runner(&["facts", "/"]))?)
+        .context("cannot parse the runner's facts as JSON")?;
+    let place = places::of_native_root(&facts);
+    let alone = Request {
+        places: vec![place.clone()],
+        source: facts.lower.clone(),
+        parts: places::native_root_parts(&request.parts),
+        ..request.clone()
+    };
+    request.places.insert(1, place);
+    places::add_native_root(&mut request.parts);
+    runner::converse(&mut guest.runner(&["run", &serde_json::to_string(&alone)?]))
+}
+
+/// The root of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Root {
+    Overlay,
+    Native,
+}
+
 /// A sandbox that runs until this value is dropped.
 struct Guest {
     msb: Msb,
@@ -64,7 +100,7 @@ struct Guest {
 impl Guest {
     /// Starts a sandbox with every place mounted, and `shared` as the host directory. It has no
     /// network, which is not needed and could be one device too many.
-    fn start(arguments: &Arguments, msb: &Msb, shared: &Path) -> Result<Self> {
+    fn start(arguments: &Arguments, msb: &Msb, shared: &Path, root: Root) -> Result<Self> {
         let guest = Self {
             msb: msb.clone(),
             sandbox: Sandbox::named(msb, "fs"),
@@ -83,6 +119,9 @@ impl Guest {
         let on_volume = [Against::Ext4, Against::Overlay, Against::Layers];
         if on_volume.iter().any(|&against| arguments.has(against)) {
             create.args(["--volume", places::EXT4_PATH]);
+        }
+        if root == Root::Native {
+            create.arg("--native-root");
         }
         if arguments.rm {
             create.arg("--rm");

@@ -30,6 +30,7 @@ times nothing. Each round runs each workload in every place, one after the other
 
 Places, a column each:
   image      the image's files, as the guest's kernel serves them
+  native root  the image's files in a sandbox with --native-root, which runs after the other one
   upper      a copy of them on the writable disk, through the overlay
   tmpfs      a copy of them in the guest's memory
   virtio-fs  a copy of them in a directory of the host, shared with -v
@@ -50,6 +51,7 @@ Examples:
   msb bench fs --quick                            see that everything works
   msb bench fs --only metadata,lookup --rounds 9  look closer at some workloads
   msb bench fs --suite metadata,mixed             whole suites, judged
+  msb bench fs --suite git,copy-up --against ext4,native-root  the two kinds of root
   msb bench fs python:3.12-slim --html out.html   a page with plots
   msb bench fs --suite single-file --snapshot     a disk with a snapshot beside a raw one, a volume
   sudo msb bench fs --against virtiofs,ext4,native --host-cold";
@@ -118,6 +120,8 @@ enum Against {
     Erofs,
     /// A volume
     Ext4,
+    /// The image's files on a native root, in a second sandbox
+    NativeRoot,
     /// The host's own kernel; needs root
     Native,
 }

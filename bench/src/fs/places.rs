@@ -4,6 +4,8 @@ use super::{Against, Arguments};
 
 /// The image's own files.
 pub(super) const IMAGE: &str = "image";
+/// The image's own files on a native root, in a sandbox of its own.
+pub(super) const NATIVE_ROOT: &str = "native root";
 /// A copy on the writable disk.
 pub(super) const UPPER: &str = "upper";
 /// A copy in the guest's memory.
@@ -94,6 +96,38 @@ pub(super) fn of_guest(
         places.push(copy(EXT4, EXT4_PATH));
     }
     places
+}
+
+/// Returns the only place of a guest with a native root.
+pub(super) fn of_native_root(facts: &Facts) -> BenchTarget {
+    BenchTarget {
+        name: NATIVE_ROOT.to_owned(),
+        lower: Some(facts.lower.clone()),
+        work: facts.work.clone(),
+        mounted: None,
+    }
+}
+
+/// Puts the place beside the image in each suite that runs there.
+pub(super) fn add_native_root(parts: &mut [Part]) {
+    for part in parts {
+        if let Some(image) = part.places.iter().position(|name| name == IMAGE) {
+            part.places.insert(image + 1, NATIVE_ROOT.to_owned());
+        }
+    }
+}
+
+/// Returns the suites that run beside the image, at the place alone.
+pub(super) fn native_root_parts(parts: &[Part]) -> Vec<Part> {
+    let beside = parts
+        .iter()
+        .filter(|part| part.places.iter().any(|name| name == IMAGE));
+    beside
+        .map(|part| Part {
+            places: vec![NATIVE_ROOT.to_owned()],
+            ..part.clone()
+        })
+        .collect()
 }
 
 /// Returns the suites, each with its places. The suite of first changes is the last, because it

@@ -1,7 +1,7 @@
 use std::io;
 use std::ops::Range;
 
-use fstree::ReadAt;
+use fstree::{Extent, ReadAt};
 
 use crate::format::BLOCK_SIZE;
 use crate::length::Length as _;
@@ -17,6 +17,15 @@ pub trait FileContent {
     /// # Errors
     /// If the content can no longer be read.
     fn open(&self) -> io::Result<OpenedContent<'_>>;
+
+    /// Returns the runs of blocks, on devices outside of the image, that hold the content already; `None`
+    /// if the content is to be written. Such content is never opened: [`Layout::outside`] says which blocks
+    /// of the image stand for it.
+    ///
+    /// [`Layout::outside`]: crate::Layout::outside
+    fn outside(&self) -> Option<&[Extent]> {
+        None
+    }
 }
 
 /// Opened content of a file.
@@ -48,6 +57,10 @@ impl<T: FileContent + ?Sized> FileContent for Box<T> {
 
     fn open(&self) -> io::Result<OpenedContent<'_>> {
         (**self).open()
+    }
+
+    fn outside(&self) -> Option<&[Extent]> {
+        (**self).outside()
     }
 }
 

@@ -120,6 +120,12 @@ pub enum InvalidInode {
         /// Number of links to the file.
         links: u64,
     },
+    /// The runs of blocks that hold the file's content overlap, are out of order, or end beyond the file.
+    #[error("its content does not lie in ascending runs of blocks within {size_bytes} bytes")]
+    Outside {
+        /// Size of the file, in bytes.
+        size_bytes: u64,
+    },
     /// The file has more than 2^32 - 1 blocks.
     #[error("it has {size_bytes} bytes, the limit is {limit_bytes}")]
     Size {

@@ -21,7 +21,8 @@
 //! ```
 //!
 //! [`Builder`] writes an image from paths, and [`Image::files`] reads one by path. Below them,
-//! [`write()`] takes a whole [`Tree`](fstree::Tree).
+//! [`write()`] takes a whole [`Tree`](fstree::Tree). A [`Layout`] tells the places of files whose content
+//! stays outside of the image.
 //!
 //! A written image has the form that `mke2fs -O ^resize_inode -E lazy_itable_init=1` produces.
 //! Every inode table is marked as zeroed, which is true of a new sparse file, so the kernel
@@ -57,9 +58,11 @@ mod features;
 mod format;
 mod geometry;
 mod inode;
+mod layout;
 mod length;
 mod options;
 mod output;
+mod outside;
 mod plan;
 mod read;
 mod space;
@@ -72,8 +75,10 @@ pub use builder::Builder;
 pub use content::{FileContent, OpenedContent};
 pub use dump::DumpError;
 pub use error::{BuildError, InvalidInode, WriteError};
+pub use layout::Layout;
 pub use options::{Options, SIZE_MAX_BYTES, SIZE_MIN_BYTES};
 pub use output::SparseOutput;
+pub use outside::OutsideRun;
 pub use read::{
     Corrupt, Extent, FileData, FileReader, Files, Image, OpenError, READ_MAX_BYTES, ReadAt,
     ReadError, Superblock, Unsupported,

@@ -5,16 +5,16 @@ use crate::length::index_of;
 
 /// Allocator of blocks. The blocks in use are a prefix of each group: metadata, then allocations.
 #[derive(Debug)]
-pub(crate) struct Space<'a> {
-    geometry: &'a Geometry,
+pub(crate) struct Space {
+    geometry: Geometry,
     /// Number of blocks in use in each group, from its first.
     used: Vec<u64>,
     /// Group that is being filled.
     current: u32,
 }
 
-impl<'a> Space<'a> {
-    pub(crate) fn new(geometry: &'a Geometry) -> Self {
+impl Space {
+    pub(crate) fn new(geometry: Geometry) -> Self {
         let used = (0..geometry.groups)
             .map(|group| geometry.metadata_blocks(group))
             .collect();
@@ -37,8 +37,7 @@ impl<'a> Space<'a> {
                     available: self.geometry.blocks,
                 });
             }
-            let used = self.used_mut(group);
-            let start = *used;
+            let start = self.used(group);
             let free = self.geometry.group_blocks(group) - start;
             let length = free.min(blocks - file_block);
             if length == 0 {

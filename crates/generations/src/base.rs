@@ -1,198 +1,121 @@
 use std::ffi::OsString;
-use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use disk_image::{DiskImage, Format};
 use fstree::ReadAt;
 
-use crate::block::length_of;
+use crate::block::{Run, length_of, whole};
 use crate::error::{BaseError, Fault};
+use crate::file_blocks::{self, FileBlocks, FileBlocksDisk};
+use crate::image_part::{self, ImagePart, ImagePartDisk};
 use crate::sealed::{Fields, seal, unseal};
 
-/// The magic of a base, with the version of the format.
-const MAGIC: [u8; 8] = *b"GENBASE1";
 /// The longest path, in bytes (`PATH_MAX`, uapi/linux/limits.h).
 const PATH_MAX_BYTES: u64 = 4096;
 
-/// The part of a disk image outside of the pool that a disk begins with. It is only read, and refused when
-/// its file has changed.
+/// Bytes outside of the pool that a disk begins with. They are only read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Base {
-    /// The absolute path of the disk image.
-    pub path: PathBuf,
-    /// The format of the disk image. It is never guessed again.
-    pub format: Format,
-    /// The first byte of the part, on the disk of the image.
-    pub start_bytes: u64,
-    /// The length of the part, in bytes: the size of a disk that begins with it.
-    pub length_bytes: u64,
-    /// The state of the file.
-    pub stamp: Stamp,
-}
-
-/// The properties of a file that change when its content does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    /// The size, in bytes.
-    pub size_bytes: u64,
-    /// The inode number.
-    pub inode: u64,
-    /// The time of the last change, in whole seconds since the epoch.
-    pub modified_s: i64,
-    /// The nanoseconds of that time.
-    pub modified_ns: i64,
-}
-
-impl From<&Metadata> for Stamp {
-    fn from(file: &Metadata) -> Self {
-        Self {
-            size_bytes: file.len(),
-            inode: file.ino(),
-            modified_s: file.mtime(),
-            modified_ns: file.mtime_nsec(),
-        }
-    }
-}
-
-impl Stamp {
-    /// Returns the first difference to the state of the file now, a clause; `None` if there is none.
-    fn difference(&self, now: &Self) -> Option<String> {
-        if self.size_bytes != now.size_bytes {
-            let (before, after) = (self.size_bytes, now.size_bytes);
-            return Some(format!("it had {before} bytes and has {after}"));
-        }
-        if self.inode != now.inode {
-            return Some("another file has its name".to_owned());
-        }
-        (self != now).then(|| "it was written to".to_owned())
-    }
+pub enum Base {
+    /// A part of a disk image is the whole disk.
+    ImagePart(ImagePart),
+    /// Blocks of files are blocks of the disk; the others are zeros.
+    FileBlocks(FileBlocks),
 }
 
 impl Base {
-    /// Opens the disk image, and checks that it is the one that the base was made of.
+    /// Opens the files, and checks that they are those that the base was made of. A relative path begins
+    /// in `directory`, that of the pool.
     ///
     /// # Errors
     /// A file that is missing, has changed, or is no such image.
-    pub fn open(&self) -> Result<BaseDisk, BaseError> {
-        let io_error = |source| BaseError::Io {
-            path: self.path.clone(),
-            source,
-        };
-        let file = File::open(&self.path).map_err(io_error)?;
-        let now = Stamp::from(&file.metadata().map_err(io_error)?);
-        if let Some(change) = self.stamp.difference(&now) {
-            return Err(BaseError::Changed {
-                path: self.path.clone(),
-                change,
-            });
-        }
-        let opened = DiskImage::open(file, Some(self.format));
-        let image = opened.map_err(|source| BaseError::Image {
-            path: self.path.clone(),
-            source,
-        })?;
-        let end = self.start_bytes.checked_add(self.length_bytes);
-        if end.is_none_or(|end| end > image.size_bytes()) {
-            return Err(BaseError::Changed {
-                path: self.path.clone(),
-                change: format!("its disk has {} bytes", image.size_bytes()),
-            });
-        }
-        Ok(BaseDisk {
-            image,
-            start_bytes: self.start_bytes,
-            length_bytes: self.length_bytes,
+    pub fn open(&self, directory: &Path) -> Result<BaseDisk, BaseError> {
+        Ok(match self {
+            Self::ImagePart(part) => BaseDisk::ImagePart(part.open()?),
+            Self::FileBlocks(blocks) => BaseDisk::FileBlocks(blocks.open(directory)?),
         })
+    }
+
+    /// Returns the size of a disk that begins with the base, in bytes.
+    pub const fn length_bytes(&self) -> u64 {
+        match self {
+            Self::ImagePart(part) => part.length_bytes,
+            Self::FileBlocks(blocks) => blocks.length_bytes,
+        }
+    }
+
+    /// Returns the longest runs of blocks of the disk that the base has.
+    pub(crate) fn blocks(&self) -> Vec<Run> {
+        match self {
+            Self::ImagePart(part) => whole(part.length_bytes),
+            Self::FileBlocks(blocks) => blocks.disk_blocks(),
+        }
     }
 
     /// Returns the bytes of the file in the pool, with the seal.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let path = self.path.as_os_str().as_bytes();
-        let mut bytes = MAGIC.to_vec();
-        for number in [
-            format_number(self.format),
-            self.start_bytes,
-            self.length_bytes,
-            self.stamp.size_bytes,
-            self.stamp.inode,
-            self.stamp.modified_s.cast_unsigned(),
-            self.stamp.modified_ns.cast_unsigned(),
-            length_of(path),
-        ] {
-            bytes.extend_from_slice(&number.to_le_bytes());
-        }
-        bytes.extend_from_slice(path);
-        seal(bytes)
+        seal(match self {
+            Self::ImagePart(part) => part.to_bytes(),
+            Self::FileBlocks(blocks) => blocks.to_bytes(),
+        })
     }
 
     /// Reads the bytes of a file in the pool.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Fault> {
         let mut fields = Fields::new(unseal(bytes)?);
-        fields.magic(MAGIC)?;
-        let format = fields.u64()?;
-        let format = Format::ALL
-            .into_iter()
-            .find(|known| format_number(*known) == format)
-            .ok_or(Fault::Field {
-                name: "format",
-                value: format,
-            })?;
-        let (start_bytes, length_bytes) = (fields.u64()?, fields.u64()?);
-        let stamp = Stamp {
-            size_bytes: fields.u64()?,
-            inode: fields.u64()?,
-            modified_s: fields.u64()?.cast_signed(),
-            modified_ns: fields.u64()?.cast_signed(),
+        let base = match fields.array()? {
+            image_part::MAGIC => Self::ImagePart(ImagePart::read(&mut fields)?),
+            file_blocks::MAGIC => Self::FileBlocks(FileBlocks::read(&mut fields)?),
+            magic => {
+                let value = u64::from_le_bytes(magic);
+                let name = "magic";
+                return Err(Fault::Field { name, value });
+            }
         };
-        let path_bytes = fields.u64()?;
-        if path_bytes > PATH_MAX_BYTES {
-            return Err(Fault::Field {
-                name: "path_bytes",
-                value: path_bytes,
-            });
-        }
-        let path = fields.bytes(path_bytes)?.to_vec();
         fields.end()?;
-        Ok(Self {
-            path: OsString::from_vec(path).into(),
-            format,
-            start_bytes,
-            length_bytes,
-            stamp,
-        })
+        Ok(base)
     }
 }
 
-const fn format_number(format: Format) -> u64 {
-    match format {
-        Format::Raw => 0,
-        Format::Qcow2 => 1,
-        Format::Vmdk => 2,
-    }
+/// Appends the length of a path and the path.
+pub(crate) fn write_path(bytes: &mut Vec<u8>, path: &Path) {
+    let path = path.as_os_str().as_bytes();
+    bytes.extend_from_slice(&length_of(path).to_le_bytes());
+    bytes.extend_from_slice(path);
 }
 
-/// The open disk image of a base, of which the base's part is seen.
+/// Reads what [`write_path`] has written.
+pub(crate) fn read_path(fields: &mut Fields<'_>) -> Result<PathBuf, Fault> {
+    let value = fields.u64()?;
+    if value > PATH_MAX_BYTES {
+        let name = "path_bytes";
+        return Err(Fault::Field { name, value });
+    }
+    let path = fields.bytes(value)?.to_vec();
+    Ok(OsString::from_vec(path).into())
+}
+
+/// The open files of a base, as the disk that begins with it.
 #[derive(Debug)]
-pub struct BaseDisk {
-    image: DiskImage<File>,
-    start_bytes: u64,
-    length_bytes: u64,
+pub enum BaseDisk {
+    /// A part of a disk image.
+    ImagePart(ImagePartDisk),
+    /// Blocks of files.
+    FileBlocks(FileBlocksDisk),
 }
 
 impl ReadAt for BaseDisk {
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
-        let end = offset_bytes.checked_add(length_of(buf));
-        if end.is_none_or(|end| end > self.length_bytes) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        match self {
+            Self::ImagePart(part) => part.read_exact_at(buf, offset_bytes),
+            Self::FileBlocks(blocks) => blocks.read_exact_at(buf, offset_bytes),
         }
-        self.image
-            .read_exact_at(buf, self.start_bytes + offset_bytes)
     }
 
     fn size_bytes(&self) -> io::Result<u64> {
-        Ok(self.length_bytes)
+        match self {
+            Self::ImagePart(part) => part.size_bytes(),
+            Self::FileBlocks(blocks) => blocks.size_bytes(),
+        }
     }
 }

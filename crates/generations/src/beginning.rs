@@ -1,9 +1,9 @@
-//! Disks that begin with bytes that exist already: a raw disk, or a part of a disk image.
+//! Disks that begin with bytes that exist already: a raw disk, a part of a disk image, or blocks of files.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::block::{Run, blocks_of};
+use crate::block::whole;
 use crate::block_list::BlockList;
 use crate::error::{CreateError, OpenError, StorageError};
 use crate::names;
@@ -40,27 +40,27 @@ impl<S: Storage + Sync> Pool<S> {
             return Err(error.into());
         }
         file.sync().map_err(StorageError::of("sync", &name))?;
-        self.begin_with(disk, id, size_bytes, false)?;
+        self.begin_with(disk, id, size_bytes, None)?;
         let removed = storage.unlink_source(raw);
         Ok(removed.map_err(StorageError::of("remove", &source))?)
     }
 
-    /// Creates a disk whose first generation is a part of a disk image that lies elsewhere, without a copy,
-    /// and makes it durable. The image is opened once to be checked, and again with each opening of the
-    /// disk or of a state that has the generation.
+    /// Creates a disk whose first generation is a base, which lies elsewhere, without a copy, and makes it
+    /// durable. The base is opened once to be checked, and again with each opening of the disk or of a state
+    /// that has the generation.
     ///
     /// # Errors
-    /// If the disk exists, the image is not the one of the base, its length is no multiple of 512 bytes or
+    /// If the disk exists, the files are not those of the base, its length is no multiple of 512 bytes or
     /// too large, or a file cannot be written.
     pub fn create_over(&self, disk: DiskId, base: &Base) -> Result<(), CreateError> {
-        check_size(base.length_bytes)?;
+        check_size(base.length_bytes())?;
         let storage = self.storage.as_ref();
         check_absent(storage, &names::disk(disk))?;
         let opened = storage.open_base(base);
         opened.map_err(StorageError::of("open the base of", "the disk"))?;
         let id = self.new_generation_id()?;
         write(storage, &names::data(id), &base.to_bytes())?;
-        self.begin_with(disk, id, base.length_bytes, true)
+        self.begin_with(disk, id, base.length_bytes(), Some(base))
     }
 
     /// Returns the base of a disk; `None` if its first generation lies in the pool.
@@ -85,22 +85,22 @@ impl<S: Storage + Sync> Pool<S> {
         Ok(BlockList::read(self.storage.as_ref(), id)?.is_base)
     }
 
-    /// Lists all blocks of a generation whose data file is durable, and creates a disk of it alone.
+    /// Lists the blocks of a generation whose data file is durable, and creates a disk of it alone. It has all
+    /// blocks, or those of its base.
     fn begin_with(
         &self,
         disk: DiskId,
         id: GenerationId,
         size_bytes: u64,
-        is_base: bool,
+        base: Option<&Base>,
     ) -> Result<(), CreateError> {
         let storage = self.storage.as_ref();
-        let whole = Run::new(0, blocks_of(size_bytes));
         let list = BlockList {
             id,
             data_bytes: size_bytes,
-            is_base,
+            is_base: base.is_some(),
             digest: None,
-            data: (whole.count > 0).then_some(whole).into_iter().collect(),
+            data: base.map_or_else(|| whole(size_bytes), Base::blocks),
             zeros: Vec::new(),
         };
         write(storage, &names::blocks(id), &list.to_bytes())?;

@@ -62,6 +62,12 @@ pub(crate) const fn blocks_of(size_bytes: u64) -> u64 {
     size_bytes.div_ceil(BLOCK_BYTES)
 }
 
+/// Returns the run of all blocks of a disk; none if it has no bytes.
+pub(crate) fn whole(size_bytes: u64) -> Vec<Run> {
+    let run = Run::new(0, blocks_of(size_bytes));
+    (run.count > 0).then_some(run).into_iter().collect()
+}
+
 /// Returns a length that was bounded by that of a buffer in memory.
 pub(crate) fn in_memory(length: u64) -> usize {
     usize::try_from(length).expect("the length was bounded by that of a buffer")

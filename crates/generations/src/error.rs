@@ -108,13 +108,13 @@ pub enum OpenError {
     },
 }
 
-/// The disk image that a disk begins with cannot be used.
+/// The files that a disk begins with cannot be used.
 #[derive(Debug, Error)]
 pub enum BaseError {
     /// The file cannot be opened.
     #[error("cannot open {}", .path.display())]
     Io {
-        /// The path of the disk image.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the system.
         #[source]
@@ -123,10 +123,16 @@ pub enum BaseError {
     /// The file has changed.
     #[error("{} has changed since a disk was made over it: {change}", .path.display())]
     Changed {
-        /// The path of the disk image.
+        /// The path of the file.
         path: PathBuf,
         /// The change, a clause.
         change: String,
+    },
+    /// The runs of blocks overlap, are out of order, or leave the disk or their file.
+    #[error("the blocks from {block} on do not lie in the files of the base")]
+    Runs {
+        /// The first block of the run on the disk.
+        block: u64,
     },
     /// The file is no disk image of the recorded format.
     #[error("cannot use {} as a disk image", .path.display())]
@@ -143,7 +149,9 @@ impl From<BaseError> for io::Error {
     fn from(error: BaseError) -> Self {
         let kind = match &error {
             BaseError::Io { source, .. } => source.kind(),
-            BaseError::Changed { .. } | BaseError::Image { .. } => io::ErrorKind::InvalidData,
+            BaseError::Changed { .. } | BaseError::Image { .. } | BaseError::Runs { .. } => {
+                io::ErrorKind::InvalidData
+            }
         };
         Self::new(kind, error)
     }

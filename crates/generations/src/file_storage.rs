@@ -54,7 +54,7 @@ impl Storage for FileStorage {
     }
 
     fn open_base(&self, base: &Base) -> io::Result<PoolFile> {
-        Ok(PoolFile::Base(Box::new(base.open()?)))
+        Ok(PoolFile::Base(Box::new(base.open(&self.directory)?)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -41,7 +41,8 @@
 //! list is sealed with a checksum; [`Pool::verify`] also compares the content with its digest.
 //! `docs/formats/generations.md` describes the files and the order in which they are written.
 //!
-//! A disk can also begin with a [`Base`]: a part of a disk image that lies elsewhere and is only read.
+//! A disk can also begin with a [`Base`]: a part of a disk image, or blocks of files, which lie elsewhere and
+//! are only read.
 //!
 //! A [`Disk`] can be served over NBD: it implements [`nbd_server::Disk`].
 //!
@@ -60,9 +61,11 @@ mod block_set;
 mod content;
 mod disk;
 mod error;
+mod file_blocks;
 mod file_storage;
 mod head;
 mod id;
+mod image_part;
 mod log;
 mod map;
 mod merge;
@@ -83,7 +86,7 @@ mod verify;
 mod view;
 mod write;
 
-pub use base::{Base, BaseDisk, Stamp};
+pub use base::{Base, BaseDisk};
 pub use block::{BLOCK_BYTES, GENERATIONS_MAX, SECTOR_BYTES, SIZE_MAX_BYTES};
 pub use disk::Disk;
 pub use error::{
@@ -91,8 +94,10 @@ pub use error::{
     MergeError, OpenError, OutOfRange, ReadError, RollBackError, StorageError, VerifyError,
     WriteError,
 };
+pub use file_blocks::{BlockFile, FileBlocks, FileRun};
 pub use file_storage::FileStorage;
 pub use id::{DiskId, GenerationId};
+pub use image_part::{ImagePart, Stamp};
 pub use pool::Pool;
 pub use pool_file::PoolFile;
 pub use snapshot::Snapshot;

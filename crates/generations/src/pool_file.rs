@@ -12,7 +12,7 @@ use crate::storage::StorageFile;
 pub enum PoolFile {
     /// A file in the directory.
     Own(File),
-    /// A part of a disk image, which is only read.
+    /// Files outside of the directory, which are only read.
     Base(Box<BaseDisk>),
 }
 

@@ -29,6 +29,11 @@ pub struct Checksum(blake3::Hash);
 pub struct InvalidChecksum;
 
 impl Checksum {
+    /// Returns the 32 bytes of the checksum.
+    pub const fn to_bytes(self) -> [u8; 32] {
+        *self.0.as_bytes()
+    }
+
     /// Returns the checksum of `bytes`.
     pub fn compute(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes))

@@ -9,7 +9,7 @@ use crate::attributes::{has_own, is_whiteout, may_hold_file_whiteouts, shown};
 
 /// Returns the image's tree without the names and the xattrs that overlayfs does not show. Inodes
 /// keep their identifiers.
-pub(crate) fn shown_image(lower: Tree<FileData>) -> Tree<Content> {
+pub fn shown_image(lower: Tree<FileData>) -> Tree<Content> {
     let Ok(mut tree) = lower.try_map(|data| Ok::<_, Infallible>(Content::Lower(data)));
     let (mut whiteouts, mut marked) = (Vec::new(), Vec::new());
     for link in tree.links() {

@@ -17,6 +17,9 @@
 //! | other `trusted.overlay.*` | internal to overlayfs, not shown |
 //! | `trusted.overlay.overlay.*` | `trusted.overlay.*` that a nested overlayfs wrote |
 //!
+//! A native root is an ext4 filesystem that has all of the sandbox's files itself, and the image is only the tree
+//! that it began with: [`View::open_native`].
+//!
 //! The upper disk may be hostile: root in the guest can write any block of it. A view takes memory
 //! and time in proportion to the two images, whatever they contain.
 
@@ -36,6 +39,7 @@ mod view;
 pub use content::Content;
 pub use error::{ContentError, OpenError, ResolveError};
 pub use fstree::{ReadAt, Segment};
+pub use image::shown_image;
 pub use layer::{layer, stored};
 pub use origin::Origin;
 pub use resolve::resolve;

@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::io::{self, Read as _};
 
 use fstree::{InodeId, ReadAt, Segment, Tree};
@@ -42,6 +43,26 @@ impl<R: ReadAt> View<R> {
             layers,
             image: shown_image(lower_tree),
             sandbox: Some(Above { upper, merged }),
+        })
+    }
+
+    /// Reads all metadata of a native root, and of the image that it was made of. The image is not below it:
+    /// every inode is the upper disk's alone.
+    ///
+    /// # Errors
+    /// If a disk cannot be read.
+    pub fn open_native(root: R, fsmeta: R, layers: Vec<R>) -> Result<Self, OpenError> {
+        let upper = ext4_writer::Image::open(root).map_err(OpenError::Upper)?;
+        let tree = upper.read_tree().map_err(OpenError::ReadUpper)?;
+        let Ok(tree) = tree.try_map(|data| Ok::<_, Infallible>(Content::Upper(data)));
+        let merged = Merged {
+            origins: vec![Origin::upper(None); tree.len()],
+            tree,
+        };
+        let image = Self::open_image(fsmeta, layers)?;
+        Ok(Self {
+            sandbox: Some(Above { upper, merged }),
+            ..image
         })
     }
 

@@ -10,7 +10,7 @@ use rootfs_view::View;
 
 use crate::at_rest::DiskAtRest;
 use crate::sandbox::{ReadLock, UpperPool};
-use crate::{Home, NoImage, Sandbox, SandboxAtRest};
+use crate::{Home, NoOverlay, Sandbox, SandboxAtRest};
 
 /// The disks of a sandbox at rest, or of an image alone, as one filesystem. A stopped sandbox cannot
 /// be started and the image cannot be removed while this value lives.
@@ -34,9 +34,9 @@ pub enum DisksError {
     /// The writable disk's generations cannot be opened.
     #[error("cannot open the writable disk")]
     Generations(#[from] generations::OpenError),
-    /// The sandbox has no image, and its root filesystem is read by its guest alone.
+    /// The sandbox has no overlay, which is what is to be read or compared.
     #[error(transparent)]
-    NoImage(#[from] NoImage),
+    NoOverlay(#[from] NoOverlay),
     /// The sandbox's image cannot be found.
     #[error("cannot use its image")]
     Image(#[from] image_store::FindError),
@@ -72,8 +72,13 @@ impl Disks {
         let image = store.find(&sandbox.spec.image_digest)?;
         let lease = store.lease(&image)?;
         let (fsmeta, layers) = open_image(&image)?;
+        let open_view = if sandbox.spec.native_root {
+            View::open_native
+        } else {
+            View::open
+        };
         Ok(Self {
-            view: View::open(upper, fsmeta, layers)?,
+            view: open_view(upper, fsmeta, layers)?,
             image,
             _lock: None,
             _lease: lease,

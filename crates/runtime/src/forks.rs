@@ -77,6 +77,7 @@ impl Origin {
         options.resources.upper_bytes = upper_bytes;
         options.image.clone_from(&self.spec.image);
         options.root_disk.clone_from(&self.spec.root_disk);
+        options.native_root = self.spec.native_root;
         let write_upper = |sandbox: &Sandbox| self.write_disk(&sandbox.files);
         Sandbox::create_with(home, image, options, write_upper)
     }

@@ -31,6 +31,7 @@ mod kernel;
 mod launch_spec;
 mod lifetime;
 mod mounts;
+mod native_root;
 mod output_log;
 mod parts;
 mod patches;
@@ -85,11 +86,12 @@ pub use launch_spec::{
 pub use lifetime::{Lifetime, RestartPolicy};
 pub use mounts::{Mount, MountError, Room, Source, Target, check_mounts};
 pub use msb_network as network;
+pub use native_root::NativeRootError;
 pub use output_log::{LogReader, LogRecord, LogStream, LogWriter};
 pub use parts::{MachineParts, machine_parts};
 pub use patches::{HostCopy, HostEntry, NewContent, NewDirectory, PatchError, Patches};
 pub use process::Process;
-pub use root_disk::{FoundRootDisk, NoImage, RootDisk, RootDiskChoice, RootDiskError};
+pub use root_disk::{FoundRootDisk, NoOverlay, RootDisk, RootDiskChoice, RootDiskError};
 pub use sandbox::{
     AdoptError, Changes, Condition, ConnectError, CreateError, CreateOptions, Job, JobCondition,
     JobPaths, Limits, Lock, MachineLock, OwnOptions, Owner, RemoveError, RenameError, Resources,

@@ -7,7 +7,7 @@ use disk_image::{
     DiskImage, Filesystem, Format, OpenError, RootChoice, RootError, Unsupported, find_root,
 };
 use fs_err as fs;
-use generations::{Base, Stamp};
+use generations::{Base, ImagePart, Stamp};
 use serde::{Deserialize, Serialize};
 
 use crate::Sandbox;
@@ -180,28 +180,48 @@ impl RootDiskChoice {
                 filesystem: root.filesystem,
                 partition: root.partition,
             },
-            base: Base {
+            base: Base::ImagePart(ImagePart {
                 path: absolute,
                 format: image.format(),
                 start_bytes: root.start_bytes,
                 length_bytes: root.length_bytes,
                 stamp,
-            },
+            }),
         })
     }
 }
 
-/// A sandbox has a disk image as its root, and no image whose files could be compared or read.
+/// The root of a sandbox is no overlay of an image and an upper disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the root of sandbox {name} is the disk image {}, whose files only its guest reads",
-    .path.display()
-)]
-pub struct NoImage {
-    /// Name of the sandbox.
-    pub name: String,
-    /// The path of the disk image.
-    pub path: PathBuf,
+pub enum NoOverlay {
+    /// The root is a disk image, and there is no image whose files could be compared or read.
+    #[error(
+        "the root of sandbox {name} is the disk image {}, whose files only its guest reads",
+        .path.display()
+    )]
+    DiskImage {
+        /// Name of the sandbox.
+        name: String,
+        /// The path of the disk image.
+        path: PathBuf,
+    },
+    /// The root is native, and has no upper disk with the changes alone.
+    #[error(
+        "sandbox {name} has a native root, whose changes do not lie apart from the image's files"
+    )]
+    Native {
+        /// Name of the sandbox.
+        name: String,
+    },
+}
+
+impl NoOverlay {
+    /// Returns the name of the sandbox.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::DiskImage { name, .. } | Self::Native { name } => name,
+        }
+    }
 }
 
 impl Sandbox {
@@ -209,13 +229,23 @@ impl Sandbox {
     ///
     /// # Errors
     /// If its root is a disk image.
-    pub fn check_has_image(&self) -> Result<(), NoImage> {
+    pub fn check_has_image(&self) -> Result<(), NoOverlay> {
         match &self.spec.root_disk {
             None => Ok(()),
-            Some(disk) => Err(NoImage {
+            Some(disk) => Err(NoOverlay::DiskImage {
                 name: self.spec.name.clone(),
                 path: disk.path.clone(),
             }),
         }
+    }
+
+    /// Checks that the sandbox's root is an overlay, whose upper disk has the changes to its image.
+    pub(crate) fn check_has_overlay(&self) -> Result<(), NoOverlay> {
+        self.check_has_image()?;
+        if self.spec.native_root {
+            let name = self.spec.name.clone();
+            return Err(NoOverlay::Native { name });
+        }
+        Ok(())
     }
 }

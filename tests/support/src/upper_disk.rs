@@ -32,6 +32,19 @@ pub fn export_snapshot(sandbox: &Path, name: &str, raw: &Path) -> Result<()> {
     write_raw(&pool.open_snapshot(&State::from_bytes(&state)?)?, raw)
 }
 
+/// Returns the space that the newest sealed generation of a disk takes on the host, in bytes. The sandbox may run.
+///
+/// # Errors
+/// If the disk cannot be read, or has no sealed generation.
+pub fn newest_sealed_bytes(generations: &Path) -> Result<u64> {
+    let pool = Pool::new(FileStorage::open(generations)?);
+    let id = pool.disks()?.pop().context("the pool has no disk")?;
+    let state = pool.sealed_state(id)?;
+    let newest = state.generations.last().context("nothing is sealed")?;
+    let file = fs::metadata(generations.join(format!("{newest}.data")))?;
+    Ok(std::os::unix::fs::MetadataExt::blocks(&file) * 512)
+}
+
 fn write_raw(disk: &Snapshot<FileStorage>, raw: &Path) -> Result<()> {
     let file = fs::File::create(raw)?;
     file.set_len(disk.size_bytes())?;

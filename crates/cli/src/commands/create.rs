@@ -99,6 +99,13 @@ pub(crate) struct SandboxArguments {
     /// are found out.
     #[arg(long, value_name = "FILE[:SETTING,...]", conflicts_with = "from")]
     root_disk: Option<RootDisk>,
+    /// Make the root one ext4 with the image's files instead of an overlay
+    ///
+    /// The content of the files stays in the layers, and a change of a large file takes the blocks that change, not
+    /// a copy of the file. The disk has room for the image and what is written. msb diff, apply, commit and discard do
+    /// not work with such a sandbox.
+    #[arg(long, conflicts_with_all = ["from", "root_disk"], help_heading = "Machine")]
+    native_root: bool,
     /// Prepare the writable disk for snapshots of the running sandbox
     ///
     /// Without this, the first snapshot is taken while the sandbox is stopped.
@@ -147,6 +154,7 @@ impl SandboxArguments {
         let mut options = SandboxOptions::new(self.image_and_command().0);
         options.from_sandbox.clone_from(&self.from);
         options.root_disk.clone_from(&self.root_disk);
+        options.native_root = self.native_root;
         options.name.clone_from(&self.name);
         options.labels = labels(&self.label);
         self.set_command(&mut options)?;

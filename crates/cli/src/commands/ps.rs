@@ -115,6 +115,8 @@ struct Row {
     image_digest: String,
     /// The disk image that the root is; `null` if the sandbox has an image.
     root_disk: Value,
+    /// True if the root is an ext4 with the image's files instead of an overlay.
+    native_root: bool,
     command: Vec<String>,
     /// The time of creation, in seconds since the epoch.
     created_s: u64,
@@ -179,6 +181,7 @@ impl Row {
             image: info.image,
             image_digest: info.image_digest,
             root_disk: info.rest.get("root_disk").cloned().unwrap_or_default(),
+            native_root: info.rest.get("native_root") == Some(&Value::Bool(true)),
             created_s: info.created_s,
             labels: info.labels,
             allocated_bytes: info.allocated_bytes,
@@ -364,6 +367,7 @@ mod tests {
             image: "python:3-slim".to_owned(),
             image_digest: String::new(),
             root_disk: Value::Null,
+            native_root: false,
             command: ["python3", "-m", "http.server", "8000"]
                 .map(str::to_owned)
                 .to_vec(),

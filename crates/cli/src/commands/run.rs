@@ -21,7 +21,8 @@ use crate::output;
     msb run -it --name work --memory 2G debian bash; msb start -ai work\n  \
     msb run -d --name web python:3-slim python3 -m http.server; msb logs -f web\n  \
     msb run --rm -v ./src:/src:ro -v cache:/root/.cache python:3-slim python3 /src/main.py\n  \
-    msb run -it --root-disk debian-13-generic-amd64.qcow2 bash"
+    msb run -it --root-disk debian-13-generic-amd64.qcow2 bash\n  \
+    msb run -it --native-root --upper-size 20G --name big debian bash"
 )]
 pub(crate) struct Arguments {
     /// Run in the background and print the sandbox's id

@@ -7,6 +7,7 @@ use crate::directory::{self, Entry};
 use crate::format::BLOCK_SIZE;
 use crate::inode::{self, Content, Payload};
 use crate::length::{index_of, length};
+use crate::outside::Outside;
 use crate::plan::{Plan, Planned};
 use crate::xattr::{self, XattrLocation};
 use crate::{FileContent, SparseOutput, WriteError};
@@ -15,6 +16,7 @@ use crate::{FileContent, SparseOutput, WriteError};
 pub(super) struct InodeWriter<'a, 'b, C, O> {
     tree: &'a Tree<C>,
     plan: &'a Plan,
+    outside: &'a Outside,
     emitter: &'a mut Emitter<'b, O>,
     /// Number of directories written so far, by group.
     directories: Vec<u32>,
@@ -22,11 +24,17 @@ pub(super) struct InodeWriter<'a, 'b, C, O> {
 
 impl<'a, 'b, C: FileContent, O: SparseOutput> InodeWriter<'a, 'b, C, O> {
     /// Returns a writer of the inodes of `tree`.
-    pub(super) fn new(tree: &'a Tree<C>, plan: &'a Plan, emitter: &'a mut Emitter<'b, O>) -> Self {
+    pub(super) fn new(
+        tree: &'a Tree<C>,
+        plan: &'a Plan,
+        outside: &'a Outside,
+        emitter: &'a mut Emitter<'b, O>,
+    ) -> Self {
         let groups = index_of(u64::from(emitter.geometry.groups));
         Self {
             tree,
             plan,
+            outside,
             emitter,
             directories: vec![0; groups],
         }
@@ -73,7 +81,10 @@ impl<'a, 'b, C: FileContent, O: SparseOutput> InodeWriter<'a, 'b, C, O> {
     fn write_blocks(&mut self, planned: &Planned) -> Result<(u64, Payload), WriteError> {
         let tree = self.tree;
         let (size_bytes, runs) = match &tree.inode(planned.id).kind {
-            FileKind::Regular(content) => self.emitter.write_file(content, &planned.path)?,
+            FileKind::Regular(content) => match self.outside.runs_of(planned.id) {
+                Some(runs) => (content.size_bytes(), runs.to_vec()),
+                None => self.emitter.write_file(content, &planned.path)?,
+            },
             FileKind::Symlink(target) => self.emitter.write_bytes(target)?,
             FileKind::Directory(names) => {
                 let group = self.emitter.group_of(planned.number);

@@ -2,24 +2,23 @@ use fstree::Metadata;
 use zerocopy::IntoBytes as _;
 
 use super::emitter::Emitter;
-use crate::extent::ExtentTree;
+use crate::extent::{ExtentTree, Run};
 use crate::format::{BLOCK_SIZE, JOURNAL_INODE};
 use crate::inode::{Content, Payload};
 use crate::superblock;
 use crate::{Options, SparseOutput, WriteError};
 
-/// Writes the journal. It comes first, so that it lies in one piece right after the first group's
-/// metadata.
+/// Writes the journal to its blocks.
 pub(super) fn write<O: SparseOutput>(
     emitter: &mut Emitter<'_, O>,
     options: &Options,
+    runs: &[Run],
 ) -> Result<ExtentTree, WriteError> {
-    let runs = emitter.space.take(emitter.geometry.journal_blocks)?;
     let superblock = superblock::journal_superblock(emitter.geometry, options.uuid);
     if let Some(run) = runs.first() {
         emitter.put(superblock.as_bytes(), run.start_block * BLOCK_SIZE)?;
     }
-    let extents = emitter.extents(&runs, JOURNAL_INODE)?;
+    let extents = emitter.extents(runs, JOURNAL_INODE)?;
     let metadata = Metadata::with_mode(0o600);
     let content = Content {
         st_mode: 0o100_600,

@@ -13,9 +13,7 @@ use self::emitter::Emitter;
 use self::groups::GroupWriter;
 use self::inode::InodeWriter;
 pub use self::summary::Summary;
-use crate::geometry::Geometry;
-use crate::plan::Plan;
-use crate::{FileContent, Options, SparseOutput, WriteError};
+use crate::{FileContent, Layout, Options, SparseOutput, WriteError};
 
 /// Writes an ext4 filesystem that contains `tree`. The same arguments produce the same bytes.
 ///
@@ -27,15 +25,24 @@ pub fn write<C: FileContent>(
     options: &Options,
     output: impl SparseOutput,
 ) -> Result<Summary, WriteError> {
-    let geometry = Geometry::new(options)?;
-    let plan = Plan::new(tree, geometry.inodes())?;
-    let mut emitter = Emitter::new(&geometry, options, output);
+    Layout::new(tree, options)?.write(output)
+}
+
+/// Writes what a layout has found a place for.
+pub(crate) fn write_layout<C: FileContent>(
+    layout: Layout<'_, C>,
+    output: impl SparseOutput,
+) -> Result<Summary, WriteError> {
+    let options = layout.options;
+    let mut emitter = Emitter::new(&layout.geometry, layout.space, options, output);
     emitter.set_len(options.size_bytes)?;
-    let journal = journal::write(&mut emitter, options)?;
-    let mut inodes = InodeWriter::new(tree, &plan, &mut emitter);
+    let journal = journal::write(&mut emitter, options, &layout.journal)?;
+    let plan = &layout.plan;
+    let mut inodes = InodeWriter::new(layout.tree, plan, &layout.outside, &mut emitter);
     for planned in &plan.inodes {
         inodes.write(planned)?;
     }
     let directories = inodes.into_directories();
+    emitter.end_inodes()?;
     GroupWriter::new(&mut emitter, plan.last_number(), &directories).write(options, &journal)
 }

@@ -8,6 +8,7 @@ mod mounted;
 mod oracle;
 mod oracle_crash;
 mod oracle_foreign;
+mod outside;
 mod pieces;
 mod random;
 mod sample;

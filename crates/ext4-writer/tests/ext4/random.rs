@@ -135,7 +135,7 @@ fn planted() -> impl Strategy<Value = Planted> {
     )
 }
 
-fn tree() -> impl Strategy<Value = Tree<Vec<u8>>> {
+pub(crate) fn tree() -> impl Strategy<Value = Tree<Vec<u8>>> {
     let sizes = prop_oneof![9 => 0..40_usize, 1 => 200..600_usize];
     let inodes = sizes.prop_flat_map(|size| prop::collection::vec(planted(), size));
     (metadata(), inodes).prop_map(|(root, inodes)| grow(root, inodes))
@@ -168,7 +168,7 @@ fn grow(root: Metadata, inodes: Vec<Planted>) -> Tree<Vec<u8>> {
     tree
 }
 
-fn expected(tree: &Tree<Vec<u8>>) -> TreeDump {
+pub(crate) fn expected(tree: &Tree<Vec<u8>>) -> TreeDump {
     TreeDump::from_tree(tree, |content| Content::read(content.as_slice()))
         .expect("memory is readable")
 }

@@ -1,4 +1,4 @@
-//! Disks that begin with a part of a disk image.
+//! Disks that begin with a part of a disk image, or with blocks of files.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use disk_image::Format;
 use generations::{
-    Base, BaseError, CreateError, DiskId, FileStorage, OpenError, Pool, Stamp, StorageError,
-    Verified,
+    Base, BaseError, BlockFile, CreateError, DiskId, FileBlocks, FileRun, FileStorage, ImagePart,
+    OpenError, Pool, Stamp, StorageError, Verified,
 };
 
 const BLOCK: usize = 4096;
@@ -16,13 +16,13 @@ const START: usize = 3 * 512;
 /// The length of the part, whose last block is not whole.
 const LENGTH: usize = 20 * BLOCK + 512;
 
-fn image(directory: &Path) -> (Base, Vec<u8>) {
+fn image(directory: &Path) -> (ImagePart, Vec<u8>) {
     let bytes: Vec<u8> = (0..START + LENGTH + 5000)
         .map(|at| (at / 13 % 251) as u8)
         .collect();
     let path = directory.join("disk.img");
     fs::write(&path, &bytes).unwrap();
-    let base = Base {
+    let base = ImagePart {
         stamp: Stamp::from(&fs::metadata(&path).unwrap()),
         path,
         format: Format::Raw,
@@ -36,9 +36,10 @@ fn pool(directory: &Path) -> Pool<FileStorage> {
     Pool::new(FileStorage::open(directory).unwrap())
 }
 
-fn over(pool: &Pool<FileStorage>, base: &Base) -> DiskId {
+fn over(pool: &Pool<FileStorage>, base: &ImagePart) -> DiskId {
     let id = pool.new_disk_id().unwrap();
-    pool.create_over(id, base).unwrap();
+    pool.create_over(id, &Base::ImagePart(base.clone()))
+        .unwrap();
     id
 }
 
@@ -60,7 +61,7 @@ fn a_disk_over_an_image_has_its_part_and_writes_none_of_it() {
     let file = fs::read(&base.path).unwrap();
     let pool = pool(&directory.path().join("pool"));
     let id = over(&pool, &base);
-    assert_eq!(pool.base(id).unwrap().as_ref(), Some(&base));
+    assert_eq!(pool.base(id).unwrap(), Some(Base::ImagePart(base.clone())));
     let read = |pool: &Pool<FileStorage>, id| {
         let disk = pool.read_disk(id).unwrap();
         let mut bytes = vec![0; usize::try_from(disk.size_bytes()).unwrap()];
@@ -93,7 +94,10 @@ fn a_disk_over_an_image_has_its_part_and_writes_none_of_it() {
     let fork = other.new_disk_id().unwrap();
     other.fork(&state, &[fork]).unwrap();
     assert!(read(&other, fork) == expected);
-    assert_eq!(other.base(fork).unwrap().as_ref(), Some(&base));
+    assert_eq!(
+        other.base(fork).unwrap(),
+        Some(Base::ImagePart(base.clone()))
+    );
 
     // A merge makes it a generation of the pool.
     assert!(pool.is_base(state.generations[0]).unwrap());
@@ -147,15 +151,16 @@ fn a_disk_over_what_is_no_such_image_is_not_made() {
     let directory = tempfile::tempdir().unwrap();
     let (base, _) = image(directory.path());
     let pool = pool(&directory.path().join("pool"));
-    let refused = |base: Base| {
+    let refused = |base: ImagePart| {
         let id = pool.new_disk_id().unwrap();
-        pool.create_over(id, &base).expect_err("refused")
+        pool.create_over(id, &Base::ImagePart(base))
+            .expect_err("refused")
     };
-    let other_format = Base {
+    let other_format = ImagePart {
         format: Format::Qcow2,
         ..base.clone()
     };
-    let too_long = Base {
+    let too_long = ImagePart {
         length_bytes: 1 << 20,
         ..base.clone()
     };
@@ -173,7 +178,7 @@ fn a_disk_over_what_is_no_such_image_is_not_made() {
             "{source}"
         );
     }
-    let odd = Base {
+    let odd = ImagePart {
         length_bytes: 1000,
         ..base
     };
@@ -202,4 +207,129 @@ fn a_flipped_bit_of_the_file_that_names_a_base_is_found() {
         let error = pool.open_disk(id).expect_err("refused");
         assert!(matches!(error, OpenError::Damaged(_)), "{error}");
     }
+}
+
+/// The blocks of two files, and the runs of them that a disk of 64 blocks has.
+fn layers(directory: &Path) -> (FileBlocks, Vec<u8>) {
+    let mut files = Vec::new();
+    let mut contents = Vec::new();
+    for (name, blocks) in [("one", 30), ("two", 9)] {
+        let content: Vec<u8> = (0..blocks * BLOCK).map(|at| (at / 7 % 241) as u8).collect();
+        fs::write(directory.join(name), &content).unwrap();
+        files.push(BlockFile {
+            path: Path::new("..").join(name),
+            size_bytes: content.len() as u64,
+            blake3: blake3::hash(&content).into(),
+        });
+        contents.push(content);
+    }
+    let runs = [(3, 5, 0, 20), (8, 1, 1, 0), (9, 20, 0, 0), (40, 9, 1, 0)];
+    let runs = runs.map(|(first_block, count, file, file_block)| FileRun {
+        first_block,
+        count,
+        file,
+        file_block,
+    });
+    let mut expected = vec![0; 64 * BLOCK];
+    for run in &runs {
+        let [to, from, count] =
+            [run.first_block, run.file_block, run.count].map(|block| block as usize * BLOCK);
+        expected[to..to + count]
+            .copy_from_slice(&contents[usize::from(run.file)][from..from + count]);
+    }
+    let blocks = FileBlocks {
+        length_bytes: expected.len() as u64,
+        files,
+        runs: runs.to_vec(),
+    };
+    (blocks, expected)
+}
+
+#[test]
+fn a_disk_over_blocks_of_files_reads_through_the_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (blocks, mut expected) = layers(directory.path());
+    let pool = pool(&directory.path().join("pool"));
+    let id = pool.new_disk_id().unwrap();
+    let base = Base::FileBlocks(blocks);
+    pool.create_over(id, &base).unwrap();
+    assert_eq!(pool.base(id).unwrap(), Some(base.clone()));
+    let mut disk = pool.open_disk(id).unwrap();
+    for (offset, length) in [
+        (0, 64 * BLOCK),
+        (3 * BLOCK - 1, 2),
+        (8 * BLOCK + 5, BLOCK),
+        (63 * BLOCK, 7),
+    ] {
+        let mut bytes = vec![1; length];
+        disk.read(&mut bytes, offset as u64).unwrap();
+        assert!(bytes == expected[offset..offset + length], "{offset}");
+    }
+    // A part of a block that a file has, and blocks that none has.
+    for at in [9 * BLOCK + 17, 30 * BLOCK] {
+        disk.write(b"changed", at as u64).unwrap();
+        expected[at..at + 7].copy_from_slice(b"changed");
+    }
+    let state = disk.cut().unwrap();
+    disk.flush().unwrap();
+    let whole = |disk: &dyn fstree::ReadAt| {
+        let mut bytes = vec![1; expected.len()];
+        disk.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    assert!(whole(&pool.open_snapshot(&state).unwrap()) == expected);
+
+    // The runs of zeros between those of the files are not written anywhere.
+    let snapshot = pool.open_snapshot(&state).unwrap();
+    let written: u64 = snapshot.written().map(|range| range.unwrap().1).sum();
+    assert_eq!(written, 36 * BLOCK as u64);
+
+    let generation = state.generations[0];
+    pool.record_digest(generation).unwrap();
+    assert_eq!(pool.verify(generation).unwrap(), Verified::Content);
+
+    // What the base is opened with alone is the disk without the changes.
+    let opened = base.open(&directory.path().join("pool")).unwrap();
+    let before = whole(&opened);
+    assert!(before[40 * BLOCK..] == expected[40 * BLOCK..]);
+    assert!(before[30 * BLOCK..31 * BLOCK].iter().all(|byte| *byte == 0));
+
+    let merged = pool.merge(&state.generations).unwrap();
+    fs::remove_file(directory.path().join("two")).unwrap();
+    assert!(text(&pool.open_snapshot(&state).expect_err("refused")).contains("two"));
+    let mut without = state;
+    let generations = without.generations.clone();
+    assert!(without.replace_merged(&generations, merged));
+    assert!(whole(&pool.open_snapshot(&without).unwrap()) == expected);
+}
+
+#[test]
+fn runs_that_leave_their_files_and_files_of_another_length_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (good, _) = layers(directory.path());
+    let pool = pool(&directory.path().join("pool"));
+    let refused = |change: fn(&mut FileBlocks)| {
+        let mut blocks = good.clone();
+        change(&mut blocks);
+        let id = pool.new_disk_id().unwrap();
+        text(
+            &pool
+                .create_over(id, &Base::FileBlocks(blocks))
+                .expect_err("refused"),
+        )
+    };
+    let changes: [fn(&mut FileBlocks); 6] = [
+        |blocks| blocks.runs[1].first_block = 7,
+        |blocks| blocks.runs[0].file_block = 26,
+        |blocks| blocks.runs[2].file = 2,
+        |blocks| blocks.runs[3].first_block = 60,
+        |blocks| blocks.runs[3].count = 0,
+        |blocks| blocks.runs[3].file_block = u64::MAX,
+    ];
+    for change in changes {
+        let said = refused(change);
+        assert!(said.contains("do not lie in the files"), "{said}");
+    }
+    let said = refused(|blocks| blocks.files[0].size_bytes += 4096);
+    assert!(said.contains("one has changed"), "{said}");
 }

@@ -2,7 +2,7 @@ use std::io;
 
 use msb_agent_protocol::ClientError;
 
-use crate::{ConnectError, NoImage, SnapshotError};
+use crate::{ConnectError, NoOverlay, SnapshotError};
 
 /// A reason why the disk of a sandbox cannot be read at rest.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum AtRestError {
     },
     /// The root of the sandbox is a disk image, whose files only its guest reads.
     #[error(transparent)]
-    NoImage(#[from] NoImage),
+    NoOverlay(#[from] NoOverlay),
     /// The disk of the running sandbox is one of generations, and cannot be cut.
     #[error("cannot read the writable disk of sandbox {name} at one moment")]
     Cut {
@@ -113,8 +113,8 @@ impl AtRestError {
     /// Returns the name of the sandbox.
     pub fn name(&self) -> &str {
         match self {
-            Self::NoImage(NoImage { name, .. })
-            | Self::Running { name }
+            Self::NoOverlay(no_overlay) => no_overlay.name(),
+            Self::Running { name }
             | Self::Cut { name, .. }
             | Self::NotFrozen { name }
             | Self::Lock { name, .. }

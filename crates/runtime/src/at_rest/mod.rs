@@ -60,7 +60,7 @@ impl Sandbox {
             source,
         };
         // Before a running guest is frozen.
-        self.check_has_image()?;
+        self.check_has_overlay()?;
         let running = || AtRestError::Running {
             name: self.spec.name.clone(),
         };

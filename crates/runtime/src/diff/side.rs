@@ -9,7 +9,7 @@ use tree_diff::Side;
 use super::DiffError;
 use super::own::own_inodes;
 use crate::disks::Disks;
-use crate::{Home, SandboxAtRest};
+use crate::{DisksError, Home, SandboxAtRest};
 
 /// A root filesystem on disks.
 #[derive(Debug, Clone)]
@@ -25,7 +25,9 @@ impl DiskSide {
     /// Opens a sandbox.
     pub(crate) fn of_sandbox(at_rest: SandboxAtRest, home: &Home) -> Result<Self, DiffError> {
         let spec = at_rest.sandbox.spec.clone();
-        let opened = Disks::of_sandbox(at_rest, home);
+        let has_overlay = at_rest.sandbox.check_has_overlay();
+        let opened = has_overlay.map_err(DisksError::from);
+        let opened = opened.and_then(|()| Disks::of_sandbox(at_rest, home));
         let disks = opened.map_err(|source| DiffError::Sandbox {
             name: spec.name,
             source,

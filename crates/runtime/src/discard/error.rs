@@ -1,13 +1,13 @@
 use tree_diff::InvalidScope;
 
-use crate::{DisksError, NoImage};
+use crate::{DisksError, NoOverlay};
 
 /// A reason why changes of a sandbox cannot be taken back. The sandbox is unchanged then.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscardError {
     /// The sandbox has no image that it could be as again.
     #[error(transparent)]
-    NoImage(#[from] NoImage),
+    NoOverlay(#[from] NoOverlay),
     /// The sandbox is running, and its guest uses the disk that would be replaced.
     #[error(
         "cannot discard changes of sandbox {name} while it is running: its guest uses the disk that \

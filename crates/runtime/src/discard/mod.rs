@@ -43,7 +43,7 @@ impl Sandbox {
             name: name.clone(),
             source,
         };
-        self.check_has_image()?;
+        self.check_has_overlay()?;
         let scope = Scope::of_paths(paths)?;
         let claimed = self.claim().map_err(io_error)?;
         let (sandbox, _lock) =

@@ -37,6 +37,9 @@ pub struct CreateOptions {
     pub image: String,
     /// The disk image that the root is; `None` if the sandbox has an image.
     pub root_disk: Option<RootDisk>,
+    /// True if the root is an ext4 with the image's files, whose content stays in the layers, instead of an
+    /// overlay.
+    pub native_root: bool,
     /// Processors, memory and disk size.
     pub resources: Resources,
     /// True if the sandbox is removed once it has stopped.
@@ -88,6 +91,9 @@ impl Sandbox {
         let patches = std::mem::take(&mut options.patches);
         let ready_for_snapshots = options.ready_for_snapshots;
         Self::create_with(home, Some(image), options, |sandbox| {
+            if sandbox.spec.native_root {
+                return Ok(upper::write_native(home, sandbox, image, &patches)?);
+            }
             upper::write(&sandbox.files, &sandbox.spec, image, &patches)?;
             if ready_for_snapshots {
                 UpperPool::adopt(&sandbox.files)?;
@@ -109,7 +115,8 @@ impl Sandbox {
         let FoundRootDisk { disk, base } = root;
         options.image = disk.path.display().to_string();
         options.root_disk = Some(disk);
-        let upper_bytes = options.resources.upper_bytes.max(base.length_bytes);
+        options.native_root = false;
+        let upper_bytes = options.resources.upper_bytes.max(base.length_bytes());
         options.resources.upper_bytes = upper_bytes;
         Self::create_with(home, None, options, |sandbox| {
             Ok(UpperPool::create_over(&sandbox.files, &base)?)
@@ -157,6 +164,7 @@ impl Sandbox {
                 .map(|image| image.record.manifest_digest.to_string())
                 .unwrap_or_default(),
             root_disk: options.root_disk,
+            native_root: options.native_root,
             created_s: now_s(),
             cpus: options.resources.cpus,
             memory_mib: options.resources.memory_mib,

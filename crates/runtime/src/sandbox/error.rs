@@ -65,7 +65,7 @@ pub enum StartError {
     /// The boot disk cannot be provided.
     #[error("cannot boot")]
     BootDisk(#[from] BootDiskError),
-    /// The disk image that the root is has changed, or is missing.
+    /// The disk image or a layer that the root begins with has changed, or is missing.
     #[error("cannot use the sandbox's root disk")]
     RootDisk(#[from] BaseError),
     /// A port of the host is in use.

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use disk_image::Filesystem;
 use fs_err as fs;
 use msb_network::Settings;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
@@ -14,9 +15,9 @@ use crate::stop_signal::StopSignal;
 use crate::volumes::VolumeUse;
 use crate::{Lifetime, RestartPolicy, RootDisk};
 
-/// The serial of the image disk, `/dev/vda`, which a sandbox of a disk image lacks.
+/// The serial of the image disk, `/dev/vda`, which a sandbox without an overlay lacks.
 const IMAGE_SERIAL: &str = "msb-image";
-/// The serial of the upper disk, `/dev/vdb`, or `/dev/vda` without an image.
+/// The serial of the upper disk, `/dev/vdb`, or `/dev/vda` without an image disk.
 pub const UPPER_SERIAL: &str = "msb-upper";
 /// The serial of the boot disk behind it, which is the kernel's root.
 const BOOT_SERIAL: &str = "msb-boot";
@@ -35,6 +36,10 @@ pub struct Spec {
     /// The disk image that the root is; `None` if the sandbox has an image.
     #[serde(default)]
     pub root_disk: Option<RootDisk>,
+    /// True if the root is an ext4 with the image's files, whose content stays in the layers, instead of an
+    /// overlay.
+    #[serde(default)]
+    pub native_root: bool,
     /// The creation time, in seconds since the epoch.
     pub created_s: u64,
     /// Number of virtual processors.
@@ -105,7 +110,7 @@ impl Default for Stopping {
 pub(crate) struct BootFiles {
     pub(crate) kernel: PathBuf,
     pub(crate) boot_disk: PathBuf,
-    /// `None` if the root is a disk image.
+    /// `None` if the upper disk is the root.
     pub(crate) image_vmdk: Option<PathBuf>,
     /// Seconds since the epoch. The guest has no clock of its own that it can trust.
     pub(crate) now_s: u64,
@@ -160,6 +165,12 @@ impl Spec {
         }
     }
 
+    /// Returns the filesystem of the upper disk if that is the root; `None` if the root is an overlay.
+    fn root_filesystem(&self) -> Option<Filesystem> {
+        let of_disk_image = self.root_disk.as_ref().map(|disk| disk.filesystem);
+        of_disk_image.or(self.native_root.then_some(Filesystem::Ext4))
+    }
+
     /// Returns the named volumes that the machine uses.
     pub(crate) fn volumes(&self) -> Vec<VolumeUse> {
         let named = self.mounts.iter().filter_map(|mount| {
@@ -175,8 +186,8 @@ impl Spec {
     fn kernel_arguments(&self, boot_files: &BootFiles, mounts: Option<String>) -> Vec<String> {
         let mut words = vec![format!("msb_epoch={}", boot_files.now_s)];
         words.extend(self.hostname_words());
-        if let Some(disk) = &self.root_disk {
-            words.push(format!("msb_root_filesystem={}", disk.filesystem));
+        if let Some(filesystem) = self.root_filesystem() {
+            words.push(format!("msb_root_filesystem={filesystem}"));
         }
         if self.read_only {
             words.push("msb_read_only=1".to_owned());
@@ -215,6 +226,7 @@ impl Spec {
             image: String::new(),
             image_digest: String::new(),
             root_disk: None,
+            native_root: false,
             created_s: 0,
             cpus: 1,
             memory_mib: 64,
@@ -249,7 +261,7 @@ fn network_word() -> String {
 
 #[cfg(test)]
 mod tests {
-    use disk_image::{Filesystem, Format};
+    use disk_image::Format;
 
     use super::*;
 

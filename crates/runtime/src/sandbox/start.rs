@@ -2,11 +2,13 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use durable_files::now_s;
 use fs_err as fs;
+use generations::Base;
 use image_store::{StoredImage, VerifyMode};
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
@@ -24,6 +26,7 @@ use super::{BootFiles, Lock, Running, Sandbox, StartError, UpperPool, upper};
 use crate::boot::boot_disk;
 use crate::launch_spec::{LAUNCH_FORMAT, LaunchSpec, SupervisorConfig, VmmCommand};
 use crate::mounts::{Layout, Room};
+use crate::native_root::check_layers;
 use crate::volumes::Volume;
 use crate::{Home, Kernel, Timeline, mounts, socket, untrusted_file};
 
@@ -73,7 +76,7 @@ impl Sandbox {
     /// A missing kernel, a machine that ends or does not answer. The machine is then gone and the
     /// upper disk is kept. The same holds if this future is dropped before it completes.
     pub async fn start(&self, lock: Lock, options: &StartOptions) -> Result<Running, StartError> {
-        self.check_root_disk()?;
+        self.check_base(options.image.as_ref())?;
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
         let kernel = Kernel::find(
             &options.home,
@@ -88,7 +91,7 @@ impl Sandbox {
         let boot_files = BootFiles {
             kernel: kernel.path,
             boot_disk: boot_disk(&options.home, options.trust)?,
-            image_vmdk: options.image.as_ref().map(|image| image.vmdk.clone()),
+            image_vmdk: self.image_vmdk(options.image.as_ref()),
             now_s,
         };
         let launch_spec = LaunchSpec {
@@ -146,19 +149,29 @@ impl Sandbox {
         }
     }
 
-    /// Checks that the disk image that the root is has not changed since the sandbox was created.
-    fn check_root_disk(&self) -> Result<(), StartError> {
-        if self.spec.root_disk.is_none() {
+    /// Returns the image's disk; `None` if the upper disk is the root.
+    fn image_vmdk(&self, image: Option<&StoredImage>) -> Option<PathBuf> {
+        let image = image.filter(|_| !self.spec.native_root);
+        image.map(|image| image.vmdk.clone())
+    }
+
+    /// Checks that the disk image or the layers that the root begins with have not changed since the sandbox
+    /// was created.
+    fn check_base(&self, image: Option<&StoredImage>) -> Result<(), StartError> {
+        if self.spec.root_disk.is_none() && !self.spec.native_root {
             return Ok(());
         }
         let base = UpperPool::find(&self.files).and_then(|pool| {
             let base = pool.map_or(Ok(None), |pool| pool.base());
             base.map_err(io::Error::other)
         });
-        match base.map_err(io_error("open the writable disk"))? {
-            Some(base) => Ok(base.open().map(drop)?),
-            None => Ok(()),
+        let Some(base) = base.map_err(io_error("open the writable disk"))? else {
+            return Ok(());
+        };
+        if let (Base::FileBlocks(blocks), Some(image)) = (&base, image) {
+            check_layers(blocks, image)?;
         }
+        Ok(base.open(&self.files.generations()).map(drop)?)
     }
 
     /// Prepares the ownership of a machine that does not run yet. The connection waits in the

@@ -10,8 +10,9 @@ use image_store::StoredImage;
 use msb_vmm::{Disk, DiskAccess, DiskFormat};
 use sha2::{Digest as _, Sha256};
 
-use super::{SandboxPaths, Spec, UPPER_SERIAL, UpperPool};
+use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool};
 use crate::patches::{NewFile, PatchError, Patched, Patches};
+use crate::{Home, NativeRootError, native_root};
 
 /// A failure to write an upper disk.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,9 @@ pub enum UpperError {
     /// A change to the image's files cannot be made.
     #[error("cannot apply the changes to the image's files")]
     Patch(#[from] PatchError),
+    /// The disk of a native root cannot be made.
+    #[error("cannot make a native root")]
+    Native(#[from] NativeRootError),
     /// The disk cannot be laid out as ext4.
     #[error("cannot create {} as an ext4 filesystem of {size_bytes} bytes", path.display())]
     Layout {
@@ -89,6 +93,17 @@ pub(crate) fn write(
         }) => Err(too_large(needed_bytes, spec)),
         outcome => outcome,
     }
+}
+
+/// Writes the disk of a sandbox with a native root.
+pub(crate) fn write_native(
+    home: &Home,
+    sandbox: &Sandbox,
+    image: &StoredImage,
+    patches: &Patches,
+) -> Result<(), UpperError> {
+    let tree = read_image(image, Image::read_tree)?;
+    native_root::write(home, &sandbox.files, &sandbox.spec, image, tree, patches)
 }
 
 fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {

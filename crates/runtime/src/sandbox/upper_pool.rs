@@ -58,14 +58,14 @@ impl UpperPool {
         Ok(pool)
     }
 
-    /// Makes the upper disk of a new sandbox, which begins with a part of a disk image.
+    /// Makes the upper disk of a new sandbox, which begins with bytes that lie elsewhere.
     pub(crate) fn create_over(files: &SandboxPaths, base: &Base) -> Result<(), AdoptError> {
         let pool = Self::at(files.generations())?;
         durable_files::sync_directory(&files.directory)?;
         Ok(pool.pool.create_over(disk_id(), base)?)
     }
 
-    /// Returns the part of a disk image that the disk begins with; `None` if it begins with none.
+    /// Returns the bytes elsewhere that the disk begins with; `None` if it begins with none.
     pub(crate) fn base(&self) -> Result<Option<Base>, OpenError> {
         self.pool.base(disk_id())
     }

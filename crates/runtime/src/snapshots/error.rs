@@ -5,14 +5,14 @@ use generations::{CutError, Fault, FlushError, MergeError, OpenError, VerifyErro
 use msb_agent_protocol::ClientError;
 
 use super::SnapshotName;
-use crate::{AdoptError, ConnectError, NoImage};
+use crate::{AdoptError, ConnectError, NoOverlay};
 
 /// A failure of an operation on snapshots. The sandbox's disk and its other snapshots are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The sandbox has no image, and its files are read by its guest alone.
     #[error(transparent)]
-    NoImage(#[from] NoImage),
+    NoOverlay(#[from] NoOverlay),
     /// The sandbox is running, and writes to its disk.
     #[error("sandbox {name} is running; that can be done once it has stopped")]
     Running {

@@ -5,8 +5,9 @@ use std::io;
 
 use msb_runtime::{
     ApplyError, AtRestError, CommitError, CommittedError, ConnectError, CreateError, DiffError,
-    DiscardError, DisksError, ExportError, HomeError, ImportError, MountError, PatchError,
-    RemoveError, RenameError, RootDiskError, SnapshotError, UpdateError, VolumeError,
+    DiscardError, DisksError, ExportError, HomeError, ImportError, MountError, NoOverlay,
+    PatchError, RemoveError, RenameError, RootDiskError, SnapshotError, UpdateError, UpperError,
+    VolumeError,
 };
 use snapshot_file::ReadError;
 use tree_diff::LayerError;
@@ -73,7 +74,9 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(error) = cause.downcast_ref::<UpdateError>() {
         return of_update(error);
     }
-    if let Some(DisksError::NoImage(_)) = cause.downcast_ref::<DisksError>() {
+    if let Some(DisksError::NoOverlay(NoOverlay::DiskImage { .. })) =
+        cause.downcast_ref::<DisksError>()
+    {
         let hint = "start the sandbox: its guest reads them";
         let meaning = Meaning::new(ErrorKind::Unsupported);
         return Some(meaning.hint(Some(hint.to_owned())));
@@ -103,6 +106,10 @@ fn of_create(error: &CreateError) -> Option<Meaning> {
         // Transparent errors do not appear among the causes.
         CreateError::Mount(error) => of_mount(error),
         CreateError::Volume(error) => return of_volume(error),
+        CreateError::Upper(UpperError::Native(error)) => {
+            let remedy = error.remedy()?;
+            Meaning::new(ErrorKind::InvalidArgument).hint(Some(remedy.to_owned()))
+        }
         CreateError::Io { .. }
         | CreateError::Upper(_)
         | CreateError::Adopt(_)
@@ -194,7 +201,13 @@ fn of_patch(error: &PatchError) -> Meaning {
 fn of_at_rest(error: &AtRestError) -> Option<Meaning> {
     let name = error.name();
     let kind = match error {
-        AtRestError::NoImage(_) => {
+        AtRestError::NoOverlay(NoOverlay::Native { .. }) => {
+            let hint = "take a snapshot to keep its files, and read them with msb cp and msb fs"
+                .to_owned();
+            let meaning = Meaning::new(ErrorKind::Unsupported).detail("name", name);
+            return Some(meaning.hint(Some(hint)));
+        }
+        AtRestError::NoOverlay(_) => {
             let hint = "copy files out of it with msb cp while it runs".to_owned();
             let meaning = Meaning::new(ErrorKind::Unsupported).detail("name", name);
             return Some(meaning.hint(Some(hint)));
@@ -292,7 +305,7 @@ fn of_discard(error: &DiscardError) -> Option<Meaning> {
         }
         DiscardError::Scope(_) => Some(Meaning::new(ErrorKind::InvalidArgument)),
         // Transparent errors do not appear among the causes.
-        DiscardError::NoImage(_) => Some(Meaning::new(ErrorKind::Unsupported)),
+        DiscardError::NoOverlay(_) => Some(Meaning::new(ErrorKind::Unsupported)),
         DiscardError::Disks { .. } | DiscardError::Layout { .. } | DiscardError::Write { .. } => {
             None
         }
@@ -315,7 +328,7 @@ fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
         }
         // Transparent errors do not appear among the causes.
         SnapshotError::Connect(error) => return of_connect(error),
-        SnapshotError::NoImage(_) => Meaning::new(ErrorKind::Unsupported),
+        SnapshotError::NoOverlay(_) => Meaning::new(ErrorKind::Unsupported),
         SnapshotError::Exists { name, .. } => {
             Meaning::new(ErrorKind::NameTaken).detail("name", name.as_str())
         }

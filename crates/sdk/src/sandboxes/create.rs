@@ -199,6 +199,7 @@ fn create_options(
         name: options.name.clone(),
         image: options.image.clone(),
         root_disk: None,
+        native_root: options.native_root,
         resources: spec::resources(options)?,
         remove_when_stopped: options.remove_when_stopped,
         // The start of an owned sandbox says so.

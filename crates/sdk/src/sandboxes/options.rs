@@ -32,6 +32,9 @@ pub struct SandboxOptions {
     pub from_sandbox: Option<String>,
     /// A disk image whose filesystem is the root, instead of an image.
     pub root_disk: Option<RootDisk>,
+    /// True if the root is one ext4 with the image's files, whose content stays in the layers, instead of an
+    /// overlay: a change of a large file then takes the blocks that change, not a copy of the file.
+    pub native_root: bool,
     /// The sandbox's name; its id if `None`.
     pub name: Option<String>,
     /// Labels, for [`Sandboxes::list`](crate::Sandboxes::list).

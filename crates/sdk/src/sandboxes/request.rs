@@ -93,6 +93,12 @@ impl SandboxRequest {
         self
     }
 
+    /// Makes the root one ext4 with the image's files, whose content stays in the layers, instead of an overlay.
+    pub fn native_root(mut self) -> Self {
+        self.options.native_root = true;
+        self
+    }
+
     /// Sets the name; without one, the sandbox's id is its name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = Some(name.into());

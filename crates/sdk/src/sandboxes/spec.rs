@@ -52,6 +52,23 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
         ));
         return Err(error.with_hint("copy them with msb cp once it is created"));
     }
+    if options.native_root {
+        check_native(options)?;
+    }
+    Ok(())
+}
+
+/// Checks what a native root is made of, and that nothing has to lie beside it on its disk.
+fn check_native(options: &SandboxOptions) -> Result<(), Error> {
+    if options.from_sandbox.is_some() || options.root_disk.is_some() {
+        let message = "a native root is made of an image, not of a sandbox or a disk image";
+        let hint = "a sandbox that begins with one with a native root has a native root, too";
+        return Err(Error::invalid(message).with_hint(hint));
+    }
+    if !options.hosts.is_empty() {
+        let message = "lines cannot be added to /etc/hosts of a sandbox with a native root";
+        return Err(Error::invalid(message).with_hint("mount a file at /etc/hosts"));
+    }
     Ok(())
 }
 
@@ -377,6 +394,12 @@ mod tests {
         };
         let invalid = crate::ErrorKind::InvalidArgument;
         assert_eq!(refused(|options| options.image.clear()), invalid);
+        let from_another: fn(&mut SandboxOptions) = |options| {
+            options.native_root = true;
+            options.image.clear();
+            options.from_sandbox = Some("other".into());
+        };
+        assert_eq!(refused(from_another), invalid);
         assert_eq!(refused(|options| options.cwd = Some("srv".into())), invalid);
         assert_eq!(refused(|options| options.pids = Some(0)), invalid);
         assert_eq!(refused(|options| options.tmp = Some(Size::new(0))), invalid);

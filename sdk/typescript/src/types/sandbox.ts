@@ -102,6 +102,8 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly fromSandbox?: string | undefined;
   /** A disk image whose filesystem is the root, instead of an image, for which "" is given. */
   readonly rootDisk?: RootDisk | undefined;
+  /** True to make the root one ext4 with the image's files, whose content stays in the layers, not an overlay. */
+  readonly nativeRoot?: boolean | undefined;
   /** True to prepare the writable disk for snapshots of the sandbox while it runs for the first time. */
   readonly snapshots?: boolean | undefined;
   /** Maximum number of processes and threads of all commands together. */

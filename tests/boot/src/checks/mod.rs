@@ -18,6 +18,7 @@ mod kernels;
 mod lifecycle;
 mod live_snapshots;
 mod mounts;
+mod native_root;
 mod network;
 mod owners;
 mod patches;
@@ -233,6 +234,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a disk image is a sandbox's root, and is never written",
         root_disk::booted,
+    ),
+    (
+        "a native root has the image's files, and one changed byte takes few blocks",
+        native_root::booted,
     ),
     (
         "files come, go and are made before the first boot",

@@ -21,6 +21,7 @@ pub(super) fn imported(
     let options = CreateOptions {
         image: spec.image,
         root_disk: None,
+        native_root: spec.native_root,
         resources: Resources {
             cpus: spec.cpus,
             memory_mib: spec.memory_mib,

@@ -31,6 +31,8 @@ class SandboxOptions(TypedDict, total=False):
     """A sandbox, or `SANDBOX@SNAPSHOT`: the new one has its image, for which "" is given, and begins with its files."""
     root_disk: RootDisk
     """A disk image whose filesystem is the root, instead of an image, for which "" is given."""
+    native_root: bool
+    """True to make the root one ext4 with the image's files, whose content stays in the layers, not an overlay."""
     env: Mapping[str, Text]
     """Environment variables of the main command and later ones."""
     cwd: str

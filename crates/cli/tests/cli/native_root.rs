@@ -1,0 +1,124 @@
+//! Sandboxes with a native root that never ran.
+
+use crate::support::{TestHome, host_architecture, tar};
+
+/// Bytes of the large file, of which none is on a disk of a sandbox.
+const LARGE_BYTES: usize = 8 << 20;
+
+fn printed(home: &TestHome, words: &[&str]) -> String {
+    let said = home.msb(words);
+    assert_eq!(said.code, Some(0), "{words:?}: {}", said.stderr);
+    said.stdout
+}
+
+/// Returns a home with an image of a large file, and its content.
+fn home_with_image() -> (TestHome, Vec<u8>) {
+    let home = TestHome::new();
+    let large: Vec<u8> = (0..LARGE_BYTES)
+        .map(|at| (at / 4096 + at % 7) as u8)
+        .collect();
+    let files = [
+        ("greeting", b"hello".to_vec()),
+        ("large", large.clone()),
+        ("twin", large.clone()),
+    ];
+    home.load_layer("app", &host_architecture(), tar(&files));
+    (home, large)
+}
+
+fn create(home: &TestHome, options: &[&str]) {
+    let own = [
+        "create",
+        "-q",
+        "--name",
+        "box",
+        "--native-root",
+        "--upper-size",
+        "64M",
+    ];
+    printed(home, &[&own[..], options, &["app", "true"]].concat());
+}
+
+#[test]
+fn a_native_root_has_the_images_files_and_takes_no_space_for_them() {
+    let (home, large) = home_with_image();
+    create(&home, &["--mkdir", "/made", "--rm-path", "/twin"]);
+    assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
+    let copy = home.path().join("copy");
+    let to = copy.to_str().expect("text");
+    printed(&home, &["cp", "-q", "box:/large", to]);
+    assert!(std::fs::read(&copy).expect("copied") == large);
+    let names = printed(&home, &["fs", "ls", "-q", "box", "/"]);
+    assert!(names.contains("made") && !names.contains("twin"), "{names}");
+
+    let shown = "{{.native_root}} {{.root_disk}}";
+    assert_eq!(
+        printed(&home, &["inspect", "-f", shown, "box"]),
+        "true <nil>\n"
+    );
+    let listed = printed(&home, &["ps", "-a", "--format", "json"]);
+    assert!(listed.contains("\"native_root\": true"), "{listed}");
+    let allocated = printed(&home, &["inspect", "-f", "{{.allocated_bytes}}", "box"]);
+    let allocated: usize = allocated.trim().parse().expect("a number");
+    assert!(allocated < LARGE_BYTES / 4, "{allocated}");
+
+    printed(&home, &["snapshot", "create", "box@a"]);
+    printed(&home, &["fork", "box@a", "two"]);
+    printed(
+        &home,
+        &["create", "-q", "--name", "three", "--from", "two", "true"],
+    );
+    printed(&home, &["snapshot", "verify", "box"]);
+    assert_eq!(
+        printed(&home, &["inspect", "-f", "{{.native_root}}", "three"]),
+        "true\n"
+    );
+    for name in ["box@a", "three"] {
+        assert_eq!(printed(&home, &["fs", "cat", name, "/greeting"]), "hello");
+    }
+
+    // The layers are held.
+    home.msb(&["image", "rm", "app"]).assert_refused(&["box"]);
+    let archive = home.path().join("archive");
+    let archive = archive.to_str().expect("text");
+    printed(&home, &["snapshot", "export", "-o", archive, "box@a"]);
+    printed(&home, &["snapshot", "import", "-i", archive, "four"]);
+    assert_eq!(printed(&home, &["fs", "cat", "four", "/greeting"]), "hello");
+
+    printed(&home, &["snapshot", "prune", "--all", "--force", "box"]);
+    assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
+}
+
+#[test]
+fn what_needs_an_overlay_is_refused_with_the_reason() {
+    let (home, _) = home_with_image();
+    create(&home, &[]);
+    printed(&home, &["snapshot", "create", "box@a"]);
+    let reason =
+        "sandbox box has a native root, whose changes do not lie apart from the image's files";
+    for words in [
+        &["diff", "box"][..],
+        &["diff", "box@a", "box"],
+        &["diff", "app", "box"],
+        &["commit", "box", "app:2"],
+        &["commit", "box@a", "app:2"],
+        &["discard", "box", "/etc"],
+        &["apply", "box", "."],
+    ] {
+        home.msb(words).assert_refused(&[reason]);
+    }
+}
+
+#[test]
+fn a_native_root_that_cannot_be_made_is_refused_and_nothing_is_left() {
+    let (home, _) = home_with_image();
+    let own = ["create", "--name", "box", "--native-root"];
+    let small = [&own[..], &["--upper-size", "18M", "app", "true"]].concat();
+    let said = home.msb(&small);
+    said.assert_refused(&["the tree needs more blocks than the image has"]);
+    said.assert_hint("choose a larger disk with --upper-size, or leave out --native-root");
+    let hosts = [&own[..], &["--add-host", "db:10.0.0.1", "app", "true"]].concat();
+    home.msb(&hosts)
+        .assert_refused(&["lines cannot be added to /etc/hosts of a sandbox with a native root"]);
+    assert_eq!(printed(&home, &["ps", "-aq"]), "");
+}
