@@ -21,7 +21,7 @@ const FILES_MAX: usize = 65_535;
 pub struct FileBlocks {
     /// The size of the disk, in bytes.
     pub length_bytes: u64,
-    /// The files.
+    /// The files, at most 65,535.
     pub files: Vec<BlockFile>,
     /// The runs, in ascending order and without overlaps.
     pub runs: Vec<FileRun>,
@@ -91,7 +91,7 @@ impl FileBlocks {
             let next = run.first_block.checked_add(run.count);
             let next = next.filter(|next| *next <= blocks_of(self.length_bytes));
             let file = self.files.get(usize::from(run.file));
-            let file_blocks = file.map_or(0, |file| file.size_bytes / BLOCK_BYTES);
+            let file_blocks = file.map_or(0, BlockFile::blocks);
             let file_end = run.file_block.checked_add(run.count);
             let is_inside = file_end.is_some_and(|end| end <= file_blocks);
             match next {
@@ -176,6 +176,11 @@ impl FileBlocks {
 }
 
 impl BlockFile {
+    /// Returns the number of whole blocks that a run can name.
+    fn blocks(&self) -> u64 {
+        self.size_bytes.min(SIZE_MAX_BYTES) / BLOCK_BYTES
+    }
+
     fn open(&self, directory: &Path) -> Result<File, BaseError> {
         let path = directory.join(&self.path);
         let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));

@@ -38,7 +38,9 @@ pub(super) fn booted(env: &TestEnv) -> Result<()> {
         .zip(seen.lines())
         .find(|(one, other)| one != other);
     ensure!(seen == wanted, "{other:?} differ");
-    schema::judge("inspect", &told(env, &["inspect", NAME])?)?;
+    let listed = told(env, &["ps", "--format", "json"])?;
+    ensure!(listed.contains("\"native_root\": true"), "{listed}");
+    schema::judge("ps", &listed)?;
 
     told(env, &["snapshot", "create", &format!("{NAME}@one")])?;
     let large_bytes: u64 = guest(env, NAME, EDIT)?.trim().parse()?;
