@@ -13,7 +13,7 @@ use rootfs_view::Content;
 
 use crate::patches::{NewFile, Patched, Patches};
 use crate::sandbox::{AdoptError, SandboxPaths, UpperPool, upper_options};
-use crate::{Home, Spec, UpperError};
+use crate::{Home, Sandbox, Spec, UpperError};
 
 /// A failure to make the disk of a native root.
 #[derive(Debug, thiserror::Error)]
@@ -99,12 +99,12 @@ impl FileContent for NativeFile {
 /// the metadata.
 pub(crate) fn write(
     home: &Home,
-    files: &SandboxPaths,
-    spec: &Spec,
+    sandbox: &Sandbox,
     image: &StoredImage,
     image_tree: Tree<FileData>,
     patches: &Patches,
 ) -> Result<(), UpperError> {
+    let Sandbox { files, spec, .. } = sandbox;
     let tree = native_tree(image_tree, spec, patches)?;
     let size_bytes = spec.upper_bytes;
     let options = upper_options(spec, size_bytes);

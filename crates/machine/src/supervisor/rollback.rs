@@ -138,6 +138,12 @@ impl Drop for Rollback {
     }
 }
 
+/// The client that asked for a rollback. It may be gone.
+struct RollBackClient {
+    inputs: Streaming<RollBackInput>,
+    events: mpsc::Sender<Result<RollBackEvent, Status>>,
+}
+
 impl Supervisor {
     /// Rolls the disk back, as the client's inputs say. The work goes on without the client.
     pub(super) fn roll_back(
@@ -157,15 +163,19 @@ impl Supervisor {
             .rollbacks
             .begin()
             .ok_or_else(|| Status::failed_precondition("another rollback is under way"))?;
-        let (client, events) = mpsc::channel(EVENTS);
+        let (sender, events) = mpsc::channel(EVENTS);
+        let mut client = RollBackClient {
+            inputs,
+            events: sender,
+        };
         let supervisor = self.clone();
         tokio::spawn(async move {
             let outcome = supervisor
-                .attend_rollback(rollback, &cuts, start, inputs, &client)
+                .attend_rollback(rollback, &cuts, start, &mut client)
                 .await;
             let last = outcome.map(|()| event(roll_back_event::Event::Mounted(Mounted {})));
             // The client may be gone; otherwise there is room.
-            let _ = client.try_send(last);
+            let _ = client.events.try_send(last);
         });
         Ok(ReceiverStream::new(events))
     }
@@ -175,8 +185,7 @@ impl Supervisor {
         rollback: Rollback,
         cuts: &DiskOrders,
         start: RollBackStart,
-        inputs: Streaming<RollBackInput>,
-        client: &mpsc::Sender<Result<RollBackEvent, Status>>,
+        client: &mut RollBackClient,
     ) -> Result<(), Status> {
         let running = self.first.as_ref().and_then(MainCommand::exec_id);
         if let Err(status) = self.unmount(&start, running).await {
@@ -188,7 +197,7 @@ impl Supervisor {
             }
             return Err(status);
         }
-        let replaced = replace(cuts, start.generations_max, inputs, client).await;
+        let replaced = replace(cuts, start.generations_max, client).await;
         if let Err(status) = mount(&self.agent).await {
             self.give_up(rollback, &status);
             return Err(status);
@@ -260,16 +269,15 @@ async fn answered(
 async fn replace(
     cuts: &DiskOrders,
     generations_max: u32,
-    mut inputs: Streaming<RollBackInput>,
-    client: &mpsc::Sender<Result<RollBackEvent, Status>>,
+    client: &mut RollBackClient,
 ) -> Result<(), Status> {
     let mut cutting = cuts.begin(usize::try_from(generations_max).unwrap_or(usize::MAX));
     let before = cutting.state().await.map_err(status)?;
     cutting.durable().await.map_err(status)?;
     let unmounted = roll_back_event::Event::Unmounted(before.to_bytes().into());
     // The end of the inputs tells if the client is gone; otherwise there is room.
-    let _ = client.try_send(Ok(event(unmounted)));
-    let input = timeout(KEEP_TIMEOUT, inputs.message()).await;
+    let _ = client.events.try_send(Ok(event(unmounted)));
+    let input = timeout(KEEP_TIMEOUT, client.inputs.message()).await;
     let input = input.map_err(|_| Status::deadline_exceeded("the client did not go on"))??;
     let Some(roll_back_input::Input::Replace(state)) = input.and_then(|input| input.input) else {
         // The client has changed its mind, or is gone.

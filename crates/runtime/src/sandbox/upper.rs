@@ -103,7 +103,7 @@ pub(crate) fn write_native(
     patches: &Patches,
 ) -> Result<(), UpperError> {
     let tree = read_image(image, Image::read_tree)?;
-    native_root::write(home, &sandbox.files, &sandbox.spec, image, tree, patches)
+    native_root::write(home, sandbox, image, tree, patches)
 }
 
 fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {
