@@ -41,7 +41,7 @@ pub enum NativeRootError {
     /// The disk that was made cannot be opened.
     #[error("cannot open the disk")]
     Open(#[from] generations::OpenError),
-    /// What was written cannot be made durable.
+    /// The disk that was written cannot be made durable.
     #[error("cannot make the disk durable")]
     Flush(#[from] generations::FlushError),
 }
