@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::block::whole;
 use crate::block_list::BlockList;
-use crate::error::{CreateError, OpenError, StorageError};
+use crate::error::{CreateError, OpenError, SYNC, StorageError};
 use crate::names;
 use crate::open::{read_base, read_record};
 use crate::pool::{Pool, check_absent, exists};
@@ -39,7 +39,7 @@ impl<S: Storage + Sync> Pool<S> {
             remove(storage, &name)?;
             return Err(error.into());
         }
-        file.sync().map_err(StorageError::of("sync", &name))?;
+        file.sync().map_err(StorageError::of(SYNC, &name))?;
         self.begin_with(disk, id, size_bytes, None)?;
         let removed = storage.unlink_source(raw);
         Ok(removed.map_err(StorageError::of("remove", &source))?)

@@ -6,6 +6,9 @@ use thiserror::Error;
 use crate::block::{BLOCK_BYTES, GENERATIONS_MAX, SIZE_MAX_BYTES};
 use crate::{DiskId, GenerationId};
 
+/// The verb of a call that makes a file or the names of files durable.
+pub(crate) const SYNC: &str = "sync";
+
 /// A call of the storage that failed.
 #[derive(Debug, Error)]
 #[error("cannot {operation} {file}")]
@@ -27,6 +30,11 @@ impl StorageError {
             file: file.to_owned(),
             source,
         }
+    }
+
+    /// Returns true if a sync failed: what was written before may be lost, though it can be read.
+    pub(crate) fn is_of_a_sync(&self) -> bool {
+        self.operation == SYNC
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::block::Run;
 use crate::block_list::BlockList;
 use crate::block_set::BlockSet;
-use crate::error::StorageError;
+use crate::error::{SYNC, StorageError};
 use crate::log::{Changes, Kind, RECORD_BYTES};
 use crate::map::{BlockMap, Slot, ZEROS};
 use crate::names;
@@ -184,7 +184,7 @@ impl<F: StorageFile> Head<F> {
             self.has_unsynced_log = true;
         }
         if self.has_unsynced_log {
-            self.log.sync().map_err(StorageError::of("sync", &name))?;
+            self.log.sync().map_err(StorageError::of(SYNC, &name))?;
             self.has_unsynced_log = false;
         }
         self.records += changes.records();

@@ -19,7 +19,8 @@ impl<S: Storage + Sync> Pool<S> {
     /// generation, makes it durable and returns it. The merged ones stay: they are to be replaced in
     /// every state and disk that has them one after the other, and can then be removed as unlisted.
     ///
-    /// No removal of unlisted generations may run from the call until the new one is listed.
+    /// No removal of unlisted generations may run from the call until the new one is listed. Where it may,
+    /// the generations can be merged in another pool, which [`share`](Self::share) gives them to.
     ///
     /// # Errors
     /// If there are fewer than two, one is missing or damaged, or the new one cannot be written.

@@ -4,8 +4,7 @@ use std::io::{self, IoSliceMut};
 use fstree::ReadAt as _;
 
 use crate::base::BaseDisk;
-use crate::block::length_of;
-use crate::storage::StorageFile;
+use crate::storage::{StorageFile, read_each};
 
 /// A file of a [`FileStorage`](crate::FileStorage), or the disk outside of it that a base names.
 #[derive(Debug)]
@@ -27,17 +26,13 @@ impl StorageFile for PoolFile {
     fn read_vectored_at(
         &self,
         buffers: &mut [IoSliceMut<'_>],
-        mut offset_bytes: u64,
+        offset_bytes: u64,
     ) -> io::Result<()> {
         match self {
             Self::Own(file) => file.read_vectored_at(buffers, offset_bytes),
-            Self::Base(disk) => {
-                for buffer in buffers {
-                    disk.read_exact_at(buffer, offset_bytes)?;
-                    offset_bytes += length_of(buffer);
-                }
-                Ok(())
-            }
+            Self::Base(disk) => read_each(buffers, offset_bytes, |buf, offset_bytes| {
+                disk.read_exact_at(buf, offset_bytes)
+            }),
         }
     }
 

@@ -56,7 +56,7 @@ impl<S: Storage> Disk<S> {
         let published = publish(storage, &record);
         if let Err(error) = published {
             // The record in the pool may be either one.
-            self.has_failed |= error.operation == "sync";
+            self.has_failed |= error.is_of_a_sync();
             return Err(error.into());
         }
         self.record = record;

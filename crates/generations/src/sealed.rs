@@ -1,6 +1,6 @@
 //! Files that end with the BLAKE3 of the bytes before it.
 
-use crate::error::{Damaged, Fault, OpenError, StorageError};
+use crate::error::{Damaged, Fault, OpenError, SYNC, StorageError};
 use crate::id::ID_BYTES;
 use crate::names;
 use crate::storage::{Access, Storage, StorageFile};
@@ -55,7 +55,7 @@ pub(crate) fn write<S: Storage>(
     let file = create_anew(storage, name)?;
     let written = file.write_all_at(bytes, 0);
     written.map_err(StorageError::of("write", name))?;
-    file.sync().map_err(StorageError::of("sync", name))?;
+    file.sync().map_err(StorageError::of(SYNC, name))?;
     Ok(file)
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn finish<S: Storage>(storage: &S, name: &str) -> Result<(), StorageE
 /// Makes the names of the pool's files durable.
 pub(crate) fn sync_names<S: Storage>(storage: &S) -> Result<(), StorageError> {
     let synced = storage.sync_names();
-    synced.map_err(StorageError::of("sync", "the pool's directory"))
+    synced.map_err(StorageError::of(SYNC, "the pool's directory"))
 }
 
 /// Makes an empty file, in the place of a leftover.

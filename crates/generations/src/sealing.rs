@@ -42,7 +42,7 @@ impl<S: Storage> Disk<S> {
         self.check_not_failed()?;
         let flushed = self.flush_files();
         if let Err(error) = &flushed {
-            self.has_failed |= error.operation == "sync";
+            self.has_failed |= error.is_of_a_sync();
         }
         Ok(flushed?)
     }

@@ -119,13 +119,11 @@ pub trait StorageFile {
     fn read_vectored_at(
         &self,
         buffers: &mut [IoSliceMut<'_>],
-        mut offset_bytes: u64,
+        offset_bytes: u64,
     ) -> io::Result<()> {
-        for buffer in buffers {
-            self.read_exact_at(buffer, offset_bytes)?;
-            offset_bytes += length_of(buffer);
-        }
-        Ok(())
+        read_each(buffers, offset_bytes, |buf, offset_bytes| {
+            self.read_exact_at(buf, offset_bytes)
+        })
     }
 
     /// Writes all of `bytes`. Any part may have been written if it fails.
@@ -165,4 +163,17 @@ pub trait StorageFile {
     /// # Errors
     /// The system's error.
     fn next_data(&self, offset_bytes: u64) -> io::Result<u64>;
+}
+
+/// Fills buffers, one after the other, by a call for each.
+pub(crate) fn read_each(
+    buffers: &mut [IoSliceMut<'_>],
+    mut offset_bytes: u64,
+    mut read: impl FnMut(&mut [u8], u64) -> io::Result<()>,
+) -> io::Result<()> {
+    for buffer in buffers {
+        read(buffer, offset_bytes)?;
+        offset_bytes += length_of(buffer);
+    }
+    Ok(())
 }

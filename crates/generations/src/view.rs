@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::GenerationId;
 use crate::block::{BLOCK_BYTES, Run, blocks_of, in_memory, length_of};
-use crate::error::{OutOfRange, ReadError, StorageError};
+use crate::error::{OutOfRange, ReadError, SYNC, StorageError};
 use crate::map::{BlockMap, Slot};
 use crate::names;
 use crate::storage::StorageFile;
@@ -46,7 +46,7 @@ impl<F: StorageFile> Data<F> {
     }
 
     pub(crate) fn sync(&self) -> Result<(), StorageError> {
-        self.file.sync().map_err(|error| self.error("sync", error))
+        self.file.sync().map_err(|error| self.error(SYNC, error))
     }
 
     pub(crate) fn error(&self, operation: &'static str, source: io::Error) -> StorageError {
